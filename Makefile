@@ -1,0 +1,42 @@
+# `make run` serves the page; `make test` runs the whole suite. Both set up what they need.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 7860
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: run test lint format bench clean
+
+run: $(VENV)/.run
+	$(BIN)/python app.py --port $(PORT)
+
+test: $(VENV)/.dev
+	$(BIN)/python tests/chromium.py
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements.txt | $(BIN)/python
+	$(PIP) -r requirements.txt
+	touch $@
+
+$(VENV)/.dev: requirements.txt requirements-dev.txt | $(BIN)/python
+	$(PIP) -r requirements-dev.txt
+	touch $@ $(VENV)/.run

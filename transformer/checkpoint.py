@@ -1,0 +1,198 @@
+"""A folder on disk <-> configuration, tokenizer, weights and model card.
+
+    NAME/config.json                    {"format": 1, "model": {...}, "metadata": {...}}
+    NAME/tokenizer.json                 the tokenizers library's own format
+    NAME/model-00001-of-00002.safetensors, ...    weights, each file below SHARD_BYTES
+    NAME/README.md                      the model card
+
+Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from transformer.inference.run import Model
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import build_transformer
+from transformer.text import Tokenizer
+
+FORMAT = 1
+SHARD_BYTES = 9_000_000  # so that every file stays below 10 MB
+BUNDLED = Path(__file__).resolve().parent.parent / "checkpoints"
+_DTYPES = {"float32": torch.float32, "float16": torch.float16}
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message says why, in one sentence."""
+
+
+def bundled_names() -> list[str]:
+    """Names of the checkpoints that come with the project."""
+    return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
+
+
+def load(name_or_folder: str | Path, device: str | torch.device = "cpu") -> Model:
+    """A model ready to run, from a bundled name ("stories") or a folder.
+
+    Raises CheckpointError (a ValueError) for an unknown name or a damaged folder.
+    """
+    folder = Path(name_or_folder)
+    if str(name_or_folder) in bundled_names():
+        folder = BUNDLED / str(name_or_folder)
+    if not _is_folder(folder):
+        raise CheckpointError(
+            f"no checkpoint {str(name_or_folder)!r}; allowed: a folder, or one of {bundled_names()}"
+        )
+    config, metadata = _read_config(folder)
+    tokenizer = _read_tokenizer(folder, config)
+    network = build_transformer(config)
+    _fill(network, _read_weights(folder), folder)
+    network.eval().requires_grad_(False).to(device)
+    card = folder / "README.md"
+    return Model(
+        name=folder.resolve().name,
+        config=config,
+        tokenizer=tokenizer,
+        network=network,
+        card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
+        metadata=metadata,
+    )
+
+
+def save(
+    folder: Path,
+    network: nn.Module,
+    config: ModelConfig,
+    tokenizer: Tokenizer,
+    *,
+    dtype: str = "float16",
+    card: str | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> None:
+    """Write a checkpoint folder, replacing one that is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {"format": FORMAT, "model": config.to_dict(), "metadata": metadata or {}}
+    (folder / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    tokenizer.save(folder / "tokenizer.json")
+    for old in folder.glob("model-*.safetensors"):
+        old.unlink()
+    shards = _shards(weights_of(network), _DTYPES[dtype])
+    for number, shard in enumerate(shards, start=1):
+        save_file(shard, folder / f"model-{number:05}-of-{len(shards):05}.safetensors")
+    if card is not None:
+        (folder / "README.md").write_text(card, encoding="utf-8")
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """The state to store: tied matrices once, under their first name; on the CPU."""
+    seen: dict[int, str] = {}
+    result = {}
+    for name, tensor in network.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen[id(tensor)] = name
+            result[name] = tensor.detach().cpu()
+    return result
+
+
+def _shards(weights: dict[str, Tensor], dtype: torch.dtype) -> list[dict[str, Tensor]]:
+    shards: list[dict[str, Tensor]] = [{}]
+    size = 0
+    for name, tensor in weights.items():
+        stored = tensor.to(dtype).contiguous()
+        if size and size + stored.nbytes > SHARD_BYTES:
+            shards.append({})
+            size = 0
+        shards[-1][name] = stored
+        size += stored.nbytes
+    return shards
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name too long for the file system, or one that may not be looked at
+        return False
+
+
+def _read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
+    path = folder / "config.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{folder} holds no config.json; a checkpoint needs one") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is not readable JSON: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        got = content.get("format") if isinstance(content, dict) else type(content).__name__
+        raise CheckpointError(f"{path} has format {got!r}; this version reads format {FORMAT}")
+    try:
+        config = ModelConfig.from_dict(content["model"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} describes no usable model: {error}") from error
+    metadata = content.get("metadata")
+    return config, metadata if isinstance(metadata, dict) else {}
+
+
+def _read_tokenizer(folder: Path, config: ModelConfig) -> Tokenizer:
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise CheckpointError(f"{folder} holds no tokenizer.json; a checkpoint needs one")
+    try:
+        tokenizer = Tokenizer.load(path)
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
+    if tokenizer.vocab_size != config.vocab_size:
+        raise CheckpointError(
+            f"{path} has {tokenizer.vocab_size} tokens, config.json says {config.vocab_size}; "
+            "they must be equal"
+        )
+    return tokenizer
+
+
+def _read_weights(folder: Path) -> dict[str, Tensor]:
+    paths = sorted(folder.glob("model-*.safetensors"))
+    if not paths:
+        raise CheckpointError(f"{folder} holds no model-*.safetensors; a checkpoint needs weights")
+    match = re.fullmatch(r"model-\d{5}-of-(\d{5})\.safetensors", paths[-1].name)
+    if match is None or int(match[1]) != len(paths):
+        raise CheckpointError(
+            f"{folder} holds {len(paths)} weight files, the last named {paths[-1].name}; "
+            "some are missing or misnamed"
+        )
+    weights: dict[str, Tensor] = {}
+    for path in paths:
+        try:
+            weights |= load_file(path)
+        except (SafetensorError, OSError, ValueError) as error:
+            raise CheckpointError(f"{path} is not a readable safetensors file: {error}") from error
+    return weights
+
+
+def _fill(network: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
+    """Copy weights into the network, whose own names and shapes they must match exactly."""
+    wanted = weights_of(network)
+    missing, extra = sorted(set(wanted) - set(weights)), sorted(set(weights) - set(wanted))
+    if missing or extra:
+        what = f"lacks {missing[0]!r}" if missing else f"has an unknown {extra[0]!r}"
+        raise CheckpointError(f"{folder} does not fit its config.json: it {what}")
+    for name, tensor in weights.items():
+        if tensor.shape != wanted[name].shape:
+            raise CheckpointError(
+                f"{folder} does not fit its config.json: {name} is {tuple(tensor.shape)}, "
+                f"needed: {tuple(wanted[name].shape)}"
+            )
+        if not tensor.is_floating_point() or not bool(tensor.isfinite().all()):
+            raise CheckpointError(f"{folder} has numbers in {name} that are not finite")
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if name in weights:
+                parameter.copy_(weights[name])

@@ -1,0 +1,230 @@
+"""Ids in, ids out, one token at a time; each step keeps what it chose from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.inference.sampling import Sampling, draw
+from transformer.model.attention import KeyValueCache
+from transformer.model.transformer import DecoderOnly, EncoderDecoder
+
+N_CANDIDATES = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A token that the step could have taken.
+
+    probability: by the network alone (softmax of the logits).
+    sampling_probability: after temperature and filters, what was drawn from; 0 = cut.
+    """
+
+    id: int
+    logit: float
+    probability: float
+    sampling_probability: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerationStep:
+    """One generated token.
+
+    window: (start, stop) in the row's tokens; the step saw exactly these.
+    candidates: the N_CANDIDATES likeliest, likeliest first; the chosen one is added at the end
+    if it is not among them.
+    n_kept: how many tokens of the vocabulary the filters left.
+    """
+
+    index: int
+    token: int
+    window: tuple[int, int]
+    candidates: tuple[Candidate, ...]
+    n_kept: int
+
+    @property
+    def chosen(self) -> Candidate:
+        """The candidate that was taken."""
+        return next(c for c in self.candidates if c.id == self.token)
+
+
+class _DecoderReader:
+    """Reads a batch of rows with a decoder-only network, keeping keys and values.
+
+    While all rows fit the network, each call reads one new token a row. Past max_len the window
+    slides: every position changes, so nothing of the past can be kept and the window is read anew.
+    """
+
+    def __init__(self, model: DecoderOnly, rows: list[list[int]], padding_id: int) -> None:
+        self.model, self.rows, self.padding_id = model, rows, padding_id
+        self.cache: KeyValueCache | None = KeyValueCache()
+        self.fed = 0  # columns already in the cache
+
+    def logits(self) -> Tensor:
+        """(B, V), for the token after each row."""
+        longest = max(map(len, self.rows))
+        if self.cache is None or longest > self.model.config.max_len:
+            self.cache = None
+            return self.model(self._columns(self.windows()))[:, -1]
+        columns = self._columns(self.rows)
+        fresh = columns[:, self.fed :]
+        self.fed = columns.shape[1]
+        return self.model(fresh, cache=self.cache)[:, -1]
+
+    def windows(self) -> list[list[int]]:
+        """What of each row the network sees."""
+        return [row[-self.model.config.max_len :] for row in self.rows]
+
+    def _columns(self, rows: list[list[int]]) -> Tensor:
+        """Rows of unequal length as a batch, padded on the left."""
+        width = max(map(len, rows))
+        padded = [[self.padding_id] * (width - len(row)) + row for row in rows]
+        return torch.tensor(padded, device=self.model.device)
+
+    @property
+    def full(self) -> bool:
+        """A window can always slide on."""
+        return False
+
+
+class _EncoderDecoderReader:
+    """Reads targets with an encoder-decoder; the sources are encoded once."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        rows: list[list[int]],
+        sources: list[list[int]],
+        padding_id: int,
+    ) -> None:
+        self.model, self.rows = model, rows
+        width = max(map(len, sources))
+        padded = [source + [padding_id] * (width - len(source)) for source in sources]
+        self.source = torch.tensor(padded, device=model.device)
+        self.memory = model.encode(self.source)
+        self.cache = KeyValueCache()
+
+    def logits(self) -> Tensor:
+        """(B, V), for the token after each row; rows are all of one length."""
+        target = torch.tensor([row[self.cache.length :] for row in self.rows])
+        target = target.to(self.model.device)
+        return self.model.decode(target, self.memory, self.source, cache=self.cache)[:, -1]
+
+    def windows(self) -> list[list[int]]:
+        """All of each row: an encoder-decoder's window does not slide."""
+        return self.rows
+
+    @property
+    def full(self) -> bool:
+        """No further token fits."""
+        return len(self.rows[0]) > self.model.config.max_len
+
+
+@torch.inference_mode()
+def generate(
+    model: DecoderOnly | EncoderDecoder,
+    prompts: Sequence[Sequence[int]],
+    *,
+    sources: Sequence[Sequence[int]] | None = None,
+    max_new_tokens: int,
+    end_id: int,
+    sampling: Sampling | None = None,
+    seeds: Sequence[int] | None = None,
+) -> Iterator[list[GenerationStep | None]]:
+    """Continue each prompt; yields one list a step, with None for rows that have ended.
+
+    prompts: ids to go on from, each at least one id (for an encoder-decoder of one length, the
+    start id). sources: for an encoder-decoder, what to translate. sampling None = greedy.
+    seeds: one a row; a row's result does not depend on the batch that it stands in.
+    A row ends when it takes end_id; padding is never taken. To cancel, stop iterating.
+    """
+    rows = [list(prompt) for prompt in prompts]
+    if not rows or not all(rows):
+        raise ValueError(
+            "generation needs at least one token to go on from in each prompt; got none"
+        )
+    reader = _reader(model, rows, sources, end_id)
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds or [0] * len(rows)]
+    ended = [False] * len(rows)
+    for index in range(max_new_tokens):
+        if all(ended) or reader.full:
+            return
+        starts = [
+            len(row) - len(window) for row, window in zip(rows, reader.windows(), strict=True)
+        ]
+        steps = _choose(reader.logits().float(), sampling, generators, model.config.padding_id)
+        results: list[GenerationStep | None] = []
+        for place, (row, start, step) in enumerate(zip(rows, starts, steps, strict=True)):
+            token, candidates, n_kept = step
+            window = (start, len(row))
+            row.append(end_id if ended[place] else token)
+            results.append(
+                None
+                if ended[place]
+                else GenerationStep(
+                    index=index, token=token, window=window, candidates=candidates, n_kept=n_kept
+                )
+            )
+            ended[place] = ended[place] or token == end_id
+        yield results
+
+
+def _reader(
+    model: DecoderOnly | EncoderDecoder,
+    rows: list[list[int]],
+    sources: Sequence[Sequence[int]] | None,
+    end_id: int,
+) -> _DecoderReader | _EncoderDecoderReader:
+    padding_id = model.config.padding_id
+    if padding_id is None:
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError(
+                "prompts of unequal length need a model with a padding_id; it has none"
+            )
+        padding_id = end_id  # never looked at: no row is padded
+    if isinstance(model, DecoderOnly):
+        return _DecoderReader(model, rows, padding_id)
+    if not isinstance(model, EncoderDecoder):
+        raise ValueError(f"a {model.config.family} model cannot generate; it has no decoder")
+    if sources is None or len(sources) != len(rows) or not all(sources):
+        raise ValueError(
+            "an encoder-decoder needs one source of at least one token for each prompt"
+        )
+    return _EncoderDecoderReader(model, rows, [list(source) for source in sources], padding_id)
+
+
+def _choose(
+    logits: Tensor,
+    sampling: Sampling | None,
+    generators: list[torch.Generator],
+    padding_id: int | None,
+) -> list[tuple[int, tuple[Candidate, ...], int]]:
+    """For each row of (B, V) logits: the token taken, its candidates, how many were possible."""
+    probabilities = logits.softmax(dim=-1)
+    allowed = logits.clone()
+    if padding_id is not None:
+        allowed[:, padding_id] = -math.inf  # later tokens could not attend to it
+    if sampling is None:
+        chosen = allowed.argmax(dim=-1)
+        filtered = torch.zeros_like(probabilities).scatter(-1, chosen[:, None], 1.0)
+    else:
+        filtered = sampling.filter(allowed).softmax(dim=-1)
+        chosen = draw(filtered, generators)
+    top = logits.topk(min(N_CANDIDATES, logits.shape[-1]), dim=-1).indices
+    shown = torch.cat([top, chosen[:, None]], dim=-1)
+    columns = [t.gather(-1, shown).tolist() for t in (logits, probabilities, filtered)]
+    kept = (filtered > 0).sum(dim=-1).tolist()
+    result = []
+    for row, ids in enumerate(shown.tolist()):
+        candidates = [
+            Candidate(id=i, logit=a, probability=b, sampling_probability=c)
+            for i, a, b, c in zip(ids, *(column[row] for column in columns), strict=True)
+        ]
+        if ids[-1] in ids[:-1]:
+            candidates.pop()
+        result.append((ids[-1], tuple(candidates), kept[row]))
+    return result

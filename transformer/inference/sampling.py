@@ -1,0 +1,113 @@
+"""From logits to the next token: temperature, top-k, top-p, min-p. Pure functions, any batch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+MAX_SEED = 2**32 - 1
+MAX_TEMPERATURE = 10.0
+MIN_TEMPERATURE = 0.01
+
+
+def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
+    """Divide logits by a temperature above 0: below 1 sharpens, above 1 flattens."""
+    return logits / temperature
+
+
+def keep_top_k(logits: Tensor, k: int) -> Tensor:
+    """-inf for all but the k highest of each row (B, V); equals of the k-th stay too."""
+    kth = logits.topk(min(k, logits.shape[-1]), dim=-1).values[..., -1:]
+    return logits.masked_fill(logits < kth, -math.inf)
+
+
+def keep_top_p(logits: Tensor, p: float) -> Tensor:
+    """-inf outside the nucleus: the smallest set of likeliest tokens whose probabilities reach p.
+
+    logits: (B, V). At least one token stays. Source: Holtzman et al. 2020.
+    """
+    if p >= 1:
+        return logits  # rounding of the sum must not cut the tail
+    ordered, order = logits.sort(dim=-1, descending=True, stable=True)
+    probabilities = ordered.softmax(dim=-1)
+    before = probabilities.cumsum(dim=-1) - probabilities  # mass of the likelier tokens
+    outside = before >= p
+    outside[..., 0] = False
+    return logits.masked_fill(outside.scatter(-1, order, outside), -math.inf)
+
+
+def keep_min_p(logits: Tensor, p: float) -> Tensor:
+    """-inf for tokens less likely than p times the likeliest (B, V). Source: Nguyen et al. 2024."""
+    probabilities = logits.softmax(dim=-1)
+    floor = p * probabilities.amax(dim=-1, keepdim=True)
+    return logits.masked_fill(probabilities < floor, -math.inf)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampling:
+    """How a token is drawn. Applied in this order: temperature, top-k, top-p, min-p.
+
+    Raises ValueError naming the allowed range; None switches a filter off.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+
+    def __post_init__(self) -> None:
+        check_number("temperature", self.temperature, MIN_TEMPERATURE, MAX_TEMPERATURE)
+        if self.top_k is not None:
+            check_whole("top_k", self.top_k, 1, 1_000_000)
+        if self.top_p is not None:
+            check_number("top_p", self.top_p, 0.0, 1.0, above=True)
+        if self.min_p is not None:
+            check_number("min_p", self.min_p, 0.0, 1.0)
+
+    def filter(self, logits: Tensor) -> Tensor:
+        """(B, V) -> (B, V), divided by the temperature, -inf where a filter cut."""
+        logits = apply_temperature(logits, self.temperature)
+        if self.top_k is not None:
+            logits = keep_top_k(logits, self.top_k)
+        if self.top_p is not None:
+            logits = keep_top_p(logits, self.top_p)
+        if self.min_p is not None:
+            logits = keep_min_p(logits, self.min_p)
+        return logits
+
+
+def draw(probabilities: Tensor, generators: list[torch.Generator]) -> Tensor:
+    """One token a row by inverting the cumulative distribution.
+
+    probabilities: (B, V), rows sum to 1; one CPU generator a row, so that a row draws the same
+    token whatever batch it stands in. Returns (B,) int64; never a token of probability 0.
+    """
+    uniform = torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
+    cumulative = probabilities.double().cpu().cumsum(dim=-1)
+    target = uniform[:, None] * cumulative[:, -1:]
+    chosen = torch.searchsorted(cumulative, target, right=True)[:, 0]
+    unlikely_tail = (probabilities.cpu() > 0).flip(-1).int().argmax(-1)  # zeros at the row's end
+    last_possible = probabilities.shape[-1] - 1 - unlikely_tail
+    return torch.minimum(chosen, last_possible).to(probabilities.device)
+
+
+def check_number(
+    name: str, got: Any, lowest: float, highest: float, *, above: bool = False
+) -> None:
+    """Raise ValueError unless got is a number in the range (its lower end out if `above`)."""
+    is_number = isinstance(got, int | float) and not isinstance(got, bool)
+    if not is_number or not lowest <= got <= highest or (above and got == lowest):  # NaN too
+        start = "above" if above else "from"
+        raise ValueError(f"{name} must be a number {start} {lowest:g} to {highest:g}; got {got!r}")
+
+
+def check_whole(name: str, got: Any, lowest: int, highest: int) -> None:
+    """Raise ValueError unless got is a whole number in the range."""
+    if not isinstance(got, int) or isinstance(got, bool) or not lowest <= got <= highest:
+        raise ValueError(
+            f"{name} must be a whole number from {lowest:,} to {highest:,}; got {got!r}"
+        )

@@ -1,0 +1,133 @@
+"""What a forward pass may record, and the one name of a place in the network.
+
+A Trace is made by the caller and passed down: `model(ids, trace=trace)`. It belongs to that call,
+so any number of threads can share one model, each with a trace of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+STACKS = ("encoder", "decoder")
+KINDS = ("self", "cross")
+
+
+class Site(NamedTuple):
+    """A place where attention happens, e.g. Site("decoder", 2, "cross"); layers count from 0."""
+
+    stack: str
+    layer: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.stack}.{self.layer}.{self.kind}"
+
+    @classmethod
+    def parse(cls, text: str) -> Site:
+        """The inverse of str(). Raises ValueError that says what a site looks like."""
+        parts = text.split(".")
+        if (
+            len(parts) != 3
+            or parts[0] not in STACKS
+            or not parts[1].isascii()
+            or not parts[1].isdigit()
+            or parts[2] not in KINDS
+        ):
+            raise ValueError(
+                f"a site is written STACK.LAYER.KIND with STACK one of {list(STACKS)} and KIND one "
+                f"of {list(KINDS)}, e.g. 'decoder.0.self'; got {text!r}"
+            )
+        return cls(parts[0], int(parts[1]), parts[2])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class AttentionRecord:
+    """What one attention call computed, detached, float32 on the model's device.
+
+    scores: (B, H, Tq, Tk), q kT / sqrt(D), before the mask.
+    weights: (B, H, Tq, Tk), after mask and softmax, before dropout; rows sum to 1.
+    mask: bool, broadcastable to (B, 1, Tq, Tk), True = may attend; None = all allowed.
+    """
+
+    site: Site
+    scores: Tensor
+    weights: Tensor
+    mask: Tensor | None
+
+    @property
+    def allowed(self) -> Tensor:
+        """The mask in full: (B, Tq, Tk) bool."""
+        batch, _, n_queries, n_keys = self.weights.shape
+        if self.mask is None:
+            return torch.ones(batch, n_queries, n_keys, dtype=torch.bool)
+        mask = self.mask if self.mask.dim() == 4 else self.mask[None, None]
+        return mask.expand(batch, 1, n_queries, n_keys)[:, 0]
+
+
+@dataclass(slots=True, eq=False)
+class Trace:
+    """A recorder for one forward pass; `trace[site]` gives an AttentionRecord.
+
+    embedded, positions: by stack, (B, T, C): token embeddings (scaled, if the model scales them)
+    and what the positional encoding added to them.
+    """
+
+    records: dict[Site, AttentionRecord] = field(default_factory=dict)
+    embedded: dict[str, Tensor] = field(default_factory=dict)
+    positions: dict[str, Tensor] = field(default_factory=dict)
+
+    def record_attention(
+        self, site: Site, scores: Tensor, weights: Tensor, mask: Tensor | None
+    ) -> None:
+        """Called by the network, once for each attention call."""
+        self.records[site] = AttentionRecord(
+            site=site,
+            scores=scores.detach().float(),
+            weights=weights.detach().float(),
+            mask=None if mask is None else mask.detach(),
+        )
+
+    def record_input(self, stack: str, embedded: Tensor, positions: Tensor) -> None:
+        """Called by the network when a stack's input is put together."""
+        self.embedded[stack] = embedded.detach().float()
+        self.positions[stack] = positions.detach().float().expand_as(embedded)
+
+    @property
+    def sites(self) -> list[Site]:
+        """Recorded sites, in the order in which the data went through them."""
+        return list(self.records)
+
+    def __getitem__(self, site: Site | tuple[str, int, str] | str) -> AttentionRecord:
+        key = Site.parse(site) if isinstance(site, str) else Site(*site)
+        if key not in self.records:
+            raise ValueError(f"no record of site {key}; recorded: {_names(self.records)}")
+        return self.records[key]
+
+    def kinds(self) -> list[tuple[str, str]]:
+        """The (stack, kind) pairs recorded, e.g. [("encoder", "self"), ("decoder", "self")]."""
+        return list(dict.fromkeys((site.stack, site.kind) for site in self.records))
+
+    def weights(self, stack: str, kind: str = "self") -> Tensor:
+        """All layers of one kind of attention: (L, B, H, Tq, Tk) float32, rows sum to 1."""
+        return torch.stack([record.weights for record in self._of(stack, kind)])
+
+    def scores(self, stack: str, kind: str = "self") -> Tensor:
+        """The same for the scores before the mask: (L, B, H, Tq, Tk) float32."""
+        return torch.stack([record.scores for record in self._of(stack, kind)])
+
+    def _of(self, stack: str, kind: str) -> list[AttentionRecord]:
+        found = [r for s, r in self.records.items() if (s.stack, s.kind) == (stack, kind)]
+        if not found:
+            raise ValueError(
+                f"no {stack} {kind}-attention was recorded; recorded: {_names(self.records)}"
+            )
+        return found
+
+
+def _names(sites: Iterable[Site]) -> str:
+    return ", ".join(map(str, sites)) or "nothing"

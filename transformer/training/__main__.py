@@ -1,0 +1,97 @@
+"""Train and evaluate.
+
+python -m transformer.training RECIPE --data FOLDER --out checkpoints/NAME
+python -m transformer.training evaluate CHECKPOINT --data FILE
+python -m transformer.training memorised CHECKPOINT --data FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from transformer import checkpoint
+from transformer.training.data import load_texts, read_documents
+from transformer.training.evaluate import score_model
+from transformer.training.loop import train
+from transformer.training.memorised import longest_shared_passage, sample_stories
+from transformer.training.recipe import load_recipe, recipe_names
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status, 2 for a user's mistake."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    commands = {"evaluate": _evaluate, "memorised": _memorised}
+    try:
+        if given and given[0] in commands:
+            commands[given[0]](given[1:])
+        else:
+            _train(given)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _train(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer.training",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("recipe", help=f"a .toml file or one of {recipe_names()}")
+    parser.add_argument("--data", required=True, help="a folder, or hub:OWNER/NAME")
+    parser.add_argument("--out", required=True, type=Path, help="folder of the checkpoint")
+    parser.add_argument("--steps", type=int, help="instead of the recipe's number")
+    parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
+    options = parser.parse_args(arguments)
+    changes = {} if options.steps is None else {"steps": options.steps}
+    recipe = load_recipe(options.recipe, **changes)
+    print(f"{recipe.name}: seed {recipe.settings.seed}, {recipe.model}, {recipe.settings}")
+    train(recipe, load_texts(options.data), options.out, cpu=options.cpu)
+    print(f"wrote {options.out}; score it: python -m transformer.training evaluate {options.out}")
+
+
+def _evaluate(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer.training evaluate",
+        description="Loss per token, perplexity and bits per byte, each document alone.",
+    )
+    _add_checkpoint(parser)
+    options = parser.parse_args(arguments)
+    model = checkpoint.load(options.checkpoint, options.device)
+    score = score_model(model, read_documents(options.data))
+    print(
+        f"{model.name} on {options.data.name}: {score.documents:,} documents, {score.bytes:,} "
+        f"bytes, {score.tokens:,} tokens, {score.seconds:.1f} s"
+    )
+    print(f"loss            {score.loss:.4f} nats per token")
+    print(f"perplexity      {score.perplexity:.4f}")
+    print(f"bits per byte   {score.bits_per_byte:.4f}")
+
+
+def _memorised(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer.training memorised",
+        description="The longest passage that sampled texts share with the training text.",
+    )
+    _add_checkpoint(parser)
+    parser.add_argument("--samples", type=int, default=100, help="how many texts (default 100)")
+    options = parser.parse_args(arguments)
+    model = checkpoint.load(options.checkpoint, options.device)
+    stories = sample_stories(model, options.samples)
+    length, passage = longest_shared_passage(stories, read_documents(options.data))
+    print(f"{options.samples} samples; longest shared passage: {length} words")
+    print(f"  {passage!r}")
+
+
+def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", help="a bundled name or a folder")
+    parser.add_argument("--data", required=True, type=Path, help="a text file")
+    parser.add_argument("--device", default="cpu", help="default cpu")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
