@@ -54,8 +54,10 @@ def load(name_or_folder: str | Path, device: str | torch.device = "cpu") -> Mode
         )
     config, metadata = _read_config(folder)
     tokenizer = _read_tokenizer(folder, config)
+    weights = _read_weights(folder)
+    _check_fit(config, weights, folder)
     network = build_transformer(config)
-    _fill(network, _read_weights(folder), folder)
+    _fill(network, weights)
     network.eval().requires_grad_(False).to(device)
     card = folder / "README.md"
     return Model(
@@ -94,12 +96,16 @@ def save(
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
     """The state to store: tied matrices once, under their first name; on the CPU."""
-    seen: dict[int, str] = {}
+    return {name: tensor.detach().cpu() for name, tensor in _untied(network).items()}
+
+
+def _untied(network: nn.Module) -> dict[str, Tensor]:
+    seen: set[int] = set()
     result = {}
     for name, tensor in network.state_dict(keep_vars=True).items():
         if id(tensor) not in seen:
-            seen[id(tensor)] = name
-            result[name] = tensor.detach().cpu()
+            seen.add(id(tensor))
+            result[name] = tensor
     return result
 
 
@@ -177,21 +183,42 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
     return weights
 
 
-def _fill(network: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
-    """Copy weights into the network, whose own names and shapes they must match exactly."""
-    wanted = weights_of(network)
+def _shapes(config: ModelConfig) -> dict[str, torch.Size]:
+    """Names and shapes of a network's weights, found without taking memory for them."""
+    with torch.device("meta"):
+        return {name: tensor.shape for name, tensor in _untied(build_transformer(config)).items()}
+
+
+def _check_fit(config: ModelConfig, weights: dict[str, Tensor], folder: Path) -> None:
+    """Raise CheckpointError unless names and shapes match exactly and all numbers are finite.
+
+    Done before the network is made, so that a wrong config.json cannot ask for endless memory.
+    """
+    if config.n_layers > len(weights):
+        raise CheckpointError(
+            f"{folder} does not fit its config.json: {config.n_layers} layers, but only "
+            f"{len(weights)} tensors"
+        )
+    try:
+        wanted = _shapes(config)
+    except (RuntimeError, OverflowError, TypeError) as error:  # sizes beyond 64 bits
+        raise CheckpointError(f"{folder} does not fit its config.json: sizes too large") from error
     missing, extra = sorted(set(wanted) - set(weights)), sorted(set(weights) - set(wanted))
     if missing or extra:
         what = f"lacks {missing[0]!r}" if missing else f"has an unknown {extra[0]!r}"
         raise CheckpointError(f"{folder} does not fit its config.json: it {what}")
     for name, tensor in weights.items():
-        if tensor.shape != wanted[name].shape:
+        if tensor.shape != wanted[name]:
             raise CheckpointError(
                 f"{folder} does not fit its config.json: {name} is {tuple(tensor.shape)}, "
-                f"needed: {tuple(wanted[name].shape)}"
+                f"needed: {tuple(wanted[name])}"
             )
         if not tensor.is_floating_point() or not bool(tensor.isfinite().all()):
             raise CheckpointError(f"{folder} has numbers in {name} that are not finite")
+
+
+def _fill(network: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Copy weights into the network, whose names and shapes they match."""
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if name in weights:

@@ -254,7 +254,9 @@ class Model:
         for text in texts:
             check_text(text)
         rows = [self._prepare(text) for text in texts]
-        ids = _pad([row[-1] if not row[0] else row[0] for row in rows], self.tokenizer.padding_id)
+        if self.config.padding_id is None and len({len(read or own) for read, own in rows}) > 1:
+            raise ValueError("texts of unequal length need a model with a padding_id; it has none")
+        ids = _pad([read or own for read, own in rows], self.tokenizer.padding_id)
         trace = Trace()
         if isinstance(self.network, EncoderDecoder):
             targets = _pad([row[1] for row in rows], self.tokenizer.padding_id)

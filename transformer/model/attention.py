@@ -77,6 +77,15 @@ class KeyValueCache:
         """Store a pair that will not grow."""
         self._pairs[site] = (k, v)
 
+    def select(self, rows: Tensor) -> None:
+        """Keep these rows of the batch, in this order; a row may be taken more than once.
+
+        rows: (B',) int64. Beam search calls it when hypotheses die and branch.
+        """
+        self._pairs = {site: (k[rows], v[rows]) for site, (k, v) in self._pairs.items()}
+        if self.key_mask is not None:
+            self.key_mask = self.key_mask[rows]
+
     def extend_mask(self, mask: Tensor | None) -> Tensor | None:
         """Append the padding mask (B, 1, 1, T) of new keys; returns that of all keys so far."""
         if mask is not None and self.key_mask is not None:

@@ -1,0 +1,51 @@
+"""What the tests of figures draw: small runs and batches, some with hostile token text."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from transformer import Batch, Model, Run, Site, Trace
+
+HOSTILE = (
+    "<s>",
+    "<b>x</b>",
+    "{{value}}",
+    "</script>",
+    "%{meta.query_labels[0]}",
+    "&amp;",
+    "w" * 300,
+)
+
+
+def sampled_run(model: Model) -> Run:
+    """Given tokens and six generated ones."""
+    return model.generate("the fox said", max_new_tokens=6, temperature=1.0, top_k=5, seed=3)
+
+
+def batch_of(model: Model, *texts: str) -> Batch:
+    """The texts read together."""
+    traced = model.trace(texts)
+    assert isinstance(traced, Batch)
+    return traced
+
+
+def relabelled(run: Run, labels: tuple[str, ...]) -> Run:
+    """The run with other token labels, as if the tokenizer had such tokens."""
+    again = (labels * (len(run.labels) // len(labels) + 1))[: len(run.labels)]
+    known = dict.fromkeys(run.candidate_labels, labels[0])
+    return dataclasses.replace(run, labels=again, candidate_labels=known)
+
+
+def planted(run: Run, length: int, cell: tuple[int, int], weight: float) -> Run:
+    """The run with a longer trace of small weights and one bright one, at layer 1, head 1."""
+    trace = Trace()
+    mask = torch.ones(length, length, dtype=torch.bool).tril()
+    for layer in range(2):
+        weights = torch.full((1, 2, length, length), 1e-4) * mask
+        if layer == 1:
+            weights[0, 1, cell[0], cell[1]] = weight
+        trace.record_attention(Site("decoder", layer, "self"), weights, weights, mask)
+    labels = tuple(f"t{place}" for place in range(length))
+    return dataclasses.replace(run, labels=labels, trace=trace, trace_start=0)

@@ -1,0 +1,213 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from builders import spread
+from torch import nn
+
+from transformer import ModelConfig, Site, Trace
+from transformer.model.attention import (
+    KeyValueCache,
+    MultiHeadAttention,
+    attention,
+    attention_scores,
+    masked_softmax,
+)
+from transformer.model.masks import causal_mask, padding_mask
+
+B, TQ, TK, H, D = 2, 5, 4, 3, 7
+C = H * D
+SITE = Site("decoder", 0, "self")
+
+
+@pytest.fixture
+def layer():
+    config = ModelConfig(vocab_size=11, d_model=C, n_heads=H, n_layers=1, positions="learned")
+    return spread(MultiHeadAttention(config, SITE)).eval()
+
+
+def ragged(batch=B, n_keys=TK):
+    """A padding mask (B, 1, 1, Tk) whose second row has one key less."""
+    lengths = torch.tensor([n_keys, n_keys - 1])
+    return (torch.arange(n_keys) < lengths[:, None])[:, None, None, :]
+
+
+def random_heads(n_queries=TQ, n_keys=TK):
+    return (
+        torch.randn(B, H, n_queries, D),
+        torch.randn(B, H, n_keys, D),
+        torch.randn(B, H, n_keys, D),
+    )
+
+
+def test_two_queries_and_two_keys_worked_by_hand():
+    q = torch.tensor([[[[1.0, 0, 0, 0], [0, 2.0, 0, 0]]]])
+    k = torch.tensor([[[[2.0, 1.0, 0, 0], [0, 1.0, 0, 0]]]])
+    v = torch.tensor([[[[10.0, 0], [0, 10.0]]]])
+    # q kT = [[2, 0], [2, 2]]; over sqrt(4): [[1, 0], [1, 1]]
+    e = math.e
+    expected = [[e / (e + 1), 1 / (e + 1)], [0.5, 0.5]]
+    output, weights = attention(q, k, v)
+    torch.testing.assert_close(weights[0, 0], torch.tensor(expected))
+    torch.testing.assert_close(output[0, 0], 10 * torch.tensor(expected))
+    output, weights = attention(q, k, v, causal_mask(2, 2))
+    assert weights[0, 0].tolist() == [[1.0, 0.0], [0.5, 0.5]]
+    assert output[0, 0].tolist() == [[10.0, 0.0], [5.0, 5.0]]
+
+
+@pytest.mark.parametrize("mask", [None, "padding", "causal", "both"])
+def test_it_is_the_attention_of_pytorch(mask):
+    q, k, v = random_heads(n_queries=3, n_keys=TK)
+    chosen = {
+        None: None,
+        "padding": ragged(),
+        "causal": causal_mask(3, TK),
+        "both": causal_mask(3, TK) & ragged(),
+    }[mask]
+    output, _ = attention(q, k, v, chosen)
+    expected = F.scaled_dot_product_attention(q, k, v, attn_mask=chosen)
+    torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_scores_are_divided_by_the_root_of_the_heads_size():
+    q, k, _ = random_heads()
+    scores = attention_scores(q, k)
+    assert scores.shape == (B, H, TQ, TK)
+    for row, head, query, key in [(0, 0, 0, 0), (1, 2, 4, 3), (1, 0, 2, 1)]:
+        product = sum(a * b for a, b in zip(q[row, head, query], k[row, head, key], strict=True))
+        assert scores[row, head, query, key].item() == pytest.approx(
+            product.item() / 7**0.5, abs=1e-5
+        )
+
+
+def test_weights_sum_to_one_and_are_exactly_zero_where_masked():
+    mask = causal_mask(TK, TK) & ragged()
+    q, k, v = random_heads(n_queries=TK)
+    _, weights = attention(q, k, v, mask)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, TK))
+    assert (weights[~mask.expand_as(weights)] == 0).all()
+    assert (weights[mask.expand_as(weights)] > 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_fully_masked_row_is_uniform_in_every_precision(dtype):
+    scores = 30 * torch.randn(B, H, TQ, TK, dtype=dtype)
+    weights = masked_softmax(scores, torch.zeros(B, 1, 1, TK, dtype=torch.bool))
+    assert weights.dtype == dtype
+    assert (weights == 1 / TK).all()
+
+
+def test_keys_and_values_of_different_length_are_an_error():
+    q, k, v = random_heads()
+    with pytest.raises(ValueError, match="got 4 keys, 3 values"):
+        attention(q, k, v[:, :, :3])
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("cross", [True, False])
+def test_many_heads_are_those_of_pytorch_with_copied_weights(bias, cross):
+    config = ModelConfig(
+        vocab_size=11, d_model=C, n_heads=H, positions="learned", attention_bias=bias
+    )
+    ours = spread(MultiHeadAttention(config, SITE)).eval()
+    theirs = pytorch_twin(ours, bias)
+    x = torch.randn(B, TQ, C)
+    memory = torch.randn(B, TK, C) if cross else None
+    source = x if memory is None else memory
+    mask = ragged(n_keys=source.shape[1])
+    trace = Trace()
+    output = ours(x, memory, mask, trace=trace)
+    expected, weights = theirs(
+        x, source, source, key_padding_mask=~mask[:, 0, 0], average_attn_weights=False
+    )
+    torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(trace[SITE].weights, weights, atol=1e-5, rtol=1e-5)
+    assert trace[SITE].weights.shape == (B, H, TQ, source.shape[1])
+
+
+def pytorch_twin(ours, bias):
+    theirs = nn.MultiheadAttention(C, H, bias=bias, batch_first=True).eval()
+    projections = [ours.query, ours.key, ours.value]
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
+        theirs.out_proj.weight.copy_(ours.output.weight)
+        if bias:
+            theirs.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
+            theirs.out_proj.bias.copy_(ours.output.bias)
+    return theirs
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("padding", ["none", "right", "left", "everything"])
+def test_the_fused_and_the_recorded_path_agree(layer, causal, padding):
+    x = torch.randn(B, TQ, C)
+    mask = {
+        "none": None,
+        "right": ragged(n_keys=TQ),
+        "left": ragged(n_keys=TQ).flip(-1),
+        "everything": torch.zeros(B, 1, 1, TQ, dtype=torch.bool),
+    }[padding]
+    recorded = layer(x, None, mask, causal, trace=Trace())
+    fused = layer(x, None, mask, causal)
+    assert fused.isfinite().all()
+    torch.testing.assert_close(fused, recorded, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_fully_masked_row_reads_the_mean_of_all_values(layer, traced):
+    x = torch.randn(B, TQ, C)
+    nothing = torch.zeros(B, 1, 1, TQ, dtype=torch.bool)
+    output = layer(x, None, nothing, trace=Trace() if traced else None)
+    mean = layer.output(layer.value(x).mean(dim=1, keepdim=True)).expand(B, TQ, C)
+    torch.testing.assert_close(output, mean, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("traced", [True, False])
+def test_half_precision_stays_finite_under_every_mask(layer, dtype, traced):
+    half = layer.to(dtype)
+    x = torch.randn(B, TQ, C, dtype=dtype)
+    for mask in (None, ragged(n_keys=TQ).flip(-1), torch.zeros(B, 1, 1, TQ, dtype=torch.bool)):
+        for causal in (True, False):
+            output = half(x, None, mask, causal, trace=Trace() if traced else None)
+            assert output.dtype == dtype
+            assert output.isfinite().all()
+
+
+def test_each_head_reads_all_features_through_projections_of_its_own(layer):
+    assert layer.query.weight.shape == (C, C)
+    x = torch.randn(1, TQ, C)
+    trace, changed = Trace(), Trace()
+    layer(x, trace=trace)
+    x[..., -1] += 5  # a feature outside the first head's share
+    layer(x, trace=changed)
+    assert not torch.allclose(trace[SITE].weights[:, 0], changed[SITE].weights[:, 0])
+
+
+def test_self_attention_grows_with_a_cache_and_gives_the_same(layer):
+    x = torch.randn(B, TQ, C)
+    whole = layer(x, causal=True)
+    cache = KeyValueCache()
+    parts = [layer(part, causal=True, cache=cache) for part in x.split([2, 1, 2], dim=1)]
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole, atol=1e-5, rtol=1e-5)
+    keys, values = cache.get(SITE)
+    assert keys.shape == values.shape == (B, H, TQ, D)
+
+
+def test_cross_attention_computes_its_keys_once(layer):
+    x, memory, cache = torch.randn(B, TQ, C), torch.randn(B, TK, C), KeyValueCache()
+    first = layer(x, memory, cache=cache)
+    keys = cache.get(SITE)[0]
+    again = layer(x, memory, cache=cache)
+    assert cache.get(SITE)[0] is keys
+    assert keys.shape[2] == TK
+    assert again.equal(first)
+
+
+def test_a_cache_remembers_which_keys_were_padding():
+    cache = KeyValueCache()
+    cache.extend_mask(padding_mask(torch.tensor([[0, 3], [4, 5]]), 0))
+    mask = cache.extend_mask(padding_mask(torch.tensor([[6], [0]]), 0))
+    assert mask[:, 0, 0].tolist() == [[False, True, True], [True, True, False]]
+    assert KeyValueCache().extend_mask(None) is None

@@ -1,0 +1,170 @@
+import dataclasses
+import json
+import math
+
+import pytest
+
+from transformer import PRESETS, ModelConfig, build_transformer
+from transformer.model.config import preset
+
+SMALL = dict(vocab_size=11, d_model=12, n_heads=3, n_layers=2, d_ff=20, max_len=9)
+
+
+def test_a_configuration_survives_json():
+    config = ModelConfig(**SMALL, family="encoder-decoder", target_vocab_size=13, padding_id=0)
+    assert ModelConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_a_head_has_its_share_of_the_features():
+    assert ModelConfig(**SMALL).d_head == 4
+
+
+def test_the_target_vocabulary_counts_the_logits_where_there_is_one():
+    two = ModelConfig(**SMALL, family="encoder-decoder", target_vocab_size=17)
+    assert two.output_vocab_size == 17
+    assert ModelConfig(**SMALL).output_vocab_size == 11
+
+
+def test_replacing_a_field_validates_again():
+    config = ModelConfig(**SMALL)
+    assert config.replace(n_heads=4).n_heads == 4
+    assert config.n_heads == 3
+    with pytest.raises(ValueError, match="n_heads must divide d_model; got d_model=12, n_heads=5"):
+        config.replace(n_heads=5)
+
+
+def test_a_configuration_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ModelConfig(**SMALL).n_heads = 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"family": "gpt"}, r"family must be one of \['decoder', .*\]; got 'gpt'"),
+        ({"norm": "both"}, r"norm must be one of \['pre', 'post'\]; got 'both'"),
+        ({"positions": None}, "positions must be one of .*; got None"),
+        ({"activation": "tanh"}, "activation must be one of .*; got 'tanh'"),
+        ({"init": ["normal"]}, "init must be one of"),
+        ({"vocab_size": 0}, "vocab_size must be a whole number of at least 1; got 0"),
+        ({"n_layers": True}, "n_layers must be a whole number of at least 1; got True"),
+        ({"d_ff": 2.0}, r"d_ff must be a whole number of at least 1; got 2\.0"),
+        ({"max_len": "9"}, "max_len must be a whole number of at least 1; got '9'"),
+        ({"d_model": 9}, "sinusoidal positions need an even d_model; got 9"),
+        ({"dropout": 1.0}, r"dropout must be at least 0 and below 1; got 1\.0"),
+        ({"dropout": False}, "dropout must be at least 0 and below 1; got False"),
+        ({"attention_dropout": math.nan}, "attention_dropout must be .*; got nan"),
+        ({"norm_eps": 0}, "norm_eps must be above 0 and below 1; got 0"),
+        ({"norm_eps": math.inf}, "norm_eps must be above 0 and below 1; got inf"),
+        ({"head_bias": "no"}, "head_bias must be True or False; got 'no'"),
+        ({"tie_embeddings": 1}, "tie_embeddings must be True or False; got 1"),
+        ({"target_vocab_size": 12}, "target_vocab_size is for an encoder-decoder"),
+        ({"share_embeddings": True}, "share_embeddings needs an encoder-decoder"),
+        ({"padding_id": 11}, "padding_id must be an id below 11 or None; got 11"),
+        ({"padding_id": -1}, "padding_id must be an id below 11 or None; got -1"),
+        ({"padding_id": "0"}, "padding_id must be an id below 11 or None; got '0'"),
+    ],
+)
+def test_an_impossible_value_gets_a_sentence_with_what_is_allowed(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ModelConfig(**{**SMALL, **changes})
+
+
+def test_embeddings_are_shared_only_over_one_joint_vocabulary():
+    two = {**SMALL, "family": "encoder-decoder", "share_embeddings": True}
+    assert ModelConfig(**two, target_vocab_size=11).share_embeddings
+    with pytest.raises(ValueError, match=r"joint vocabulary; got .* target_vocab_size=12"):
+        ModelConfig(**two, target_vocab_size=12)
+
+
+def test_padding_must_be_an_id_of_both_vocabularies():
+    two = {**SMALL, "family": "encoder-decoder", "target_vocab_size": 5}
+    assert ModelConfig(**two, padding_id=4).padding_id == 4
+    with pytest.raises(ValueError, match="padding_id must be an id below 5"):
+        ModelConfig(**two, padding_id=5)
+
+
+def test_an_unknown_or_missing_field_is_named():
+    with pytest.raises(ValueError, match=r"unknown model setting 'heads'; allowed: .*n_heads"):
+        ModelConfig.from_dict({**SMALL, "heads": 3})
+    with pytest.raises(ValueError, match="needs vocab_size"):
+        ModelConfig.from_dict({"d_model": 12})
+
+
+# What each of the five tutorials, and the style that one of them contrasts, describes.
+DESCRIBED = {
+    "pre-norm": dict(
+        family="encoder-decoder",
+        norm="pre",
+        positions="sinusoidal",
+        activation="relu",
+        attention_bias=False,
+        scale_embeddings=True,
+        init="xavier",
+        n_layers=6,
+        n_heads=8,
+        d_model=512,
+        d_ff=2048,
+    ),
+    "vaswani-2017": dict(
+        family="encoder-decoder",
+        norm="post",
+        positions="sinusoidal",
+        activation="relu",
+        scale_embeddings=True,
+        tie_embeddings=True,
+        share_embeddings=True,
+        n_layers=6,
+        n_heads=8,
+        d_model=512,
+        d_ff=2048,
+        dropout=0.1,
+    ),
+    "learned-positions": dict(
+        family="encoder-decoder",
+        norm="post",
+        positions="learned",
+        activation="relu",
+        n_layers=6,
+        n_heads=8,
+        d_model=256,
+        d_ff=1024,
+        max_len=100,
+    ),
+    "gelu-post-norm": dict(
+        family="encoder-decoder",
+        norm="post",
+        positions="sinusoidal",
+        activation="gelu",
+        attention_bias=False,
+    ),
+    "gpt": dict(
+        family="decoder",
+        norm="pre",
+        positions="learned",
+        activation="gelu",
+        tie_embeddings=False,
+        head_bias=False,
+        init="normal",
+    ),
+    "bert": dict(family="encoder", norm="post", positions="learned", activation="gelu"),
+}
+
+
+def test_there_is_one_description_for_each_preset():
+    assert set(PRESETS) == set(DESCRIBED)
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_a_preset_is_what_its_tutorial_describes(name):
+    config = preset(name, vocab_size=29)
+    got = {field: getattr(config, field) for field in DESCRIBED[name]}
+    assert got == DESCRIBED[name]
+    assert config.vocab_size == 29
+
+
+def test_an_unknown_preset_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"unknown preset 'gpt-5'; allowed: .*'vaswani-2017'"):
+        build_transformer("gpt-5", vocab_size=10)
+    with pytest.raises(ValueError, match="needs vocab_size"):
+        build_transformer("gpt")

@@ -1,0 +1,277 @@
+"""Figures, by their data: the numbers are the trace's, and token text stays text."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from pictured import HOSTILE, batch_of, relabelled, sampled_run
+
+from transformer import Batch, Model, Run
+from transformer.figures import (
+    VIEWS,
+    attention_heatmap,
+    candidates,
+    head_grid,
+    mask_figure,
+    padded_batch,
+    position_curves,
+    position_matrix,
+    position_similarity,
+    style,
+)
+
+
+@pytest.fixture(scope="module")
+def run(tiny_model: Model) -> Run:
+    """Given tokens and six generated ones."""
+    return sampled_run(tiny_model)
+
+
+@pytest.fixture(scope="module")
+def batch(tiny_model: Model) -> Batch:
+    """Three sentences of different length."""
+    return batch_of(tiny_model, "the fox", "hello to the bird", "no")
+
+
+@pytest.fixture(scope="module")
+def translation(tiny_encoder_decoder: Model) -> Run:
+    """A run with encoder, decoder and cross attention."""
+    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=5)
+
+
+# --- the large heatmap ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", [0, 1])
+def test_weights_are_the_traces_own_and_masked_cells_are_left_out(run: Run, head: int) -> None:
+    figure = attention_heatmap(run, ("decoder", 1, "self"), head)
+    record = run.trace["decoder.1.self"]
+    allowed = record.allowed[0].numpy()
+    z = figure.data[0].z
+    assert z.dtype == np.float32
+    np.testing.assert_array_equal(z[allowed], record.weights[0, head].numpy()[allowed])
+    assert np.isnan(z[~allowed]).all()
+    assert (~allowed).sum() == len(run.ids) * (len(run.ids) - 1) // 2
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
+
+
+def test_scores_fill_every_cell_and_masked_scores_only_the_allowed_ones(run: Run) -> None:
+    record = run.trace["decoder.0.self"]
+    scores, allowed = record.scores[0, 1].numpy(), record.allowed[0].numpy()
+    before = attention_heatmap(run, "decoder.0.self", 1, stage="scores").data[0]
+    after = attention_heatmap(run, "decoder.0.self", 1, stage="masked").data[0]
+    np.testing.assert_array_equal(before.z, scores)
+    np.testing.assert_array_equal(after.z[allowed], scores[allowed])
+    assert np.isnan(after.z[~allowed]).all()
+    bound = float(np.abs(scores).max())
+    assert (before.zmin, before.zmax) == (after.zmin, after.zmax) == (-bound, bound)
+
+
+@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
+@pytest.mark.parametrize("stage", ["scores", "masked", "weights"])
+def test_hover_numbers_are_true_whatever_is_coloured(run: Run, stage: str, scale: str) -> None:
+    figure = attention_heatmap(run, "decoder.1.self", 0, stage=stage, scale=scale)
+    record = run.trace["decoder.1.self"]
+    numbers = figure.data[0].customdata
+    np.testing.assert_array_equal(numbers[..., 0], record.scores[0, 0].numpy())
+    np.testing.assert_array_equal(numbers[..., 1], record.weights[0, 0].numpy())
+    np.testing.assert_array_equal(numbers[..., 2] == 1, record.allowed[0].numpy())
+
+
+def test_scales_keep_the_ends_and_the_order_of_weights(run: Run) -> None:
+    weights = run.trace["decoder.1.self"].weights[0, 0].numpy()
+    allowed = run.trace["decoder.1.self"].allowed[0].numpy()
+    for scale, expected in (
+        ("sqrt", np.sqrt(weights)),
+        ("log", 1 + np.log10(weights.clip(1e-4)) / 4),
+    ):
+        trace = attention_heatmap(run, "decoder.1.self", 0, scale=scale).data[0]
+        np.testing.assert_allclose(trace.z[allowed], expected[allowed], atol=1e-6)
+        assert (trace.zmin, trace.zmax) == (0, 1)
+        assert trace.colorbar.ticktext[-1] == "1"
+        assert trace.colorbar.tickvals[-1] == 1
+
+
+def test_mean_head_is_the_average(run: Run) -> None:
+    record = run.trace["decoder.0.self"]
+    trace = attention_heatmap(run, "decoder.0.self", "mean", stage="scores").data[0]
+    np.testing.assert_allclose(trace.z, record.scores[0].mean(0).numpy(), atol=1e-6)
+    np.testing.assert_allclose(
+        trace.customdata[..., 1], record.weights[0].mean(0).numpy(), atol=1e-6
+    )
+
+
+def test_row_selects_the_sentence_of_a_batch(batch: Batch) -> None:
+    for row in range(3):
+        figure = attention_heatmap(batch, "decoder.0.self", 0, stage="scores", row=row)
+        np.testing.assert_array_equal(
+            figure.data[0].z, batch.trace["decoder.0.self"].scores[row, 0].numpy()
+        )
+        assert tuple(figure.layout.meta["key_labels"]) == batch.labels[row]
+
+
+def test_cross_attention_has_target_rows_and_source_columns(translation: Run) -> None:
+    figure = attention_heatmap(translation, "decoder.1.cross", 1)
+    assert tuple(figure.layout.meta["query_labels"]) == translation.labels
+    assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
+    assert figure.data[0].z.shape == (len(translation.labels), len(translation.source_labels))
+    np.testing.assert_array_equal(
+        figure.data[0].z, translation.trace["decoder.1.cross"].weights[0, 1].numpy()
+    )
+
+
+def test_query_0_is_on_top_and_cells_are_square(run: Run) -> None:
+    layout = attention_heatmap(run, "decoder.0.self", 0).layout
+    n = len(run.ids)
+    assert layout.yaxis.range == (n - 0.5, -0.5)
+    assert layout.xaxis.range == (-0.5, n - 0.5)
+    assert layout.yaxis.scaleanchor == "x"
+    assert layout.yaxis.title.text.startswith("query")
+    assert layout.xaxis.title.text.startswith("key")
+    assert "layer 0, head 0" in layout.title.text
+
+
+def test_repeated_tokens_keep_their_own_places(run: Run) -> None:
+    figure = attention_heatmap(relabelled(run, ("the",)), "decoder.0.self", 0)
+    n = len(run.ids)
+    assert list(figure.layout.xaxis.tickvals) == list(range(n))
+    assert len(set(figure.layout.xaxis.ticktext)) == 1
+    assert figure.data[0].z.shape == (n, n)
+
+
+def test_an_axis_has_at_most_32_ticks(run: Run) -> None:
+    for length in (1, 31, 32, 33, 64, 65, 512):
+        places, texts = style.axis_labels([str(n) for n in range(length)])
+        assert len(places) == len(texts) <= 32
+        assert [text.strip("\u2068\u2069") for text in texts] == [str(p) for p in places]
+    assert len(style.axis_labels(["a"] * 32)[0]) == 32
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"site": "decoder.7.self"},
+        {"site": ("encoder", 0, "self")},
+        {"site": ("decoder", 0)},
+        {"head": 2},
+        {"head": -1},
+        {"head": True},
+        {"head": "all"},
+        {"stage": "softmax"},
+        {"scale": "cubic"},
+        {"row": 1},
+    ],
+)
+def test_an_unknown_choice_is_refused_with_the_allowed_ones(
+    run: Run, arguments: dict[str, object]
+) -> None:
+    given = {"site": "decoder.0.self", "head": 0} | arguments
+    with pytest.raises(ValueError, match=r"recorded: decoder|from 0 to|one of \['"):
+        attention_heatmap(run, **given)  # type: ignore[arg-type]
+
+
+# --- token text is hostile ------------------------------------------------------------------------
+
+
+def all_figures(run: Run, batch: Batch, dark: bool = False) -> list[go.Figure]:
+    return [
+        attention_heatmap(run, "decoder.0.self", 0, dark=dark),
+        head_grid(run, "decoder", "self", dark=dark),
+        mask_figure(batch, 0, "combined", dark=dark),
+        padded_batch(batch, dark=dark),
+        position_matrix(run, dark=dark),
+        position_curves(run, [0, 3], dark=dark),
+        position_similarity(run, dark=dark),
+        candidates(run, 0, dark=dark),
+    ]
+
+
+def texts_for_plotly(figure: go.Figure) -> list[str]:
+    """Every string of the figure that Plotly reads as its markup: all but layout.meta."""
+    plain = json.loads(figure.to_json())
+    plain["layout"].pop("meta", None)
+    found: list[str] = []
+
+    def walk(value: object) -> None:
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, dict):
+            for part in value.values():
+                walk(part)
+        elif isinstance(value, list):
+            for part in value:
+                walk(part)
+
+    walk(plain)
+    return found
+
+
+def test_token_text_is_escaped_wherever_plotly_shows_it(run: Run, batch: Batch) -> None:
+    hostile_run = relabelled(run, HOSTILE)
+    hostile_batch = dataclasses.replace(
+        batch, labels=tuple((HOSTILE * 9)[: len(row)] for row in batch.labels)
+    )
+    for figure in all_figures(hostile_run, hostile_batch):
+        for text in texts_for_plotly(figure):
+            assert "<s>" not in text
+            assert "<b>x" not in text
+            assert "</script" not in text
+            assert "w" * 61 not in text
+    ticks = attention_heatmap(hostile_run, "decoder.0.self", 0).layout.xaxis.ticktext
+    assert "\u2068&lt;s&gt;\u2069" in ticks
+    assert "\u2068&amp;amp;\u2069" in ticks
+
+
+def test_templates_hold_no_token_text(run: Run, batch: Batch) -> None:
+    before = all_figures(run, batch)
+    after = all_figures(relabelled(run, HOSTILE), batch)
+    for plain, hostile in zip(before, after, strict=True):
+        assert [t.hovertemplate for t in plain.data if "hovertemplate" in t] == [
+            t.hovertemplate for t in hostile.data if "hovertemplate" in t
+        ]
+
+
+def test_meta_holds_the_labels_as_they_are(run: Run) -> None:
+    figure = attention_heatmap(relabelled(run, HOSTILE), "decoder.1.self", 1, stage="masked")
+    assert figure.layout.meta["query_labels"][: len(HOSTILE)] == list(HOSTILE)
+    assert (figure.layout.meta["site"], figure.layout.meta["head"]) == ("decoder.1.self", 1)
+    assert figure.layout.meta["stage"] == "masked"
+
+
+def test_long_tokens_are_cut_on_axes_and_longer_in_the_hover(run: Run) -> None:
+    figure = attention_heatmap(relabelled(run, ("w" * 300,)), "decoder.0.self", 0)
+    assert max(map(len, figure.layout.xaxis.ticktext)) <= style.TICK_CHARACTERS + 2
+    assert "w" * 59 + "…" in figure.data[0].text[0][0]
+
+
+# --- every figure ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_figure_is_titled_see_through_and_readable(
+    run: Run, batch: Batch, dark: bool
+) -> None:
+    for figure in all_figures(run, batch, dark):
+        layout = figure.layout
+        assert layout.title.text
+        assert layout.xaxis.title.text
+        assert layout.yaxis.title.text
+        assert layout.paper_bgcolor == layout.plot_bgcolor == style.CLEAR
+        assert layout.font.size >= 14
+        assert layout.title.subtitle.font.size >= 14
+        assert layout.font.color == style.theme(dark).text
+        assert len(figure.to_json()) < 200_000
+
+
+def test_the_table_of_views_names_every_figure_function() -> None:
+    functions = {view.function for view in VIEWS.values()}
+    expected = {
+        attention_heatmap, head_grid, mask_figure, padded_batch, position_matrix, position_curves,
+        position_similarity, candidates,
+    }  # fmt: skip
+    assert functions == expected
+    assert all(view.title and view.help.endswith(".") for view in VIEWS.values())

@@ -1,0 +1,97 @@
+"""All heads at once, by the data: the atlas and the grid show every head's own weights."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from pictured import planted, sampled_run
+
+from transformer import Model, Run
+from transformer.figures import (
+    atlas,
+    head_grid,
+)
+from transformer.figures.thumbnails import indexed_png
+
+
+@pytest.fixture(scope="module")
+def run(tiny_model: Model) -> Run:
+    """Given tokens and six generated ones."""
+    return sampled_run(tiny_model)
+
+
+# --- all heads ------------------------------------------------------------------------------------
+
+
+def test_the_atlas_is_the_square_root_of_the_weights(run: Run) -> None:
+    small = atlas(run, "decoder", "self")
+    weights = run.trace.weights("decoder")[:, 0].numpy()
+    assert small.pixels.shape == weights.shape
+    assert small.pixels.dtype == small.masked.dtype == np.uint8
+    np.testing.assert_allclose((small.pixels / 255.0) ** 2, weights, atol=0.004)
+    allowed = run.trace["decoder.0.self"].allowed[0].numpy()
+    np.testing.assert_array_equal(small.masked, ~allowed)
+
+
+@pytest.mark.parametrize("length", [64, 65, 127, 200, 512])
+def test_a_single_bright_cell_survives_the_reduction(run: Run, length: int) -> None:
+    for cell in ((length - 1, 0), (length // 2, length // 3), (length - 1, length - 1)):
+        small = atlas(planted(run, length, cell, 0.81), "decoder", "self")
+        assert small.pixels.shape == (2, 2, 64, 64)
+        assert small.pixels[1, 1].max() == round(255 * 0.9)
+        assert (small.pixels[1, 1] > 100).sum() == 1
+        assert small.pixels[0].max() == round(255 * 0.01)
+
+
+def test_a_reduced_pixel_is_masked_only_if_all_its_cells_are(run: Run) -> None:
+    small = atlas(planted(run, 128, (5, 5), 0.5), "decoder", "self")
+    np.testing.assert_array_equal(small.masked, np.triu(np.ones((64, 64)), 1))
+
+
+def test_the_atlas_lists_what_there_is(run: Run) -> None:
+    with pytest.raises(ValueError, match="recorded: decoder self"):
+        atlas(run, "decoder", "cross")
+    with pytest.raises(ValueError, match="row must be a whole number from 0 to 0; got 4"):
+        atlas(run, "decoder", "self", row=4)
+
+
+def png_pixels(source: str) -> np.ndarray:
+    """Palette places of one of our own PNGs."""
+    raw = base64.b64decode(source.split(",", 1)[1])
+    width, height = struct.unpack(">II", raw[16:24])
+    start = raw.index(b"IDAT")
+    (size,) = struct.unpack(">I", raw[start - 4 : start])
+    lines = zlib.decompress(raw[start + 4 : start + 4 + size])
+    return np.frombuffer(lines, dtype=np.uint8).reshape(height, width + 1)[:, 1:]
+
+
+def test_the_head_grid_shows_each_head_at_its_place(run: Run) -> None:
+    figure = head_grid(run, "decoder", "self")
+    small = atlas(run, "decoder", "self")
+    pixels = png_pixels(figure.data[0].source)
+    side = small.pixels.shape[-1]
+    pointer = figure.data[1]
+    for layer in range(2):
+        for head in range(2):
+            top = round(pointer.y[layer] - (side - 1) / 2)
+            left = round(pointer.x[head] - (side - 1) / 2)
+            tile = pixels[top : top + side, left : left + side]
+            shown = small.masked == 0
+            np.testing.assert_array_equal(
+                tile[shown], np.maximum(small.pixels[layer, head], 1)[shown]
+            )
+            assert not tile[~shown].any()
+            assert list(pointer.customdata[layer][head]) == [layer, head]
+
+
+def test_the_png_is_one_that_a_decoder_reads() -> None:
+    image = pytest.importorskip("PIL.Image")
+    import io
+
+    pixels = np.arange(1, 13, dtype=np.uint8).reshape(3, 4)
+    decoded = np.asarray(image.open(io.BytesIO(indexed_png(pixels))))
+    np.testing.assert_array_equal(decoded, pixels)

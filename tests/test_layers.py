@@ -1,0 +1,237 @@
+"""Layers and stacks against PyTorch's own, with copied weights."""
+
+import pytest
+import torch
+from builders import spread
+from torch import nn
+
+from transformer import ModelConfig, build_transformer
+from transformer.model.dropout import Dropout
+from transformer.model.layers import FeedForward
+from transformer.model.masks import padding_mask
+
+B, TS, TT, H, D, FF, L = 2, 6, 5, 3, 4, 19, 2
+C = H * D
+NORMS = pytest.mark.parametrize("norm", ["pre", "post"])
+ACTIVATIONS = pytest.mark.parametrize("activation", ["relu", "gelu"])
+# (B, Ts) and (B, Tt): the second row is shorter
+SOURCE = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 0, 0]])
+TARGET = torch.tensor([[2, 7, 1, 8, 2], [3, 5, 6, 0, 0]])
+
+
+def config(norm, activation, family="encoder-decoder", **changes):
+    sizes = dict(vocab_size=11, d_model=C, n_heads=H, n_layers=L, d_ff=FF, max_len=9)
+    return ModelConfig(
+        family=family, norm=norm, activation=activation, padding_id=0, **{**sizes, **changes}
+    )
+
+
+def copy_linear(to, source):
+    to.weight.copy_(source.weight)
+    if source.bias is not None:
+        to.bias.copy_(source.bias)
+
+
+def copy_attention(to, source):
+    projections = [source.query, source.key, source.value]
+    to.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
+    to.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
+    copy_linear(to.out_proj, source.output)
+
+
+@torch.no_grad()
+def copy_layer(to, source, cross):
+    copy_attention(to.self_attn, source.self_attention)
+    copy_linear(to.linear1, source.feed_forward.expand)
+    copy_linear(to.linear2, source.feed_forward.contract)
+    norms = [source.self_residual.norm, source.feed_forward_residual.norm]
+    if cross:
+        copy_attention(to.multihead_attn, source.cross_attention)
+        norms.insert(1, source.cross_residual.norm)
+    for name, norm in zip(["norm1", "norm2", "norm3"], norms, strict=False):
+        copy_linear(getattr(to, name), norm)
+
+
+def pytorch_stack(ours, norm, activation, cross=False):
+    kind = nn.TransformerDecoderLayer if cross else nn.TransformerEncoderLayer
+    made = [
+        kind(
+            C, H, FF, dropout=0.1, activation=activation, batch_first=True, norm_first=norm == "pre"
+        )
+        for _ in ours.layers
+    ]
+    for theirs, layer in zip(made, ours.layers, strict=True):
+        copy_layer(theirs, layer, cross)
+        theirs.eval()
+    return made
+
+
+def future(n):
+    return torch.ones(n, n, dtype=torch.bool).triu(1)  # PyTorch's polarity: True = hidden
+
+
+@NORMS
+@ACTIVATIONS
+def test_an_encoder_stack_is_pytorchs(norm, activation):
+    ours = spread(build_transformer(config(norm, activation, "encoder"))).eval().encoder
+    x, hidden = torch.randn(B, TS, C), SOURCE == 0
+    expected = x
+    for layer in pytorch_stack(ours, norm, activation):
+        expected = layer(expected, src_key_padding_mask=hidden)
+    if norm == "pre":
+        expected = ours.norm(expected)
+    output = ours(x, mask=padding_mask(SOURCE, 0))
+    # at padding itself PyTorch's fast path writes zeros, and nobody reads it
+    torch.testing.assert_close(output[~hidden], expected[~hidden], atol=1e-5, rtol=1e-5)
+
+
+@NORMS
+@ACTIVATIONS
+def test_a_decoder_only_stack_is_pytorchs_encoder_with_a_causal_mask(norm, activation):
+    ours = spread(build_transformer(config(norm, activation, "decoder"))).eval().decoder
+    x, hidden = torch.randn(B, TT, C), TARGET == 0
+    expected = x
+    for layer in pytorch_stack(ours, norm, activation):
+        expected = layer(expected, src_mask=future(TT), src_key_padding_mask=hidden)
+    if norm == "pre":
+        expected = ours.norm(expected)
+    output = ours(x, mask=padding_mask(TARGET, 0), causal=True)
+    torch.testing.assert_close(output[~hidden], expected[~hidden], atol=1e-5, rtol=1e-5)
+
+
+@NORMS
+@ACTIVATIONS
+def test_a_decoder_stack_with_cross_attention_is_pytorchs(norm, activation):
+    ours = spread(build_transformer(config(norm, activation))).eval().decoder
+    x, memory = torch.randn(B, TT, C), torch.randn(B, TS, C)
+    expected = x
+    for layer in pytorch_stack(ours, norm, activation, cross=True):
+        expected = layer(
+            expected,
+            memory,
+            tgt_mask=future(TT),
+            tgt_key_padding_mask=TARGET == 0,
+            memory_key_padding_mask=SOURCE == 0,
+        )
+    if norm == "pre":
+        expected = ours.norm(expected)
+    output = ours(
+        x,
+        mask=padding_mask(TARGET, 0),
+        causal=True,
+        memory=memory,
+        memory_mask=padding_mask(SOURCE, 0),
+    )
+    torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
+
+
+@NORMS
+def test_a_whole_encoder_decoder_is_pytorchs_transformer(norm):
+    ours = spread(build_transformer(config(norm, "relu"))).eval()
+    sizes = dict(nhead=H, dim_feedforward=FF, batch_first=True, norm_first=norm == "pre")
+    plain = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(C, **sizes), L, enable_nested_tensor=False
+    )
+    theirs = nn.Transformer(C, num_decoder_layers=L, custom_encoder=plain, **sizes).eval()
+    for stack, source in [(theirs.encoder, ours.encoder), (theirs.decoder, ours.decoder)]:
+        for to, layer in zip(stack.layers, source.layers, strict=True):
+            copy_layer(to, layer, cross=stack is theirs.decoder)
+        # PyTorch's adds final norms for post-norm too; the paper has none
+        stack.norm = source.norm
+    x = ours.source_embedding(SOURCE, torch.arange(TS))
+    y = ours.target_embedding(TARGET, torch.arange(TT))
+    expected = theirs(
+        x,
+        y,
+        tgt_mask=future(TT),
+        src_key_padding_mask=SOURCE == 0,
+        tgt_key_padding_mask=TARGET == 0,
+        memory_key_padding_mask=SOURCE == 0,
+    )
+    logits = ours(SOURCE, TARGET)
+    torch.testing.assert_close(logits, ours.head(expected), atol=1e-5, rtol=1e-5)
+
+
+def test_pre_norm_ends_in_a_norm_and_post_norm_does_not():
+    for family, stacks in [
+        ("encoder", ["encoder"]),
+        ("decoder", ["decoder"]),
+        ("encoder-decoder", ["encoder", "decoder"]),
+    ]:
+        for stack in stacks:
+            pre = build_transformer(config("pre", "relu", family))
+            post = build_transformer(config("post", "relu", family))
+            assert isinstance(getattr(pre, stack).norm, nn.LayerNorm)
+            assert getattr(post, stack).norm is None
+
+
+def test_post_norm_output_is_normalised_and_pre_norm_keeps_the_residual():
+    x = torch.randn(B, TT, C) * 9
+    post = build_transformer(config("post", "relu", "decoder")).eval().decoder(x, causal=True)
+    torch.testing.assert_close(post.mean(-1), torch.zeros(B, TT), atol=1e-5, rtol=0)
+    layer = build_transformer(config("pre", "relu", "decoder")).eval().decoder.layers[0]
+    with torch.no_grad():
+        layer.self_attention.output.weight.zero_()
+        layer.feed_forward.contract.weight.zero_()
+    assert layer(x, causal=True).equal(x)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_feed_forward_works_on_each_position_alone(bias):
+    network = spread(FeedForward(config("pre", "gelu", feed_forward_bias=bias)))
+    assert (network.expand.bias is not None) == bias
+    x = torch.randn(B, TT, C)
+    whole = network(x)
+    torch.testing.assert_close(network(x[:, 2:3]), whole[:, 2:3])
+    hidden = torch.nn.functional.gelu(network.expand(x))
+    torch.testing.assert_close(whole, network.contract(hidden))
+
+
+@pytest.mark.parametrize("p", [0.1, 0.25, 0.5])
+def test_dropout_keeps_the_expectation_and_drops_about_p(p):
+    dropped = Dropout(p).train()(torch.ones(500, 401))
+    assert (dropped == 0).float().mean().item() == pytest.approx(p, abs=0.006)
+    assert dropped.mean().item() == pytest.approx(1.0, abs=0.012)
+    (kept,) = dropped[dropped != 0].unique().tolist()
+    assert kept == pytest.approx(1 / (1 - p), abs=0.01)
+
+
+def test_dropout_is_off_while_evaluating_and_at_zero():
+    x = torch.randn(3, 7)
+    assert Dropout(0.5).eval()(x) is x
+    assert Dropout(0.0).train()(x) is x
+
+
+def test_dropout_differs_from_call_to_call_and_follows_the_seed():
+    layer, x = Dropout(0.5).train(), torch.ones(13, 17)
+    torch.manual_seed(3)
+    first, second = layer(x), layer(x)
+    torch.manual_seed(3)
+    assert layer(x).equal(first)
+    assert not first.equal(second)
+
+
+def test_gradients_flow_only_through_what_dropout_kept():
+    x = torch.ones(7, 11, requires_grad=True)
+    output = Dropout(0.5).train()(x)
+    output.sum().backward()
+    assert x.grad.equal(output.detach())
+    assert 0 < (x.grad == 0).sum() < x.numel()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("p", [0.001, 0.3, 0.999])
+def test_dropout_keeps_shape_and_type_for_any_p(dtype, p):
+    x = torch.ones(5, 3, 7, dtype=dtype).transpose(0, 2)
+    output = Dropout(p).train()(x)
+    assert output.shape == x.shape
+    assert output.dtype == dtype
+    assert output.isfinite().all()
+
+
+def test_training_drops_in_attention_only_where_the_model_asks():
+    x = torch.randn(B, TT, C)
+    for rate, same in [(0.0, True), (0.4, False)]:
+        chosen = config("pre", "relu", "decoder", dropout=0.0, attention_dropout=rate)
+        stack = spread(build_transformer(chosen)).train().decoder
+        assert torch.allclose(stack(x, causal=True), stack(x, causal=True)) == same

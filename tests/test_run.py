@@ -1,0 +1,249 @@
+"""Text in, runs out: the public face of a loaded model."""
+
+import itertools
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from builders import model_of
+
+from transformer import Request, Run
+from transformer.inference.run import MAX_NEW_TOKENS, _complete_characters
+
+TEXT = "The fox said hello"
+
+
+def settings(**changes):
+    return {"max_new_tokens": 9, "temperature": 1.0, "seed": 3, **changes}
+
+
+# What a request allows
+
+
+@pytest.mark.parametrize("bad", [None, 5, b"fox", ["fox"]])
+def test_a_text_that_is_no_string_gets_a_sentence(bad):
+    with pytest.raises(ValueError, match="the text must be a string; got"):
+        Request(text=bad)
+
+
+@pytest.mark.parametrize("bad", ["", " ", "\n\t  "])
+def test_an_empty_text_gets_a_sentence(bad):
+    with pytest.raises(ValueError, match="at least one character that is not a space; got none"):
+        Request(text=bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "allowed"),
+    [
+        ("max_new_tokens", -1, "a whole number from 0 to 4,096"),
+        ("max_new_tokens", MAX_NEW_TOKENS + 1, "a whole number from 0 to 4,096"),
+        ("max_new_tokens", 2.0, "a whole number from 0 to 4,096"),
+        ("max_new_tokens", None, "a whole number from 0 to 4,096"),
+        ("seed", -1, "a whole number from 0 to 4,294,967,295"),
+        ("seed", 2**32, "a whole number from 0 to 4,294,967,295"),
+        ("seed", True, "a whole number from 0 to 4,294,967,295"),
+        ("temperature", 0, "a number from 0.01 to 10"),
+        ("temperature", math.nan, "a number from 0.01 to 10"),
+        ("top_k", 0, "a whole number from 1 to 1,000,000"),
+        ("top_p", 0.0, "a number above 0 to 1"),
+        ("min_p", "much", "a number from 0 to 1"),
+    ],
+)
+def test_a_setting_out_of_range_gets_a_sentence(tiny_model, name, bad, allowed):
+    with pytest.raises(ValueError, match=f"{name} must be {allowed}; got {bad!r}"):
+        tiny_model.stream(TEXT, **{name: bad})
+
+
+def test_an_unknown_setting_gets_a_list_of_the_known(tiny_model):
+    with pytest.raises(ValueError, match=r"unknown setting 'topk'; allowed: .*'top_k'.*'seed'"):
+        tiny_model.generate(TEXT, topk=4)
+    with pytest.raises(ValueError, match="unknown setting 'topk'"):
+        tiny_model.generate_batch([TEXT], topk=4)
+
+
+def test_without_any_filter_a_request_is_greedy():
+    assert Request(text="x").sampling is None
+    assert Request(text="x", top_k=3).sampling.temperature == 1.0
+    assert Request(text="x", temperature=0.5).sampling.top_k is None
+
+
+# What a run says
+
+
+def test_a_run_holds_prompt_steps_and_text(tiny_model, tokenizer):
+    run = tiny_model.generate(TEXT, **settings())
+    prompt = [tokenizer.end_id, *tokenizer.encode(TEXT)]
+    assert isinstance(run, Run)
+    assert run.model == "tiny"
+    assert run.request == Request(text=TEXT, **settings())
+    assert list(run.ids) == prompt + [step.token for step in run.steps]
+    assert run.n_prompt == len(prompt)
+    assert len(run.steps) == 9
+    assert run.tokens == run.labels == tuple(tokenizer.labels(run.ids))
+    generated = tokenizer.to_bytes(step.token for step in run.steps)
+    assert run.text == TEXT + _complete_characters(generated)
+    assert run.source_ids == run.source_labels == ()
+    assert run.queries("decoder") == run.keys("decoder", "self") == run.labels
+
+
+def test_a_runs_trace_covers_what_the_network_read(tiny_model):
+    run = tiny_model.generate(TEXT, **settings())
+    weights = run.trace.weights("decoder")
+    n = len(run.ids)
+    assert weights.shape == (2, 1, 2, n, n)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 1, 2, n))
+    assert (weights.triu(1) == 0).all()
+    assert run.trace_start == 0
+    logits = tiny_model.network(torch.tensor([run.ids]))[0]
+    for step in run.steps:
+        seen = logits[step.window[1] - 1]
+        assert step.chosen.logit == pytest.approx(seen[step.token].item(), abs=1e-4)
+
+
+def test_past_max_len_the_trace_says_where_it_starts(tiny_model):
+    run = tiny_model.generate(TEXT, **settings(max_new_tokens=40))
+    assert len(run.ids) > 32
+    assert run.trace_start == len(run.ids) - 32
+    assert run.trace.weights("decoder").shape[-1] == 32
+    assert run.queries("decoder") == run.labels[-32:]
+    assert run.steps[-1].window == (len(run.ids) - 33, len(run.ids) - 1)
+
+
+def test_a_prompt_longer_than_the_model_is_read_from_its_end(tiny_model):
+    run = tiny_model.generate(TEXT * 20, max_new_tokens=2)
+    assert run.n_prompt > 32
+    assert run.steps[0].window == (run.n_prompt - 32, run.n_prompt)
+    assert run.text.startswith(TEXT * 20)
+
+
+def test_a_translation_has_a_source_and_its_text_is_the_target(tiny_encoder_decoder, tokenizer):
+    run = tiny_encoder_decoder.generate(TEXT, **settings())
+    assert list(run.source_ids) == [*tokenizer.encode(TEXT), tokenizer.end_id]
+    assert run.ids[0] == tokenizer.start_id
+    assert run.n_prompt == 1
+    assert TEXT not in run.text
+    n, m = len(run.ids), len(run.source_ids)
+    assert run.trace.weights("encoder", "self").shape[-2:] == (m, m)
+    assert run.trace.weights("decoder", "cross").shape[-2:] == (n, m)
+    assert run.queries("encoder") == run.keys("decoder", "cross") == run.source_labels
+    assert run.queries("decoder") == run.keys("decoder", "self") == run.labels
+    assert set(run.position_matrices) == {"encoder", "decoder"}
+
+
+def test_a_source_longer_than_the_model_gets_a_sentence(tiny_encoder_decoder):
+    with pytest.raises(ValueError, match=r"is \d+ tokens long; tiny-translator reads at most 24"):
+        tiny_encoder_decoder.generate("fox " * 30)
+
+
+def test_an_encoder_reads_and_says_that_it_cannot_generate(tiny_encoder):
+    run = tiny_encoder.trace(TEXT)
+    assert run.stopped == "read"
+    assert run.queries("encoder") == run.keys("encoder", "self") == run.labels
+    assert run.trace.weights("encoder").shape[-1] == len(run.labels)
+    with pytest.raises(ValueError, match=r"tiny-encoder is an encoder: .* cannot generate"):
+        tiny_encoder.generate(TEXT)
+
+
+def test_position_matrices_are_the_models_own(tiny_model, tiny_encoder):
+    run = tiny_model.trace(TEXT)
+    (matrix,) = run.position_matrices.values()
+    assert matrix.equal(tiny_model.network.embedding.positions.table.weight)
+    added = run.trace.positions["decoder"][0]
+    assert added.equal(matrix[: len(run.ids)])
+    assert set(tiny_encoder.trace(TEXT).position_matrices) == {"encoder"}
+
+
+def test_the_same_request_gives_the_same_run(tiny_model):
+    first, again = (tiny_model.generate(TEXT, **settings()) for _ in range(2))
+    assert first.ids == again.ids
+    assert first.steps == again.steps
+    assert tiny_model.generate(TEXT, **settings(seed=4)).ids != first.ids
+
+
+def test_eight_visitors_at_once_each_get_their_own_run(tiny_model):
+    def visit(seed):
+        run = tiny_model.generate(f"{TEXT} {seed}", **settings(seed=seed))
+        return run.ids, run.trace.weights("decoder")
+
+    alone = [visit(seed) for seed in range(16)]
+    with ThreadPoolExecutor(8) as threads:
+        together = list(threads.map(visit, range(16)))
+    for (ids, weights), (got_ids, got_weights) in zip(alone, together, strict=True):
+        assert got_ids == ids
+        torch.testing.assert_close(got_weights, weights)
+
+
+# Why a run stopped
+
+
+def ending_model(tiny_model, tokenizer):
+    """One that always ends its text at once."""
+    model = model_of("ending", tiny_model.config.replace(head_bias=True), tokenizer)
+    model.network.head.bias[tokenizer.end_id] = 1_000
+    return model
+
+
+def test_a_run_says_why_it_stopped(tiny_model, tokenizer):
+    assert tiny_model.generate(TEXT, max_new_tokens=3).stopped == "length"
+    assert tiny_model.generate(TEXT, max_new_tokens=0).stopped == "read"
+    assert tiny_model.trace(TEXT).stopped == "read"
+    ended = ending_model(tiny_model, tokenizer).generate(TEXT)
+    assert ended.stopped == "end"
+    assert ended.ids[-1] == tokenizer.end_id
+    assert ended.text == TEXT
+
+
+def test_a_stream_left_early_is_a_cancelled_run(tiny_model):
+    stream = tiny_model.stream(TEXT, **settings())
+    taken = [next(stream) for _ in range(4)]
+    run = stream.run()
+    assert run.stopped == "cancelled"
+    assert list(run.steps) == taken
+    assert run.steps == tiny_model.generate(TEXT, **settings()).steps[:4]
+    assert tiny_model.stream(TEXT).run().stopped == "cancelled"
+
+
+def test_a_full_translation_stopped_for_its_length(tiny_encoder_decoder):
+    run = tiny_encoder_decoder.generate(TEXT, max_new_tokens=99)
+    assert run.stopped == "length"
+    assert len(run.steps) == 24
+
+
+# Streams
+
+
+def test_a_stream_gives_the_steps_of_the_run(tiny_model):
+    stream = tiny_model.stream(TEXT, **settings())
+    steps = list(stream)
+    run = stream.run()
+    assert tuple(steps) == run.steps == tiny_model.generate(TEXT, **settings()).steps
+    assert run.stopped == "length"
+
+
+def test_the_text_of_a_stream_never_shows_half_a_character(tiny_model, tokenizer):
+    stream = tiny_model.stream("Hello", max_new_tokens=3)
+    ids = tokenizer.encode("né 🦉ß")
+    step = next(stream)
+    stream.steps.clear()
+    seen = [stream.text]
+    for index in ids:
+        stream.steps.append(
+            type(step)(index=0, token=index, window=(0, 1), candidates=(), n_kept=1)
+        )
+        seen.append(stream.text)
+    assert seen[0] == "Hello"
+    assert seen[-1] == "Hellon\u00e9 🦉ß"
+    for earlier, later in itertools.pairwise(seen):
+        assert later.startswith(earlier)
+        assert "\ufffd" not in later
+
+
+def test_bytes_that_are_no_text_are_replaced_and_only_the_unfinished_left_out():
+    assert _complete_characters("é🦉".encode()) == "é🦉"
+    for cut in (1, 2, 3):
+        assert _complete_characters("é🦉".encode()[:-cut]) == "é"
+    assert _complete_characters(b"a\xffb") == "a\ufffdb"
+    assert _complete_characters(b"a\xff") == "a\ufffd"
+    assert _complete_characters("\ufffd".encode()) == "\ufffd"
+    assert _complete_characters(b"") == ""

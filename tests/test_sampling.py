@@ -1,0 +1,178 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer import Sampling
+from transformer.inference.sampling import (
+    apply_temperature,
+    draw,
+    keep_min_p,
+    keep_top_k,
+    keep_top_p,
+)
+
+# Logits on a grid of quarters: ties happen, and no comparison hangs on the last bit.
+LOGIT = st.integers(-40, 40).map(lambda n: n / 4)
+
+
+@st.composite
+def batches(draw_from):
+    """(B, V) logits as lists, of one to four rows of equal length."""
+    width = draw_from(st.integers(1, 13))
+    row = st.lists(LOGIT, min_size=width, max_size=width)
+    return draw_from(st.lists(row, min_size=1, max_size=4))
+
+
+def softmax(row):
+    total = math.fsum(math.exp(x) for x in row)
+    return [math.exp(x) / total for x in row]
+
+
+def kept(filtered):
+    return [[math.isfinite(x) for x in row] for row in filtered.tolist()]
+
+
+@given(rows=batches(), k=st.integers(1, 15))
+def test_top_k_keeps_the_k_highest_of_each_row_and_their_equals(rows, k):
+    expected = []
+    for row in rows:
+        kth = sorted(row, reverse=True)[min(k, len(row)) - 1]
+        expected.append([x >= kth for x in row])
+    assert kept(keep_top_k(torch.tensor(rows), k)) == expected
+
+
+@given(rows=batches(), percent=st.integers(1, 99))
+def test_top_p_keeps_the_smallest_set_that_reaches_p(rows, percent):
+    p = percent / 100 + 0.00123  # away from sums that small batches hit exactly
+    got = kept(keep_top_p(torch.tensor(rows), p))
+    for row, marks in zip(rows, got, strict=True):
+        probabilities = softmax(row)
+        inside = [q for q, mark in zip(probabilities, marks, strict=True) if mark]
+        outside = [q for q, mark in zip(probabilities, marks, strict=True) if not mark]
+        assert math.fsum(inside) >= p - 1e-5
+        assert math.fsum(inside) - min(inside) < p + 1e-5  # without its last it falls short
+        assert not outside or max(outside) <= min(inside)
+
+
+@given(rows=batches(), percent=st.integers(0, 100))
+def test_min_p_keeps_what_is_likely_enough_beside_the_likeliest(rows, percent):
+    p = percent / 100 * 0.9997
+    expected = []
+    for row in rows:
+        probabilities = softmax(row)
+        expected.append([q >= p * max(probabilities) for q in probabilities])
+    assert kept(keep_min_p(torch.tensor(rows), p)) == expected
+
+
+@pytest.mark.parametrize("keep", [keep_top_k, keep_top_p, keep_min_p])
+def test_what_a_filter_keeps_is_unchanged_and_so_is_its_input(keep):
+    logits = torch.tensor([[1.0, 3.0, 2.0, 0.0], [0.0, 0.5, 4.0, 1.0]])
+    before = logits.clone()
+    result = keep(logits, 2 if keep is keep_top_k else 0.5)
+    assert logits.equal(before)
+    assert result.isfinite().any(dim=-1).all()
+    assert (result.isinf()).any()
+    assert result[result.isfinite()].equal(logits[result.isfinite()])
+
+
+def test_each_row_of_a_batch_is_filtered_by_itself():
+    rows = torch.tensor([[9.0, 1.0, 8.0], [1.0, 2.0, 3.0]])
+    assert kept(keep_top_k(rows, 1)) == [[True, False, False], [False, False, True]]
+    assert kept(keep_top_p(rows, 0.9)) == [[True, False, True], [False, True, True]]
+    assert kept(keep_min_p(rows, 0.3)) == [[True, False, True], [False, True, True]]
+
+
+def test_a_top_p_of_one_keeps_even_the_unlikeliest():
+    logits = torch.cat([torch.zeros(1), torch.full((5_000,), -30.0)])[None]
+    assert keep_top_p(logits, 1.0).equal(logits)
+
+
+def test_temperature_divides():
+    assert apply_temperature(torch.tensor([[2.0, -1.0]]), 0.5).tolist() == [[4.0, -2.0]]
+
+
+def test_filters_act_in_the_stated_order():
+    logits = torch.tensor([[4.0, 3.0, 2.0, 1.0, 0.0]])
+    both = Sampling(temperature=2.0, top_k=3, top_p=0.8).filter(logits)
+    # logits / 2 = 2, 1.5, 1, ...; the three highest have 0.506, 0.307, 0.186: two reach 0.8
+    assert kept(both) == [[True, True, False, False, False]]
+    assert both[0, :2].tolist() == [2.0, 1.5]
+    alone = Sampling(temperature=2.0, top_p=0.8).filter(logits)
+    assert kept(alone) == [[True, True, True, False, False]]
+
+
+def test_without_filters_all_stay():
+    logits = torch.randn(2, 7)
+    assert Sampling().filter(logits).equal(logits)
+
+
+def test_draws_never_take_a_token_of_probability_zero():
+    probabilities = torch.tensor([[0.0, 0.5, 0.0, 0.5, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0]])
+    generators = [torch.Generator().manual_seed(seed) for seed in (1, 2)]
+    drawn = torch.stack([draw(probabilities, generators) for _ in range(2_000)])
+    assert set(drawn[:, 0].tolist()) == {1, 3}
+    assert set(drawn[:, 1].tolist()) == {2}
+
+
+@pytest.mark.parametrize("place", [0.0, 0.49999, 0.5, 1 - 2**-53])
+def test_the_ends_of_the_range_fall_on_possible_tokens(place, monkeypatch):
+    monkeypatch.setattr(torch, "rand", lambda *_, **__: torch.tensor(place, dtype=torch.float64))
+    probabilities = torch.tensor([[0.0, 0.5, 0.0, 0.5, 0.0]])
+    expected = 1 if place < 0.5 else 3
+    assert draw(probabilities, [torch.Generator()]).tolist() == [expected]
+
+
+def test_draws_come_as_often_as_their_probability_says():
+    wanted = torch.tensor([0.1, 0.0, 0.2, 0.3, 0.4])
+    n = 4_000
+    generators = [torch.Generator().manual_seed(seed) for seed in range(n)]
+    drawn = draw(wanted.expand(n, 5), generators)
+    found = drawn.bincount(minlength=5) / n
+    torch.testing.assert_close(found, wanted, atol=0.03, rtol=0)
+
+
+def test_a_row_draws_the_same_whatever_batch_it_stands_in():
+    probabilities = torch.rand(3, 11).softmax(-1)
+
+    def generators(seeds):
+        return [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    together = draw(probabilities, generators([4, 5, 6]))
+    for row in range(3):
+        alone = draw(probabilities[row : row + 1], generators([4 + row]))
+        assert alone.tolist() == [together[row].item()]
+
+
+BAD = [math.nan, math.inf, -math.inf, True, "0.5", [0.5], 10**400]
+
+
+@pytest.mark.parametrize("bad", [*BAD, 0, 0.009, 10.1, -1, None])
+def test_a_temperature_out_of_range_gets_a_sentence(bad):
+    with pytest.raises(ValueError, match=r"temperature must be a number from 0\.01 to 10; got"):
+        Sampling(temperature=bad)
+
+
+@pytest.mark.parametrize("bad", [*BAD, 0, -0.1, 1.01])
+def test_a_top_p_out_of_range_gets_a_sentence(bad):
+    with pytest.raises(ValueError, match="top_p must be a number above 0 to 1; got"):
+        Sampling(top_p=bad)
+
+
+@pytest.mark.parametrize("bad", [*BAD, -0.1, 1.01])
+def test_a_min_p_out_of_range_gets_a_sentence(bad):
+    with pytest.raises(ValueError, match="min_p must be a number from 0 to 1; got"):
+        Sampling(min_p=bad)
+
+
+@pytest.mark.parametrize("bad", [*BAD, 0, -1, 1_000_001, 2.0])
+def test_a_top_k_out_of_range_gets_a_sentence(bad):
+    with pytest.raises(ValueError, match="top_k must be a whole number from 1 to 1,000,000; got"):
+        Sampling(top_k=bad)
+
+
+def test_the_ends_of_the_ranges_are_allowed():
+    Sampling(temperature=0.01, top_k=1, top_p=1, min_p=0)
+    Sampling(temperature=10, top_k=1_000_000, top_p=1e-9, min_p=1)

@@ -1,0 +1,179 @@
+import json
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer as BPETokenizer
+from tokenizers import models, pre_tokenizers, trainers
+
+from transformer import Tokenizer
+from transformer.text import END, PADDING, SPECIALS, START, show
+
+NASTY = [
+    "",
+    " ",
+    "\n\r\t\x0b\x0c",
+    "\x00\x01\x1f\x7f\x80\x9f",
+    "  two  spaces  ",
+    "naïve café — « ça »",
+    "cafe\u0301 against café",
+    "🦊💃🏽👩‍👩‍👧‍👦🇫🇷❤️",
+    "日本語 العربية עברית हिन्दी",
+    "\u202eright to left\u202c \u200b\u200e\ufeff",
+    "\ufffd\ufffe\uffff\U0010ffff",
+    "<script>alert(1)</script> {{value}} ${alert(1)}",
+    " ".join(SPECIALS),
+    "<|endoftext|><|padding|><|start|>",
+    "Ġhello Ċ Ã©",  # the byte-level alphabet itself
+    "a" * 3_000,
+]
+BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_a_nasty_text_comes_back_exactly(tokenizer, text):
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@given(text=st.text())
+def test_every_text_comes_back_exactly(tokenizer, text):
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.to_bytes(ids) == text.encode()
+    assert all(3 <= index < tokenizer.vocab_size for index in ids)
+
+
+def test_frequent_words_are_single_tokens(tokenizer):
+    assert len(tokenizer.encode(" the fox")) < len(" the fox") / 2
+    assert tokenizer.vocab_size == 320
+
+
+@pytest.mark.parametrize("name", SPECIALS)
+def test_a_special_name_typed_by_a_visitor_is_plain_text(tokenizer, name):
+    ids = tokenizer.encode(f"a{name}b")
+    assert not {tokenizer.padding_id, tokenizer.start_id, tokenizer.end_id} & set(ids)
+    assert tokenizer.decode(ids) == f"a{name}b"
+    assert tokenizer.encode_batch([f"a{name}b"]) == [ids]
+
+
+def test_the_special_ids_come_first_and_stand_for_no_text(tokenizer):
+    assert (tokenizer.padding_id, tokenizer.start_id, tokenizer.end_id) == (0, 1, 2)
+    assert tokenizer.labels([0, 1, 2]) == [PADDING, START, END]
+    assert tokenizer.decode([1, *tokenizer.encode("fox"), 2, 0, 0]) == "fox"
+
+
+@pytest.mark.parametrize("text", ["\ud800", "ab\udfff", "x\udc80y"])
+def test_half_of_a_surrogate_pair_gets_a_sentence(tokenizer, text):
+    with pytest.raises(ValueError, match=r"half of a surrogate pair at character \d, .*; allowed:"):
+        tokenizer.encode(text)
+
+
+def test_a_batch_is_encoded_as_each_text_alone(tokenizer):
+    assert tokenizer.encode_batch(NASTY) == [tokenizer.encode(text) for text in NASTY]
+
+
+def test_labels_show_white_space_and_parts_of_characters(tokenizer):
+    assert show(b" the\n\t") == "␣the⏎⇥"
+    assert show("€".encode()) == "€"
+    assert show("€".encode()[:2]) == "‹E2 82›"
+    assert show("€".encode()[2:]) == "‹AC›"
+    assert show(b"\xac a\xe2\x82") == "‹AC›␣a‹E2 82›"
+    assert show(b"\x00\x1b") == "‹U+0000›‹U+001B›"
+    assert show("\u202ea\u200b\u00a0".encode()) == "‹U+202E›a‹U+200B›‹U+00A0›"
+    assert show("\ufffd".encode()) == "‹U+FFFD›"
+
+
+def test_marks_and_fillers_that_would_look_empty_are_named():
+    assert show("\u0301".encode()) == "‹U+0301›"
+    assert show("e\u0301".encode()) == "e\u0301"
+    assert show("\ufe0f".encode()) == "‹U+FE0F›"
+    assert show("\u3164\u2800".encode()) == "‹U+3164›‹U+2800›"
+
+
+def assert_harmless(label):
+    assert label != ""
+    for character in re.sub(r"‹[0-9A-F]{2}( [0-9A-F]{2})+›", "", label):
+        assert character not in BIDI
+        assert character != "\ufffd"
+        assert unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}
+
+
+def test_the_label_of_every_token_is_harmless(tokenizer):
+    labels = tokenizer.labels(range(tokenizer.vocab_size))
+    for label in labels:
+        assert_harmless(label)
+    assert len(set(labels)) == len(labels)
+
+
+@given(raw=st.binary(min_size=1))
+def test_any_bytes_have_a_harmless_label(raw):
+    assert_harmless(show(raw))
+
+
+@given(text=st.text(min_size=1))
+def test_any_text_has_a_harmless_label(text):
+    assert_harmless(show(text.encode()))
+
+
+def test_saved_and_loaded_it_is_the_same(tokenizer, tmp_path):
+    tokenizer.save(tmp_path / "tokenizer.json")
+    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert loaded.vocab_size == tokenizer.vocab_size
+    assert [loaded.encode(text) for text in NASTY] == [tokenizer.encode(text) for text in NASTY]
+    every = range(tokenizer.vocab_size)
+    assert loaded.labels(every) == tokenizer.labels(every)
+    assert [loaded.to_bytes([i]) for i in every] == [tokenizer.to_bytes([i]) for i in every]
+
+
+def test_the_same_texts_train_the_same_tokenizer(tmp_path):
+    for name in ("one", "two"):
+        Tokenizer.train(["aa bb aa cc", "bb aa"], 262).save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_a_vocabulary_below_all_bytes_is_an_error():
+    assert Tokenizer.train(["aa"], 259).vocab_size == 259
+    with pytest.raises(ValueError, match="vocab_size must be at least 259; got 258"):
+        Tokenizer.train(["aa"], 258)
+
+
+def test_a_file_that_is_no_tokenizer_gets_a_sentence(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    for content in [b"", b"{}", b"[1, 2]", b"\x80\x04pickle", b"not json"]:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"tokenizer\.json is not a readable tokenizer file"):
+            Tokenizer.load(path)
+    with pytest.raises(ValueError, match="is not a readable tokenizer file"):
+        Tokenizer.load(tmp_path / "missing.json")
+
+
+def test_a_foreign_tokenizer_gets_a_sentence_that_says_what_it_lacks(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    words = BPETokenizer(models.WordLevel({"fox": 0, "bird": 1}, unk_token="fox"))
+    words.save(str(path))
+    with pytest.raises(ValueError, match=r"not a tokenizer of this project: .*<\|padding\|>"):
+        Tokenizer.load(path)
+
+
+def test_a_foreign_tokenizer_that_is_not_byte_level_gets_a_sentence(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    bpe = BPETokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.BpeTrainer(vocab_size=50, special_tokens=list(SPECIALS), show_progress=False)
+    bpe.train_from_iterator(["日本 fox"], trainer)
+    bpe.save(str(path))
+    with pytest.raises(ValueError, match="is not byte-level; needed: a byte-level BPE"):
+        Tokenizer.load(path)
+
+
+def test_a_tokenizer_whose_ids_have_gaps_gets_a_sentence(tokenizer, tmp_path):
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(path)
+    content = json.loads(path.read_text())
+    name = max(content["model"]["vocab"], key=content["model"]["vocab"].get)
+    content["model"]["vocab"][name] = 9_999
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="ids must count up from 0; highest: 9999"):
+        Tokenizer.load(path)

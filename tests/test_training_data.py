@@ -1,0 +1,116 @@
+"""Recipes, batches and scores of the training package."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer.training.data import Batches, collate
+from transformer.training.evaluate import score_documents, windows
+from transformer.training.memorised import longest_shared_passage
+from transformer.training.recipe import Settings, load_recipe, recipe_names
+
+documents = st.lists(
+    st.lists(st.integers(3, 50), min_size=2, max_size=70), min_size=1, max_size=30
+)  # fmt: skip
+
+
+@given(documents, st.integers(0, 3))
+def test_an_epoch_predicts_every_token_of_every_document_once(rows, epoch):
+    batches = Batches(rows, max_len=16, batch_tokens=64, seed=1).epoch(epoch)
+    predicted = Counter(token for batch in batches for row in batch for token in row[1:])
+    assert predicted == Counter(token for row in rows for token in row[1:])
+    for batch in batches:
+        widest = max(map(len, batch)) - 1
+        assert widest <= 16
+        assert len(batch) == 1 or len(batch) * widest <= 64
+
+
+def test_batches_go_on_from_any_place():
+    rows = [[1, *range(3, 3 + n)] for n in range(2, 40)]
+    batches = Batches(rows, max_len=16, batch_tokens=48, seed=0)
+    from_start = batches.starting_at(0, 0)
+    everything = [next(from_start) for _ in range(60)]
+    epoch, index, _ = everything[37]
+    again = batches.starting_at(epoch, index)
+    assert [next(again) for _ in range(20)] == everything[37:57]
+    assert everything[0][0] == 0
+    assert everything[-1][0] > 0
+
+
+def test_collate_shifts_by_one_and_pads_on_the_right():
+    inputs, targets = collate([[2, 5, 6, 2], [2, 7, 2]], padding_id=0)
+    assert inputs.tolist() == [[2, 5, 6], [2, 7, 2]]
+    assert targets.tolist() == [[5, 6, 2], [7, 2, 0]]
+
+
+@given(st.integers(1, 500), st.integers(2, 60))
+def test_windows_score_each_prediction_once_with_half_the_context_behind_it(length, max_len):
+    cut = windows(length, max_len)
+    scored = [place for _, first, stop in cut for place in range(first, stop)]
+    assert scored == list(range(length))
+    assert all(stop - start <= max_len for start, _, stop in cut)
+    assert all(first - start >= max_len // 2 for start, first, _ in cut[1:])
+
+
+def test_a_score_is_the_sum_over_single_predictions(tiny_model):
+    texts = ["The cat sat.", "Le chat était là 😀" * 4, "x"]
+    score = score_documents(tiny_model.network, tiny_model.tokenizer, texts)
+    nats, tokens = 0.0, 0
+    for text in texts:
+        ids = [2, *tiny_model.tokenizer.encode(text), 2]
+        for start, first, stop in windows(len(ids) - 1, tiny_model.config.max_len):
+            logits = tiny_model.network(torch.tensor([ids[start:stop]]))[0]
+            for place in range(first, stop):
+                nats -= logits[place - start].log_softmax(-1)[ids[place + 1]].item()
+                tokens += 1
+    assert score.tokens == tokens
+    assert score.bytes == sum(len(text.encode()) for text in texts)
+    assert score.nats == pytest.approx(nats, rel=1e-5)
+    assert score.bits_per_byte == pytest.approx(nats / math.log(2) / score.bytes)
+    assert score.perplexity == pytest.approx(math.exp(nats / tokens))
+
+
+def test_the_longest_shared_passage_is_found():
+    samples = ["the dog ran far away from the old mill", "nothing in common"]
+    texts = ["a dog ran far away", "she saw the dog ran far from the old mill"]
+    assert longest_shared_passage(samples, texts) == (4, "dog ran far away")
+    assert longest_shared_passage(["a"], ["b"]) == (0, "")
+
+
+def test_the_learning_rate_warms_up_stays_and_falls_to_zero():
+    settings = Settings(steps=100, learning_rate=2.0, warmup_steps=10, decay_from=0.6)
+    assert settings.learning_rate_at(0) == pytest.approx(0.2)
+    assert settings.learning_rate_at(30) == 2.0
+    assert settings.learning_rate_at(80) == pytest.approx(1.0)
+    assert settings.learning_rate_at(99) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_bundled_recipe_reads(name):
+    assert load_recipe(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("task = 1", "task must be one of"),
+        ("task =", "not readable TOML"),
+        ("colour = 3", "unknown entry 'colour'; allowed"),
+        ('task = "language-model"\n[model]\npreset = "gpt-9"', "preset must be one of"),
+        (
+            'task = "language-model"\n[model]\npreset = "gpt"\n[training]\nspeed = 1',
+            "unknown entry 'speed'",
+        ),
+    ],
+)
+def test_a_wrong_recipe_gets_one_sentence(tmp_path, text, sentence):
+    path = tmp_path / "r.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=sentence):
+        load_recipe(str(path))

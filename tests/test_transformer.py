@@ -1,0 +1,173 @@
+"""Whole networks: the three families and the presets."""
+
+import pytest
+import torch
+from builders import spread
+from torch import nn
+
+from transformer import PRESETS, ModelConfig, Trace, build_transformer
+from transformer.model.attention import KeyValueCache
+from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
+
+V, C, H, L, FF, T_MAX = 13, 12, 3, 2, 20, 9
+FAMILIES = ["decoder", "encoder", "encoder-decoder"]
+CLASSES = {"decoder": DecoderOnly, "encoder": EncoderOnly, "encoder-decoder": EncoderDecoder}
+
+
+def config(family="decoder", **changes):
+    sizes = dict(vocab_size=V, d_model=C, n_heads=H, n_layers=L, d_ff=FF, max_len=T_MAX)
+    return ModelConfig(family=family, **{"padding_id": 0, **sizes, **changes})
+
+
+def network(family="decoder", **changes):
+    return spread(build_transformer(config(family, **changes))).eval()
+
+
+def ids(*shape, vocab_size=V):
+    return torch.randint(1, vocab_size, shape)  # no padding
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_builds_and_runs(name):
+    model = build_transformer(name, vocab_size=17, n_layers=1).eval()
+    assert isinstance(model, CLASSES[PRESETS[name]["family"]])
+    inputs = [ids(2, 5), ids(2, 4)] if isinstance(model, EncoderDecoder) else [ids(2, 4)]
+    logits = model(*inputs)
+    assert logits.shape == (2, 4, 17)
+    assert logits.isfinite().all()
+    assert model.config == ModelConfig.from_dict({**PRESETS[name], "vocab_size": 17, "n_layers": 1})
+
+
+@pytest.mark.parametrize("name", [n for n in PRESETS if "share_embeddings" not in PRESETS[n]])
+def test_the_second_tutorials_example_gives_logits_2_7_10(name):
+    source = torch.tensor([[1, 5, 6, 4, 3, 9, 5, 2, 0], [1, 8, 7, 3, 4, 5, 6, 7, 2]])
+    target = torch.tensor([[1, 7, 4, 3, 5, 9, 2, 0], [1, 5, 6, 2, 4, 7, 6, 2]])
+    changes = dict(family="encoder-decoder", tie_embeddings=False, padding_id=0)
+    model = build_transformer(
+        name, vocab_size=10, target_vocab_size=10, n_layers=2, **changes
+    ).eval()
+    assert source.shape == (2, 9)
+    assert target.shape == (2, 8)
+    logits = model(source, target[:, :-1])
+    assert logits.shape == (2, 7, 10)
+    assert logits.isfinite().all()
+
+
+def test_source_and_target_may_have_vocabularies_of_their_own():
+    model = network("encoder-decoder", target_vocab_size=7)
+    assert model(torch.tensor([[12, 3]]), torch.tensor([[6, 1, 2]])).shape == (1, 3, 7)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_sentence_in_a_padded_batch_gets_what_it_gets_alone(family, positions, norm):
+    model = network(family, positions=positions, norm=norm)
+    long, short = ids(1, 6), ids(1, 4)
+    batch = torch.cat([long, nn.functional.pad(short, (0, 2))])
+    if family == "encoder-decoder":
+        targets, alone = ids(2, 5), [long, short]
+        together = model(batch, targets)
+        for row in range(2):
+            expected = model(alone[row], targets[row : row + 1])
+            torch.testing.assert_close(together[row : row + 1], expected, atol=1e-5, rtol=1e-5)
+        together = model(ids(2, 5), batch)  # and padded targets
+        assert together.isfinite().all()
+    else:
+        together = model(batch)
+        torch.testing.assert_close(together[:1], model(long), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(together[1:, :4], model(short), atol=1e-5, rtol=1e-5)
+
+
+def test_padded_targets_give_the_same_as_targets_alone():
+    model = network("encoder-decoder")
+    source, short = ids(2, 5), ids(1, 3)
+    targets = torch.cat([ids(1, 6), nn.functional.pad(short, (0, 3))])
+    together = model(source, targets)
+    alone = model(source[1:], short)
+    torch.testing.assert_close(together[1:, :3], alone, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_padding_on_the_left_of_a_decoder_changes_nothing(positions):
+    model = network(positions=positions)
+    short = ids(1, 4)
+    batch = torch.cat([ids(1, 6), nn.functional.pad(short, (2, 0))])
+    together = model(batch)
+    torch.testing.assert_close(together[1:, 2:], model(short), atol=1e-5, rtol=1e-5)
+    assert together.isfinite().all()
+
+
+@pytest.mark.parametrize("traced", [True, False])
+@pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
+def test_changing_a_future_token_leaves_past_logits_unchanged(family, traced):
+    model = network(family)
+    before = ids(2, 6)
+    after = before.clone()
+    after[:, 4] = after[:, 4] % (V - 1) + 1  # another token that is not padding
+    source = [ids(2, 5)] if family == "encoder-decoder" else []
+    trace = Trace() if traced else None
+    first, second = model(*source, before, trace=trace), model(*source, after, trace=trace)
+    assert first[:, :4].equal(second[:, :4])
+    assert not torch.allclose(first[:, 4:], second[:, 4:])
+
+
+def test_an_encoder_reads_the_future_too():
+    model = network("encoder")
+    before = ids(2, 6)
+    after = before.clone()
+    after[:, 5] = after[:, 5] % (V - 1) + 1
+    assert not torch.allclose(model(before)[:, 0], model(after)[:, 0])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_embedding_of_padding_is_never_read(family):
+    model = network(family)
+    batch = torch.tensor([[5, 3, 8, 0, 0], [7, 1, 2, 4, 9]])
+    inputs = [batch, batch] if family == "encoder-decoder" else [batch]
+    before = model(*inputs)
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, nn.Embedding) and module.num_embeddings == V:
+                module.weight[0] += 100
+    real = batch != 0
+    assert model(*inputs)[real].equal(before[real])
+
+
+def test_a_text_longer_than_the_model_is_an_error_that_names_both():
+    with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
+        network()(ids(1, 10))
+    with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 11"):
+        network("encoder")(ids(1, 11))
+    with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
+        network("encoder-decoder")(ids(1, 3), ids(1, 10))
+
+
+@pytest.mark.parametrize("padding_id", [None, 0])
+def test_a_cache_cannot_grow_past_the_model_either(padding_id):
+    model, cache = network(padding_id=padding_id, positions="learned"), KeyValueCache()
+    model(ids(2, 9), cache=cache)
+    with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
+        model(ids(2, 1), cache=cache)
+
+
+def test_dropout_acts_while_training_only():
+    model, tokens = build_transformer(config(dropout=0.3)), ids(2, 5)
+    model.train()
+    assert not model(tokens).equal(model(tokens))
+    model.eval()
+    assert model(tokens).equal(model(tokens))
+
+
+def test_a_decoder_learns_to_continue_ten_lines():
+    lines = ids(10, 8)
+    model = build_transformer(config(dropout=0.0, d_model=24, d_ff=48)).train()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=2e-2)
+    inputs, wanted = lines[:, :-1], lines[:, 1:]
+    for _ in range(60):
+        loss = nn.functional.cross_entropy(model(inputs).flatten(0, 1), wanted.flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    right = (model.eval()(inputs).argmax(-1) == wanted)[:, 1:]  # the first has only one clue
+    assert right.float().mean() > 0.95

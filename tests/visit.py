@@ -1,0 +1,108 @@
+"""What a visitor does and sees, in the words of the tests. Waits for draws, never for time."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from collections.abc import Iterator
+
+from playwright.sync_api import Locator, Page
+
+WAIT_MS = 60_000  # generous: the machine may be busy
+
+
+class Visit:
+    """One visitor's page."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.large = page.locator(".attention")
+        self.tokens = page.locator("#tokens button.token")
+        page.wait_for_selector(".attention[data-rev]", state="attached")
+
+    def rev(self, selector: str) -> int:
+        """How often something has been drawn."""
+        script = "s => Number(document.querySelector(s)?.dataset.rev ?? 0)"
+        return int(self.page.evaluate(script, selector))
+
+    @contextmanager
+    def drawn(self, selector: str) -> Iterator[None]:
+        """What is done inside leads to a new draw of `selector`; waits until it is painted."""
+        before = self.rev(selector)
+        yield
+        self.page.wait_for_function(
+            "([s, n]) => Number(document.querySelector(s)?.dataset.rev ?? 0) > n", arg=[selector, before]
+        )
+
+    def generate(self, text: str) -> None:
+        """Type, press Enter, wait for the finished run and its picture."""
+        old = self.page.locator("#tokens [data-state]").get_attribute("data-run")
+        with self.drawn(".attention"):
+            self.enter(text)
+            self.page.wait_for_function(
+                """old => { const d = document.querySelector("#tokens [data-state=done]")?.dataset;
+                   return d && d.run && d.run !== old; }""",
+                arg=old,
+            )
+        self.page.wait_for_function(
+            """() => document.querySelector(".attention").dataset.run
+                  === document.querySelector("#tokens [data-state]").dataset.run"""
+        )
+
+    def enter(self, text: str) -> None:
+        """Type and press Enter."""
+        box = self.page.locator("#text textarea")
+        box.fill(text)
+        box.press("Enter")
+
+    def set_length(self, count: int) -> None:
+        """Ask for so many new tokens."""
+        if not self.page.locator("#length input").is_visible():
+            self.page.get_by_role("button", name="Settings").click()
+        self.page.locator("#length input").fill(str(count))
+
+    def head(self, layer: int, head: int) -> Locator:
+        """The button of a head, counted from 1 as on the page."""
+        return self.page.get_by_role("button", name=f"Layer {layer}, head {head}", exact=True)
+
+    def tab(self, name: str) -> None:
+        """Open a tab."""
+        self.page.get_by_role("tab", name=name, exact=True).click()
+
+    def cell(self, row: int, column: int) -> tuple[float, float]:
+        """Where on the page a cell of the large heatmap is: x, y of its middle."""
+        x, y = self.page.evaluate(
+            """([r, c]) => {
+                const box = document.querySelector(".large");
+                const at = viz.cells(box, c, c, r, r);
+                const place = box.getBoundingClientRect();
+                return [place.left + at.left + at.width / 2, place.top + at.top + at.height / 2];
+            }""",
+            [row, column],
+        )
+        return float(x), float(y)
+
+    def point_at(self, row: int, column: int) -> None:
+        """Move the pointer onto a cell and wait for the read-out to follow."""
+        self.page.mouse.move(5, 5)
+        self.page.mouse.move(*self.cell(row, column), steps=3)
+        self.page.wait_for_function(
+            """([r, c]) => { const d = document.querySelector(".attention").dataset;
+               return d.row === String(r) && d.column === String(c); }""",
+            arg=[row, column],
+        )
+
+    def read(self, field: str) -> str:
+        """A number or token of the read-out."""
+        return self.page.locator(f"[data-field={field}]").inner_text()
+
+    def alert(self) -> str:
+        """The sentence that a mistake was answered with."""
+        return self.page.get_by_role("alert").inner_text()
+
+    def wait_for_alert(self) -> str:
+        self.page.wait_for_selector("#status .problem:not([hidden])")
+        return self.alert()
+
+    def labels(self) -> list[str]:
+        """The tokens as shown."""
+        return self.tokens.all_inner_texts()

@@ -1,0 +1,189 @@
+"""python -m transformer "Once upon a time": print what a model writes, and save what it did."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import dataclasses
+import io
+import os
+import sys
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+
+from transformer.checkpoint import bundled_names, load
+from transformer.inference.run import Model, Request, Run, Stream
+
+_HELP = {
+    "max_new_tokens": "how many tokens to generate at most",
+    "temperature": "divides the logits: below 1 sharper, above 1 flatter",
+    "top_k": "draw from the k likeliest tokens only",
+    "top_p": "draw from the likeliest tokens that together reach this probability",
+    "min_p": "draw from tokens at least this likely, as a share of the likeliest one's probability",
+    "seed": "the same seed and settings give the same text",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line; every setting of a Request is an option of the same name."""
+    result = _Parser(
+        prog="python -m transformer",
+        description="Continue a text with a small Transformer. Without temperature, top-k, top-p "
+        "and min-p the likeliest token is taken each time; with any of them tokens are drawn.",
+    )
+    result.add_argument("text", help="the beginning to go on from")
+    for field in dataclasses.fields(Request):
+        if field.name == "text":
+            continue
+        kind = int if "int" in str(field.type) else float
+        default = "off" if field.default is None else field.default
+        result.add_argument(
+            "--" + field.name.replace("_", "-"),
+            type=kind,
+            default=field.default,
+            metavar="N" if kind is int else "X",
+            help=f"{_HELP[field.name]} (default: {default})",
+        )
+    names = ", ".join(bundled_names()) or "none"
+    result.add_argument(
+        "--model",
+        default="stories",
+        metavar="NAME",
+        help=f"a bundled model ({names}) or a folder (default: %(default)s)",
+    )
+    result.add_argument(
+        "--device",
+        default="auto",
+        help="auto, cpu, cuda or cuda:NUMBER (default: %(default)s: a GPU if there is one)",
+    )
+    result.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="also write one self-contained page with the heatmaps of this run (default: off)",
+    )
+    return result
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status: 0; 2 for bad input, after one sentence on stderr; 130 if interrupted."""
+    arguments = parser().parse_args(argv)
+    try:
+        _run(arguments)
+    except ValueError as error:
+        return _fail(str(error))
+    except BrokenPipeError:  # whoever read the text has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _fail(f"cannot print the text: {error.strerror}")
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    settings = {field.name: getattr(arguments, field.name) for field in dataclasses.fields(Request)}
+    request = Request(**settings)  # before the model is loaded: a wrong setting costs no wait
+    if arguments.html:
+        _check_place(arguments.html)
+    model = load(arguments.model, _device(arguments.device))
+    print(summary(model, request), file=sys.stderr)
+    run = _print_text(model.stream(**settings), model)
+    if arguments.html:
+        _write_page(run, arguments.html)
+
+
+def summary(model: Model, request: Request) -> str:
+    """One line: the model, its shape, the settings and the seed."""
+    config = model.config
+    sampling = request.sampling
+    drawn = "greedy"
+    if sampling is not None:
+        given = dataclasses.asdict(sampling).items()
+        drawn = ", ".join(f"{name} {value:g}" for name, value in given if value is not None)
+    return (
+        f"{model.name}: {config.family}, {config.n_layers} layers x {config.n_heads} heads x "
+        f"{config.d_model}, {model.n_parameters / 1e6:.1f} M parameters, reads {config.max_len} "
+        f"tokens, on {model.device}; {drawn}; at most {request.max_new_tokens} new tokens; "
+        f"seed {request.seed}"
+    )
+
+
+def _print_text(stream: Stream, model: Model) -> Run:
+    """Print as it comes. A character of which only some bytes exist yet waits for the rest."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    print(_for_terminal(stream.text), end="", flush=True)
+    for step in stream:
+        text = decoder.decode(model.tokenizer.to_bytes([step.token]))
+        print(_for_terminal(text), end="", flush=True)
+    print(flush=True)
+    return stream.run()
+
+
+def _for_terminal(text: str) -> str:
+    """On a terminal, control characters are written out: a model may write any byte."""
+    if not sys.stdout.isatty():
+        return text
+    return "".join(
+        f"‹U+{ord(character):04X}›"
+        if unicodedata.category(character) == "Cc" and character not in "\n\t"
+        else character
+        for character in text
+    )
+
+
+def _write_page(run: Run, path: Path) -> None:
+    from transformer.figures import html  # Plotly takes a while to import
+
+    try:
+        html.write(run, path)
+    except OSError as error:
+        raise ValueError(f"cannot write {path}: {error.strerror}") from error
+    print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
+
+
+def _check_place(path: Path) -> None:
+    """Raise ValueError if a file cannot be there, before anything is generated."""
+    if path.is_dir():
+        raise ValueError(f"cannot write {path}: it is a folder; --html needs a file")
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"cannot write {path}: permission denied")
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    n_gpus = torch.cuda.device_count()
+    allowed = ["auto", "cpu", *(["cuda"] if n_gpus else []), *(f"cuda:{n}" for n in range(n_gpus))]
+    if device is None or name not in allowed:
+        raise ValueError(f"device must be one of {allowed}; got {name!r}")
+    return device
+
+
+def _fail(sentence: str) -> int:
+    print(f"python -m transformer: {sentence}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

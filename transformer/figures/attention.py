@@ -1,0 +1,161 @@
+"""One head's attention, large: a heatmap of query x key.
+
+What the figure carries, besides the cells:
+
+- `layout.meta`: query_labels and key_labels as plain, unescaped text, and site, stack, layer, kind,
+  head, stage, scale, row. It is data for a page's own script, which must write it with
+  `textContent`. Plotly itself never shows it.
+- `customdata` (Tq, Tk, 3) float32: score, weight, allowed (0 or 1) of each cell, whatever `stage`
+  and `scale` draw. `hover=False` leaves it out, for a page that has the numbers already.
+- A hover label for notebooks: numbers, positions, and the tokens, escaped, as the cells' `text` up
+  to TEXT_LIMIT tokens (a text for each of 512 x 512 cells would be ten times the rest).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.figures import style
+from transformer.figures.data import Head, HeadView, SiteLike, check_choice, head_view
+from transformer.figures.thumbnails import atlas, head_grid
+from transformer.inference.run import Batch, Run
+
+__all__ = ["SCALES", "STAGES", "TEXT_LIMIT", "atlas", "attention_heatmap", "head_grid", "rescale"]
+
+STAGES = ("scores", "masked", "weights")
+SCALES = ("linear", "sqrt", "log")
+TEXT_LIMIT = 64
+LOG_FLOOR = 1e-4  # weights below this share the darkest colour of the log scale
+
+_STAGE_TITLES = {
+    "scores": "scores q·k/√d, before the mask",
+    "masked": "scores q·k/√d, masked",
+    "weights": "weights, each row sums to 1",
+}
+_NUMBERS = (
+    "weight %{customdata[1]:.4f}<br>score %{customdata[0]:.3f}"
+    "<br>allowed %{customdata[2]}<extra></extra>"
+)
+_WITH_TOKENS = "query %{y:d}, key %{x:d}: %{text}<br>" + _NUMBERS
+_WITHOUT_TOKENS = "query %{y:d}, key %{x:d}<br>" + _NUMBERS
+
+
+def attention_heatmap(
+    run: Run | Batch,
+    site: SiteLike,
+    head: Head,
+    *,
+    stage: str = "weights",
+    scale: str = "linear",
+    row: int = 0,
+    dark: bool = False,
+    hover: bool = True,
+) -> go.Figure:
+    """One head (or "mean") of one sentence; row: which sentence of a Batch.
+
+    stage: "scores" (before the mask, every cell), "masked" (the same, forbidden cells left out) or
+    "weights" (after the softmax; colours fixed from 0 to 1, so that heads can be compared).
+    Forbidden cells are NaN: the page's background shows through, hatched.
+    scale: how weights become colours, "linear", "sqrt" or "log" (from LOG_FLOOR up); `z` is the
+    number that is coloured, `customdata` keeps the weight itself.
+    Raises ValueError, listing what is allowed, for an unknown site, head, stage, scale or row.
+    """
+    check_choice("stage", stage, STAGES)
+    check_choice("scale", scale, SCALES)
+    view = head_view(run, site, head, row)
+    cells = go.Heatmap(
+        z=stage_values(view, stage, scale),
+        hoverongaps=True,
+        **_colours(view, stage, scale, dark),
+        **(_hover(view) if hover else {"hoverinfo": "none"}),
+    )
+    layout = style.layout(
+        _title(view),
+        _STAGE_TITLES[stage],
+        dark=dark,
+        meta=_meta(view, stage, scale, row),
+        shapes=[style.hatching(dark)],
+        **style.square_axes(view.query_labels, view.key_labels, dark=dark),
+    )
+    return go.Figure(data=[cells], layout=layout)
+
+
+def stage_values(view: HeadView, stage: str, scale: str = "linear") -> NDArray[np.float32]:
+    """(Tq, Tk) float32: what the cells' colours stand for; NaN where nothing is drawn."""
+    if stage == "scores":
+        return view.scores
+    values = view.scores if stage == "masked" else rescale(view.weights, scale)
+    return np.where(view.allowed, values, np.float32(np.nan))
+
+
+def rescale(weights: NDArray[np.float32], scale: str) -> NDArray[np.float32]:
+    """Weights in [0, 1] to colour values in [0, 1], 0 and 1 kept in place."""
+    if scale == "sqrt":
+        return np.sqrt(weights)
+    if scale == "log":
+        decades = -np.log10(LOG_FLOOR)
+        return (1 + np.log10(np.maximum(weights, LOG_FLOOR)) / decades).astype(np.float32)
+    return weights
+
+
+def _colours(view: HeadView, stage: str, scale: str, dark: bool) -> dict[str, Any]:
+    if stage == "weights":
+        return weight_colours(scale)
+    # The same bound before and after the mask, so that switching changes no colour.
+    bound = float(np.abs(view.scores).max(initial=0.0)) or 1.0
+    return {
+        "colorscale": style.diverging(dark),
+        "zmin": -bound,
+        "zmax": bound,
+        "colorbar": style.colorbar("score"),
+    }
+
+
+def weight_colours(scale: str) -> dict[str, Any]:
+    """Colours and colour bar of weights: fixed from 0 to 1, numbers on the bar as they are."""
+    bar = style.colorbar("weight", **_ticks(scale))
+    return {"colorscale": style.cividis(), "zmin": 0, "zmax": 1, "colorbar": bar}
+
+
+def _ticks(scale: str) -> dict[str, Any]:
+    shown = [1e-4, 1e-3, 1e-2, 0.1, 1] if scale == "log" else [0, 0.01, 0.05, 0.2, 0.5, 1]
+    if scale == "linear":
+        shown = [0, 0.2, 0.4, 0.6, 0.8, 1]
+    places = rescale(np.asarray(shown, dtype=np.float32), scale)
+    text = [f"≤ {LOG_FLOOR:g}" if v == LOG_FLOOR else f"{v:g}" for v in shown]
+    return {"tickmode": "array", "tickvals": [round(float(p), 4) for p in places], "ticktext": text}
+
+
+def _hover(view: HeadView) -> dict[str, Any]:
+    numbers = np.stack([view.scores, view.weights, view.allowed.astype(np.float32)], axis=-1)
+    if max(view.weights.shape) > TEXT_LIMIT:
+        return {"customdata": numbers, "hovertemplate": _WITHOUT_TOKENS}
+    queries = [style.label(text, style.HOVER_CHARACTERS) for text in view.query_labels]
+    keys = [style.label(text, style.HOVER_CHARACTERS) for text in view.key_labels]
+    text = [[f"{query} reads {key}" for key in keys] for query in queries]
+    return {"customdata": numbers, "hovertemplate": _WITH_TOKENS, "text": text}
+
+
+def _title(view: HeadView) -> str:
+    site = view.site
+    head = "mean of all heads" if view.head == "mean" else f"head {view.head}"
+    return f"{site.stack.capitalize()} {site.kind}-attention, layer {site.layer}, {head}"
+
+
+def _meta(view: HeadView, stage: str, scale: str, row: int) -> dict[str, Any]:
+    return {
+        "query_labels": list(view.query_labels),
+        "key_labels": list(view.key_labels),
+        "site": str(view.site),
+        "stack": view.site.stack,
+        "layer": view.site.layer,
+        "kind": view.site.kind,
+        "head": view.head,
+        "stage": stage,
+        "scale": scale,
+        "row": row,
+    }

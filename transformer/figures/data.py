@@ -1,0 +1,117 @@
+"""One head of one sentence as arrays, checked: what the figures draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer.inference.run import Batch, Run
+from transformer.model.trace import AttentionRecord, Site
+
+SiteLike = Site | tuple[str, int, str] | str
+Head = int | str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class HeadView:
+    """scores, weights: (Tq, Tk) float32; allowed: (Tq, Tk) bool; one label a query and a key."""
+
+    site: Site
+    head: Head
+    scores: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    allowed: NDArray[np.bool_]
+    query_labels: tuple[str, ...]
+    key_labels: tuple[str, ...]
+
+
+def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> HeadView:
+    """What one head ("mean": the average of all) computed for one sentence.
+
+    Raises ValueError, listing what there is, for an unknown site, head or row.
+    """
+    record = record_of(run, site)
+    check_row(run, row)
+    scores, weights = record.scores[row], record.weights[row]
+    check_head(head, scores.shape[0])
+    if head == "mean":
+        scores, weights = scores.mean(dim=0), weights.mean(dim=0)
+    else:
+        scores, weights = scores[int(head)], weights[int(head)]
+    queries, keys = labels_of(run, record, row)
+    return HeadView(
+        site=record.site,
+        head=head,
+        scores=array(scores),
+        weights=array(weights),
+        allowed=record.allowed[row].cpu().numpy(),
+        query_labels=queries,
+        key_labels=keys,
+    )
+
+
+def record_of(run: Run | Batch, site: SiteLike) -> AttentionRecord:
+    """The record of a site. Raises ValueError listing the recorded ones."""
+    try:
+        return run.trace[site]
+    except TypeError as error:
+        raise ValueError(
+            f"a site is (stack, layer, kind); got {site!r}; recorded: "
+            f"{', '.join(map(str, run.trace.sites))}"
+        ) from error
+
+
+def records_of(run: Run | Batch, stack: str, kind: str) -> list[AttentionRecord]:
+    """The records of every layer. Raises ValueError listing the recorded kinds."""
+    kinds = run.trace.kinds()
+    if (stack, kind) not in kinds:
+        known = ", ".join(f"{a} {b}" for a, b in kinds)
+        raise ValueError(f"no {stack} {kind}-attention was recorded; recorded: {known}")
+    return [run.trace[site] for site in run.trace.sites if (site.stack, site.kind) == (stack, kind)]
+
+
+def check_head(head: Any, n_heads: int) -> None:
+    """Raise ValueError unless head is 0..n_heads-1 or "mean"."""
+    whole = isinstance(head, int) and not isinstance(head, bool)
+    if head != "mean" and not (whole and 0 <= head < n_heads):
+        raise ValueError(
+            f"head must be a whole number from 0 to {n_heads - 1} or 'mean'; got {head!r}"
+        )
+
+
+def check_row(run: Run | Batch, row: Any) -> None:
+    """Raise ValueError unless row is a sentence of the batch (a Run has only row 0)."""
+    last = len(run.texts) - 1 if isinstance(run, Batch) else 0
+    if not isinstance(row, int) or isinstance(row, bool) or not 0 <= row <= last:
+        raise ValueError(f"row must be a whole number from 0 to {last}; got {row!r}")
+
+
+def check_choice(name: str, got: Any, allowed: tuple[str, ...]) -> None:
+    """Raise ValueError, listing the allowed ones, for anything else."""
+    if got not in allowed:
+        raise ValueError(f"{name} must be one of {list(allowed)}; got {got!r}")
+
+
+def labels_of(
+    run: Run | Batch, record: AttentionRecord, row: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(query labels, key labels), plain text."""
+    n_queries, n_keys = record.weights.shape[-2:]
+    if isinstance(run, Run):
+        site = record.site
+        return run.queries(site.stack), run.keys(site.stack, site.kind)
+    labels = run.labels[row]
+    return _fit(labels, n_queries), _fit(labels, n_keys)
+
+
+def _fit(labels: tuple[str, ...], count: int) -> tuple[str, ...]:
+    """A batch keeps the labels of the texts that were read; other tokens go by their position."""
+    return labels if len(labels) == count else tuple(str(place) for place in range(count))
+
+
+def array(tensor: Any) -> NDArray[np.float32]:
+    """A tensor as contiguous float32, which Plotly sends as binary."""
+    return np.ascontiguousarray(tensor.detach().cpu().numpy(), dtype=np.float32)

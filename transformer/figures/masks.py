@@ -1,0 +1,147 @@
+"""Who may read whom: padding, causal and combined masks, and the batch that is padded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.figures import style
+from transformer.figures.attention import TEXT_LIMIT
+from transformer.figures.data import check_choice, check_row
+from transformer.inference.run import Batch
+from transformer.model.masks import causal_mask
+
+WRITTEN_LIMIT = 16  # tokens a row that fit into the cells of `padded_batch`
+MASKS = ("padding", "causal", "combined")
+
+_TITLES = {
+    "padding": "Padding mask: no one reads keys that are padding",
+    "causal": "Causal mask: no one reads keys that come later",
+    "combined": "Combined mask: what both masks allow",
+}
+
+BoolArray = NDArray[np.bool_]
+
+
+def mask_heatmap(
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    allowed: BoolArray,
+    title: str,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """A mask as cells: filled = may be read, hatched background = may not.
+
+    allowed: (Tq, Tk) bool, True = may attend; z is 1 where allowed and NaN elsewhere.
+    title: text of ours, never a token's. Raises ValueError if the labels do not fit the mask.
+    """
+    if allowed.shape != (len(query_labels), len(key_labels)):
+        raise ValueError(
+            f"a mask needs one label for each query and key; got {len(query_labels)} and "
+            f"{len(key_labels)} labels for a mask of {allowed.shape[0]} x {allowed.shape[1]}"
+        )
+    colours = style.theme(dark)
+    cells = go.Heatmap(
+        z=np.where(allowed, np.float32(1), np.float32(np.nan)),
+        customdata=allowed.astype(np.uint8),
+        colorscale=[[0, colours.accent], [1, colours.accent]],
+        zmin=0,
+        zmax=1,
+        showscale=False,
+        hoverongaps=True,
+        xgap=1 if len(key_labels) <= TEXT_LIMIT else 0,
+        ygap=1 if len(query_labels) <= TEXT_LIMIT else 0,
+        **_hover(query_labels, key_labels),
+    )
+    layout = style.layout(
+        title,
+        "filled: may be read; hatched: hidden",
+        dark=dark,
+        meta={"query_labels": list(query_labels), "key_labels": list(key_labels)},
+        shapes=[style.hatching(dark)],
+        **style.square_axes(query_labels, key_labels, dark=dark),
+    )
+    return go.Figure(data=[cells], layout=layout)
+
+
+def _hover(query_labels: Sequence[str], key_labels: Sequence[str]) -> dict[str, object]:
+    ending = "<br>allowed %{customdata}<extra></extra>"
+    if max(len(query_labels), len(key_labels)) > TEXT_LIMIT:
+        return {"hovertemplate": "query %{y:d}, key %{x:d}" + ending}
+    queries = [style.label(text, style.HOVER_CHARACTERS) for text in query_labels]
+    keys = [style.label(text, style.HOVER_CHARACTERS) for text in key_labels]
+    text = [[f"{query} reads {key}" for key in keys] for query in queries]
+    return {"text": text, "hovertemplate": "query %{y:d}, key %{x:d}: %{text}" + ending}
+
+
+def masks_of(batch: Batch, row: int) -> dict[str, BoolArray]:
+    """The masks of one sentence: "padding", "causal", "combined", each (T, T) bool, True = may.
+
+    combined is what the network used, from the trace; padding and causal are made anew by the
+    network's own functions. Causal allows everything in a model whose stack reads both ways.
+    Raises ValueError for a row that the batch does not have.
+    """
+    check_row(batch, row)
+    length = batch.ids.shape[1]
+    stack, kind = batch.trace.kinds()[0]
+    record = batch.trace[stack, 0, kind]
+    padding = np.broadcast_to(batch.padding[row].cpu().numpy(), (length, length)).copy()
+    causal = np.ones((length, length), dtype=np.bool_)
+    if stack == "decoder":
+        causal = causal_mask(length, length).numpy()
+    return {"padding": padding, "causal": causal, "combined": record.allowed[row].cpu().numpy()}
+
+
+def mask_figure(batch: Batch, row: int, which: str, dark: bool = False) -> go.Figure:
+    """One of the masks of one sentence. Raises ValueError for an unknown row or mask."""
+    check_choice("which", which, MASKS)
+    allowed = masks_of(batch, row)[which]
+    labels = batch.labels[row]
+    return mask_heatmap(labels, labels, allowed, _TITLES[which], dark=dark)
+
+
+def padded_batch(batch: Batch, dark: bool = False) -> go.Figure:
+    """The whole batch, sentence x position: filled = a token, hatched = padding.
+
+    z is 1 for tokens, NaN for padding.
+    """
+    n_rows, length = batch.ids.shape
+    colours = style.theme(dark)
+    real = batch.padding.cpu().numpy()
+    small = length <= TEXT_LIMIT
+    text = [
+        [style.label(token, 8) if real[row, place] else "" for place, token in enumerate(labels)]
+        for row, labels in enumerate(batch.labels)
+    ]
+    cells = go.Heatmap(
+        z=np.where(real, np.float32(1), np.float32(np.nan)),
+        colorscale=[[0, colours.accent], [1, colours.accent]],
+        zmin=0,
+        zmax=1,
+        showscale=False,
+        xgap=2,
+        ygap=4,
+        customdata=real.astype(np.uint8),
+        text=text if small else None,
+        texttemplate="%{text}" if length <= WRITTEN_LIMIT else None,
+        textfont={"size": style.FONT_SIZE},
+        hovertemplate="sentence %{y:d}, position %{x:d}"
+        + (": %{text}" if small else "")
+        + "<br>token %{customdata}<extra></extra>",
+    )
+    layout = style.layout(
+        f"Padded batch: {n_rows} sentences, one length of {length}",
+        "filled: a token; hatched: padding",
+        dark=dark,
+        shapes=[style.hatching(dark)],
+        xaxis=style.axis("position", dark=dark, range=[-0.5, length - 0.5], tickformat="d"),
+        yaxis=style.axis(
+            "sentence", dark=dark, range=[n_rows - 0.5, -0.5], tickmode="array",
+            tickvals=list(range(n_rows)), ticktext=[str(row) for row in range(n_rows)],
+        ),
+    )  # fmt: skip
+    return go.Figure(data=[cells], layout=layout)

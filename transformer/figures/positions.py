@@ -1,0 +1,194 @@
+"""The positional encoding itself: the matrix, chosen dimensions as curves, and similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.figures import style
+from transformer.figures.data import array
+from transformer.inference.run import Run
+
+MAX_CURVES = 12
+_DASHES = ("solid", "dash", "dot", "dashdot")
+# Okabe and Ito's colours, less those too pale on white or too dark on black.
+_CURVES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+
+Matrix = NDArray[np.float32]
+
+
+def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
+    """(stack, its (max_len, C) position matrix, how many rows this run used).
+
+    stack None: the model's only stack, or the decoder. The used rows are always the first ones: a
+    window that slid starts again at position 0. Raises ValueError for a stack that is not there.
+    """
+    known = list(run.position_matrices)
+    chosen = known[-1] if stack is None else stack
+    if chosen not in known:
+        raise ValueError(f"stack must be one of {known}; got {stack!r}")
+    return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
+
+
+def position_matrix(run: Run, stack: str | None = None, *, dark: bool = False) -> go.Figure:
+    """Position x dimension, every position that the model knows; z is the matrix itself.
+
+    A line marks the positions that this run used: those above it.
+    Raises ValueError for a stack that the model does not have.
+    """
+    chosen, matrix, used = matrix_of(run, stack)
+    bound = _bound(matrix)
+    cells = go.Heatmap(
+        z=matrix,
+        colorscale=style.diverging(dark),
+        zmin=-bound,
+        zmax=bound,
+        colorbar=style.colorbar("value"),
+        hovertemplate="position %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>",
+    )
+    max_len, size = matrix.shape
+    layout = style.layout(
+        f"Position matrix of the {chosen} ({run.config.positions})",
+        f"the row of a position is added to its token; this run used {used} of {max_len} rows",
+        dark=dark,
+        xaxis=style.axis("dimension", dark=dark, range=[-0.5, size - 0.5]),
+        yaxis=style.axis("position", dark=dark, range=[max_len - 0.5, -0.5]),
+        shapes=[_used_line(used, dark)],
+        annotations=[_used_note(used, max_len, dark)],
+        meta={"stack": chosen, "used": used},
+    )
+    return go.Figure(data=[cells], layout=layout)
+
+
+def position_curves(
+    run: Run, dimensions: Sequence[int], stack: str | None = None, dark: bool = False
+) -> go.Figure:
+    """The chosen dimensions as lines over the positions; y is a column of the matrix.
+
+    dimensions: 1 to MAX_CURVES different numbers below d_model; else ValueError.
+    """
+    chosen, matrix, used = matrix_of(run, stack)
+    _check_dimensions(dimensions, matrix.shape[1])
+    places = np.arange(len(matrix), dtype=np.int32)
+    lines = [
+        go.Scatter(
+            x=places,
+            y=np.ascontiguousarray(matrix[:, dimension]),
+            mode="lines",
+            name=f"dimension {dimension}",
+            line={
+                "color": _CURVES[order % len(_CURVES)],
+                "dash": _DASHES[order // len(_CURVES) % len(_DASHES)],
+                "width": 2,
+            },
+            hovertemplate="%{y:.4f}",
+        )
+        for order, dimension in enumerate(dimensions)
+    ]
+    layout = style.layout(
+        f"Position curves of the {chosen} ({run.config.positions})",
+        f"one line a dimension; grey: the {used} positions that this run used",
+        dark=dark,
+        xaxis=style.axis("position", dark=dark, range=[-0.5, len(matrix) - 0.5], tickformat="d"),
+        yaxis=style.axis("value", dark=dark, showgrid=True),
+        shapes=[_used_band(used, dark)],
+        hovermode="x unified",
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.2},
+        meta={"stack": chosen, "used": used},
+    )
+    return go.Figure(data=lines, layout=layout)
+
+
+def position_similarity(run: Run, stack: str | None = None, dark: bool = False) -> go.Figure:
+    """Cosine of the angle between every two positions' vectors; z in [-1, 1], 1 on the diagonal.
+
+    A vector of zeros has no direction: its similarities are shown as 0.
+    """
+    chosen, matrix, used = matrix_of(run, stack)
+    lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
+    unit = matrix / np.where(lengths > 0, lengths, 1)
+    cells = go.Heatmap(
+        z=(unit @ unit.T).astype(np.float32),
+        colorscale=style.diverging(dark),
+        zmin=-1,
+        zmax=1,
+        colorbar=style.colorbar("cosine"),
+        hovertemplate="positions %{y} and %{x}<br>cosine %{z:.4f}<extra></extra>",
+    )
+    side = [-0.5, len(matrix) - 0.5]
+    layout = style.layout(
+        f"Similarity of positions, {chosen} ({run.config.positions})",
+        f"cosine of their vectors; dashed: the {used} positions that this run used",
+        dark=dark,
+        xaxis=style.axis("position", dark=dark, range=side, constrain="domain"),
+        yaxis=style.axis(
+            "position", dark=dark, range=side[::-1], constrain="domain",
+            constraintoward="top", scaleanchor="x",
+        ),
+        shapes=[_used_square(used, dark)],
+        meta={"stack": chosen, "used": used},
+    )  # fmt: skip
+    return go.Figure(data=[cells], layout=layout)
+
+
+def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
+    whole = all(isinstance(d, int) and not isinstance(d, bool) for d in dimensions)
+    if not whole or not all(0 <= d < size for d in dimensions):
+        raise ValueError(
+            f"dimensions must be whole numbers from 0 to {size - 1}; got {list(dimensions)!r}"
+        )
+    if not 1 <= len(dimensions) <= MAX_CURVES or len(set(dimensions)) != len(dimensions):
+        raise ValueError(
+            f"dimensions must be 1 to {MAX_CURVES} different numbers; got {list(dimensions)!r}"
+        )
+
+
+def _bound(matrix: Matrix) -> float:
+    return float(np.abs(matrix).max(initial=0.0)) or 1.0
+
+
+def _used_line(used: int, dark: bool) -> dict[str, Any]:
+    line = {"color": style.theme(dark).text, "width": 2, "dash": "dash"}
+    end = used - 0.5
+    across = {"xref": "x domain", "x0": 0, "x1": 1}
+    return {"type": "line", "y0": end, "y1": end, "line": line, **across}
+
+
+def _used_note(used: int, max_len: int, dark: bool) -> dict[str, Any]:
+    return {
+        "text": "this run used the rows above",
+        "xref": "x domain",
+        "x": 1,
+        "xanchor": "right",
+        "y": used - 0.5,
+        "yanchor": "top" if used < 0.9 * max_len else "bottom",
+        "showarrow": False,
+        "font": {"color": style.theme(dark).text, "size": style.FONT_SIZE},
+        "bgcolor": "rgba(34,39,46,0.75)" if dark else "rgba(255,255,255,0.8)",
+    }
+
+
+def _used_band(used: int, dark: bool) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "yref": "y domain",
+        "x0": -0.5,
+        "x1": used - 0.5,
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+        "line": {"width": 0},
+        "fillcolor": style.theme(dark).line,
+        "opacity": 0.5,
+    }
+
+
+def _used_square(used: int, dark: bool) -> dict[str, Any]:
+    line = {"color": style.theme(dark).text, "width": 2, "dash": "dash"}
+    ends = {"x0": -0.5, "y0": -0.5, "x1": used - 0.5, "y1": used - 0.5}
+    return {"type": "rect", "line": line, **ends}

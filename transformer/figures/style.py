@@ -1,0 +1,214 @@
+"""What all figures share: palette, fonts, layout, and how token labels go onto an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plotly.colors import sequential
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
+FONT_SIZE = 14  # px; the smallest text in any figure
+TITLE_SIZE = 17
+MAX_TICKS = 32  # an axis: more labels cannot be read and take longer to draw than the cells
+TICK_CHARACTERS = 14
+HOVER_CHARACTERS = 60
+CLEAR = "rgba(0,0,0,0)"
+
+_ISOLATE, _RELEASE = "\u2068", "\u2069"  # keep a right-to-left token from turning its neighbours
+
+Colorscale = list[list[Any]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Theme:
+    """Colours of one mode. Papers are transparent: the page's own background shows through."""
+
+    text: str
+    muted: str
+    line: str
+    accent: str
+    second: str
+    hatch: str
+    diverging: tuple[str, ...]  # low, ..., zero, ..., high
+
+
+LIGHT = Theme(
+    text="#1f2328",
+    muted="#59636e",
+    line="#d1d9e0",
+    accent="#0a5cad",
+    second="#b35806",
+    hatch="rgba(89,99,110,0.42)",
+    diverging=("#08519c", "#6baed6", "#f4f4f4", "#f0a04b", "#a63603"),
+)
+DARK = Theme(
+    text="#e6edf3",
+    muted="#9aa4af",
+    line="#3d444d",
+    accent="#79b8ff",
+    second="#ffb067",
+    hatch="rgba(154,164,175,0.42)",
+    diverging=("#9fd0ff", "#3a7cbd", "#22272e", "#b4661f", "#ffc48a"),
+)
+
+
+def theme(dark: bool) -> Theme:
+    """The colours for light or dark."""
+    return DARK if dark else LIGHT
+
+
+def cividis() -> Colorscale:
+    """Dark blue to yellow, readable with every kind of colour vision; for weights."""
+    return _evenly(sequential.Cividis)
+
+
+def diverging(dark: bool = False) -> Colorscale:
+    """Blue, neutral, orange; for signed values with 0 in the middle."""
+    return _evenly(theme(dark).diverging)
+
+
+def _evenly(colours: Sequence[str]) -> Colorscale:
+    return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
+
+
+def escape(text: str) -> str:
+    """Text that Plotly shows as it is: &, < and > no longer start an entity or a tag."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters, the last one an ellipsis if some were left out."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def label(text: str, limit: int = TICK_CHARACTERS) -> str:
+    """A token for Plotly text: shortened, escaped, in a direction of its own."""
+    return _ISOLATE + escape(shorten(text, limit)) + _RELEASE
+
+
+def axis_labels(labels: Sequence[str]) -> tuple[list[int], list[str]]:
+    """(tickvals, ticktext) of an integer axis: one place a token, at most MAX_TICKS labelled.
+
+    Positions are integers, so that repeated tokens keep places of their own.
+    """
+    stride = max(1, math.ceil(len(labels) / MAX_TICKS))
+    places = list(range(0, len(labels), stride))
+    return places, [label(labels[place]) for place in places]
+
+
+def layout(title: str, subtitle: str = "", *, dark: bool = False, **more: Any) -> dict[str, Any]:
+    """The layout that every figure starts from; `more` adds to it or replaces parts.
+
+    title, subtitle: text of ours, never a token's.
+    """
+    colours = theme(dark)
+    common = {
+        "template": "none",
+        "title": {
+            "text": title,
+            "font": {"size": TITLE_SIZE},
+            "x": 0,
+            "xref": "paper",
+            "xanchor": "left",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 12},
+            "subtitle": {"text": subtitle, "font": {"size": FONT_SIZE, "color": colours.muted}},
+        },
+        "font": {"family": FONT, "size": FONT_SIZE, "color": colours.text},
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "margin": {"l": 60, "r": 16, "t": 72, "b": 60},
+        "modebar": {
+            "bgcolor": CLEAR,
+            "color": colours.muted,
+            "activecolor": colours.accent,
+        },
+        "hoverlabel": {"font": {"family": FONT, "size": FONT_SIZE}, "align": "left"},
+    }
+    return common | more
+
+
+def axis(title: str, *, dark: bool = False, **more: Any) -> dict[str, Any]:
+    """An axis with a title; `more` adds to it."""
+    colours = theme(dark)
+    common = {
+        "title": {"text": title, "standoff": 10},
+        "showgrid": False,
+        "zeroline": False,
+        "automargin": True,
+        "linecolor": colours.line,
+        "gridcolor": colours.line,
+        "tickcolor": colours.line,
+    }
+    return common | more
+
+
+def token_axis(
+    title: str, labels: Sequence[str], *, dark: bool = False, **more: Any
+) -> dict[str, Any]:
+    """An axis of tokens at the integers 0, 1, ..."""
+    places, texts = axis_labels(labels)
+    return axis(title, dark=dark, tickmode="array", tickvals=places, ticktext=texts, **more)
+
+
+def square_axes(
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    *,
+    dark: bool = False,
+    y_title: str = "query (the token that reads)",
+    x_title: str = "key (the token that is read)",
+) -> dict[str, Any]:
+    """Axes of an attention matrix: query 0 on top, keys to the right, square cells."""
+    return {
+        "xaxis": token_axis(
+            x_title, key_labels, dark=dark,
+            range=[-0.5, len(key_labels) - 0.5], constrain="domain",
+            tickangle=-90 if len(key_labels) > 3 else 0,
+        ),
+        "yaxis": token_axis(
+            y_title, query_labels, dark=dark,
+            range=[len(query_labels) - 0.5, -0.5], constrain="domain", constraintoward="top",
+            scaleanchor="x",
+        ),
+    }  # fmt: skip
+
+
+def colorbar(title: str, **more: Any) -> dict[str, Any]:
+    """A slim colour bar, its title beside it."""
+    common = {
+        "title": {"text": title, "side": "right"},
+        "thickness": 14,
+        "outlinewidth": 0,
+        "ypad": 0,
+        "tickfont": {"size": FONT_SIZE},
+    }
+    return common | more
+
+
+def hatching(dark: bool = False, lines: int = 44) -> dict[str, Any]:
+    """A shape: faint diagonal lines over the whole plot, under the data.
+
+    Cells that are left out (NaN) are see-through, so the lines show there and nowhere else. One
+    SVG path however many cells there are.
+    """
+    path = "".join(_diagonal(2 * place / lines) for place in range(1, lines))
+    return {
+        "type": "path",
+        "path": path,
+        "xref": "x domain",
+        "yref": "y domain",
+        "layer": "below",
+        "line": {"color": theme(dark).hatch, "width": 1},
+    }
+
+
+def _diagonal(reach: float) -> str:
+    """The part of x + y = reach that lies in the unit square."""
+    low, high = max(0.0, reach - 1), min(1.0, reach)
+    return f"M{low:.4f},{high:.4f}L{high:.4f},{low:.4f}"
