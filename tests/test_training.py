@@ -18,8 +18,9 @@ from accelerate.state import AcceleratorState
 import transformer
 from transformer.training import loop
 from transformer.training.__main__ import main
-from transformer.training.data import Texts, load_texts
+from transformer.training.data import load_texts
 from transformer.training.recipe import Recipe, load_recipe
+from transformer.training.tasks import LanguageModel
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -81,6 +82,14 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
+def task(folder: Path, lines: list[str] = LINES) -> LanguageModel:
+    data = folder / "lines"
+    data.mkdir(exist_ok=True)
+    for name in ("train.txt", "valid.txt"):
+        (data / name).write_text("".join(f"{line}\n<|endoftext|>\n" for line in lines))
+    return LanguageModel(recipe(folder, steps=1), str(data))
+
+
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     return transformer.load(folder).network.state_dict()
 
@@ -97,9 +106,10 @@ def command(recipe_path: Path, data: Path, out: Path) -> list[str]:
 
 
 def test_a_model_overfits_ten_lines_and_then_says_them(tmp_path):
-    texts = Texts(train=LINES, valid=LINES)
     out = loop.train(
-        recipe(tmp_path, steps=150, dropout=0.0, rate=1e-2, every=150), texts, tmp_path / "o"
+        recipe(tmp_path, steps=150, dropout=0.0, rate=1e-2, every=150),
+        task(tmp_path),
+        tmp_path / "o",
     )
     model = transformer.load(out)
     for line in LINES:
@@ -111,7 +121,7 @@ def test_a_model_overfits_ten_lines_and_then_says_them(tmp_path):
 
 
 def test_the_loss_curve_and_card_say_what_happened(tmp_path):
-    out = loop.train(recipe(tmp_path, steps=12), Texts(train=LINES, valid=LINES), tmp_path / "o")
+    out = loop.train(recipe(tmp_path, steps=12), task(tmp_path), tmp_path / "o")
     metadata = json.loads((out / "config.json").read_text())["metadata"]
     assert [step for step, _ in metadata["curve"]["valid"]] == [6, 12]
     assert [step for step, _ in metadata["curve"]["train"]] == list(range(1, 13))
@@ -122,8 +132,7 @@ def test_the_loss_curve_and_card_say_what_happened(tmp_path):
 
 
 def test_an_interrupted_training_resumes_to_bit_identical_weights(tmp_path, monkeypatch):
-    texts = Texts(train=LINES * 3, valid=LINES)
-    whole = loop.train(recipe(tmp_path, steps=14), texts, tmp_path / "whole")
+    whole = loop.train(recipe(tmp_path, steps=14), task(tmp_path), tmp_path / "whole")
 
     original = loop._Training._step
 
@@ -135,9 +144,9 @@ def test_an_interrupted_training_resumes_to_bit_identical_weights(tmp_path, monk
     with monkeypatch.context() as patch:
         patch.setattr(loop._Training, "_step", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            loop.train(recipe(tmp_path, steps=14), texts, tmp_path / "parts")
+            loop.train(recipe(tmp_path, steps=14), task(tmp_path), tmp_path / "parts")
     assert not (tmp_path / "parts" / "config.json").exists()
-    parts = loop.train(recipe(tmp_path, steps=14), texts, tmp_path / "parts")
+    parts = loop.train(recipe(tmp_path, steps=14), task(tmp_path), tmp_path / "parts")
 
     assert losses(whole) == losses(parts)
     for name, tensor in weights(whole).items():
@@ -192,10 +201,9 @@ def test_two_processes_have_the_losses_of_one(tmp_path, data):
 
 
 def test_another_recipe_in_the_same_folder_is_refused(tmp_path):
-    texts = Texts(train=LINES, valid=LINES)
-    loop.train(recipe(tmp_path, steps=4), texts, tmp_path / "o")
+    loop.train(recipe(tmp_path, steps=4), task(tmp_path), tmp_path / "o")
     with pytest.raises(ValueError, match="training of another recipe"):
-        loop.train(recipe(tmp_path, steps=4, rate=1e-4), texts, tmp_path / "o")
+        loop.train(recipe(tmp_path, steps=4, rate=1e-4), task(tmp_path), tmp_path / "o")
 
 
 def test_bf16_trains_on_a_cpu_too(tmp_path):
@@ -205,7 +213,7 @@ def test_bf16_trains_on_a_cpu_too(tmp_path):
         "[training]", '[training]\nprecision = "bf16"'
     )
     path.write_text(text, encoding="utf-8")
-    out = loop.train(load_recipe(str(path)), Texts(train=LINES, valid=LINES), tmp_path / "o")
+    out = loop.train(load_recipe(str(path)), task(tmp_path), tmp_path / "o")
     AcceleratorState._reset_state(reset_partial_state=True)
     assert losses(out)[-1] < losses(out)[0] - 0.5
 
@@ -213,7 +221,7 @@ def test_bf16_trains_on_a_cpu_too(tmp_path):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
 def test_training_uses_the_gpu(tmp_path):
-    out = loop.train(recipe(tmp_path, steps=4), Texts(train=LINES, valid=LINES), tmp_path / "o")
+    out = loop.train(recipe(tmp_path, steps=4), task(tmp_path), tmp_path / "o")
     assert "CPU" not in json.loads((out / "config.json").read_text())["metadata"]["hardware"]
 
 

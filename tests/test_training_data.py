@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.training.data import Batches, collate
+from transformer.training.data import Batches, collate, windows_of
 from transformer.training.evaluate import score_documents, windows
 from transformer.training.memorised import longest_shared_passage
 from transformer.training.recipe import Settings, load_recipe, recipe_names
@@ -20,9 +20,18 @@ documents = st.lists(
 )  # fmt: skip
 
 
+def document_batches(rows, *, batch_tokens, seed, max_len=16):
+    return Batches(
+        lambda rng: [row for ids in rows for row in windows_of(ids, max_len, rng)],
+        lambda row: len(row) - 1,
+        batch_tokens=batch_tokens,
+        seed=seed,
+    )
+
+
 @given(documents, st.integers(0, 3))
 def test_an_epoch_predicts_every_token_of_every_document_once(rows, epoch):
-    batches = Batches(rows, max_len=16, batch_tokens=64, seed=1).epoch(epoch)
+    batches = document_batches(rows, batch_tokens=64, seed=1).epoch(epoch)
     predicted = Counter(token for batch in batches for row in batch for token in row[1:])
     assert predicted == Counter(token for row in rows for token in row[1:])
     for batch in batches:
@@ -33,7 +42,7 @@ def test_an_epoch_predicts_every_token_of_every_document_once(rows, epoch):
 
 def test_batches_go_on_from_any_place():
     rows = [[1, *range(3, 3 + n)] for n in range(2, 40)]
-    batches = Batches(rows, max_len=16, batch_tokens=48, seed=0)
+    batches = document_batches(rows, batch_tokens=48, seed=0)
     from_start = batches.starting_at(0, 0)
     everything = [next(from_start) for _ in range(60)]
     epoch, index, _ = everything[37]
@@ -60,7 +69,7 @@ def test_windows_score_each_prediction_once_with_half_the_context_behind_it(leng
 
 def test_a_score_is_the_sum_over_single_predictions(tiny_model):
     texts = ["The cat sat.", "Le chat était là 😀" * 4, "x"]
-    score = score_documents(tiny_model.network, tiny_model.tokenizer, texts)
+    score = score_documents(tiny_model, texts)
     nats, tokens = 0.0, 0
     for text in texts:
         ids = [2, *tiny_model.tokenizer.encode(text), 2]

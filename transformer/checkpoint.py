@@ -85,13 +85,20 @@ def save(
     content = {"format": FORMAT, "model": config.to_dict(), "metadata": metadata or {}}
     (folder / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     tokenizer.save(folder / "tokenizer.json")
-    for old in folder.glob("model-*.safetensors"):
-        old.unlink()
-    shards = _shards(weights_of(network), _DTYPES[dtype])
-    for number, shard in enumerate(shards, start=1):
-        save_file(shard, folder / f"model-{number:05}-of-{len(shards):05}.safetensors")
+    _write_shards(folder, _shards(weights_of(network), _DTYPES[dtype]))
     if card is not None:
         (folder / "README.md").write_text(card, encoding="utf-8")
+
+
+def _write_shards(folder: Path, shards: list[dict[str, Tensor]]) -> None:
+    """All new files are complete before the first old one goes."""
+    names = [f"model-{n:05}-of-{len(shards):05}.safetensors" for n in range(1, len(shards) + 1)]
+    for name, shard in zip(names, shards, strict=True):
+        save_file(shard, folder / f"{name}.unfinished")
+    for old in folder.glob("model-*.safetensors"):
+        old.unlink()
+    for name in names:
+        (folder / f"{name}.unfinished").rename(folder / name)
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer import checkpoint
-from transformer.training.data import load_texts, read_documents
-from transformer.training.evaluate import score_model
+from transformer.training.data import read_documents
+from transformer.training.evaluate import score_documents
 from transformer.training.loop import train
 from transformer.training.memorised import longest_shared_passage, sample_stories
 from transformer.training.recipe import load_recipe, recipe_names
+from transformer.training.tasks import TASKS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +51,7 @@ def _train(arguments: list[str]) -> None:
     changes = {} if options.steps is None else {"steps": options.steps}
     recipe = load_recipe(options.recipe, **changes)
     print(f"{recipe.name}: seed {recipe.settings.seed}, {recipe.model}, {recipe.settings}")
-    train(recipe, load_texts(options.data), options.out, cpu=options.cpu)
+    train(recipe, TASKS[recipe.task](recipe, options.data), options.out, cpu=options.cpu)
     print(f"wrote {options.out}; score it: python -m transformer.training evaluate {options.out}")
 
 
@@ -62,7 +63,7 @@ def _evaluate(arguments: list[str]) -> None:
     _add_checkpoint(parser)
     options = parser.parse_args(arguments)
     model = checkpoint.load(options.checkpoint, options.device)
-    score = score_model(model, read_documents(options.data))
+    score = score_documents(model, read_documents(options.data))
     print(
         f"{model.name} on {options.data.name}: {score.documents:,} documents, {score.bytes:,} "
         f"bytes, {score.tokens:,} tokens, {score.seconds:.1f} s"

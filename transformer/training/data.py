@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from transformer.text import END, Tokenizer
+
+Row = TypeVar("Row")
+Pair = tuple[str, str]  # a sentence and its translation
 
 HUB = "hub:"
 HUB_DOCUMENTS = 200_000
@@ -55,6 +59,52 @@ def read_documents(path: Path) -> list[str]:
     return documents
 
 
+def load_pairs(folder: Path, split: str, data: dict[str, str]) -> list[Pair]:
+    """Sentence pairs of a split, from SPLIT.tsv or from two parallel files.
+
+    data: the recipe's [data] table; with "source" and "target" (file endings such as "en", "fr")
+    line n of SPLIT.en and of SPLIT.fr say the same thing, else SPLIT.tsv holds one pair a line.
+    """
+    if "source" in data:
+        return read_parallel(
+            folder / f"{split}.{data['source']}", folder / f"{split}.{data['target']}"
+        )
+    return read_pairs(folder / f"{split}.tsv")
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """Lines "source<TAB>target" of a UTF-8 file. Raises ValueError naming the first bad line."""
+    pairs = []
+    for number, line in enumerate(_lines(path), start=1):
+        parts = line.split("\t")
+        if len(parts) != 2 or not all(part.strip() for part in parts):
+            raise ValueError(
+                f"{path}, line {number}: needed: a source, a tab, a target; got {line!r}"
+            )
+        pairs.append((parts[0], parts[1]))
+    if not pairs:
+        raise ValueError(f"{path} holds no sentence pairs; needed: one a line, separated by a tab")
+    return pairs
+
+
+def read_parallel(source: Path, target: Path) -> list[Pair]:
+    """Line n of two files says the same thing. Raises ValueError if their lengths differ."""
+    sources, targets = _lines(source), _lines(target)
+    if len(sources) != len(targets) or not sources:
+        raise ValueError(
+            f"{source} and {target} must have equally many lines, at least one; got {len(sources)} "
+            f"and {len(targets)}"
+        )
+    return list(zip(sources, targets, strict=True))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot read training text {path}: {error}") from error
+
+
 def _from_hub(name: str, split: str, count: int) -> list[str]:
     try:
         from datasets import load_dataset
@@ -79,33 +129,54 @@ def encode_documents(tokenizer: Tokenizer, documents: list[str]) -> list[list[in
     return [[end, *ids, end] for ids in tokenizer.encode_batch(documents)]
 
 
-class Batches:
-    """Endless batches of documents, a pure function of (seed, epoch): resuming needs no state.
+def windows_of(ids: list[int], max_len: int, rng: random.Random) -> list[list[int]]:
+    """A document as rows of at most max_len predictions; a longer one is first cut at random."""
+    if len(ids) <= max_len + 1:
+        return [ids]
+    stop = rng.randint(max_len // 2, max_len)
+    windows = [ids[: stop + 1]]
+    while stop < len(ids) - 1:
+        windows.append(ids[stop : stop + max_len + 1])
+        stop += max_len
+    return windows
 
-    Each epoch: shuffle, cut documents longer than max_len into windows (at a random first cut),
-    sort by length within pools so that little is padded, shuffle the batches.
+
+class Batches(Generic[Row]):
+    """Endless batches, a pure function of (seed, epoch): resuming needs no state.
+
+    Each epoch: take the epoch's rows, shuffle, sort by width within pools so that little is
+    padded, shuffle the batches.
+
+    rows: an epoch's examples, from a random generator. width: the columns that a row takes.
+    batch_tokens: rows times the widest of them, at most (a single wider row stands alone).
     """
 
-    POOL = 512  # documents sorted together: long enough for even batches, short enough to mix
+    POOL = 512  # rows sorted together: enough for even batches, few enough to mix
 
     def __init__(
-        self, documents: list[list[int]], *, max_len: int, batch_tokens: int, seed: int
+        self,
+        rows: Callable[[random.Random], list[Row]],
+        width: Callable[[Row], int],
+        *,
+        batch_tokens: int,
+        seed: int,
     ) -> None:
-        self.documents, self.max_len = documents, max_len
+        self.rows, self.width = rows, width
         self.batch_tokens, self.seed = batch_tokens, seed
 
-    def epoch(self, number: int) -> list[list[list[int]]]:
-        """All batches of an epoch; a batch is a list of rows of 2 to max_len + 1 ids."""
+    def epoch(self, number: int) -> list[list[Row]]:
+        """All batches of an epoch."""
         rng = random.Random(f"{self.seed} {number}")
-        rows = [window for ids in self.documents for window in self._windows(ids, rng)]
+        rows = self.rows(rng)
         rng.shuffle(rows)
-        batches: list[list[list[int]]] = []
-        for start in range(0, len(rows), self.POOL):
-            batches += self._group(sorted(rows[start : start + self.POOL], key=len))
+        pool = max(self.POOL, self.batch_tokens // 4)
+        batches: list[list[Row]] = []
+        for start in range(0, len(rows), pool):
+            batches += self._group(sorted(rows[start : start + pool], key=self.width))
         rng.shuffle(batches)
         return batches
 
-    def starting_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[list[int]]]]:
+    def starting_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[Row]]]:
         """(epoch, index, batch) from a place on, for ever."""
         while True:
             batches = self.epoch(epoch)
@@ -113,28 +184,23 @@ class Batches:
                 yield epoch, place, batches[place]
             epoch, index = epoch + 1, 0
 
-    def _windows(self, ids: list[int], rng: random.Random) -> list[list[int]]:
-        if len(ids) <= self.max_len + 1:
-            return [ids]
-        stop = rng.randint(self.max_len // 2, self.max_len)
-        windows = [ids[: stop + 1]]
-        while stop < len(ids) - 1:
-            windows.append(ids[stop : stop + self.max_len + 1])
-            stop += self.max_len
-        return windows
-
-    def _group(self, rows: list[list[int]]) -> list[list[list[int]]]:
-        """Rows, shortest first, in batches of at most batch_tokens with padding."""
-        batches: list[list[list[int]]] = [[]]
+    def _group(self, rows: list[Row]) -> list[list[Row]]:
+        """Rows, narrowest first, in batches of at most batch_tokens with padding."""
+        batches: list[list[Row]] = [[]]
         for row in rows:
-            if batches[-1] and (len(batches[-1]) + 1) * (len(row) - 1) > self.batch_tokens:
+            if batches[-1] and (len(batches[-1]) + 1) * self.width(row) > self.batch_tokens:
                 batches.append([])
             batches[-1].append(row)
         return batches
 
 
+def pad(rows: list[list[int]], padding_id: int) -> Tensor:
+    """Rows of ids as one (B, T) int64, padded on the right."""
+    width = max(map(len, rows))
+    return torch.tensor([row + [padding_id] * (width - len(row)) for row in rows])
+
+
 def collate(rows: list[list[int]], padding_id: int) -> tuple[Tensor, Tensor]:
     """Rows as inputs and next-token targets, each (B, T) int64, padded on the right."""
-    width = max(map(len, rows))
-    ids = torch.tensor([row + [padding_id] * (width - len(row)) for row in rows])
+    ids = pad(rows, padding_id)
     return ids[:, :-1], ids[:, 1:]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.inference.run import Model
-from transformer.model.transformer import DecoderOnly
-from transformer.text import Tokenizer
-from transformer.training.data import collate, encode_documents
+from transformer.model.transformer import DecoderOnly, EncoderDecoder
+from transformer.training.data import Pair, collate, encode_documents, pad
 
 BATCH_TOKENS = 8192
+PAIRS_AT_ONCE = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,9 +44,26 @@ class Score:
         """Total nats over the documents' UTF-8 bytes, in bits."""
         return self.nats / math.log(2) / self.bytes
 
+    def numbers(self) -> dict[str, float]:
+        """All of them, rounded, for JSON."""
+        derived = {
+            "loss": self.loss,
+            "perplexity": self.perplexity,
+            "bits_per_byte": self.bits_per_byte,
+        }
+        return {name: round(value, 5) for name, value in (asdict(self) | derived).items()}
 
-def score_documents(network: DecoderOnly, tokenizer: Tokenizer, documents: Sequence[str]) -> Score:
-    """Each document alone, from the end-of-text token to the next, in sliding windows."""
+
+def score_documents(model: Model, documents: Sequence[str]) -> Score:
+    """Each document alone, from the end-of-text token to the next, in sliding windows.
+
+    Raises ValueError for a model that is not decoder-only.
+    """
+    network, tokenizer = model.network, model.tokenizer
+    if not isinstance(network, DecoderOnly):
+        raise ValueError(
+            f"bits per byte need a decoder-only model; {model.name} is {model.config.family}"
+        )
     started = time.perf_counter()
     rows = encode_documents(tokenizer, list(documents))
     nats = sum(_row_nats(network, tokenizer.padding_id, rows))
@@ -59,13 +76,36 @@ def score_documents(network: DecoderOnly, tokenizer: Tokenizer, documents: Seque
     )
 
 
-def score_model(model: Model, documents: Sequence[str]) -> Score:
-    """`score_documents` for a loaded decoder-only model. Raises ValueError for another family."""
-    if not isinstance(model.network, DecoderOnly):
+@torch.inference_mode()
+def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
+    """Each target given its source, end token included; bytes and nats are the targets'.
+
+    Raises ValueError for a model that is not an encoder-decoder.
+    """
+    network, tokenizer = model.network, model.tokenizer
+    if not isinstance(network, EncoderDecoder):
         raise ValueError(
-            f"bits per byte need a decoder-only model; {model.name} is {model.config.family}"
+            f"sentence pairs need an encoder-decoder; {model.name} is {model.config.family}"
         )
-    return score_documents(model.network, model.tokenizer, documents)
+    started = time.perf_counter()
+    nats, tokens = 0.0, 0
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        part = pairs[start : start + PAIRS_AT_ONCE]
+        sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch([s for s, _ in part])]
+        targets = tokenizer.encode_batch([t for _, t in part])
+        rows = [[tokenizer.start_id, *ids, tokenizer.end_id] for ids in targets]
+        inputs, wanted = collate(rows, tokenizer.padding_id)
+        source = pad(sources, tokenizer.padding_id).to(network.device)
+        real = wanted != tokenizer.padding_id
+        nats += _nats(network(source, inputs.to(network.device)), wanted, real)
+        tokens += int(real.sum())
+    return Score(
+        nats=nats,
+        tokens=tokens,
+        bytes=sum(len(target.encode()) for _, target in pairs),
+        documents=len(pairs),
+        seconds=time.perf_counter() - started,
+    )
 
 
 def windows(length: int, max_len: int) -> list[tuple[int, int, int]]:

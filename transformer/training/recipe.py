@@ -11,7 +11,7 @@ from typing import Any
 from transformer.model.config import PRESETS
 
 RECIPES = Path(__file__).parent / "recipes"
-TASKS = ("language-model",)
+TASKS = ("language-model", "translation")
 PRECISIONS = ("auto", "float32", "bf16")
 
 
@@ -28,9 +28,10 @@ class Settings:
     warmup_steps: int = 100
     decay_from: float = 0.5
     clip_norm: float = 1.0
+    label_smoothing: float = 0.0
     precision: str = "auto"
     validate_every: int = 500
-    validation_documents: int = 100
+    validation_examples: int = 100
     save_every: int = 250
     sample_prompts: tuple[str, ...] = ()
 
@@ -61,6 +62,7 @@ class Recipe:
     vocab_size: int
     model: dict[str, Any]
     settings: Settings
+    data: dict[str, str] = field(default_factory=dict)
     card: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,7 +91,7 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not readable TOML: {error}") from error
-    _check_keys(str(path), content, {"task", "tokenizer", "model", "training", "card"})
+    _check_keys(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})
     task = content.get("task")
     if task not in TASKS:
         raise ValueError(f"{path}: task must be one of {list(TASKS)}; got {task!r}")
@@ -107,6 +109,7 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
         vocab_size=content.get("tokenizer", {}).get("vocab_size", 4096),
         model=content["model"],
         settings=Settings(**training),
+        data=content.get("data", {}),
         card=content.get("card", {}),
     )
 

@@ -1,0 +1,62 @@
+"""What a training is put together from, before its first step."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import nn
+
+from transformer.model.config import ModelConfig, preset
+from transformer.text import Tokenizer
+from transformer.training.recipe import Recipe
+
+
+def model_config(recipe: Recipe, tokenizer: Tokenizer) -> ModelConfig:
+    """The recipe's preset with its changes and the tokenizer's vocabulary."""
+    changes = {name: value for name, value in recipe.model.items() if name != "preset"}
+    return preset(recipe.model["preset"], vocab_size=tokenizer.vocab_size, **changes)
+
+
+def identity(recipe: Recipe) -> dict[str, Any]:
+    """What must be equal for a killed training to go on; its length may change."""
+    values: dict[str, Any] = json.loads(json.dumps(recipe.to_dict()))
+    values.pop("card")
+    for name in ("steps", "decay_from", "validate_every", "save_every", "sample_prompts"):
+        values["settings"].pop(name)
+    return values
+
+
+def make_optimizer(
+    network: nn.Module, weight_decay: float, betas: tuple[float, float]
+) -> torch.optim.AdamW:
+    """AdamW; weights decay in the matrices between activations, not in embeddings and norms."""
+    embeddings = {id(m.weight) for m in network.modules() if isinstance(m, nn.Embedding)}
+    matrices: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
+    for parameter in network.parameters():
+        decays = parameter.dim() >= 2 and id(parameter) not in embeddings
+        (matrices if decays else others).append(parameter)
+    groups = [
+        {"params": matrices, "weight_decay": weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, betas=betas, fused=True)
+
+
+def precision(wanted: str, cpu: bool) -> str:
+    """ "bf16" or "float32"; "auto" takes bf16 where the hardware multiplies it."""
+    if wanted != "auto":
+        return wanted
+    if torch.cuda.is_available() and not cpu:
+        return "bf16" if torch.cuda.is_bf16_supported() else "float32"
+    return "bf16" if torch.cpu._is_avx512_bf16_supported() else "float32"
+
+
+def hardware(accelerator: Accelerator) -> str:
+    """What it ran on, for the card."""
+    if accelerator.device.type == "cuda":
+        return f"{accelerator.num_processes} x {torch.cuda.get_device_name()}"
+    return f"{accelerator.num_processes} x {torch.get_num_threads()} CPU threads"

@@ -1,0 +1,164 @@
+"""What is learned: to go on with a text, or to translate it. The loop is the same for both."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer.inference.run import Model
+from transformer.model.config import ModelConfig
+from transformer.text import Tokenizer
+from transformer.training.data import (
+    Pair,
+    collate,
+    encode_documents,
+    load_pairs,
+    load_texts,
+    pad,
+    windows_of,
+)
+from transformer.training.evaluate import score_documents, score_pairs
+from transformer.training.recipe import Recipe
+
+Row = Any  # what a task calls an example: ids, or a pair of them
+SAMPLE_TOKENS = 60
+
+
+class Task(ABC):
+    """Examples, their loss, and how well a model does."""
+
+    @abstractmethod
+    def tokenizer_texts(self) -> Iterable[str]:
+        """What the tokenizer learns its merges from."""
+
+    @abstractmethod
+    def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
+        """Turn the training text into ids, once."""
+
+    @abstractmethod
+    def rows(self, rng: Random) -> list[Row]:
+        """An epoch's examples, in any order."""
+
+    @abstractmethod
+    def width(self, row: Row) -> int:
+        """Columns that a row takes in a batch."""
+
+    @abstractmethod
+    def count(self, row: Row) -> int:
+        """Tokens that a row predicts."""
+
+    @abstractmethod
+    def nats(self, network: nn.Module, rows: list[Row], device: torch.device) -> Tensor:
+        """The loss of rows, summed over their predicted tokens."""
+
+    @abstractmethod
+    def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
+        """Numbers on validation and (as much) training text; at most `limit` examples of each."""
+
+    @abstractmethod
+    def sample(self, model: Model, prompt: str, seed: int) -> str:
+        """What the model makes of a prompt."""
+
+
+class LanguageModel(Task):
+    """Each document alone, from the end-of-text token to the next."""
+
+    def __init__(self, recipe: Recipe, source: str) -> None:
+        self.texts = load_texts(source)
+
+    def tokenizer_texts(self) -> Iterable[str]:
+        return self.texts.train
+
+    def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
+        self.documents = encode_documents(tokenizer, self.texts.train)
+        self.max_len, self.padding_id = config.max_len, tokenizer.padding_id
+
+    def rows(self, rng: Random) -> list[Row]:
+        return [row for ids in self.documents for row in windows_of(ids, self.max_len, rng)]
+
+    def width(self, row: Row) -> int:
+        return len(row) - 1
+
+    def count(self, row: Row) -> int:
+        return len(row) - 1
+
+    def nats(self, network: nn.Module, rows: list[Row], device: torch.device) -> Tensor:
+        inputs, targets = collate(rows, self.padding_id)
+        return _summed(network(inputs.to(device)), targets.to(device), self.padding_id, 0.0)
+
+    def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
+        valid = self.texts.valid[:limit]
+        found = {"valid": score_documents(model, valid).numbers()}
+        if limit is None:
+            found["train"] = score_documents(model, self.texts.train[: len(valid)]).numbers()
+        return found
+
+    def sample(self, model: Model, prompt: str, seed: int) -> str:
+        return model.generate(
+            prompt, max_new_tokens=SAMPLE_TOKENS, temperature=0.8, top_k=40, seed=seed
+        ).text
+
+
+class Translation(Task):
+    """A source sentence into a target sentence, with one joint vocabulary."""
+
+    def __init__(self, recipe: Recipe, source: str) -> None:
+        self.smoothing = recipe.settings.label_smoothing
+        self.train = load_pairs(Path(source), "train", recipe.data)
+        self.valid = load_pairs(Path(source), recipe.data.get("valid", "valid"), recipe.data)
+
+    def tokenizer_texts(self) -> Iterable[str]:
+        return (text for pair in self.train for text in pair)
+
+    def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
+        self.padding_id = tokenizer.padding_id
+        start, end = tokenizer.start_id, tokenizer.end_id
+        sources = tokenizer.encode_batch([source for source, _ in self.train])
+        targets = tokenizer.encode_batch([target for _, target in self.train])
+        self.pairs = [
+            ([*source, end], [start, *target, end])
+            for source, target in zip(sources, targets, strict=True)
+            if len(source) < config.max_len and len(target) < config.max_len
+        ]
+
+    def rows(self, rng: Random) -> list[Row]:
+        return list(self.pairs)
+
+    def width(self, row: Row) -> int:
+        return max(len(row[0]), len(row[1]) - 1)
+
+    def count(self, row: Row) -> int:
+        return len(row[1]) - 1
+
+    def nats(self, network: nn.Module, rows: list[Row], device: torch.device) -> Tensor:
+        sources = pad([source for source, _ in rows], self.padding_id)
+        inputs, targets = collate([target for _, target in rows], self.padding_id)
+        logits = network(sources.to(device), inputs.to(device))
+        return _summed(logits, targets.to(device), self.padding_id, self.smoothing)
+
+    def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
+        pairs: Sequence[Pair] = self.valid[:limit]
+        return {"valid": score_pairs(model, pairs).numbers()}
+
+    def sample(self, model: Model, prompt: str, seed: int) -> str:
+        return model.generate(prompt, max_new_tokens=SAMPLE_TOKENS).text
+
+
+TASKS: dict[str, type[LanguageModel] | type[Translation]] = {
+    "language-model": LanguageModel,
+    "translation": Translation,
+}
+
+
+def _summed(logits: Tensor, targets: Tensor, padding_id: int, smoothing: float) -> Tensor:
+    real = targets != padding_id
+    return F.cross_entropy(
+        logits[real].float(), targets[real], reduction="sum", label_smoothing=smoothing
+    )
