@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer import checkpoint
-from transformer.training.data import read_documents
-from transformer.training.evaluate import score_documents
+from transformer.training.data import read_documents, read_pairs, read_parallel
+from transformer.training.evaluate import Score, score_documents, score_pairs
 from transformer.training.loop import train
 from transformer.training.memorised import longest_shared_passage, sample_stories
 from transformer.training.recipe import load_recipe, recipe_names
 from transformer.training.tasks import TASKS
+from transformer.training.translate import score_translations
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,15 +59,35 @@ def _train(arguments: list[str]) -> None:
 def _evaluate(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m transformer.training evaluate",
-        description="Loss per token, perplexity and bits per byte, each document alone.",
+        description="For a language model: loss per token, perplexity and bits per byte, each "
+        "document alone. For a translator: the loss, and BLEU and chrF greedy and with beams.",
     )
     _add_checkpoint(parser)
+    parser.add_argument("--target", type=Path, help="translations, if --data holds sources only")
+    parser.add_argument("--beams", type=int, default=4, help="default 4")
+    parser.add_argument("--lowercase", action="store_true", help="compare without case")
     options = parser.parse_args(arguments)
     model = checkpoint.load(options.checkpoint, options.device)
-    score = score_documents(model, read_documents(options.data))
+    if model.config.family != "encoder-decoder":
+        _print_score(model.name, options.data, score_documents(model, read_documents(options.data)))
+        return
+    if options.target:
+        pairs = read_parallel(options.data, options.target)
+    else:
+        pairs = read_pairs(options.data)
+    _print_score(model.name, options.data, score_pairs(model, pairs))
+    for beams in dict.fromkeys((1, options.beams)):
+        score = score_translations(model, pairs, beams=beams, lowercase=options.lowercase)
+        how = "greedy" if beams == 1 else f"beam {beams}"
+        print(f"{how}: {score.sentences:,} sentences in {score.seconds:.1f} s")
+        print(f"  BLEU {score.bleu:.2f}   {score.bleu_signature}")
+        print(f"  chrF {score.chrf:.2f}   {score.chrf_signature}")
+
+
+def _print_score(name: str, data: Path, score: Score) -> None:
     print(
-        f"{model.name} on {options.data.name}: {score.documents:,} documents, {score.bytes:,} "
-        f"bytes, {score.tokens:,} tokens, {score.seconds:.1f} s"
+        f"{name} on {data.name}: {score.documents:,} documents, {score.bytes:,} bytes, "
+        f"{score.tokens:,} tokens, {score.seconds:.1f} s"
     )
     print(f"loss            {score.loss:.4f} nats per token")
     print(f"perplexity      {score.perplexity:.4f}")

@@ -1,0 +1,88 @@
+"""Translate many sentences, and score them against references."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transformer.inference.beam import beam_search
+from transformer.inference.run import Model
+from transformer.model.transformer import EncoderDecoder
+from transformer.training.data import Pair
+
+ROWS_AT_ONCE = 512  # sentences times beams
+LONGER = 50  # a translation may have this many tokens more than its source
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TranslationScore:
+    """sacreBLEU's two measures, each 0 to 100, with the signatures that make them comparable."""
+
+    bleu: float
+    bleu_signature: str
+    chrf: float
+    chrf_signature: str
+    sentences: int
+    seconds: float  # of translating alone
+
+
+def translate(
+    model: Model, sentences: Sequence[str], *, beams: int = 1, length_penalty: float = 1.0
+) -> list[str]:
+    """The best translation of each sentence; one beam is greedy decoding.
+
+    Sentences of like length are translated together. Raises ValueError for a model that is not an
+    encoder-decoder, or for a sentence that is too long for it.
+    """
+    network, tokenizer = model.network, model.tokenizer
+    if not isinstance(network, EncoderDecoder):
+        raise ValueError(
+            f"translating needs an encoder-decoder; {model.name} is {model.config.family}"
+        )
+    sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch(sentences)]
+    longest = max(map(len, sources), default=0)
+    if longest > model.config.max_len:
+        raise ValueError(
+            f"a sentence is {longest} tokens long; {model.name} reads at most "
+            f"{model.config.max_len}"
+        )
+    order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
+    result = [""] * len(sources)
+    size = max(1, ROWS_AT_ONCE // beams)
+    for start in range(0, len(order), size):
+        part = order[start : start + size]
+        found = beam_search(
+            network,
+            [sources[index] for index in part],
+            start_id=tokenizer.start_id,
+            end_id=tokenizer.end_id,
+            beams=beams,
+            max_new_tokens=len(sources[part[-1]]) + LONGER,
+            length_penalty=length_penalty,
+        )
+        for index, beam in zip(part, found, strict=True):
+            result[index] = tokenizer.decode(beam.hypotheses[0].ids)
+    return result
+
+
+def score_translations(
+    model: Model, pairs: Sequence[Pair], *, beams: int = 1, lowercase: bool = False
+) -> TranslationScore:
+    """Translate the sources and compare with the targets, one reference each (sacreBLEU, 13a)."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    started = time.perf_counter()
+    found = translate(model, [source for source, _ in pairs], beams=beams)
+    seconds = time.perf_counter() - started
+    references = [[target for _, target in pairs]]
+    bleu, chrf = BLEU(lowercase=lowercase), CHRF(lowercase=lowercase)
+    return TranslationScore(
+        bleu=bleu.corpus_score(found, references).score,
+        bleu_signature=str(bleu.get_signature()),
+        chrf=chrf.corpus_score(found, references).score,
+        chrf_signature=str(chrf.get_signature()),
+        sentences=len(pairs),
+        seconds=seconds,
+    )
