@@ -42,6 +42,7 @@ tie_embeddings = true
 [training]
 steps = {steps}
 batch_tokens = 128
+optimizer = "{optimizer}"
 learning_rate = {rate}
 warmup_steps = 5
 validate_every = {every}
@@ -64,10 +65,16 @@ LINES = [
 
 
 def recipe(
-    folder: Path, *, steps: int, dropout: float = 0.1, rate: float = 3e-3, every: int = 6
+    folder: Path,
+    *,
+    steps: int,
+    dropout: float = 0.1,
+    rate: float = 3e-3,
+    every: int = 6,
+    optimizer: str = "adamw",
 ) -> Recipe:
     path = folder / "tiny.toml"
-    text = RECIPE.format(steps=steps, dropout=dropout, rate=rate, every=every)
+    text = RECIPE.format(steps=steps, dropout=dropout, rate=rate, every=every, optimizer=optimizer)
     path.write_text(text, encoding="utf-8")
     return load_recipe(str(path))
 
@@ -131,8 +138,11 @@ def test_the_loss_curve_and_card_say_what_happened(tmp_path):
     assert f"{metadata['scores']['valid']['bits_per_byte']:.4f}" in card
 
 
-def test_an_interrupted_training_resumes_to_bit_identical_weights(tmp_path, monkeypatch):
-    whole = loop.train(recipe(tmp_path, steps=14), task(tmp_path), tmp_path / "whole")
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_an_interrupted_training_resumes_to_bit_identical_weights(tmp_path, monkeypatch, optimizer):
+    whole = loop.train(
+        recipe(tmp_path, steps=14, optimizer=optimizer), task(tmp_path), tmp_path / "whole"
+    )
 
     original = loop._Training._step
 
@@ -144,9 +154,13 @@ def test_an_interrupted_training_resumes_to_bit_identical_weights(tmp_path, monk
     with monkeypatch.context() as patch:
         patch.setattr(loop._Training, "_step", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            loop.train(recipe(tmp_path, steps=14), task(tmp_path), tmp_path / "parts")
+            loop.train(
+                recipe(tmp_path, steps=14, optimizer=optimizer), task(tmp_path), tmp_path / "parts"
+            )
     assert not (tmp_path / "parts" / "config.json").exists()
-    parts = loop.train(recipe(tmp_path, steps=14), task(tmp_path), tmp_path / "parts")
+    parts = loop.train(
+        recipe(tmp_path, steps=14, optimizer=optimizer), task(tmp_path), tmp_path / "parts"
+    )
 
     assert losses(whole) == losses(parts)
     for name, tensor in weights(whole).items():
@@ -200,6 +214,18 @@ def test_two_processes_have_the_losses_of_one(tmp_path, data):
         assert torch.allclose(tensor, weights(two)[name], atol=2e-3), name
 
 
+def test_a_training_can_begin_with_a_trained_model(tmp_path):
+    first = loop.train(recipe(tmp_path, steps=40), task(tmp_path), tmp_path / "first")
+    start = transformer.load(first)
+    out = loop.train(recipe(tmp_path, steps=2), task(tmp_path), tmp_path / "o", start=start)
+    assert losses(out)[0] < losses(first)[0] - 1
+    assert transformer.load(out).tokenizer.encode("The cat") == start.tokenizer.encode("The cat")
+    wider = load_recipe(str(tmp_path / "tiny.toml"))
+    wider.model["d_ff"] = 128
+    with pytest.raises(ValueError, match="cannot start this recipe: d_ff is 64, needed: 128"):
+        loop.train(wider, task(tmp_path), tmp_path / "wider", start=start)
+
+
 def test_another_recipe_in_the_same_folder_is_refused(tmp_path):
     loop.train(recipe(tmp_path, steps=4), task(tmp_path), tmp_path / "o")
     with pytest.raises(ValueError, match="training of another recipe"):
@@ -209,7 +235,7 @@ def test_another_recipe_in_the_same_folder_is_refused(tmp_path):
 def test_bf16_trains_on_a_cpu_too(tmp_path):
     AcceleratorState._reset_state(reset_partial_state=True)  # one precision a process otherwise
     path = tmp_path / "tiny.toml"
-    text = RECIPE.format(steps=30, dropout=0.0, rate=3e-3, every=30).replace(
+    text = RECIPE.format(steps=30, dropout=0.0, rate=3e-3, every=30, optimizer="adamw").replace(
         "[training]", '[training]\nprecision = "bf16"'
     )
     path.write_text(text, encoding="utf-8")

@@ -47,12 +47,17 @@ def _train(arguments: list[str]) -> None:
     parser.add_argument("--data", required=True, help="a folder, or hub:OWNER/NAME")
     parser.add_argument("--out", required=True, type=Path, help="folder of the checkpoint")
     parser.add_argument("--steps", type=int, help="instead of the recipe's number")
+    parser.add_argument(
+        "--from", dest="start", metavar="CHECKPOINT", help="begin with its weights and tokenizer"
+    )
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
     options = parser.parse_args(arguments)
     changes = {} if options.steps is None else {"steps": options.steps}
     recipe = load_recipe(options.recipe, **changes)
     print(f"{recipe.name}: seed {recipe.settings.seed}, {recipe.model}, {recipe.settings}")
-    train(recipe, TASKS[recipe.task](recipe, options.data), options.out, cpu=options.cpu)
+    task = TASKS[recipe.task](recipe, options.data)
+    start = checkpoint.load(options.start) if options.start else None
+    train(recipe, task, options.out, cpu=options.cpu, start=start)
     print(f"wrote {options.out}; score it: python -m transformer.training evaluate {options.out}")
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from transformer.model.config import ModelConfig
 
+OPTIMIZER_NAMES = {"adamw": "AdamW", "muon": "Muon with Adam for embeddings, norms and biases"}
+
 
 def write_card(folder: Path, metadata: dict[str, Any], config: ModelConfig) -> None:
     """Write folder/README.md from the recipe's [card] table and the measured scores."""
@@ -41,7 +43,8 @@ def _training(metadata: dict[str, Any], config: ModelConfig) -> str:
     return (
         f"{settings['steps']:,} steps of at most {settings['batch_tokens']:,} tokens "
         f"({metadata['tokens']:,} tokens in all, {metadata['seconds'] / 60:.0f} minutes on "
-        f"{metadata['hardware']}); AdamW, peak learning rate {settings['learning_rate']:g}, "
+        f"{metadata['hardware']}); {OPTIMIZER_NAMES[settings['optimizer']]}, "
+        f"peak learning rate {settings['learning_rate']:g}, "
         f"constant up to {settings['decay_from']:.0%} of the steps and then linearly to zero, "
         f"{settings['warmup_steps']} warm-up steps, dropout {config.dropout:g}, weight decay "
         f"{settings['weight_decay']:g}."

@@ -20,22 +20,34 @@ from transformer.training.card import write_card
 from transformer.training.curve import write_curve
 from transformer.training.data import Batches
 from transformer.training.recipe import Recipe
-from transformer.training.setup import hardware, identity, make_optimizer, model_config, precision
+from transformer.training.setup import (
+    hardware,
+    identity,
+    make_optimizer,
+    model_config,
+    precision,
+    start_from,
+)
 from transformer.training.state import load_state, read_progress, save_state
 from transformer.training.tasks import Row, Task
 
 
-def train(recipe: Recipe, task: Task, out: Path, *, cpu: bool = False) -> Path:
+def train(
+    recipe: Recipe, task: Task, out: Path, *, cpu: bool = False, start: Model | None = None
+) -> Path:
     """Fit the recipe's model to the task's text, or go on where a killed training stopped.
 
     Writes out/ (a checkpoint that `transformer.load` reads) and out/training/ (state, log.jsonl,
-    loss.html). Returns out. Raises ValueError if out holds a training of another recipe.
+    loss.html). start: a model whose weights and tokenizer a new training begins with. Returns out.
+    Raises ValueError if out holds a training of another recipe.
     """
-    return _Training(recipe, task, out, cpu=cpu).run()
+    return _Training(recipe, task, out, cpu=cpu, start=start).run()
 
 
 class _Training:
-    def __init__(self, recipe: Recipe, task: Task, out: Path, *, cpu: bool) -> None:
+    def __init__(
+        self, recipe: Recipe, task: Task, out: Path, *, cpu: bool, start: Model | None
+    ) -> None:
         self.recipe, self.settings, self.task, self.out = recipe, recipe.settings, task, out
         self.folder = out / "training"
         chosen = precision(self.settings.precision, cpu)
@@ -50,11 +62,13 @@ class _Training:
                 f"{out} holds a training of another recipe ({earlier['recipe']['name']}); allowed: "
                 "the same recipe, or another --out"
             )
-        self.tokenizer = self._tokenizer()
+        self.tokenizer = self._tokenizer(start)
         self.config = model_config(recipe, self.tokenizer)
         torch.manual_seed(self.settings.seed)
         self.raw = build_transformer(self.config).to(self.accelerator.device)
-        self.optimizer = make_optimizer(self.raw, self.settings.weight_decay, self.settings.betas)
+        self.optimizer = make_optimizer(self.raw, self.settings)
+        if start is not None:
+            start_from(self.raw, start)
         if earlier is not None:
             self.progress |= load_state(self.folder, self.raw, self.optimizer)
         self.network, self.prepared = self.accelerator.prepare(self.raw, self.optimizer)
@@ -168,12 +182,15 @@ class _Training:
             seed=self.settings.seed,
         )
 
-    def _tokenizer(self) -> Tokenizer:
+    def _tokenizer(self, start: Model | None) -> Tokenizer:
         """Trained once, by the main process; the file serves resumed and other processes."""
         path = self.folder / "tokenizer.json"
         if self.main and not path.is_file():
             self.folder.mkdir(parents=True, exist_ok=True)
-            Tokenizer.train(self.task.tokenizer_texts(), self.recipe.vocab_size).save(path)
+            if start is not None:
+                start.tokenizer.save(path)
+            else:
+                Tokenizer.train(self.task.tokenizer_texts(), self.recipe.vocab_size).save(path)
         self.accelerator.wait_for_everyone()
         return Tokenizer.load(path)
 

@@ -12,6 +12,7 @@ from transformer.model.config import PRESETS
 
 RECIPES = Path(__file__).parent / "recipes"
 TASKS = ("language-model", "translation")
+OPTIMIZERS = ("adamw", "muon")
 PRECISIONS = ("auto", "float32", "bf16")
 
 
@@ -23,6 +24,7 @@ class Settings:
     steps: int = 1000
     batch_tokens: int = 2048
     learning_rate: float = 1e-3
+    optimizer: str = "adamw"
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.1
     warmup_steps: int = 100
@@ -42,6 +44,8 @@ class Settings:
                 raise ValueError(f"{name} must be a whole number of at least 1; got {got!r}")
         if not 0 <= self.decay_from <= 1:
             raise ValueError(f"decay_from must be from 0 to 1; got {self.decay_from!r}")
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer must be one of {list(OPTIMIZERS)}; got {self.optimizer!r}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"precision must be one of {list(PRECISIONS)}; got {self.precision!r}")
 

@@ -9,9 +9,12 @@ import torch
 from accelerate import Accelerator
 from torch import nn
 
+from transformer.inference.run import Model
 from transformer.model.config import ModelConfig, preset
+from transformer.model.transformer import Transformer
 from transformer.text import Tokenizer
-from transformer.training.recipe import Recipe
+from transformer.training.muon import Muon
+from transformer.training.recipe import Recipe, Settings
 
 
 def model_config(recipe: Recipe, tokenizer: Tokenizer) -> ModelConfig:
@@ -29,21 +32,40 @@ def identity(recipe: Recipe) -> dict[str, Any]:
     return values
 
 
-def make_optimizer(
-    network: nn.Module, weight_decay: float, betas: tuple[float, float]
-) -> torch.optim.AdamW:
-    """AdamW; weights decay in the matrices between activations, not in embeddings and norms."""
+def make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    """The recipe's optimizer; weights decay in the matrices between activations alone.
+
+    Embeddings, norms and biases do not decay, and under "muon" Adam updates them.
+    """
     embeddings = {id(m.weight) for m in network.modules() if isinstance(m, nn.Embedding)}
     matrices: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
     for parameter in network.parameters():
         decays = parameter.dim() >= 2 and id(parameter) not in embeddings
         (matrices if decays else others).append(parameter)
+    if settings.optimizer == "muon":
+        decay = settings.weight_decay
+        return Muon(matrices, others, weight_decay=decay, betas=settings.betas)
     groups = [
-        {"params": matrices, "weight_decay": weight_decay},
+        {"params": matrices, "weight_decay": settings.weight_decay},
         {"params": others, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, betas=betas, fused=True)
+    return torch.optim.AdamW(groups, betas=settings.betas, fused=True)
+
+
+def start_from(network: Transformer, start: Model) -> None:
+    """Copy a trained model's weights. Raises ValueError if its shape is not the recipe's."""
+    differ = [
+        name
+        for name, value in network.config.to_dict().items()
+        if start.config.to_dict()[name] != value and "dropout" not in name
+    ]
+    if differ:
+        raise ValueError(
+            f"{start.name} cannot start this recipe: {differ[0]} is "
+            f"{getattr(start.config, differ[0])!r}, needed: {getattr(network.config, differ[0])!r}"
+        )
+    network.load_state_dict(start.network.state_dict())
 
 
 def precision(wanted: str, cpu: bool) -> str:
