@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from playwright.sync_api import Locator, Page
 
-WAIT_MS = 60_000  # generous: the machine may be busy
+WAIT_MS = 20_000
 
 
 class Visit:
@@ -30,7 +30,8 @@ class Visit:
         before = self.rev(selector)
         yield
         self.page.wait_for_function(
-            "([s, n]) => Number(document.querySelector(s)?.dataset.rev ?? 0) > n", arg=[selector, before]
+            "([s, n]) => Number(document.querySelector(s)?.dataset.rev ?? 0) > n",
+            arg=[selector, before],
         )
 
     def generate(self, text: str) -> None:

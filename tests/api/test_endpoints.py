@@ -1,0 +1,157 @@
+"""The named endpoints give what the Python calls give, and the same sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+from serving import Server
+
+SAMPLED = {"max_new_tokens": 12, "temperature": 0.9, "top_k": 20, "seed": 5}
+
+
+def test_models_lists_every_model_with_its_configuration(client: Client, server: Server) -> None:
+    models = client.predict(api_name="/models")
+    assert [model["name"] for model in models] == ["tiny", "stories"]
+    assert models[0]["n_heads"] == server.model.config.n_heads
+    assert models[0]["n_parameters"] == server.model.n_parameters
+
+
+def test_only_the_named_endpoints_are_public(client: Client) -> None:
+    endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    assert set(endpoints) == {"/models", "/generate", "/trace", "/batch", "/attention"}
+
+
+@pytest.mark.parametrize("settings", [{"max_new_tokens": 9}, SAMPLED], ids=["greedy", "sampled"])
+def test_generate_gives_what_python_gives(
+    client: Client, server: Server, settings: dict[str, Any]
+) -> None:
+    got = client.predict("Once upon a time", **settings, api_name="/generate")
+    run = server.model.generate("Once upon a time", **settings)
+    assert (got["text"], got["tokens"], got["ids"]) == (run.text, list(run.tokens), list(run.ids))
+    assert [step["id"] for step in got["steps"]] == [step.token for step in run.steps]
+    for shown, step in zip(got["steps"], run.steps, strict=True):
+        assert shown["window"] == list(step.window)
+        wanted = [(c.id, c.probability, c.sampling_probability) for c in step.candidates]
+        for candidate, (index, before, after) in zip(shown["candidates"], wanted, strict=True):
+            assert candidate["id"] == index
+            assert candidate["probability"] == pytest.approx(before, abs=1e-5)
+            assert candidate["sampling_probability"] == pytest.approx(after, abs=1e-5)
+
+
+def test_attention_of_a_generated_run_equals_the_trace(client: Client, server: Server) -> None:
+    got = client.predict("The dog ran", **SAMPLED, api_name="/generate")
+    run = server.model.generate("The dog ran", **SAMPLED)
+    head = client.predict(got["run"], "decoder.1.self", 2, api_name="/attention")
+    record = run.trace["decoder.1.self"]
+    torch.testing.assert_close(
+        torch.tensor(head["weights"]), record.weights[0, 2], atol=1e-5, rtol=0
+    )
+    torch.testing.assert_close(torch.tensor(head["scores"]), record.scores[0, 2], atol=1e-4, rtol=0)
+    assert head["allowed"] == record.allowed[0].tolist()
+    assert head["queries"] == head["keys"] == list(run.tokens)
+
+
+def test_trace_reads_without_generating(client: Client, server: Server) -> None:
+    got = client.predict("The dog ran", api_name="/trace")
+    assert got["steps"] == []
+    assert got["stopped"] == "read"
+    assert got["tokens"] == list(server.model.trace("The dog ran").tokens)
+
+
+def test_a_batch_is_padded_and_each_row_reads_as_it_does_alone(
+    client: Client, server: Server
+) -> None:
+    texts = ["The fox.", "The dog ran to the park."]
+    got = client.predict(texts, api_name="/batch")
+    lengths = [sum(row) for row in got["is_token"]]
+    assert lengths[0] < lengths[1] == len(got["tokens"][0])
+    alone = server.model.trace(texts[0]).trace["decoder.0.self"].weights[0, 1]
+    head = client.predict(got["run"], "decoder.0.self", 1, 0, api_name="/attention")
+    weights = torch.tensor(head["weights"])[: lengths[0], : lengths[0]]
+    torch.testing.assert_close(weights, alone, atol=1e-5, rtol=0)
+    assert not any(head["allowed"][0][lengths[0] :])
+
+
+def test_the_bundled_model_answers_by_name(client: Client) -> None:
+    got = client.predict("Once upon a time", "stories", 8, api_name="/generate")
+    assert got["model"] == "stories"
+    assert 1 <= len(got["steps"]) <= 8
+    assert got["text"].startswith("Once upon a time")
+
+
+BAD = [
+    ({"text": ""}, "at least one character"),
+    ({"text": "   \n"}, "at least one character"),
+    ({"text": "a" * 100_000}, "at most 2,000 characters; got 100,000"),
+    ({"text": 7}, "must be a string; got int"),
+    ({"text": "Hi", "temperature": 0}, "temperature must be a number from 0.01 to 10; got 0"),
+    ({"text": "Hi", "temperature": "hot"}, "temperature must be a number"),
+    ({"text": "Hi", "top_k": 0}, "top_k must be a whole number"),
+    ({"text": "Hi", "top_k": 2.5}, "top_k must be a whole number"),
+    ({"text": "Hi", "top_p": 1.5}, "top_p must be a number"),
+    (
+        {"text": "Hi", "max_new_tokens": 100_000},
+        "max_new_tokens must be a whole number from 1 to 200",
+    ),
+    ({"text": "Hi", "max_new_tokens": "many"}, "max_new_tokens must be a whole number"),
+    ({"text": "Hi", "seed": -1}, "seed must be a whole number"),
+    ({"text": "Hi", "model": "gpt-9"}, r"model must be one of \['tiny', 'stories'\]; got 'gpt-9'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), BAD)
+def test_a_bad_value_gives_its_sentence_and_the_next_request_is_served(
+    client: Client, arguments: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(AppError, match=sentence):
+        client.predict(**arguments, api_name="/generate")
+    assert client.predict("Hi", "tiny", 1, api_name="/generate")["text"].startswith("Hi")
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        ([], "from 1 to 8 texts; got 0"),
+        (["a"] * 9, "from 1 to 8 texts; got 9"),
+        (["a", ""], "at least one character"),
+        ("a single string", "must be a list of strings; got str"),
+        (["a", 3], "must be a string; got int"),
+    ],
+)
+def test_a_bad_batch_gives_its_sentence(client: Client, texts: Any, sentence: str) -> None:
+    with pytest.raises(AppError, match=sentence):
+        client.predict(texts, api_name="/batch")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("decoder.9.self", 0), "no record of site decoder.9.self"),
+        (("nowhere", 0), "a site is written STACK.LAYER.KIND"),
+        (("decoder.0.self", 3), "head must be a whole number from 0 to 2"),
+        (("decoder.0.self", 0, 1), "row must be a whole number from 0 to 0"),
+    ],
+)
+def test_a_place_that_is_not_there_gives_its_sentence(
+    client: Client, arguments: tuple[Any, ...], sentence: str
+) -> None:
+    run = client.predict("Hi", api_name="/trace")["run"]
+    with pytest.raises(AppError, match=sentence):
+        client.predict(run, *arguments, api_name="/attention")
+
+
+def test_an_unknown_run_gives_its_sentence(client: Client) -> None:
+    with pytest.raises(AppError, match="no longer keeps this run"):
+        client.predict("guess", api_name="/attention")
+
+
+@pytest.mark.parametrize(
+    "text", ["🦊💃🌙", "\x00\x01\x02", "<script>alert(1)</script>", "{{value}}"]
+)
+def test_odd_text_is_read_as_it_is(client: Client, text: str) -> None:
+    got = client.predict(text, "tiny", 3, api_name="/generate")
+    assert got["text"].startswith(text)

@@ -1,0 +1,163 @@
+"""The main way through the page: a text, its tokens, every head, and the right numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from serving import Server
+from visit import Visit
+
+from transformer.ui.service import EXAMPLE, EXAMPLE_TEXT
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Visit]
+
+
+def test_a_stored_run_is_drawn_when_the_page_opens(visit: Open, server: Server) -> None:
+    page = visit()
+    run = server.model.generate(EXAMPLE_TEXT, **EXAMPLE)
+    assert page.labels() == list(run.tokens)
+    config = server.model.config
+    assert page.page.locator(".head-grid canvas").count() == config.n_layers * config.n_heads
+    assert page.large.get_attribute("data-site") == "decoder.0.self"
+    shown = page.page.evaluate(
+        """() => [...document.querySelectorAll(".head-grid canvas")].filter(canvas => {
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+            return data.some((value, place) => place % 4 === 3 && value === 255)
+                && data.some((value, place) => place % 4 === 3 && value === 0); }).length"""
+    )
+    assert shown == config.n_layers * config.n_heads  # each has seen cells and masked ones
+
+
+def test_enter_generates_what_python_generates(visit: Open, server: Server) -> None:
+    page = visit()
+    page.set_length(15)
+    page.generate("The dog ran")
+    run = server.model.generate("The dog ran", **{**EXAMPLE, "max_new_tokens": 15})
+    assert page.labels() == list(run.tokens)
+    assert page.page.locator("#tokens .generated").count() == len(run.steps)
+    assert "tokens in" in page.page.locator("#status .status").inner_text()
+
+
+def test_a_clicked_head_shows_the_numbers_of_the_trace(visit: Open, server: Server) -> None:
+    page = visit()
+    page.set_length(10)
+    page.generate("The dog ran")
+    run = server.model.generate("The dog ran", **{**EXAMPLE, "max_new_tokens": 10})
+    with page.drawn(".attention"):
+        page.head(2, 3).click()
+    assert page.large.get_attribute("data-site") == "decoder.1.self"
+    assert page.large.get_attribute("data-head") == "2"
+    assert page.head(2, 3).get_attribute("aria-pressed") == "true"
+    record = run.trace["decoder.1.self"]
+    for row, column in [(5, 3), (7, 7), (3, 6)]:
+        page.point_at(row, column)
+        weight = float(record.weights[0, 2, row, column])
+        assert float(page.read("weight")) == pytest.approx(weight, abs=6e-5)
+        score = float(record.scores[0, 2, row, column])
+        assert float(page.read("score")) == pytest.approx(score, abs=2e-4)
+        assert page.read("allowed") == ("allowed" if column <= row else "hidden")
+        assert page.read("query").startswith(run.tokens[row])
+        assert page.read("key").startswith(run.tokens[column])
+        assert page.read("sum") == "1.0000"
+
+
+def test_pointing_at_a_cell_lights_its_tokens_and_a_click_pins_it(visit: Open) -> None:
+    page = visit()
+    page.point_at(6, 2)
+    assert page.tokens.nth(6).evaluate("e => e.classList.contains('is-query')")
+    assert page.tokens.nth(2).evaluate("e => e.classList.contains('is-key')")
+    page.page.mouse.click(*page.cell(6, 2))
+    page.page.wait_for_selector(".pin-note:has-text('Pinned')")
+    pinned = page.read("weight")
+    page.page.mouse.move(5, 5)
+    page.page.wait_for_selector("#tokens .is-query", state="detached")
+    assert page.read("weight") == pinned != "–"
+    page.page.keyboard.press("Escape")
+    page.page.wait_for_selector(".pin-note:has-text('Point at')")
+    assert page.read("weight") == "–"
+
+
+def test_the_stage_switch_draws_scores_masked_scores_and_weights(visit: Open) -> None:
+    page = visit()
+    with page.drawn(".attention"):
+        page.page.get_by_role("radio", name="linear", exact=True).check()
+    values = "() => document.querySelector('.large').calcdata[0][0].z.map(row => [...row])"
+    seen = {}
+    for stage in ("scores", "masked", "weights"):
+        if page.large.get_attribute("data-stage") != stage:
+            with page.drawn(".attention"):
+                page.page.get_by_role("radio", name=stage, exact=True).check()
+        assert page.large.get_attribute("data-stage") == stage
+        seen[stage] = page.page.evaluate(values)
+    empty = {
+        stage: sum(cell is None or cell != cell for row in z for cell in row)
+        for stage, z in seen.items()
+    }
+    size = len(seen["scores"])
+    assert empty == {"scores": 0, "masked": size * (size - 1) // 2, "weights": empty["masked"]}
+    assert sum(seen["weights"][4][:5]) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_clicked_token_becomes_the_query_and_arrow_keys_walk(visit: Open) -> None:
+    page = visit()
+    page.tokens.nth(3).click()
+    assert page.large.get_attribute("data-row") == "3"
+    assert page.tokens.nth(3).get_attribute("aria-pressed") == "true"
+    assert page.page.locator(".band.row").is_visible()
+    page.page.keyboard.press("ArrowRight")
+    assert page.large.get_attribute("data-row") == "4"
+    assert page.page.locator(".top-key").count() > 0
+    page.page.keyboard.press("Escape")
+    assert page.large.get_attribute("data-row") == ""
+
+
+def test_a_picture_offers_zoom_and_saving_and_nothing_that_sends_it_away(visit: Open) -> None:
+    page = visit()
+    names = "() => document.querySelector('.large')._fullLayout._modeBar.buttonsNames"
+    assert "save" in page.page.evaluate(names)
+    assert "sendChartToCloud" not in page.page.evaluate(names)
+    assert page.page.locator(".axis-labels .yaxis").count() > 1
+    with page.page.expect_download() as saved:
+        page.page.mouse.move(*page.cell(1, 0))
+        page.page.locator(".modebar-btn[data-title='Save as a picture']").click()
+    assert saved.value.suggested_filename == "attention.png"
+
+
+def test_arrow_keys_move_among_the_heads(visit: Open) -> None:
+    page = visit()
+    page.head(1, 1).focus()
+    with page.drawn(".attention"):
+        page.page.keyboard.press("ArrowDown")
+    with page.drawn(".attention"):
+        page.page.keyboard.press("ArrowRight")
+    assert page.large.get_attribute("data-site") == "decoder.1.self"
+    assert page.large.get_attribute("data-head") == "1"
+
+
+def test_stop_ends_a_generation_and_keeps_what_there_is(visit: Open) -> None:
+    page = visit()
+    page.set_length(200)
+    page.page.locator("#model input").click()
+    with page.drawn(".attention"):
+        page.page.get_by_role("option", name="stories").click()
+    page.enter("Once upon a time")
+    page.page.wait_for_selector("#tokens [data-state=running]")
+    page.page.locator("#stop:not([disabled])").click()
+    page.page.wait_for_selector("#tokens [data-state=done]")
+    page.page.wait_for_selector(".status:has-text('stopped by you')")
+    assert 0 < page.page.locator("#tokens .generated").count() < 200
+
+
+def test_the_bundled_model_is_chosen_drawn_and_generates(visit: Open) -> None:
+    page = visit()
+    page.page.locator("#model input").click()
+    with page.drawn(".attention"):
+        page.page.get_by_role("option", name="stories").click()
+    page.page.wait_for_function("document.querySelectorAll('.head-grid canvas').length === 48")
+    assert "6 layers × 8 heads" in page.page.locator("#headline").inner_text()
+    page.set_length(20)
+    page.generate("Once upon a time")
+    assert page.page.locator("#tokens .generated").count() > 0

@@ -1,0 +1,147 @@
+"""Masks, positions, candidates and the model's own page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from serving import Server
+from visit import Visit
+
+from transformer.figures import style
+from transformer.ui.service import EXAMPLE, EXAMPLE_BATCH, EXAMPLE_TEXT
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Visit]
+
+FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
+    .map(row => [...row].filter(Number.isFinite).length)"""
+
+
+def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines(
+    visit: Open, server: Server
+) -> None:
+    page = visit()
+    assert page.page.locator(".masks").count() == 0  # nothing is made before the tab is seen
+    page.tab("Masks")
+    page.page.wait_for_selector(".masks[data-rev]")
+    assert page.page.locator(".sentence").count() == len(EXAMPLE_BATCH)
+    page.page.locator("#lines textarea").fill("The fox.\n\nThe dog ran to the park.")
+    with page.drawn(".masks"):
+        page.page.locator("#show-masks").click()
+    batch = server.model.trace(["The fox.", "The dog ran to the park."])
+    lengths = batch.padding.sum(dim=1).tolist()
+    width = batch.ids.shape[1]
+    assert page.page.evaluate(FILLED, "padded") == lengths
+    assert page.page.evaluate(FILLED, "padding") == [lengths[0]] * width
+    assert page.page.evaluate(FILLED, "causal") == list(range(1, width + 1))
+    combined = [min(row + 1, lengths[0]) for row in range(width)]
+    assert page.page.evaluate(FILLED, "combined") == combined
+    assert page.page.evaluate(FILLED, "scores") == [width] * width
+    assert page.page.evaluate(FILLED, "masked") == combined
+    with page.drawn(".masks"):
+        page.page.locator(".sentence").nth(1).click()
+    assert page.page.evaluate(FILLED, "padding") == [width] * width
+
+
+def test_positions_show_the_models_own_matrix(visit: Open, server: Server) -> None:
+    page = visit()
+    page.tab("Positions")
+    page.page.wait_for_selector(".positions[data-rev]")
+    z = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
+    matrix = server.model.network.embedding.positions.matrix
+    shown = page.page.evaluate(z, "matrix")
+    assert [len(shown), len(shown[0])] == list(matrix.shape)
+    assert shown[3] == pytest.approx(matrix[3].tolist(), abs=1e-6)
+    similar = page.page.evaluate(z, "similarity")
+    assert similar[2][2] == pytest.approx(1, abs=1e-5)
+    with page.drawn(".positions"):
+        page.page.locator(".dimensions").fill("2, 5")
+        page.page.locator(".dimensions").press("Enter")
+    curves = "() => document.querySelector('[data-picture=curves]').calcdata.map(c => c[3].y)"
+    assert page.page.evaluate(curves) == pytest.approx(matrix[3, [2, 5]].tolist(), abs=1e-6)
+    page.page.locator(".dimensions").fill("2, 999")
+    page.page.locator(".dimensions").press("Enter")
+    assert "from 0 to 23" in page.wait_for_alert()
+
+
+def test_candidates_of_the_chosen_token(visit: Open, server: Server) -> None:
+    page = visit()
+    run = server.model.generate(EXAMPLE_TEXT, **EXAMPLE)
+    page.tab("Prediction")
+    page.page.wait_for_selector(".prediction[data-rev]")
+    with page.drawn(".prediction"):
+        page.tokens.nth(run.n_prompt + 2).click()
+    step = run.steps[2]
+    assert page.page.locator(".prediction").get_attribute("data-step") == "2"
+    title = page.page.locator(".step-title").inner_text()
+    assert title.startswith("Step 3 of")
+    assert run.tokens[run.n_prompt + 2] in title
+    assert f"{step.chosen.probability:.3f}" in title
+    window = page.page.locator(".step-window").inner_text()
+    assert f"It saw tokens 0 to {step.window[1] - 1}" in window
+    bars = "() => document.querySelector('[data-picture=candidates]').calcdata[0].map(b => b.s)"
+    shown = page.page.evaluate(bars)
+    likeliest = sorted((c.probability for c in step.candidates), reverse=True)
+    assert max(shown) == pytest.approx(likeliest[0], abs=1e-6)
+    with page.drawn(".prediction"):
+        page.page.locator(".next").click()
+    assert page.page.locator(".prediction").get_attribute("data-step") == "3"
+    assert page.tokens.nth(run.n_prompt + 3).get_attribute("aria-pressed") == "true"
+
+
+def test_a_text_beyond_the_window_says_that_it_slid(visit: Open, server: Server) -> None:
+    page = visit()
+    page.set_length(60)
+    page.generate("The dog")
+    count = page.tokens.count()
+    if count <= server.model.config.max_len:
+        pytest.fail("the text must be longer than the window for this test to say something")
+    assert page.page.evaluate("viz.run.trace_start") == count - server.model.config.max_len
+    page.tab("Prediction")
+    page.page.wait_for_selector(".prediction[data-rev]")
+    with page.drawn(".prediction"):
+        page.tokens.last.click()
+    assert "The window has slid" in page.page.locator(".step-window").inner_text()
+
+
+def test_the_model_tab_shows_configuration_and_card(visit: Open, server: Server) -> None:
+    page = visit()
+    page.tab("Model")
+    card = page.page.locator("#card")
+    card.get_by_text("Random weights, for tests.").wait_for()
+    assert f"{server.model.n_parameters:,}" in card.inner_text()
+
+
+def test_page_and_pictures_follow_the_visitors_dark_mode(visit: Open) -> None:
+    page = visit(color_scheme="dark")
+    paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(map(int, paper.removeprefix("rgb(").rstrip(")").split(","))) < 150
+    ink = "document.querySelector('.large')._fullLayout.font.color"
+    assert page.page.evaluate(ink) == style.DARK.text
+    with page.drawn(".attention"):
+        page.page.evaluate("document.body.classList.remove('dark')")
+    assert page.page.evaluate(ink) == style.LIGHT.text
+
+
+def test_nothing_is_wider_than_a_phone(visit: Open) -> None:
+    page = visit(viewport={"width": 390, "height": 844})
+    for tab in ("Attention", "Masks", "Positions", "Prediction", "Model"):
+        page.tab(tab)
+        if tab in ("Masks", "Positions", "Prediction"):
+            page.page.locator(f".{tab.lower()}").scroll_into_view_if_needed()
+            page.page.wait_for_selector(f".{tab.lower()}[data-rev]")
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, tab
+
+
+def test_one_glance_holds_text_grid_head_and_numbers(visit: Open) -> None:
+    page = visit()
+    page.page.locator("#model input").click()
+    with page.drawn(".attention"):
+        page.page.get_by_role("option", name="stories").click()
+    page.page.wait_for_function("document.querySelectorAll('.head-grid canvas').length === 48")
+    for selector in ("#text", ".head-grid", ".large", ".readout", "#tokens"):
+        box = page.page.locator(selector).bounding_box()
+        assert box is not None
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 900, selector

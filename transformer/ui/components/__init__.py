@@ -1,0 +1,51 @@
+"""The page's own components: `gr.HTML` with a fixed template and a script of its own.
+
+Values go to the scripts as data and into the page by `textContent`; no text of a visitor or a
+model ever enters a template. Factories and not subclasses, which would make Gradio write files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import plotly
+
+FOLDER = Path(__file__).parent
+PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+
+def component(
+    name: str, value: Any = None, functions: Sequence[Callable[..., Any]] = (), **props: Any
+) -> gr.HTML:
+    """The component of NAME.html and NAME.js, with elem_id NAME.
+
+    value, props: JSON data for its script. functions: what the script may ask the server.
+    """
+    return gr.HTML(
+        value=value,
+        html_template=_read(f"{name}.html"),
+        js_on_load=_read(f"{name}.js"),
+        apply_default_css=False,
+        elem_id=name,
+        server_functions=list(functions),
+        **props,
+    )
+
+
+def head() -> str:
+    """For the page's head: what the scripts share, and where Plotly's own script is found."""
+    scripts = "\n".join(_read(name) for name in ("shared.js", "plots.js", "grid.js"))
+    source = f"gradio_api/file={PLOTLY_JS.as_posix()}"
+    return f'<meta name="plotly-source" content="{source}">\n<script>\n{scripts}\n</script>'
+
+
+def css() -> str:
+    """The page's style sheet."""
+    return _read("page.css")
+
+
+def _read(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")

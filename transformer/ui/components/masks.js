@@ -1,0 +1,96 @@
+// Masks of a padded batch, and what they do to the scores of one head.
+const viz = window.viz;
+const find = (selector) => element.querySelector(selector);
+const root = find(".masks");
+const state = { row: 0, kind: 0, layer: 0, head: 0 };
+const box = (name) => find(`[data-picture=${name}]`);
+const square = (name) => ({
+  fit: { side: { width: box(name).clientWidth, height: 460 } },
+});
+
+const draw = async (current) => {
+  if (!viz.batch) return;
+  const { batch, texts, kinds } = viz.batch;
+  const { row, head } = state;
+  const dark = viz.dark;
+  const { stack, kind } = kinds[state.kind];
+  const site = `${stack}.${state.layer}.${kind}`;
+  const padded = await viz.ask(server.padded, { batch, dark });
+  if (!current()) return;
+  await viz.draw(box("padded"), padded.figure, {
+    height: 60 + 40 * texts.length,
+    change: fromOne,
+  });
+  for (const which of ["padding", "causal", "combined"]) {
+    const answer = await viz.ask(server.mask, { batch, row, which, dark });
+    if (!current()) return;
+    await viz.draw(box(which), answer.figure, square(which));
+  }
+  for (const stage of ["scores", "masked", "weights"]) {
+    const answer = await viz.ask(server.heatmap, { run: batch, site, head, stage, row, dark });
+    if (!current()) return;
+    await viz.draw(box(stage), answer.figure, square(stage));
+  }
+  Object.assign(root.dataset, { batch, row, site, head });
+};
+
+// Sentences are counted from 1 on the page.
+const fromOne = ({ layout, data }) => {
+  layout.margin = { l: 50, r: 8, t: 4, b: 54 };
+  const length = layout.xaxis.range[1] + 0.5;
+  if (box("padded").clientWidth / length < 66) delete data[0].texttemplate;
+  layout.yaxis.ticktext = layout.yaxis.tickvals.map((place) => String(place + 1));
+};
+
+const drawSentences = () => {
+  const { texts, lengths } = viz.batch;
+  find(".sentences").replaceChildren(...texts.map((text, row) => {
+    const button = viz.el("button", "sentence");
+    button.type = "button";
+    button.setAttribute("role", "radio");
+    button.setAttribute("aria-checked", String(row === state.row));
+    button.append(
+      viz.el("b", "", `${row + 1} `), viz.el("bdi", "", text), viz.el("small", "", ` ${lengths[row]} tokens`),
+    );
+    button.addEventListener("click", () => {
+      state.row = row;
+      drawSentences();
+      refresh();
+    });
+    return button;
+  }));
+};
+
+const fill = (select, labels, chosen) => {
+  select.replaceChildren(...labels.map((label, value) => {
+    const option = viz.el("option", "", label);
+    option.value = String(value);
+    option.selected = value === chosen;
+    return option;
+  }));
+};
+const drawChoices = () => {
+  const { kinds, n_heads: nHeads } = viz.batch;
+  const count = (n) => Array.from({ length: n }, (_, place) => String(place + 1));
+  fill(find(".pick-kind"), kinds.map(({ stack, kind }) => `${stack} ${kind}`), state.kind);
+  fill(find(".pick-layer"), count(kinds[state.kind].n_layers), state.layer);
+  fill(find(".pick-head"), count(nHeads), state.head);
+  find(".pick-kind").parentElement.hidden = kinds.length < 2;
+};
+for (const field of ["kind", "layer", "head"]) {
+  find(`.pick-${field}`).addEventListener("change", (event) => {
+    state[field] = Number(event.target.value);
+    refresh();
+  });
+}
+
+const take = () => {
+  if (!props.value?.batch) return;
+  Object.assign(state, { row: 0, kind: 0, layer: 0, head: 0 });
+  viz.setBatch(props.value);
+  drawSentences();
+  drawChoices();
+};
+const refresh = viz.keepDrawn(root, ["batch"], draw);
+take();
+watch("value", take);

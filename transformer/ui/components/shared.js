@@ -1,0 +1,142 @@
+// What the page's components share: the current run, events between them, and small helpers.
+// Text from visitors and models reaches the page through textContent only.
+(() => {
+  "use strict";
+  const listeners = new Map();
+  const viz = (window.viz = { run: null, batch: null, query: null, dark: false });
+
+  viz.on = (name, listener) => {
+    if (!listeners.has(name)) listeners.set(name, new Set());
+    listeners.get(name).add(listener);
+  };
+  viz.emit = (name, detail) => {
+    for (const listener of listeners.get(name) ?? []) listener(detail);
+  };
+
+  // A finished run, or a batch, that the pictures are to show.
+  viz.setRun = (run) => {
+    viz.run = run;
+    viz.query = null;
+    viz.emit("run", run);
+    viz.emit("query", null);
+  };
+  viz.setBatch = (batch) => {
+    viz.batch = batch;
+    viz.emit("batch", batch);
+  };
+  // The token that asks, by its place in the whole text; null lets go.
+  viz.setQuery = (index) => {
+    if (viz.query === index) return;
+    viz.query = index;
+    viz.emit("query", index);
+  };
+  viz.say = (text) => viz.emit("problem", text);
+
+  viz.el = (tag, className, text) => {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+
+  // A token with its marks for space, newline and tab set back, so that the word stands out.
+  viz.token = (label) => {
+    const made = viz.el("bdi");
+    for (const part of String(label).split(/([␣⏎⇥]+)/u)) {
+      if (part) made.append(/^[␣⏎⇥]/u.test(part) ? viz.el("span", "mark", part) : part);
+    }
+    return made;
+  };
+
+  viz.bytes = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  viz.floats = (base64) => new Float32Array(viz.bytes(base64).buffer);
+
+  // Ask the server; a refusal becomes an Error with the server's own sentence.
+  viz.ask = async (question, data) => {
+    const answer = await question(data);
+    if (answer === undefined || answer === null) {
+      throw new Error("The server did not answer; is it still running?");
+    }
+    if (answer.error) throw new Error(answer.error);
+    return answer;
+  };
+
+  viz.painted = () =>
+    new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+
+  // Keep `root` drawn: again on each of `events`, on a change of theme or width, and only while it
+  // can be seen. `draw(current)` may stop early once current() is false. Sets data-rev after paint.
+  viz.keepDrawn = (root, events, draw) => {
+    let stale = true;
+    let seen = false;
+    let ticket = 0;
+    let width = 0;
+    const go = async () => {
+      if (!stale || !seen) return;
+      stale = false;
+      const mine = ++ticket;
+      const current = () => mine === ticket;
+      try {
+        await draw(current);
+        if (!current()) return;
+        await viz.painted();
+        root.dataset.rev = String(Number(root.dataset.rev ?? 0) + 1);
+      } catch (error) {
+        if (current()) viz.say(error.message);
+      }
+    };
+    const refresh = () => {
+      stale = true;
+      ticket += 1;
+      go();
+    };
+    new IntersectionObserver((entries) => {
+      seen = entries[entries.length - 1].isIntersecting;
+      go();
+    }, { rootMargin: "600px" }).observe(root);
+    new ResizeObserver(() => {
+      if (root.clientWidth && Math.abs(root.clientWidth - width) > 4) {
+        width = root.clientWidth;
+        refresh();
+      }
+    }).observe(root);
+    for (const name of [...events, "theme"]) viz.on(name, refresh);
+    return refresh;
+  };
+
+  // Arrow keys move among the buttons of `root`, of which one is in the tab order.
+  viz.arrowKeys = (root, step) => {
+    root.addEventListener("keydown", (event) => {
+      const buttons = [...root.querySelectorAll("button")];
+      const here = buttons.indexOf(document.activeElement);
+      const to = here < 0 ? null : step(event.key, here, buttons.length);
+      if (to === null || to < 0 || to >= buttons.length) return;
+      event.preventDefault();
+      buttons[to].focus();
+      buttons[to].click();
+    });
+  };
+  viz.rove = (buttons, index) => {
+    buttons.forEach((button, place) => (button.tabIndex = place === index ? 0 : -1));
+  };
+
+  const watchTheme = () => {
+    const update = () => {
+      const dark = document.body.classList.contains("dark");
+      if (dark === viz.dark) return;
+      viz.dark = dark;
+      viz.emit("theme", dark);
+    };
+    new MutationObserver(update).observe(document.body, { attributeFilter: ["class"] });
+    update();
+  };
+  if (document.body) watchTheme();
+  else document.addEventListener("DOMContentLoaded", watchTheme);
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      viz.emit("escape");
+      viz.setQuery(null);
+    }
+  });
+})();

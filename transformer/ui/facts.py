@@ -1,0 +1,114 @@
+"""Plain values about a run, a batch or a model, for the page's components and the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformer.inference.run import Batch, Model, Run
+
+_STOPPED = {
+    "end": "the model ended its text",
+    "length": "the length that was asked for",
+    "cancelled": "stopped by you",
+    "read": "read, nothing generated",
+}
+
+
+def run_facts(run: Run, key: str) -> dict[str, Any]:
+    """What the page's scripts know of a run; `key` is its id in the store."""
+    return {
+        "run": key,
+        "state": "done",
+        "labels": list(run.labels or run.source_labels),
+        "n_prompt": run.n_prompt,
+        "probabilities": [step.chosen.probability for step in run.steps],
+        "trace_start": run.trace_start,
+        "kinds": kinds_of(run),
+        "n_heads": run.config.n_heads,
+        "stacks": list(run.position_matrices),
+        "d_model": run.config.d_model,
+        "stopped": run.stopped,
+    }
+
+
+def running_facts(labels: list[str], n_prompt: int, probabilities: list[float]) -> dict[str, Any]:
+    """The same while tokens still come: no picture yet."""
+    return {
+        "run": None,
+        "state": "running",
+        "labels": list(labels),
+        "n_prompt": n_prompt,
+        "probabilities": list(probabilities),
+    }
+
+
+def batch_facts(batch: Batch, key: str) -> dict[str, Any]:
+    """What the page's scripts know of a padded batch."""
+    return {
+        "batch": key,
+        "texts": list(batch.texts),
+        "lengths": batch.padding.sum(dim=1).tolist(),
+        "kinds": kinds_of(batch),
+        "n_heads": next(iter(batch.trace.records.values())).weights.shape[1],
+    }
+
+
+def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:
+    """The kinds of attention recorded, each with its number of layers."""
+    sites = item.trace.sites
+    return [
+        {
+            "stack": stack,
+            "kind": kind,
+            "n_layers": sum((site.stack, site.kind) == (stack, kind) for site in sites),
+        }
+        for stack, kind in item.trace.kinds()
+    ]
+
+
+def outcome(run: Run, seconds: float) -> str:
+    """One sentence on how a generation went."""
+    count = len(run.steps)
+    return f"{count} tokens in {seconds:.1f} s; end: {_STOPPED[run.stopped]}."
+
+
+def headline(model: Model) -> str:
+    """Where the model runs and how large it is, for the top line."""
+    config = model.config
+    device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
+    millions = model.n_parameters / 1e6
+    return (
+        f"{device} · {millions:.1f} M parameters · "
+        f"{config.n_layers} layers × {config.n_heads} heads"
+    )
+
+
+def model_facts(model: Model) -> dict[str, Any]:
+    """A model as plain values."""
+    return {
+        "name": model.name,
+        "device": str(model.device),
+        "n_parameters": model.n_parameters,
+        **model.config.to_dict(),
+    }
+
+
+def model_page(model: Model) -> str:
+    """Markdown: every configuration value, then the model card."""
+    facts = model_facts(model)
+    rows = "\n".join(f"| `{name}` | {_cell(value)} |" for name, value in facts.items())
+    return f"| setting | value |\n| --- | --- |\n{rows}\n\n{_without_front_matter(model.card)}"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return "–" if value is None else str(value)
+
+
+def _without_front_matter(card: str) -> str:
+    """A model card may start with metadata between two lines of three dashes."""
+    if not card.startswith("---\n"):
+        return card
+    _, _, rest = card[4:].partition("\n---\n")
+    return rest.lstrip("\n")

@@ -1,0 +1,185 @@
+"""The page: what stands where, and which handler each control calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+from plotly.colors import hex_to_rgb, sequential
+
+from transformer.ui import handlers, views
+from transformer.ui.api import add_endpoints
+from transformer.ui.components import PLOTLY_JS, component
+from transformer.ui.facts import headline, model_page
+from transformer.ui.limits import AT_ONCE, MAX_NEW_TOKENS, MAX_WAITING
+from transformer.ui.service import EXAMPLE, EXAMPLE_BATCH, EXAMPLE_TEXT, Service
+
+TITLE = "Transformer, seen from inside"
+BEGINNINGS = ("Once upon a time", "The little dog was", "Tom and Lily saw a big")
+PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+
+
+def build(service: Service) -> gr.Blocks:
+    """The page and its API, ready to launch."""
+    gr.set_static_paths([PLOTLY_JS])
+    with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
+        _lay_out(service)
+        add_endpoints(service)
+    page.queue(max_size=MAX_WAITING)
+    return page
+
+
+def _lay_out(service: Service) -> None:
+    name = next(iter(service.models))
+    model, headline_text = _top_line(service, name)
+    run, batch = handlers.example(service, name)
+    site = f"{run['kinds'][0]['stack']}.0.{run['kinds'][0]['kind']}"
+    views.heatmap(service.store, run=run["run"], site=site, head=0)  # Plotly's first figure is slow
+    with gr.Row(elem_id="columns"):
+        with gr.Column(elem_id="left"):
+            left = _left(run)
+        with gr.Column(elem_id="right"), gr.Tabs():
+            masks, card = _right(service, name, batch)
+    _connect_generation(service, model, left)
+    _connect_batch(service, model, masks, left["status"])
+
+    def pick(name: str) -> tuple[Any, ...]:
+        run, batch = handlers.example(service, name)
+        chosen = service.model(name)
+        status = handlers.said("done", f"{name}: a stored example.")
+        return headline(chosen), model_page(chosen), run, batch, status
+
+    outputs = [headline_text, card, left["tokens"], masks["view"], left["status"]]
+    model.change(pick, model, outputs, api_name="page_model", **PRIVATE)
+
+
+def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown]:
+    with gr.Row(elem_id="top"):
+        gr.Markdown(f"# {TITLE}")
+        model = gr.Dropdown(
+            list(service.models), value=name, show_label=False, label="Model", elem_id="model",
+            container=False, filterable=False,
+        )  # fmt: skip
+        headline_text = gr.Markdown(headline(service.model(name)), elem_id="headline")
+    return model, headline_text
+
+
+def _left(run: dict[str, Any]) -> dict[str, Any]:
+    """Text and settings in, tokens out."""
+    text = gr.Textbox(
+        EXAMPLE_TEXT, label="Beginning of a text (Enter continues it)", lines=1, max_lines=5,
+        elem_id="text",
+    )  # fmt: skip
+    with gr.Row(elem_id="chips"):
+        for beginning in BEGINNINGS:
+            chip = gr.Button(beginning, size="sm", variant="secondary")
+            chip.click(None, None, text, js=f"() => {beginning!r}", **PRIVATE)
+    with gr.Row(elem_id="buttons"):
+        start = gr.Button("Generate", variant="primary", elem_id="generate")
+        stop = gr.Button("Stop", interactive=False, elem_id="stop")
+    settings = _settings()
+    status = component("status", handlers.said("done", "A stored example, made by this model."))
+    tokens = component("tokens", run)
+    return {
+        "text": text, "start": start, "stop": stop, "settings": settings, "status": status,
+        "tokens": tokens,
+    }  # fmt: skip
+
+
+def _settings() -> list[Any]:
+    """Method, temperature, top-k, top-p, length, seed: in the order of `handlers.settings_of`."""
+    with gr.Accordion("Settings", open=False, elem_id="settings"):
+        method = gr.Radio(
+            [("greedy: always the likeliest", handlers.GREEDY), ("sample", handlers.SAMPLE)],
+            value=handlers.SAMPLE, label="Method", elem_id="method",
+        )  # fmt: skip
+        with gr.Row():
+            temperature = gr.Number(EXAMPLE["temperature"], label="Temperature", min_width=90)
+            top_k = gr.Number(EXAMPLE["top_k"], label="Top-k (0 = off)", precision=0, min_width=90)
+            top_p = gr.Number(1, label="Top-p (1 = off)", min_width=90)
+        with gr.Row():
+            length = gr.Number(
+                EXAMPLE["max_new_tokens"], label=f"New tokens (to {MAX_NEW_TOKENS})", precision=0,
+                min_width=120, elem_id="length",
+            )  # fmt: skip
+            seed = gr.Number(EXAMPLE["seed"], label="Seed", precision=0, min_width=120)
+    return [method, temperature, top_k, top_p, length, seed]
+
+
+def _right(
+    service: Service, name: str, batch: dict[str, Any]
+) -> tuple[dict[str, Any], gr.Markdown]:
+    """The tabs. A picture is asked for only when its tab is first seen."""
+    ask = {view.__name__: views.server_function(service.store, view) for view in views.VIEWS}
+    palette = [list(hex_to_rgb(colour)) for colour in sequential.Cividis]
+    with gr.Tab("Attention", id="attention-tab"):
+        component("attention", None, [ask["atlas"], ask["heatmap"]], palette=palette)
+    with gr.Tab("Masks", id="masks-tab"):
+        lines = gr.Textbox(
+            "\n".join(EXAMPLE_BATCH), label="Sentences, one a line", lines=3, max_lines=8,
+            elem_id="lines",
+        )  # fmt: skip
+        show = gr.Button("Show the masks", variant="primary", size="sm", elem_id="show-masks")
+        view = component("masks", batch, [ask["padded"], ask["mask"], ask["heatmap"]])
+    with gr.Tab("Positions", id="positions-tab"):
+        component("positions", None, [ask["positions"]])
+    with gr.Tab("Prediction", id="prediction-tab"):
+        component("prediction", None, [ask["candidates"]])
+    with gr.Tab("Model", id="model-tab"):
+        card = gr.Markdown(model_page(service.model(name)), elem_id="card")
+    return {"lines": lines, "show": show, "view": view}, card
+
+
+def _connect_generation(service: Service, model: gr.Dropdown, left: dict[str, Any]) -> None:
+    stops = handlers.Stops()
+
+    def generate(request: gr.Request, name: str, text: str, *settings: Any) -> Iterator[Any]:
+        visitor = str(request.session_hash)
+        flag = stops.start(visitor)
+        try:
+            chosen = handlers.settings_of(*settings)
+            for facts, status, running in handlers.generate(service, flag, name, text, chosen):
+                yield _or_skip(facts), status, gr.Button(interactive=running)
+        except ValueError as error:
+            yield gr.skip(), handlers.problem(error), gr.Button(interactive=False)
+        finally:
+            stops.end(visitor, flag)
+
+    def stop(request: gr.Request) -> None:
+        stops.stop(str(request.session_hash))
+
+    gr.on(
+        [left["text"].submit, left["start"].click],
+        generate,
+        [model, left["text"], *left["settings"]],
+        [left["tokens"], left["status"], left["stop"]],
+        concurrency_limit=AT_ONCE,
+        concurrency_id="model",
+        trigger_mode="once",
+        api_name="page_generate",
+        **PRIVATE,
+    )
+    left["stop"].click(stop, None, None, queue=False, api_name="page_stop", **PRIVATE)
+
+
+def _connect_batch(
+    service: Service, model: gr.Dropdown, masks: dict[str, Any], status: gr.HTML
+) -> None:
+    def read(name: str, lines: str) -> tuple[Any, Any]:
+        facts, said = handlers.read_batch(service, name, lines)
+        return _or_skip(facts), said
+
+    masks["show"].click(
+        read,
+        [model, masks["lines"]],
+        [masks["view"], status],
+        concurrency_limit=AT_ONCE,
+        concurrency_id="model",
+        api_name="page_batch",
+        **PRIVATE,
+    )
+
+
+def _or_skip(facts: dict[str, Any] | None) -> Any:
+    return gr.skip() if facts is None else facts
