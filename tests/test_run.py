@@ -9,7 +9,8 @@ import torch
 from builders import model_of
 
 from transformer import Request, Run
-from transformer.inference.run import MAX_NEW_TOKENS, _complete_characters
+from transformer.inference.model import _complete_characters
+from transformer.inference.request import MAX_NEW_TOKENS
 
 TEXT = "The fox said hello"
 

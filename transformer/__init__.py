@@ -12,7 +12,9 @@ For example:
 
 from transformer.checkpoint import CheckpointError, bundled_names, load
 from transformer.inference.generation import Candidate, GenerationStep
-from transformer.inference.run import Batch, Model, Request, Run, Stream
+from transformer.inference.model import Model, Stream
+from transformer.inference.request import Request
+from transformer.inference.run import Batch, Run
 from transformer.inference.sampling import Sampling
 from transformer.model.config import PRESETS, ModelConfig
 from transformer.model.trace import AttentionRecord, Site, Trace

@@ -16,7 +16,9 @@ from typing import NoReturn
 import torch
 
 from transformer.checkpoint import bundled_names, load
-from transformer.inference.run import Model, Request, Run, Stream
+from transformer.inference.model import Model, Stream
+from transformer.inference.request import Request
+from transformer.inference.run import Run
 
 _HELP = {
     "max_new_tokens": "how many tokens to generate at most",

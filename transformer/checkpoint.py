@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from transformer.inference.run import Model
+from transformer.inference.model import Model
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import build_transformer
 from transformer.text import Tokenizer

@@ -47,10 +47,10 @@ def test_a_clicked_head_shows_the_numbers_of_the_trace(visit: Open, server: Serv
     page.generate("The dog ran")
     run = server.model.generate("The dog ran", **{**EXAMPLE, "max_new_tokens": 10})
     with page.drawn(".attention"):
-        page.head(2, 3).click()
+        page.head(1, 2).click()
     assert page.large.get_attribute("data-site") == "decoder.1.self"
     assert page.large.get_attribute("data-head") == "2"
-    assert page.head(2, 3).get_attribute("aria-pressed") == "true"
+    assert page.head(1, 2).get_attribute("aria-pressed") == "true"
     record = run.trace["decoder.1.self"]
     for row, column in [(5, 3), (7, 7), (3, 6)]:
         page.point_at(row, column)
@@ -128,7 +128,7 @@ def test_a_picture_offers_zoom_and_saving_and_nothing_that_sends_it_away(visit: 
 
 def test_arrow_keys_move_among_the_heads(visit: Open) -> None:
     page = visit()
-    page.head(1, 1).focus()
+    page.head(0, 0).focus()
     with page.drawn(".attention"):
         page.page.keyboard.press("ArrowDown")
     with page.drawn(".attention"):

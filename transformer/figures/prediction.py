@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 
 from transformer.figures import style
 from transformer.inference.generation import Candidate, GenerationStep
-from transformer.inference.run import Request, Run
+from transformer.inference.request import Request
+from transformer.inference.run import Run
 
 N_SHOWN = 10
 

@@ -28,5 +28,6 @@ def write_curve(folder: Path) -> dict[str, list[list[float]]]:
     for name, points in (("training (with dropout)", train), ("validation", valid)):
         figure.add_scatter(x=[p[0] for p in points], y=[p[1] for p in points], name=name)
     figure.update_xaxes(title_text="step")
-    figure.write_html(folder / "loss.html", include_plotlyjs="directory")
+    offline = {"showSendToCloud": False, "plotlyServerURL": ""}
+    figure.write_html(folder / "loss.html", include_plotlyjs="directory", config=offline)
     return {"train": train, "valid": valid}

@@ -13,7 +13,7 @@ from accelerate import Accelerator
 from tqdm import tqdm
 
 from transformer import checkpoint
-from transformer.inference.run import Model
+from transformer.inference.model import Model
 from transformer.model.transformer import build_transformer
 from transformer.text import Tokenizer
 from transformer.training.card import write_card

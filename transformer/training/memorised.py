@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from transformer.inference.run import Model
+from transformer.inference.model import Model
 
 OPENINGS = ("Once upon a time", "One day", "There was a", "Lily", "Tom and his")
 BATCH = 20

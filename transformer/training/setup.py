@@ -9,7 +9,7 @@ import torch
 from accelerate import Accelerator
 from torch import nn
 
-from transformer.inference.run import Model
+from transformer.inference.model import Model
 from transformer.model.config import ModelConfig, preset
 from transformer.model.transformer import Transformer
 from transformer.text import Tokenizer

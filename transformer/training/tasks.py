@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.inference.run import Model
+from transformer.inference.model import Model
 from transformer.model.config import ModelConfig
 from transformer.text import Tokenizer
 from transformer.training.data import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transformer.inference.beam import beam_search
-from transformer.inference.run import Model
+from transformer.inference.model import Model
 from transformer.model.transformer import EncoderDecoder
 from transformer.training.data import Pair
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import gradio as gr
 
-from transformer.inference.run import Model
+from transformer.inference.model import Model
 from transformer.ui.components import css, head
 from transformer.ui.page import build
 from transformer.ui.service import Decorator, Service

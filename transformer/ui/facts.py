@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformer.inference.run import Batch, Model, Run
+from transformer.inference.model import Model
+from transformer.inference.run import Batch, Run
 
 _STOPPED = {
     "end": "the model ended its text",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transformer.inference.run import check_text
+from transformer.inference.request import check_text
 from transformer.inference.sampling import check_whole
 
 MAX_CHARACTERS = 2_000  # of one text

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from transformer.inference.generation import GenerationStep
-from transformer.inference.run import Batch, Model, Run
+from transformer.inference.model import Model
+from transformer.inference.run import Batch, Run
 from transformer.ui.limits import check_input, check_length, check_texts
 from transformer.ui.store import RunStore, on_cpu
 

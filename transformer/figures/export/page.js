@@ -6,7 +6,10 @@
   const darkness = window.matchMedia('(prefers-color-scheme: dark)');
   const mode = () => (darkness.matches ? 'dark' : 'light');
   const NARROW = 520; // px
-  const options = { displaylogo: false, responsive: true };
+  const options = {
+    displaylogo: false, responsive: true,
+    showSendToCloud: false, showEditInChartStudio: false, plotlyServerURL: '', // nothing leaves
+  };
   if (window.innerWidth < NARROW) options.displayModeBar = false; // it would cover the titles
   const state = { kind: 0, layer: 0, head: 0, query: null, revision: 0 };
 
@@ -279,7 +282,7 @@
   byId('model').textContent = data.model;
   byId('summary').textContent = data.summary;
   fill(byId('kind'), data.attention.map(({ stack, kind }) => `${stack} ${kind}`));
-  fill(byId('step'), data.steps.map((step, index) => index));
+  fill(byId('step'), data.steps.map((step, index) => index + 1));
   byId('prediction').hidden = !data.steps.length;
   byId('kind').addEventListener('change', (event) => chooseKind(Number(event.target.value)));
   byId('step').addEventListener('change', (event) => drawStep(Number(event.target.value)));

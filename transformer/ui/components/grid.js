@@ -4,7 +4,7 @@
   const viz = window.viz;
 
   // People count layers and heads from 1; sites count from 0.
-  viz.headName = (layer, head) => `Layer ${layer + 1}, head ${head + 1}`;
+  viz.headName = (layer, head) => `Layer ${layer}, head ${head}`;
 
   // Colour stops [r, g, b] as 256 words of RGBA, little-endian.
   const palette = (stops) =>
@@ -45,9 +45,9 @@
       Object.assign(grid.dataset, { layers: nLayers, heads: nHeads });
       grid.style.setProperty("--heads", nHeads);
       const parts = [viz.el("span", "corner")];
-      for (let head = 0; head < nHeads; head += 1) parts.push(viz.el("span", "number", head + 1));
+      for (let head = 0; head < nHeads; head += 1) parts.push(viz.el("span", "number", head));
       for (let layer = 0; layer < nLayers; layer += 1) {
-        parts.push(viz.el("span", "number", layer + 1));
+        parts.push(viz.el("span", "number", layer));
         for (let head = 0; head < nHeads; head += 1) parts.push(makeButton(layer, head));
       }
       grid.replaceChildren(...parts);

@@ -71,7 +71,7 @@ const fill = (select, labels, chosen) => {
 };
 const drawChoices = () => {
   const { kinds, n_heads: nHeads } = viz.batch;
-  const count = (n) => Array.from({ length: n }, (_, place) => String(place + 1));
+  const count = (n) => Array.from({ length: n }, (_, place) => String(place));
   fill(find(".pick-kind"), kinds.map(({ stack, kind }) => `${stack} ${kind}`), state.kind);
   fill(find(".pick-layer"), count(kinds[state.kind].n_layers), state.layer);
   fill(find(".pick-head"), count(nHeads), state.head);

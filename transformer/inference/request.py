@@ -1,0 +1,60 @@
+"""What a visitor asks for: a text and every setting, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from transformer.inference.sampling import MAX_SEED, Sampling, check_whole
+
+MAX_NEW_TOKENS = 4096
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """Text and every setting of a run; the same request gives the same run.
+
+    Greedy when temperature, top_k, top_p and min_p are all None; else sampled, at temperature 1
+    unless given. Raises ValueError naming what is allowed.
+    """
+
+    text: str
+    max_new_tokens: int = 64
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_text(self.text)
+        check_whole("max_new_tokens", self.max_new_tokens, 0, MAX_NEW_TOKENS)
+        check_whole("seed", self.seed, 0, MAX_SEED)
+        _ = self.sampling  # validates the rest
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """How tokens are drawn; None = greedy."""
+        filters = {"top_k": self.top_k, "top_p": self.top_p, "min_p": self.min_p}
+        if self.temperature is None:
+            if all(value is None for value in filters.values()):
+                return None
+            return Sampling(**filters)  # type: ignore[arg-type]
+        return Sampling(temperature=self.temperature, **filters)  # type: ignore[arg-type]
+
+
+def request_of(text: str, settings: dict[str, Any]) -> Request:
+    """A validated Request. Raises ValueError that lists the settings for an unknown one."""
+    known = [name for name in Request.__dataclass_fields__ if name != "text"]
+    unknown = [name for name in settings if name not in known]
+    if unknown:
+        raise ValueError(f"unknown setting {unknown[0]!r}; allowed: {known}")
+    return Request(text=text, **settings)
+
+
+def check_text(text: Any) -> None:
+    """Raise ValueError unless it is a text with something in it."""
+    if not isinstance(text, str):
+        raise ValueError(f"the text must be a string; got {type(text).__name__}")
+    if not text.strip():
+        raise ValueError("the text must have at least one character that is not a space; got none")
