@@ -26,6 +26,7 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python -m benchmarks.page
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -62,7 +62,7 @@ class Visit:
         self.page.locator("#length input").fill(str(count))
 
     def head(self, layer: int, head: int) -> Locator:
-        """The button of a head, counted from 1 as on the page."""
+        """The button of a head, counted from 0 as on the page."""
         return self.page.get_by_role("button", name=f"Layer {layer}, head {head}", exact=True)
 
     def tab(self, name: str) -> None:

@@ -156,21 +156,30 @@ def generate(
         starts = [
             len(row) - len(window) for row, window in zip(rows, reader.windows(), strict=True)
         ]
-        steps = _choose(reader.logits().float(), sampling, generators, model.config.padding_id)
-        results: list[GenerationStep | None] = []
-        for place, (row, start, step) in enumerate(zip(rows, starts, steps, strict=True)):
-            token, candidates, n_kept = step
-            window = (start, len(row))
-            row.append(end_id if ended[place] else token)
-            results.append(
-                None
-                if ended[place]
-                else GenerationStep(
-                    index=index, token=token, window=window, candidates=candidates, n_kept=n_kept
-                )
-            )
-            ended[place] = ended[place] or token == end_id
-        yield results
+        chosen = _choose(reader.logits().float(), sampling, generators, model.config.padding_id)
+        yield _append(rows, ended, starts, chosen, index, end_id)
+
+
+def _append(
+    rows: list[list[int]],
+    ended: list[bool],
+    starts: list[int],
+    chosen: list[tuple[int, tuple[Candidate, ...], int]],
+    index: int,
+    end_id: int,
+) -> list[GenerationStep | None]:
+    """Add the chosen tokens to their rows, and say what each row took; None where it has ended."""
+    steps: list[GenerationStep | None] = []
+    for place, (token, candidates, n_kept) in enumerate(chosen):
+        row = rows[place]
+        window = (starts[place], len(row))
+        row.append(end_id if ended[place] else token)
+        step = GenerationStep(
+            index=index, token=token, window=window, candidates=candidates, n_kept=n_kept
+        )
+        steps.append(None if ended[place] else step)
+        ended[place] = ended[place] or token == end_id
+    return steps
 
 
 def _reader(

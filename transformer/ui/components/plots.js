@@ -176,4 +176,7 @@
       height: bottom - top,
     };
   };
+
+  // The first picture needs it: fetch it while the page's controls are being put together.
+  window.addEventListener("load", () => viz.plotly().catch(() => undefined));
 })();

@@ -1,0 +1,118 @@
+"""The page: start-up, first picture, and a click on a head, in real Chromium.
+
+    python -m benchmarks.page [--rounds 3] [--port 7899]
+
+Start-up is compared with `import torch, gradio` alone, in turn. A click is timed in the page, from
+the click's handler until after the next paint; each head is clicked for the first time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.chromium import ARGUMENTS, find
+
+ROOT = Path(__file__).resolve().parent.parent
+CLICKS = 10
+DRAWN = ".attention[data-rev]"
+
+
+def main() -> None:
+    """Print the figures as a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="default 3")
+    parser.add_argument("--port", type=int, default=7899, help="default 7899")
+    options = parser.parse_args()
+    imports, starts = [], []
+    for _ in range(options.rounds):
+        imports.append(_import_s())
+        with _server(options.port) as start_s:
+            starts.append(start_s)
+    with _server(options.port), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
+        url = f"http://127.0.0.1:{options.port}/"
+        loads = [_first_picture(browser, url) for _ in range(options.rounds)]
+        clicks = _clicks(browser, url)
+        browser.close()
+    start, bare = statistics.median(starts), statistics.median(imports)
+    print("| | median |\n| --- | --- |")
+    print(f"| `import torch, gradio` alone | {bare:.2f} s |")
+    print(f"| `python app.py` until the page answers | {start:.2f} s ({start / bare:.2f} times) |")
+    print(f"| page's load event | {statistics.median(load for load, _ in loads):.2f} s |")
+    print(f"| first picture after it | {statistics.median(after for _, after in loads):.2f} s |")
+    print(f"| click on a head until painted | {statistics.median(clicks):.0f} ms |")
+
+
+def _import_s() -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import torch, gradio"], check=True)
+    return time.perf_counter() - started
+
+
+@contextmanager
+def _server(port: int) -> Iterator[float]:
+    """A running page; yields the seconds until it answered."""
+    started = time.perf_counter()
+    command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        while True:
+            if process.poll() is not None:
+                raise SystemExit("the page did not start")
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5):
+                    break
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.02)
+        yield time.perf_counter() - started
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _first_picture(browser: Browser, url: str) -> tuple[float, float]:
+    """(seconds to the load event, seconds from there to the first picture), in a fresh context."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    started = time.perf_counter()
+    page.goto(url, wait_until="load")
+    loaded = time.perf_counter()
+    page.wait_for_selector(DRAWN, state="attached")
+    drawn = time.perf_counter()
+    context.close()
+    return loaded - started, drawn - loaded
+
+
+def _clicks(browser: Browser, url: str) -> list[float]:
+    """Milliseconds of clicks on CLICKS different heads."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.goto(url)
+    page.wait_for_selector(DRAWN, state="attached")
+    page.wait_for_selector(".head-grid button", state="attached")
+    times = []
+    for place in range(1, CLICKS + 1):
+        button = page.locator(".head-grid button").nth(place)
+        before = page.locator(".attention").get_attribute("data-rev")
+        button.click()
+        page.wait_for_function(
+            "n => document.querySelector('.attention').dataset.rev !== n", arg=before
+        )
+        times.append(float(page.locator(".attention").get_attribute("data-click-ms") or "nan"))
+    context.close()
+    return times
+
+
+if __name__ == "__main__":
+    main()
