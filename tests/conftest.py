@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import chromium
 import pytest
 import torch
 from builders import model_of
 from hypothesis import settings
+from playwright.sync_api import Browser, sync_playwright
 
 from transformer import Model, ModelConfig, Tokenizer
 
@@ -91,3 +95,13 @@ def tiny_encoder(tokenizer: Tokenizer) -> Model:
         padding_id=tokenizer.padding_id,
     )
     return model_of("tiny-encoder", config, tokenizer)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests: Playwright's synchronous face runs once a process."""
+    path = chromium.find()
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=chromium.ARGUMENTS)
+        yield opened
+        opened.close()

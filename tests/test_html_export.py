@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import chromium
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -128,19 +127,6 @@ def test_an_encoder_decoder_has_its_three_kinds_in_the_page(
 
 
 # --- the page in a browser ------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A Chromium of our own."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=chromium.find(), args=chromium.ARGUMENTS
-        )
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import serving
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 from visit import WAIT_MS, Visit
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 ELSEWHERE = re.compile(r"^(?!http://127\.0\.0\.1[:/]|data:|blob:)")
 
 Open = Callable[..., Visit]
@@ -28,16 +19,6 @@ Open = Callable[..., Visit]
 @pytest.fixture(scope="session")
 def server() -> serving.Server:
     return serving.running()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
