@@ -10,10 +10,11 @@ import torch.nn.functional as F
 
 import transformer
 from transformer.inference.beam import beam_search
+from transformer.inference.generation import pad
 from transformer.model.config import PRESETS
 from transformer.model.transformer import EncoderDecoder, build_transformer
 from transformer.training.__main__ import main
-from transformer.training.data import pad, read_pairs
+from transformer.training.data import read_pairs
 from transformer.training.evaluate import score_pairs
 from transformer.training.translate import score_translations, translate
 

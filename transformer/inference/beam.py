@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from transformer.inference.generation import pad
 from transformer.inference.sampling import check_number, check_whole
 from transformer.model.attention import KeyValueCache
 from transformer.model.transformer import EncoderDecoder
@@ -108,17 +109,15 @@ class _Search:
             raise ValueError(
                 "sources of unequal length need a model with a padding_id; it has none"
             )
-        width = max(map(len, sources))
-        padded = [[*source, *[padding_id or 0] * (width - len(source))] for source in sources]
-        source = torch.tensor(padded, device=model.device)
-        repeat = torch.arange(len(padded), device=model.device).repeat_interleave(beams)
+        source = pad(sources, padding_id or 0).to(model.device)
+        repeat = torch.arange(len(source), device=model.device).repeat_interleave(beams)
         self.model, self.beams, self.end_id = model, beams, end_id
         self.length_penalty = length_penalty
         self.source, self.memory = source[repeat], model.encode(source)[repeat]
         self.cache = KeyValueCache()
-        self.rows = [_Row(BeamResult(), [()] * beams, [-1] * beams) for _ in padded]
+        self.rows = [_Row(BeamResult(), [()] * beams, [-1] * beams) for _ in source]
         # All beams start equal: only the first may branch, or each branch would come K times.
-        self.scores = torch.full((len(padded), beams), -torch.inf, dtype=torch.float64)
+        self.scores = torch.full((len(source), beams), -torch.inf, dtype=torch.float64)
         self.scores[:, 0] = 0.0
         self.last = torch.full((len(repeat), 1), start_id, device=model.device)
 

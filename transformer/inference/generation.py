@@ -102,9 +102,7 @@ class _EncoderDecoderReader:
         padding_id: int,
     ) -> None:
         self.model, self.rows = model, rows
-        width = max(map(len, sources))
-        padded = [source + [padding_id] * (width - len(source)) for source in sources]
-        self.source = torch.tensor(padded, device=model.device)
+        self.source = pad(sources, padding_id).to(model.device)
         self.memory = model.encode(self.source)
         self.cache = KeyValueCache()
 
@@ -180,6 +178,12 @@ def _append(
         steps.append(None if ended[place] else step)
         ended[place] = ended[place] or token == end_id
     return steps
+
+
+def pad(rows: Sequence[Sequence[int]], padding_id: int) -> Tensor:
+    """Rows of ids as one (B, T) int64, padded on the right."""
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[padding_id] * (width - len(row))] for row in rows])
 
 
 def _reader(

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.inference.generation import GenerationStep, generate
+from transformer.inference.generation import GenerationStep, generate, pad
 from transformer.inference.request import Request, check_text, request_of
 from transformer.inference.run import Batch, Run
 from transformer.model.config import ModelConfig
@@ -162,10 +162,10 @@ class Model:
         rows = [self._prepare(text) for text in texts]
         if self.config.padding_id is None and len({len(read or own) for read, own in rows}) > 1:
             raise ValueError("texts of unequal length need a model with a padding_id; it has none")
-        ids = _pad([read or own for read, own in rows], self.tokenizer.padding_id)
+        ids = pad([read or own for read, own in rows], self.tokenizer.padding_id)
         trace = Trace()
         if isinstance(self.network, EncoderDecoder):
-            targets = _pad([row[1] for row in rows], self.tokenizer.padding_id)
+            targets = pad([row[1] for row in rows], self.tokenizer.padding_id)
             self.network(ids.to(self.device), targets.to(self.device), trace=trace)
         else:
             self.network(ids.to(self.device), trace=trace)
@@ -234,11 +234,6 @@ class Model:
                 for candidate in step.candidates
             },
         )
-
-
-def _pad(rows: list[list[int]], padding_id: int) -> Tensor:
-    width = max(map(len, rows))
-    return torch.tensor([row + [padding_id] * (width - len(row)) for row in rows])
 
 
 def _complete_characters(raw: bytes) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-import torch
 from torch import Tensor
 
+from transformer.inference.generation import pad
 from transformer.text import END, Tokenizer
 
 Row = TypeVar("Row")
@@ -192,12 +192,6 @@ class Batches(Generic[Row]):
                 batches.append([])
             batches[-1].append(row)
         return batches
-
-
-def pad(rows: list[list[int]], padding_id: int) -> Tensor:
-    """Rows of ids as one (B, T) int64, padded on the right."""
-    width = max(map(len, rows))
-    return torch.tensor([row + [padding_id] * (width - len(row)) for row in rows])
 
 
 def collate(rows: list[list[int]], padding_id: int) -> tuple[Tensor, Tensor]:

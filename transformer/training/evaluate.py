@@ -11,9 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer.inference.generation import pad
 from transformer.inference.model import Model
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
-from transformer.training.data import Pair, collate, encode_documents, pad
+from transformer.training.data import Pair, collate, encode_documents
 
 BATCH_TOKENS = 8192
 PAIRS_AT_ONCE = 100

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer.inference.generation import pad
 from transformer.inference.model import Model
 from transformer.model.config import ModelConfig
 from transformer.text import Tokenizer
@@ -21,7 +22,6 @@ from transformer.training.data import (
     encode_documents,
     load_pairs,
     load_texts,
-    pad,
     windows_of,
 )
 from transformer.training.evaluate import score_documents, score_pairs
