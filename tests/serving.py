@@ -32,10 +32,14 @@ TEXTS = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Server:
-    """Where it listens, and the model that it offers first (the bundled "stories" is second)."""
+    """Where it listens, and two of the models that it offers: the first and the last.
+
+    Between them stands the bundled "stories".
+    """
 
     url: str
     model: Model
+    translator: Model
 
 
 def tiny_model() -> Model:
@@ -56,19 +60,38 @@ def tiny_model() -> Model:
     return model_of("tiny", config, tokenizer, seed=1)
 
 
+def tiny_translator() -> Model:
+    """An encoder-decoder of 2 + 2 layers x 2 heads that reads 40 tokens."""
+    tokenizer = Tokenizer.train(TEXTS * 3, 320)
+    config = ModelConfig(
+        family="encoder-decoder",
+        vocab_size=tokenizer.vocab_size,
+        d_model=16,
+        n_heads=2,
+        n_layers=2,
+        d_ff=32,
+        max_len=40,
+        padding_id=tokenizer.padding_id,
+    )
+    return model_of("tiny-translator", config, tokenizer, seed=2)
+
+
 @functools.cache
 def running() -> Server:
     """The server, started at the first call and stopped when the tests end."""
     folder = Path(tempfile.mkdtemp(prefix="transformer-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    model = tiny_model()
-    card = "# tiny\n\nRandom weights, for tests."
-    save(folder / "tiny", model.network, model.config, model.tokenizer, dtype="float32", card=card)
+    models = tiny_model(), tiny_translator()
+    for model in models:
+        card = f"# {model.name}\n\nRandom weights, for tests."
+        place = folder / model.name
+        save(place, model.network, model.config, model.tokenizer, dtype="float32", card=card)
     port = _free_port()
     command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port)]
     log = (folder / "server.log").open("w")
+    offered = [str(folder / "tiny"), "stories", str(folder / "tiny-translator")]
     process = subprocess.Popen(
-        [*command, "--device", "cpu", "--checkpoints", str(folder / "tiny"), "stories"],
+        [*command, "--device", "cpu", "--checkpoints", *offered],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=log,
@@ -77,7 +100,7 @@ def running() -> Server:
     atexit.register(_stop, process, log)
     url = f"http://127.0.0.1:{port}/"
     _wait(url, process, folder / "server.log")
-    return Server(url=url, model=model)
+    return Server(url=url, model=models[0], translator=models[1])
 
 
 def _free_port() -> int:

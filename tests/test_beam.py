@@ -28,6 +28,14 @@ def network():
     return network_of(11)
 
 
+@pytest.fixture
+def ending_network():
+    """One that likes to end, sooner for one source than for another."""
+    network = network_of(11, seed=5)
+    network.head.bias[END] += 3.0
+    return network
+
+
 def search(network, sources, **changes):
     settings = {"start_id": START, "end_id": END, "beams": 3, "max_new_tokens": 8, **changes}
     return beam_search(network, sources, **settings)
@@ -64,12 +72,49 @@ def test_a_score_is_the_sum_of_log_probabilities_of_a_full_pass(network):
             assert hypothesis.normalised == pytest.approx(expected / len(hypothesis.ids), abs=1e-4)
 
 
-def test_each_row_of_a_batch_gets_what_it_gets_alone(network):
-    together = search(network, SOURCES)
-    for source, result in zip(SOURCES, together, strict=True):
-        (alone,) = search(network, [source])
+@pytest.mark.parametrize("beams", [1, 2, 4])
+def test_each_row_of_a_batch_gets_what_it_gets_alone(ending_network, beams):
+    network = ending_network
+    sources = [[3 + (3 * n + k) % 8 for k in range(n)] + [END] for n in range(1, 8)]
+    together = search(network, sources, beams=beams, max_new_tokens=10)
+    lengths = set()
+    for source, result in zip(sources, together, strict=True):
+        (alone,) = search(network, [source], beams=beams, max_new_tokens=10)
         assert [h.ids for h in alone.hypotheses] == [h.ids for h in result.hypotheses]
-        assert [len(step) for step in alone.steps] == [len(step) for step in result.steps]
+        for there, here in zip(alone.steps, result.steps, strict=True):
+            assert [(n.token, n.parent, n.state) for n in there] == [
+                (n.token, n.parent, n.state) for n in here
+            ]
+            assert [n.score for n in there] == pytest.approx([n.score for n in here], abs=1e-4)
+        lengths.add(len(result.steps))
+    assert len(lengths) > 1  # some rows left the batch before others
+
+
+def test_the_network_reads_live_hypotheses_of_unfinished_rows_alone(ending_network, monkeypatch):
+    network, decode, read = ending_network, ending_network.decode, []
+
+    def counted(target, memory, source, *, cache):
+        assert len(target) == len(memory) == len(source)
+        read.append(len(target))
+        return decode(target, memory, source, cache=cache)
+
+    monkeypatch.setattr(network, "decode", counted)
+    found = search(network, SOURCES, beams=2, max_new_tokens=10)
+    expected = [len(SOURCES)] + [0] * 10  # all begin as one hypothesis
+    for result in found:
+        n_ended = 0
+        for depth, nodes in enumerate(result.steps, start=1):
+            n_ended += sum(node.state == "ended" for node in nodes)
+            if n_ended < 2:
+                expected[depth] += sum(node.state == "alive" for node in nodes)
+    assert read == [count for count in expected[:10] if count]
+    assert len({len(result.steps) for result in found}) > 1
+
+
+def test_no_tokens_give_one_empty_hypothesis(network):
+    for result in search(network, SOURCES, max_new_tokens=0):
+        (only,) = result.hypotheses
+        assert (only.ids, only.score, only.ended) == ((), 0.0, False)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])

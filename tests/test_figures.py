@@ -13,7 +13,9 @@ from pictured import HOSTILE, batch_of, relabelled, sampled_run
 from transformer import Batch, Model, Run
 from transformer.figures import (
     VIEWS,
+    alignment,
     attention_heatmap,
+    beam_tree,
     candidates,
     head_grid,
     mask_figure,
@@ -271,7 +273,7 @@ def test_the_table_of_views_names_every_figure_function() -> None:
     functions = {view.function for view in VIEWS.values()}
     expected = {
         attention_heatmap, head_grid, mask_figure, padded_batch, position_matrix, position_curves,
-        position_similarity, candidates,
+        position_similarity, candidates, alignment, beam_tree,
     }  # fmt: skip
     assert functions == expected
     assert all(view.title and view.help.endswith(".") for view in VIEWS.values())

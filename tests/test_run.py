@@ -9,7 +9,7 @@ import torch
 from builders import model_of
 
 from transformer import Request, Run
-from transformer.inference.model import _complete_characters
+from transformer.inference.record import complete_characters
 from transformer.inference.request import MAX_NEW_TOKENS
 
 TEXT = "The fox said hello"
@@ -83,7 +83,7 @@ def test_a_run_holds_prompt_steps_and_text(tiny_model, tokenizer):
     assert len(run.steps) == 9
     assert run.tokens == run.labels == tuple(tokenizer.labels(run.ids))
     generated = tokenizer.to_bytes(step.token for step in run.steps)
-    assert run.text == TEXT + _complete_characters(generated)
+    assert run.text == TEXT + complete_characters(generated)
     assert run.source_ids == run.source_labels == ()
     assert run.queries("decoder") == run.keys("decoder", "self") == run.labels
 
@@ -241,10 +241,10 @@ def test_the_text_of_a_stream_never_shows_half_a_character(tiny_model, tokenizer
 
 
 def test_bytes_that_are_no_text_are_replaced_and_only_the_unfinished_left_out():
-    assert _complete_characters("é🦉".encode()) == "é🦉"
+    assert complete_characters("é🦉".encode()) == "é🦉"
     for cut in (1, 2, 3):
-        assert _complete_characters("é🦉".encode()[:-cut]) == "é"
-    assert _complete_characters(b"a\xffb") == "a\ufffdb"
-    assert _complete_characters(b"a\xff") == "a\ufffd"
-    assert _complete_characters("\ufffd".encode()) == "\ufffd"
-    assert _complete_characters(b"") == ""
+        assert complete_characters("é🦉".encode()[:-cut]) == "é"
+    assert complete_characters(b"a\xffb") == "a\ufffdb"
+    assert complete_characters(b"a\xff") == "a\ufffd"
+    assert complete_characters("\ufffd".encode()) == "\ufffd"
+    assert complete_characters(b"") == ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+import re
 from collections import Counter
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer.training.data import Batches, collate, windows_of
+from transformer.training.download import clean_pairs, plain, split_pairs
 from transformer.training.evaluate import score_documents, windows
 from transformer.training.memorised import longest_shared_passage
 from transformer.training.recipe import Settings, load_recipe, recipe_names
@@ -113,6 +116,10 @@ def test_every_bundled_recipe_reads(name):
         ("colour = 3", "unknown entry 'colour'; allowed"),
         ('task = "language-model"\n[model]\npreset = "gpt-9"', "preset must be one of"),
         (
+            'task = "translation"\n[data]\ndownlaod = "x"\n[model]\npreset = "pre-norm"',
+            "unknown entry 'downlaod'; allowed: \\['download', 'source', 'target', 'valid'\\]",
+        ),
+        (
             'task = "language-model"\n[model]\npreset = "gpt"\n[training]\nspeed = 1',
             "unknown entry 'speed'",
         ),
@@ -123,3 +130,88 @@ def test_a_wrong_recipe_gets_one_sentence(tmp_path, text, sentence):
     path.write_text(text)
     with pytest.raises(ValueError, match=sentence):
         load_recipe(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("e\u0301te\u0301", "été"),
+        ("l’été – “oui”…", 'l\'été - "oui"...'),
+        ("Ça\u00a0va\u202f?\u2009Oui!", "Ça va ? Oui !"),
+        ("Quoi ?!  Non  ; si", "Quoi ?! Non ; si"),
+        ("À 10:30 : «ici»", "À 10:30 : « ici »"),
+        ("Voici:\u200b rien", "Voici : rien"),
+    ],
+)
+def test_french_is_made_plain_and_stays_as_it_then_is(text, expected):
+    assert plain(text, french=True) == expected
+    assert plain(expected, french=True) == expected
+
+
+def test_unusable_pairs_are_dropped():
+    kept = ["I am 10% here.\tJe suis ici à 10%.", "one two three\tun"]
+    dropped = [
+        "I am 10% here.\tJe suis ici à 10%.",  # again
+        "I ♥ you.\tJe t'aime.",
+        "...\tRien.",
+        "\tRien.",
+        "a b c d e f\tun deux",
+        " ".join("a" * 26) + "\t" + " ".join("b" * 26),
+        " ".join("a" * 25) + "\t" + " ".join("b" * 31),
+    ]
+    assert clean_pairs(kept + dropped) == [tuple(line.split("\t")) for line in kept]
+
+
+numbered = st.tuples(st.integers(0, 30), st.integers(0, 30), st.booleans())
+
+
+@given(st.lists(numbered, min_size=1, max_size=50))
+def test_no_sentence_is_in_two_splits(numbers):
+    made = [
+        (f"See {i}." if i % 3 == 0 else f"We see, {i}!" if loud else f"we see {i}.", f"Vu {j} ?")
+        for i, j, loud in numbers
+    ]
+    pairs = list(dict.fromkeys([*made, ("See it, it is here.", "Vois.")]))
+    groups = connected(pairs)
+    usable = sum(
+        len(group) <= 4 and any(len(source.split()) > 2 for source, _ in group) for group in groups
+    )
+    if usable < 3 or len(groups) == 3:
+        with pytest.raises(ValueError, match="3 sentences to validate and test with"):
+            split_pairs(pairs, n_valid=2, n_test=1)
+        return
+    splits = split_pairs(pairs, n_valid=2, n_test=1)
+    places = {pair: name for name, part in splits.items() for pair in part}
+    for group in groups:
+        names = [places[pair] for pair in group if pair in places]
+        assert len(set(names)) == 1
+        if names[0] != "train":
+            assert len(names) == 1
+            assert len(group) <= 4
+        else:
+            assert len(names) == len(group)
+    assert all(len(source.split()) > 2 for source, _ in splits["valid"] + splits["test"])
+    random.Random(0).shuffle(pairs)
+    again = split_pairs(pairs, n_valid=2, n_test=1)
+    assert (again["valid"], again["test"]) == (splits["valid"], splits["test"])
+
+
+def key(text):
+    return re.sub(r"\W+", " ", text.lower()).strip()
+
+
+def connected(pairs):
+    """Groups by spreading from pair to pair, the slow way."""
+    left, groups = set(pairs), []
+    while left:
+        group, new = set(), {left.pop()}
+        while new:
+            group |= new
+            left -= new
+            new = {
+                pair for pair in left for other in group if any(
+                    key(a) == key(b) for a, b in zip(pair, other, strict=True)
+                )
+            }  # fmt: skip
+        groups.append(group)
+    return groups

@@ -1,22 +1,19 @@
-"""Training and scoring translation; the tutorials' networks learn what shapes cannot show."""
+"""Training and scoring translation."""
 
 from __future__ import annotations
 
-import random
+import json
+import shutil
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 import transformer
-from transformer.inference.beam import beam_search
-from transformer.inference.generation import pad
-from transformer.model.config import PRESETS
-from transformer.model.transformer import EncoderDecoder, build_transformer
 from transformer.training.__main__ import main
 from transformer.training.data import read_pairs
 from transformer.training.evaluate import score_pairs
-from transformer.training.translate import score_translations, translate
+from transformer.training.translate import moses, score_translations, tokenised_bleu, translate
 
 RECIPE = """
 task = "translation"
@@ -71,6 +68,17 @@ def test_a_translator_learns_its_pairs(trained):
     assert run.trace.weights("decoder", "cross").shape[-1] == len(run.source_ids)
 
 
+@pytest.mark.parametrize("beams", [1, 3])
+def test_sentences_come_back_in_their_order_however_they_are_put_together(
+    tiny_encoder_decoder, monkeypatch, beams
+):
+    sentences = ["The fox said hello.", "A", "Le renard", "b!", "The forest was quiet", "é"]
+    found = translate(tiny_encoder_decoder, sentences, beams=beams)
+    assert len(set(found)) > 1
+    monkeypatch.setattr("transformer.training.translate.ROWS_AT_ONCE", 2 * beams)
+    assert translate(tiny_encoder_decoder, sentences[::-1], beams=beams) == found[::-1]
+
+
 def test_the_command_prints_bleu_with_its_signature(trained, capsys):
     assert main(["evaluate", str(trained / "o"), "--data", str(trained / "valid.tsv")]) == 0
     printed = capsys.readouterr().out
@@ -86,6 +94,65 @@ def test_scores_compare_with_the_references(trained):
     swapped = score_translations(model, [(source, "un arbre") for source, _ in PAIRS])
     assert right.chrf == pytest.approx(100)
     assert swapped.chrf < 60
+
+
+def test_lengths_are_compared_with_the_references(trained):
+    model = transformer.load(trained / "o")
+    twice = [(source, f"{target} {target}") for source, target in PAIRS]
+    assert score_translations(model, PAIRS).length_ratio == pytest.approx(1.0)
+    assert score_translations(model, twice).length_ratio == pytest.approx(0.5)
+
+
+def test_the_command_prints_bleu_of_tokenised_text_too(trained, capsys):
+    arguments = ["evaluate", str(trained / "o"), "--data", str(trained / "valid.tsv")]
+    assert main([*arguments, "--tokenised", "--language", "fr", "--beams", "5"]) == 0
+    printed = capsys.readouterr().out
+    assert "beam 5: 16 sentences" in printed
+    for line in (
+        "tok:13a",
+        "tok:none",
+        "lower-cased, Moses rules for fr (sacremoses ",
+        "length 1.0",
+    ):
+        assert printed.count(line) == 2  # greedy and with beams
+
+
+def test_the_language_is_the_recipes_or_must_be_given(trained, tmp_path, capsys):
+    arguments = ["--data", str(trained / "valid.tsv"), "--tokenised", "--beams", "1"]
+    assert main(["evaluate", str(trained / "o"), *arguments]) == 2
+    assert "the recipe of o names none; give --language" in capsys.readouterr().err
+    assert main(["evaluate", str(trained / "o"), *arguments, "--language", "tlh"]) == 2
+    assert "must be one that has Moses rules; got 'tlh'; allowed: [" in capsys.readouterr().err
+    shutil.copytree(trained / "o", tmp_path / "named")
+    path = tmp_path / "named" / "config.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["metadata"]["recipe"]["data"]["target"] = "de"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert main(["evaluate", str(tmp_path / "named"), *arguments]) == 0
+    assert "Moses rules for de" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("fr", "Le chien court dans l’herbe, près d'un T-shirt.",
+         "le chien court dans l' herbe , près d' un t-shirt ."),
+        ("fr", "«\u00a0Ça va\u202f?\u00a0»", '" ça va ? "'),
+        ("en", "The dog's bone isn't here.", "the dog 's bone isn 't here ."),
+        ("de", "Etwa ca. 120 cm – „schön“!", 'etwa ca. 120 cm - " schön " !'),
+    ],
+)  # fmt: skip
+def test_text_is_lower_cased_normalised_and_tokenised_by_moses_rules(language, text, expected):
+    assert moses([text], language) == [expected]
+
+
+def test_tokenised_bleu_counts_the_tokens_of_moses():
+    same, signature = tokenised_bleu(["Le chat, là-bas, DORT ."], ["le Chat , là-bas, dort."], "fr")
+    assert same == pytest.approx(100)
+    assert "tok:none" in signature
+    # Of five tokens the last is wrong: 4/5 words, 3/4 pairs, 2/3 triples, 1/2 quadruples are right.
+    score, _ = tokenised_bleu(["Un chat dort là."], ["un chat dort là !"], "fr")
+    assert score == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
 
 
 def test_the_loss_of_pairs_is_that_of_each_pair_alone(tiny_encoder_decoder):
@@ -107,57 +174,3 @@ def test_a_line_that_is_no_pair_is_named(tmp_path, line):
     path.write_text(f"a\tb\n{line}\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 2: needed: a source, a tab, a target"):
         read_pairs(path)
-
-
-ENCODER_DECODERS = [n for n, p in PRESETS.items() if p["family"] == "encoder-decoder"]
-START, END, FIRST, SYMBOLS, LONGEST = 1, 2, 3, 8, 7
-
-
-def sequences(rng, count):
-    return [
-        [rng.randrange(FIRST, FIRST + SYMBOLS) for _ in range(rng.randint(2, LONGEST))]
-        for _ in range(count)
-    ]
-
-
-def fit(network, change, *, steps, rate):
-    """Teach network to map a sequence to change(sequence)."""
-    rng = random.Random(0)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=rate, betas=(0.9, 0.98))
-    network.train()
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = rate * min(1, (step + 1) / 50) * min(1, 2 * (1 - step / steps))
-        rows = sequences(rng, 64)
-        source = pad([[*row, END] for row in rows], 0)
-        target = pad([[START, *change(row), END] for row in rows], 0)
-        logits = network(source, target[:, :-1])
-        loss = F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimizer.step()
-    network.eval()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ENCODER_DECODERS)
-@pytest.mark.parametrize("change", [list, lambda row: row[::-1]], ids=["copy", "reverse"])
-def test_every_tutorial_network_learns_to_copy_and_to_reverse(name, change):
-    torch.manual_seed(0)
-    network = build_transformer(
-        name, vocab_size=FIRST + SYMBOLS, d_model=48, n_heads=4, n_layers=2, d_ff=96, max_len=16,
-        dropout=0.0,
-    )  # fmt: skip
-    assert isinstance(network, EncoderDecoder)
-    fit(network, change, steps=400, rate=3e-3)
-    rows = sequences(random.Random(1), 300)  # as good as never seen: 8 symbols, up to 7 places
-    found = beam_search(
-        network, [[*row, END] for row in rows], start_id=START, end_id=END, beams=1,
-        max_new_tokens=LONGEST + 1,
-    )  # fmt: skip
-    right = sum(
-        list(result.hypotheses[0].ids) == [*change(row), END]
-        for row, result in zip(rows, found, strict=True)
-    )
-    assert right > 0.99 * len(rows)

@@ -16,7 +16,8 @@ class Visit:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.large = page.locator(".attention")
-        self.tokens = page.locator("#tokens button.token")
+        self.tokens = page.locator("#tokens .text-tokens button.token")
+        self.sources = page.locator("#tokens .source-tokens button.token")
         page.wait_for_selector(".attention[data-rev]", state="attached")
 
     def rev(self, selector: str) -> int:
@@ -64,6 +65,21 @@ class Visit:
     def head(self, layer: int, head: int) -> Locator:
         """The button of a head, counted from 0 as on the page."""
         return self.page.get_by_role("button", name=f"Layer {layer}, head {head}", exact=True)
+
+    def choose_model(self, name: str) -> None:
+        """Pick another model and wait for its stored example."""
+        old = self.page.locator("#tokens [data-state]").get_attribute("data-run")
+        self.page.locator("#model input").click()
+        with self.drawn(".attention"):
+            self.page.get_by_role("option", name=name, exact=True).click()
+            self.page.wait_for_function(
+                'old => document.querySelector("#tokens [data-state]").dataset.run !== old', arg=old
+            )
+
+    def attention(self, name: str) -> None:
+        """Choose a kind of attention, "decoder cross" for one."""
+        with self.drawn(".attention"):
+            self.page.get_by_role("radio", name=name, exact=True).click()
 
     def tab(self, name: str) -> None:
         """Open a tab."""

@@ -12,10 +12,11 @@ For example:
 
 from transformer.checkpoint import CheckpointError, bundled_names, load
 from transformer.inference.generation import Candidate, GenerationStep
-from transformer.inference.model import Model, Stream
+from transformer.inference.model import Model
 from transformer.inference.request import Request
-from transformer.inference.run import Batch, Run
+from transformer.inference.run import Batch, Run, Search
 from transformer.inference.sampling import Sampling
+from transformer.inference.stream import Stream
 from transformer.model.config import PRESETS, ModelConfig
 from transformer.model.trace import AttentionRecord, Site, Trace
 from transformer.model.transformer import build_transformer
@@ -33,6 +34,7 @@ __all__ = [
     "Request",
     "Run",
     "Sampling",
+    "Search",
     "Site",
     "Stream",
     "Tokenizer",

@@ -16,9 +16,10 @@ from typing import NoReturn
 import torch
 
 from transformer.checkpoint import bundled_names, load
-from transformer.inference.model import Model, Stream
+from transformer.inference.model import Model
 from transformer.inference.request import Request
 from transformer.inference.run import Run
+from transformer.inference.stream import Stream
 
 _HELP = {
     "max_new_tokens": "how many tokens to generate at most",
@@ -27,6 +28,8 @@ _HELP = {
     "top_p": "draw from the likeliest tokens that together reach this probability",
     "min_p": "draw from tokens at least this likely, as a share of the likeliest one's probability",
     "seed": "the same seed and settings give the same text",
+    "beams": "hypotheses followed at once, for translators; more than one is a beam search",
+    "length_penalty": "power of the length that a hypothesis' score is divided by",
 }
 
 
@@ -41,10 +44,11 @@ def parser() -> argparse.ArgumentParser:
     """The command line; every setting of a Request is an option of the same name."""
     result = _Parser(
         prog="python -m transformer",
-        description="Continue a text with a small Transformer. Without temperature, top-k, top-p "
-        "and min-p the likeliest token is taken each time; with any of them tokens are drawn.",
+        description="Continue a text, or translate it, with a small Transformer. Without "
+        "temperature, top-k, top-p and min-p the likeliest token is taken each time; with any of "
+        "them tokens are drawn; with several beams the likeliest text is searched.",
     )
-    result.add_argument("text", help="the beginning to go on from")
+    result.add_argument("text", help="the beginning to go on from, or what to translate")
     for field in dataclasses.fields(Request):
         if field.name == "text":
             continue
@@ -103,6 +107,7 @@ def _run(arguments: argparse.Namespace) -> None:
     model = load(arguments.model, _device(arguments.device))
     print(summary(model, request), file=sys.stderr)
     run = _print_text(model.stream(**settings), model)
+    _print_search(run)
     if arguments.html:
         _write_page(run, arguments.html)
 
@@ -112,6 +117,8 @@ def summary(model: Model, request: Request) -> str:
     config = model.config
     sampling = request.sampling
     drawn = "greedy"
+    if request.beams > 1:
+        drawn = f"{request.beams} beams, length penalty {request.length_penalty:g}"
     if sampling is not None:
         given = dataclasses.asdict(sampling).items()
         drawn = ", ".join(f"{name} {value:g}" for name, value in given if value is not None)
@@ -134,6 +141,16 @@ def _print_text(stream: Stream, model: Model) -> Run:
         print(_for_terminal(text), end="", flush=True)
     print(flush=True)
     return stream.run()
+
+
+def _print_search(run: Run) -> None:
+    """The n-best list of a beam search, best first."""
+    if run.search is None:
+        return
+    print("score/length^penalty   sum of log-probabilities   text", file=sys.stderr)
+    for hypothesis, text in zip(run.search.hypotheses, run.search.texts, strict=True):
+        numbers = f"{hypothesis.normalised:10.4f} {hypothesis.score:24.4f}"
+        print(f"{numbers}               {_for_terminal(text)}", file=sys.stderr)
 
 
 def _for_terminal(text: str) -> str:

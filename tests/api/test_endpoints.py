@@ -15,14 +15,16 @@ SAMPLED = {"max_new_tokens": 12, "temperature": 0.9, "top_k": 20, "seed": 5}
 
 def test_models_lists_every_model_with_its_configuration(client: Client, server: Server) -> None:
     models = client.predict(api_name="/models")
-    assert [model["name"] for model in models] == ["tiny", "stories"]
+    assert [model["name"] for model in models] == ["tiny", "stories", "tiny-translator"]
     assert models[0]["n_heads"] == server.model.config.n_heads
     assert models[0]["n_parameters"] == server.model.n_parameters
 
 
 def test_only_the_named_endpoints_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(endpoints) == {"/models", "/generate", "/trace", "/batch", "/attention"}
+    assert set(endpoints) == {
+        "/models", "/generate", "/translate", "/trace", "/batch", "/attention",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("settings", [{"max_new_tokens": 9}, SAMPLED], ids=["greedy", "sampled"])
@@ -99,7 +101,10 @@ BAD = [
     ),
     ({"text": "Hi", "max_new_tokens": "many"}, "max_new_tokens must be a whole number"),
     ({"text": "Hi", "seed": -1}, "seed must be a whole number"),
-    ({"text": "Hi", "model": "gpt-9"}, r"model must be one of \['tiny', 'stories'\]; got 'gpt-9'"),
+    (
+        {"text": "Hi", "model": "gpt-9"},
+        r"model must be one of \['tiny', 'stories', 'tiny-translator'\]",
+    ),
 ]
 
 
@@ -155,3 +160,55 @@ def test_an_unknown_run_gives_its_sentence(client: Client) -> None:
 def test_odd_text_is_read_as_it_is(client: Client, text: str) -> None:
     got = client.predict(text, "tiny", 3, api_name="/generate")
     assert got["text"].startswith(text)
+
+
+def test_translate_gives_each_text_the_search_it_gets_alone(client: Client, server: Server) -> None:
+    texts = ["The fox.", "The dog ran to the park."]
+    got = client.predict(texts, "tiny-translator", 3, 1.0, 12, api_name="/translate")
+    for text, answer in zip(texts, got, strict=True):
+        run = server.translator.generate(text, beams=3, max_new_tokens=12)
+        assert run.search is not None
+        assert (answer["text"], answer["ids"]) == (run.text, list(run.ids))
+        assert answer["source_tokens"] == list(run.source_labels)
+        assert [found["text"] for found in answer["hypotheses"]] == list(run.search.texts)
+        scores = [found["score"] for found in answer["hypotheses"]]
+        assert scores == pytest.approx([h.score for h in run.search.hypotheses], abs=1e-4)
+        head = client.predict(answer["run"], "decoder.1.cross", 1, api_name="/attention")
+        assert head["queries"] == list(run.labels)
+        assert head["keys"] == list(run.source_labels)
+
+
+def test_a_translated_batch_is_padded_on_both_sides(client: Client, server: Server) -> None:
+    texts = ["The fox.", "The dog ran to the park."]
+    got = client.predict(texts, "tiny-translator", api_name="/batch")
+    batch = server.translator.translate_batch(texts, max_new_tokens=200)
+    assert batch.target_ids is not None
+    assert got["translations"] == list(batch.outputs)
+    assert got["target_ids"] == batch.target_ids.tolist()
+    head = client.predict(got["run"], "decoder.0.cross", 0, 0, api_name="/attention")
+    n_source = sum(got["is_token"][0])
+    assert all(not any(row[n_source:]) for row in head["allowed"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"texts": ["Hi", " "]}, "text 1 of 2, counted from 0: the text must have at least one"),
+        ({"texts": ["Hi"], "beams": 99}, "beams must be a whole number from 1 to 16; got 99"),
+        ({"texts": ["Hi"], "length_penalty": 9}, "length_penalty must be a number from 0 to 5"),
+        ({"texts": ["Hi"], "model": "tiny"}, "translating needs an encoder-decoder; tiny is"),
+        ({"texts": ["word " * 60]}, "tokens long; tiny-translator reads at most 40"),
+    ],
+)
+def test_a_bad_translation_gives_its_sentence(
+    client: Client, arguments: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(AppError, match=sentence):
+        client.predict(**{"model": "tiny-translator", **arguments}, api_name="/translate")
+
+
+@pytest.mark.parametrize("text", ["🦊💃🌙", "Ça va où ?", "漢字かな", "\x00\x01", "<b>x</b>"])
+def test_odd_sources_are_translated_or_refused_but_never_break(client: Client, text: str) -> None:
+    (got,) = client.predict([text], "tiny-translator", 2, 1.0, 5, api_name="/translate")
+    assert len(got["steps"]) <= 5
+    assert "".join(got["source_tokens"]).endswith("<|endoftext|>")

@@ -8,15 +8,16 @@ import pytest
 from serving import Server
 from visit import Visit
 
-from transformer.ui.service import EXAMPLE, EXAMPLE_TEXT
+from transformer.ui.examples import EXAMPLES
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
+EXAMPLE = EXAMPLES["decoder"]
 
 
 def test_a_stored_run_is_drawn_when_the_page_opens(visit: Open, server: Server) -> None:
     page = visit()
-    run = server.model.generate(EXAMPLE_TEXT, **EXAMPLE)
+    run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
     assert page.labels() == list(run.tokens)
     config = server.model.config
     assert page.page.locator(".head-grid canvas").count() == config.n_layers * config.n_heads
@@ -35,7 +36,7 @@ def test_enter_generates_what_python_generates(visit: Open, server: Server) -> N
     page = visit()
     page.set_length(15)
     page.generate("The dog ran")
-    run = server.model.generate("The dog ran", **{**EXAMPLE, "max_new_tokens": 15})
+    run = server.model.generate("The dog ran", **{**EXAMPLE.settings, "max_new_tokens": 15})
     assert page.labels() == list(run.tokens)
     assert page.page.locator("#tokens .generated").count() == len(run.steps)
     assert "tokens in" in page.page.locator("#status .status").inner_text()
@@ -45,7 +46,7 @@ def test_a_clicked_head_shows_the_numbers_of_the_trace(visit: Open, server: Serv
     page = visit()
     page.set_length(10)
     page.generate("The dog ran")
-    run = server.model.generate("The dog ran", **{**EXAMPLE, "max_new_tokens": 10})
+    run = server.model.generate("The dog ran", **{**EXAMPLE.settings, "max_new_tokens": 10})
     with page.drawn(".attention"):
         page.head(1, 2).click()
     assert page.large.get_attribute("data-site") == "decoder.1.self"

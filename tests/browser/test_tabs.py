@@ -9,10 +9,11 @@ from serving import Server
 from visit import Visit
 
 from transformer.figures import style
-from transformer.ui.service import EXAMPLE, EXAMPLE_BATCH, EXAMPLE_TEXT
+from transformer.ui.examples import EXAMPLES
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
+EXAMPLE = EXAMPLES["decoder"]
 
 FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
     .map(row => [...row].filter(Number.isFinite).length)"""
@@ -25,7 +26,7 @@ def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines(
     assert page.page.locator(".masks").count() == 0  # nothing is made before the tab is seen
     page.tab("Masks")
     page.page.wait_for_selector(".masks[data-rev]")
-    assert page.page.locator(".sentence").count() == len(EXAMPLE_BATCH)
+    assert page.page.locator(".sentence").count() == len(EXAMPLE.batch)
     page.page.locator("#lines textarea").fill("The fox.\n\nThe dog ran to the park.")
     with page.drawn(".masks"):
         page.page.locator("#show-masks").click()
@@ -67,7 +68,7 @@ def test_positions_show_the_models_own_matrix(visit: Open, server: Server) -> No
 
 def test_candidates_of_the_chosen_token(visit: Open, server: Server) -> None:
     page = visit()
-    run = server.model.generate(EXAMPLE_TEXT, **EXAMPLE)
+    run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
     page.tab("Prediction")
     page.page.wait_for_selector(".prediction[data-rev]")
     with page.drawn(".prediction"):

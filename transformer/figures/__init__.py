@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
+from transformer.figures.alignment import alignment, alignment_links
 from transformer.figures.attention import SCALES, STAGES, attention_heatmap
+from transformer.figures.beams import beam_nodes, beam_tree
 from transformer.figures.masks import MASKS, mask_figure, mask_heatmap, masks_of, padded_batch
 from transformer.figures.positions import position_curves, position_matrix, position_similarity
 from transformer.figures.prediction import candidates
@@ -39,6 +41,11 @@ VIEWS: dict[str, View] = {
         head_grid,
         "All heads",
         "The weights of every head, layers down and heads across.",
+    ),
+    "alignment": View(
+        alignment,
+        "Alignment",
+        "Cross-attention as lines: which source token each target token read most.",
     ),
     "mask": View(
         mask_figure,
@@ -70,6 +77,11 @@ VIEWS: dict[str, View] = {
         "Candidates",
         "The likeliest next tokens of a step, before and after temperature and filters.",
     ),
+    "beams": View(
+        beam_tree,
+        "Beam search",
+        "Which hypotheses went on, ended or were cut at each step, likeliest on top.",
+    ),
 }
 
 __all__ = [
@@ -79,8 +91,12 @@ __all__ = [
     "VIEWS",
     "Atlas",
     "View",
+    "alignment",
+    "alignment_links",
     "atlas",
     "attention_heatmap",
+    "beam_nodes",
+    "beam_tree",
     "candidates",
     "head_grid",
     "mask_figure",

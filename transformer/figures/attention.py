@@ -67,6 +67,7 @@ def attention_heatmap(
     check_choice("stage", stage, STAGES)
     check_choice("scale", scale, SCALES)
     view = head_view(run, site, head, row)
+    n_queries, n_keys = view.weights.shape
     cells = go.Heatmap(
         z=stage_values(view, stage, scale),
         hoverongaps=True,
@@ -78,7 +79,7 @@ def attention_heatmap(
         _STAGE_TITLES[stage],
         dark=dark,
         meta=_meta(view, stage, scale, row),
-        shapes=[style.hatching(dark)],
+        shapes=[style.hatching(n_queries, n_keys, dark)],
         **style.square_axes(view.query_labels, view.key_labels, dark=dark),
     )
     return go.Figure(data=[cells], layout=layout)

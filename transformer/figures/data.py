@@ -99,17 +99,10 @@ def labels_of(
     run: Run | Batch, record: AttentionRecord, row: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(query labels, key labels), plain text."""
-    n_queries, n_keys = record.weights.shape[-2:]
+    site = record.site
     if isinstance(run, Run):
-        site = record.site
         return run.queries(site.stack), run.keys(site.stack, site.kind)
-    labels = run.labels[row]
-    return _fit(labels, n_queries), _fit(labels, n_keys)
-
-
-def _fit(labels: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """A batch keeps the labels of the texts that were read; other tokens go by their position."""
-    return labels if len(labels) == count else tuple(str(place) for place in range(count))
+    return run.queries(site.stack, row), run.keys(site.stack, site.kind, row)
 
 
 def array(tensor: Any) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from transformer.figures import style
 from transformer.figures.attention import TEXT_LIMIT
-from transformer.figures.data import check_choice, check_row
+from transformer.figures.data import check_choice, check_row, records_of
 from transformer.inference.run import Batch
 from transformer.model.masks import causal_mask
 
@@ -62,7 +62,7 @@ def mask_heatmap(
         "filled: may be read; hatched: hidden",
         dark=dark,
         meta={"query_labels": list(query_labels), "key_labels": list(key_labels)},
-        shapes=[style.hatching(dark)],
+        shapes=[style.hatching(len(query_labels), len(key_labels), dark)],
         **style.square_axes(query_labels, key_labels, dark=dark),
     )
     return go.Figure(data=[cells], layout=layout)
@@ -78,44 +78,64 @@ def _hover(query_labels: Sequence[str], key_labels: Sequence[str]) -> dict[str, 
     return {"text": text, "hovertemplate": "query %{y:d}, key %{x:d}: %{text}" + ending}
 
 
-def masks_of(batch: Batch, row: int) -> dict[str, BoolArray]:
-    """The masks of one sentence: "padding", "causal", "combined", each (T, T) bool, True = may.
+def masks_of(
+    batch: Batch, row: int, stack: str | None = None, kind: str = "self"
+) -> dict[str, BoolArray]:
+    """The masks of one sentence in one kind of attention, by default the first that there is.
 
-    combined is what the network used, from the trace; padding and causal are made anew by the
-    network's own functions. Causal allows everything in a model whose stack reads both ways.
-    Raises ValueError for a row that the batch does not have.
+    Returns "padding", "causal" and "combined", each (Tq, Tk) bool, True = may attend. combined is
+    what the network used, from the trace; padding and causal are made anew. Causal allows
+    everything but in a decoder's self-attention.
+    Raises ValueError for a row or an attention that the batch does not have.
     """
     check_row(batch, row)
-    length = batch.ids.shape[1]
-    stack, kind = batch.trace.kinds()[0]
-    record = batch.trace[stack, 0, kind]
-    padding = np.broadcast_to(batch.padding[row].cpu().numpy(), (length, length)).copy()
-    causal = np.ones((length, length), dtype=np.bool_)
-    if stack == "decoder":
-        causal = causal_mask(length, length).numpy()
-    return {"padding": padding, "causal": causal, "combined": record.allowed[row].cpu().numpy()}
+    stack = stack or batch.trace.kinds()[0][0]
+    record = records_of(batch, stack, kind)[0]
+    shape = record.weights.shape[-2:]
+    real = batch.real("encoder" if kind == "cross" else stack)[row]
+    causal = np.ones(shape, dtype=np.bool_)
+    if (stack, kind) == ("decoder", "self"):
+        causal = causal_mask(*shape).numpy()
+    return {
+        "padding": np.broadcast_to(real.cpu().numpy(), shape).copy(),
+        "causal": causal,
+        "combined": record.allowed[row].cpu().numpy(),
+    }
 
 
-def mask_figure(batch: Batch, row: int, which: str, dark: bool = False) -> go.Figure:
-    """One of the masks of one sentence. Raises ValueError for an unknown row or mask."""
+def mask_figure(
+    batch: Batch,
+    row: int,
+    which: str,
+    dark: bool = False,
+    *,
+    stack: str | None = None,
+    kind: str = "self",
+) -> go.Figure:
+    """One of the masks of one sentence. Raises ValueError for an unknown row, mask or attention."""
     check_choice("which", which, MASKS)
-    allowed = masks_of(batch, row)[which]
-    labels = batch.labels[row]
-    return mask_heatmap(labels, labels, allowed, _TITLES[which], dark=dark)
+    stack = stack or batch.trace.kinds()[0][0]
+    allowed = masks_of(batch, row, stack, kind)[which]
+    queries, keys = batch.queries(stack, row), batch.keys(stack, kind, row)
+    return mask_heatmap(queries, keys, allowed, _TITLES[which], dark=dark)
 
 
-def padded_batch(batch: Batch, dark: bool = False) -> go.Figure:
-    """The whole batch, sentence x position: filled = a token, hatched = padding.
+def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) -> go.Figure:
+    """What a stack (by default the first) read, sentence x position: filled = a token, hatched =
+    padding.
 
-    z is 1 for tokens, NaN for padding.
+    z is 1 for tokens, NaN for padding. Raises ValueError for a stack that the batch does not have.
     """
-    n_rows, length = batch.ids.shape
+    stacks = tuple(dict.fromkeys(name for name, _ in batch.trace.kinds()))
+    stack = stack or stacks[0]
+    check_choice("stack", stack, stacks)
     colours = style.theme(dark)
-    real = batch.padding.cpu().numpy()
+    real = batch.real(stack).cpu().numpy()
+    n_rows, length = real.shape
     small = length <= TEXT_LIMIT
     text = [
         [style.label(token, 8) if real[row, place] else "" for place, token in enumerate(labels)]
-        for row, labels in enumerate(batch.labels)
+        for row, labels in enumerate(batch.queries(stack, row) for row in range(n_rows))
     ]
     cells = go.Heatmap(
         z=np.where(real, np.float32(1), np.float32(np.nan)),
@@ -137,7 +157,7 @@ def padded_batch(batch: Batch, dark: bool = False) -> go.Figure:
         f"Padded batch: {n_rows} sentences, one length of {length}",
         "filled: a token; hatched: padding",
         dark=dark,
-        shapes=[style.hatching(dark)],
+        shapes=[style.hatching(n_rows, length, dark)],
         xaxis=style.axis("position", dark=dark, range=[-0.5, length - 0.5], tickformat="d"),
         yaxis=style.axis(
             "sentence", dark=dark, range=[n_rows - 0.5, -0.5], tickmode="array",

@@ -29,8 +29,7 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
     labels = [run.candidate_labels[candidate.id] for candidate in shown]
     layout = style.layout(
         f"Candidates of step {step_index}",
-        f"{how(run.request)}; {step.n_kept:,} of {run.config.output_vocab_size:,} tokens"
-        " could be drawn",
+        how(run.request) + drawable(run, step),
         dark=dark,
         barmode="group",
         bargap=0.25,
@@ -69,13 +68,22 @@ def step_of(run: Run, index: Any) -> GenerationStep:
 
 
 def how(request: Request) -> str:
-    """How tokens were drawn, in words."""
+    """How tokens were chosen, in words."""
+    if request.beams > 1:
+        return f"beam search with {request.beams} beams: the best whole text was taken"
     if request.sampling is None:
         return "greedy: the likeliest is taken"
     names = ("temperature", "top_k", "top_p", "min_p")
     given = [(name, getattr(request.sampling, name)) for name in names]
     parts = [f"{name.replace('_', '-')} {value:g}" for name, value in given if value is not None]
     return "sampled: " + ", ".join(parts)
+
+
+def drawable(run: Run, step: GenerationStep) -> str:
+    """How many tokens could be drawn, if any were drawn."""
+    if run.request.sampling is None:
+        return ""
+    return f"; {step.n_kept:,} of {run.config.output_vocab_size:,} tokens could be drawn"
 
 
 def _bars(shown: tuple[Candidate, ...], labels: list[str], dark: bool) -> list[go.Bar]:

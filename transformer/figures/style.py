@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,6 +88,24 @@ def shorten(text: str, limit: int) -> str:
 def label(text: str, limit: int = TICK_CHARACTERS) -> str:
     """A token for Plotly text: shortened, escaped, in a direction of its own."""
     return _ISOLATE + escape(shorten(text, limit)) + _RELEASE
+
+
+def fitted(text: str, room: int) -> tuple[str, int]:
+    """A token for Plotly text, cut to at most `room` px, and its width in px as guessed.
+
+    The guess is generous: nothing here knows the reader's font.
+    """
+    for limit in range(TICK_CHARACTERS, 0, -1):
+        width = sum(map(_pixels, shorten(text, limit)))
+        if width <= room:
+            break
+    return label(text, limit), width
+
+
+def _pixels(character: str) -> int:
+    if unicodedata.east_asian_width(character) in "WF":  # also most emoji
+        return 18
+    return 13 if character in "mwMW%@…" else 10 if character.isupper() else 8
 
 
 def axis_labels(labels: Sequence[str]) -> tuple[list[int], list[str]]:
@@ -191,24 +210,25 @@ def colorbar(title: str, **more: Any) -> dict[str, Any]:
     return common | more
 
 
-def hatching(dark: bool = False, lines: int = 44) -> dict[str, Any]:
-    """A shape: faint diagonal lines over the whole plot, under the data.
+def hatching(n_rows: int, n_columns: int, dark: bool = False, lines: int = 44) -> dict[str, Any]:
+    """A shape: faint diagonal lines under a matrix whose cells stand at the integers 0, 1, ...
 
     Cells that are left out (NaN) are see-through, so the lines show there and nowhere else. One
     SVG path however many cells there are.
     """
-    path = "".join(_diagonal(2 * place / lines) for place in range(1, lines))
+    path = "".join(_diagonal(2 * place / lines, n_rows, n_columns) for place in range(1, lines))
     return {
         "type": "path",
         "path": path,
-        "xref": "x domain",
-        "yref": "y domain",
+        "xref": "x",
+        "yref": "y",
         "layer": "below",
         "line": {"color": theme(dark).hatch, "width": 1},
     }
 
 
-def _diagonal(reach: float) -> str:
-    """The part of x + y = reach that lies in the unit square."""
+def _diagonal(reach: float, n_rows: int, n_columns: int) -> str:
+    """The part of x + y = reach in the unit square, stretched over the cells."""
     low, high = max(0.0, reach - 1), min(1.0, reach)
-    return f"M{low:.4f},{high:.4f}L{high:.4f},{low:.4f}"
+    places = [(low, high), (high, low)]
+    return "M" + "L".join(f"{x * n_columns - 0.5:.4f},{y * n_rows - 0.5:.4f}" for x, y in places)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import torch
-from torch import Tensor
 
 from transformer.inference.generation import pad
 from transformer.inference.sampling import check_number, check_whole
 from transformer.model.attention import KeyValueCache
+from transformer.model.trace import Site
 from transformer.model.transformer import EncoderDecoder
 
 MAX_BEAMS = 16
+MAX_LENGTH_PENALTY = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,13 +54,21 @@ class BeamResult:
     steps: list[list[BeamNode]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A hypothesis that goes on, and its place in the tree's last step."""
+
+    ids: tuple[int, ...] = ()
+    score: float = 0.0
+    node: int = -1
+
+
 @dataclass(slots=True, eq=False)
 class _Row:
-    """One source's search: live hypotheses, finished ones, and the tree."""
+    """One source's search: its live hypotheses, finished ones, and the tree."""
 
-    result: BeamResult
-    alive: list[tuple[int, ...]]
-    nodes: list[int]  # the live hypotheses' places in the tree's last step
+    result: BeamResult = field(default_factory=BeamResult)
+    alive: list[_Live] = field(default_factory=lambda: [_Live()])
     done: bool = False
 
 
@@ -81,19 +91,19 @@ def beam_search(
     Source: Graves 2012; the length penalty as in Wu et al. 2016, with plain length.
     """
     check_whole("beams", beams, 1, MAX_BEAMS)
-    check_number("length_penalty", length_penalty, 0.0, 5.0)
+    check_number("length_penalty", length_penalty, 0.0, MAX_LENGTH_PENALTY)
     if not sources or not all(sources):
         raise ValueError("beam search needs at least one source, each of at least one token")
     search = _Search(model, sources, start_id, end_id, beams, length_penalty)
     for _ in range(min(max_new_tokens, model.config.max_len)):
-        if all(row.done for row in search.rows):
+        if not search.active:
             break
         search.step()
     return search.finish()
 
 
 class _Search:
-    """The batch under way: B rows of K beams, flattened to B * K rows of the network."""
+    """The batch under way. The network reads N hypotheses: the live ones of all active rows."""
 
     def __init__(
         self,
@@ -109,76 +119,96 @@ class _Search:
             raise ValueError(
                 "sources of unequal length need a model with a padding_id; it has none"
             )
-        source = pad(sources, padding_id or 0).to(model.device)
-        repeat = torch.arange(len(source), device=model.device).repeat_interleave(beams)
         self.model, self.beams, self.end_id = model, beams, end_id
         self.length_penalty = length_penalty
-        self.source, self.memory = source[repeat], model.encode(source)[repeat]
+        self.source = pad(sources, padding_id or 0).to(model.device)  # (N, Ts)
+        self.memory = model.encode(self.source)
         self.cache = KeyValueCache()
-        self.rows = [_Row(BeamResult(), [()] * beams, [-1] * beams) for _ in source]
-        # All beams start equal: only the first may branch, or each branch would come K times.
-        self.scores = torch.full((len(source), beams), -torch.inf, dtype=torch.float64)
-        self.scores[:, 0] = 0.0
-        self.last = torch.full((len(repeat), 1), start_id, device=model.device)
+        self.rows = [_Row() for _ in sources]
+        self.active = self.rows  # those that are not done
+        self.last = torch.full((len(sources), 1), start_id, device=model.device)
 
     def step(self) -> None:
-        """Extend, rank, sort into live and finished."""
-        logits = self.model.decode(self.last, self.memory, self.source, cache=self.cache)[:, -1]
-        log_probabilities = logits.double().log_softmax(dim=-1).cpu()
+        """Extend and rank; the hypotheses that go on are the next step's batch."""
+        extensions = self._extensions()
+        counts = [len(row.alive) for row in self.active]
+        first, origins = 0, list[int]()
+        for row, count in zip(self.active, counts, strict=True):
+            parents = self._advance(row, extensions[first : first + count])
+            if not row.done:
+                origins += [first + parent for parent in parents]
+            first += count
+        left = [0 if row.done else len(row.alive) for row in self.active]
+        self.active = [row for row in self.active if not row.done]
+        if self.active:
+            self._move(origins, same_sources=left == counts)
+
+    def _extensions(self) -> list[list[tuple[float, int]]]:
+        """For each hypothesis its likeliest next tokens: (log-probability, token), best first.
+
+        Twice as many as beams, so that enough remain when the best ones take the end token.
+        """
+        decoded = self.model.decode(self.last, self.memory, self.source, cache=self.cache)
+        log_probabilities = decoded[:, -1].float().log_softmax(dim=-1)  # (N, V)
         if self.model.config.padding_id is not None:  # as in generation: padding is not text
             log_probabilities[:, self.model.config.padding_id] = -torch.inf
-        n_tokens = log_probabilities.shape[-1]
-        totals = self.scores[..., None] + log_probabilities.view(len(self.rows), self.beams, -1)
-        # Twice as many as beams, so that enough remain when the best ones take the end token.
-        count = min(2 * self.beams, self.beams * n_tokens)
-        best, places = totals.flatten(1).topk(count, dim=-1)
-        origins = torch.zeros(len(self.rows), self.beams, dtype=torch.int64)
-        tokens = torch.full((len(self.rows), self.beams), self.end_id)
-        for index, row in enumerate(self.rows):
-            if row.done:
-                continue
-            chosen = [
-                (place // n_tokens, place % n_tokens, score)
-                for place, score in zip(places[index].tolist(), best[index].tolist(), strict=True)
-            ]
-            kept = self._advance(row, chosen)
-            for slot, (beam, token, score) in enumerate(kept):
-                origins[index, slot], tokens[index, slot] = beam, token
-                self.scores[index, slot] = score
-            self.scores[index, len(kept) :] = -torch.inf
-        self._move(origins, tokens)
+        count = min(2 * self.beams, log_probabilities.shape[-1])
+        best, tokens = log_probabilities.topk(count, dim=-1)
+        return [
+            list(zip(*pair, strict=True))
+            for pair in zip(best.tolist(), tokens.tolist(), strict=True)
+        ]
 
-    def _advance(
-        self, row: _Row, chosen: list[tuple[int, int, float]]
-    ) -> list[tuple[int, int, float]]:
-        """Sort a row's best extensions (beam, token, score) into finished and live ones."""
-        kept: list[tuple[int, int, float]] = []
+    def _advance(self, row: _Row, extensions: list[list[tuple[float, int]]]) -> list[int]:
+        """Sort a row's best extensions into ended, live and cut; the parents of the live ones."""
+        choices = [
+            (live.score + gain, parent, token)
+            for parent, (live, likeliest) in enumerate(zip(row.alive, extensions, strict=True))
+            for gain, token in likeliest
+            if gain > -torch.inf
+        ]
+        choices.sort(key=itemgetter(0), reverse=True)
+        alive: list[_Live] = []
+        parents: list[int] = []
         nodes: list[BeamNode] = []
-        places: list[int] = []
-        for rank, (beam, token, score) in enumerate(chosen):
-            if score == -torch.inf:
-                continue
-            ended = token == self.end_id
-            if ended and rank < self.beams:
-                self._finish(row, (*row.alive[beam], token), score, ended=True)
-            if not ended and len(kept) < self.beams:
-                places.append(len(nodes))
-                kept.append((beam, token, score))
+        for rank, (score, parent, token) in enumerate(choices[: 2 * self.beams]):
+            before, state = row.alive[parent], "cut"
+            if token == self.end_id:
+                if rank < self.beams:
+                    state = "ended"
+                    self._finish(row, (*before.ids, token), score, ended=True)
+            elif len(alive) < self.beams:
                 state = "alive"
-            else:
-                state = "ended" if ended and rank < self.beams else "cut"
-            nodes.append(BeamNode(token=token, parent=row.nodes[beam], score=score, state=state))
+                alive.append(_Live((*before.ids, token), score, len(nodes)))
+                parents.append(parent)
+            nodes.append(BeamNode(token=token, parent=before.node, score=score, state=state))
         row.result.steps.append(nodes)
-        row.alive = [(*row.alive[beam], token) for beam, token, _ in kept]
-        row.nodes = places
-        row.done = len(row.result.hypotheses) >= self.beams
-        return kept
+        row.alive = alive
+        row.done = len(row.result.hypotheses) >= self.beams or not alive
+        return parents
 
-    def _move(self, origins: Tensor, tokens: Tensor) -> None:
-        """Let each slot of the network go on from the hypothesis that now stands there."""
-        first = torch.arange(len(self.rows))[:, None] * self.beams
-        self.cache.select((first + origins).flatten().to(self.model.device))
-        self.last = tokens.flatten()[:, None].to(self.model.device)
+    def _move(self, origins: list[int], *, same_sources: bool) -> None:
+        """Make a batch of the live hypotheses; origins: where each one's parent stood in the last.
+
+        same_sources: place n still reads the source that it read; then what was computed from
+        sources, most of the cache, can stay where it is.
+        """
+        self.last = torch.tensor(
+            [[live.ids[-1]] for row in self.active for live in row.alive], device=self.model.device
+        )
+        if origins == list(range(len(self.source))):
+            return
+        places = torch.tensor(origins, device=self.model.device)
+        if not same_sources:
+            self.source, self.memory = self.source[places], self.memory[places]
+        for layer in range(self.model.config.n_layers):
+            for kind in ("self",) if same_sources else ("self", "cross"):
+                site = Site("decoder", layer, kind)
+                pair = self.cache.get(site)
+                assert pair is not None  # the step filled it
+                self.cache.put(site, *(part.index_select(0, places) for part in pair))
+        if self.cache.key_mask is not None:
+            self.cache.key_mask = self.cache.key_mask[places]
 
     def _finish(self, row: _Row, ids: tuple[int, ...], score: float, *, ended: bool) -> None:
         normalised = score / max(1, len(ids)) ** self.length_penalty
@@ -188,10 +218,10 @@ class _Search:
 
     def finish(self) -> list[BeamResult]:
         """Rows that ran out of tokens finish as they stand; all ranked, the best first."""
-        for row, scores in zip(self.rows, self.scores.tolist(), strict=True):
+        for row in self.rows:
             if not row.done:
-                for ids, score in zip(row.alive, scores, strict=False):
-                    self._finish(row, ids, score, ended=False)
+                for live in row.alive:
+                    self._finish(row, live.ids, live.score, ended=False)
             row.result.hypotheses.sort(key=lambda hypothesis: -hypothesis.normalised)
             del row.result.hypotheses[self.beams :]
         return [row.result for row in self.rows]

@@ -52,6 +52,9 @@ class GenerationStep:
         return next(c for c in self.candidates if c.id == self.token)
 
 
+_Choice = tuple[int, tuple[Candidate, ...], int]  # token, candidates, how many were possible
+
+
 class _DecoderReader:
     """Reads a batch of rows with a decoder-only network, keeping keys and values.
 
@@ -158,11 +161,30 @@ def generate(
         yield _append(rows, ended, starts, chosen, index, end_id)
 
 
+def forced_steps(logits: Tensor, tokens: Sequence[int], n_prompt: int) -> list[GenerationStep]:
+    """The steps that took `tokens` after n_prompt others, chosen elsewhere (by a beam search, say).
+
+    logits: (T, V), row t those from which tokens[t] was taken.
+    """
+    chosen = torch.tensor(list(tokens), device=logits.device)
+    described = _describe(logits.float(), _all_on(chosen, logits.float()), chosen)
+    return [
+        GenerationStep(
+            index=index,
+            token=token,
+            window=(0, n_prompt + index),
+            candidates=candidates,
+            n_kept=n_kept,
+        )
+        for index, (token, candidates, n_kept) in enumerate(described)
+    ]
+
+
 def _append(
     rows: list[list[int]],
     ended: list[bool],
     starts: list[int],
-    chosen: list[tuple[int, tuple[Candidate, ...], int]],
+    chosen: list[_Choice],
     index: int,
     end_id: int,
 ) -> list[GenerationStep | None]:
@@ -215,18 +237,26 @@ def _choose(
     sampling: Sampling | None,
     generators: list[torch.Generator],
     padding_id: int | None,
-) -> list[tuple[int, tuple[Candidate, ...], int]]:
-    """For each row of (B, V) logits: the token taken, its candidates, how many were possible."""
-    probabilities = logits.softmax(dim=-1)
+) -> list[_Choice]:
+    """What each row of (B, V) logits takes."""
     allowed = logits.clone()
     if padding_id is not None:
         allowed[:, padding_id] = -math.inf  # later tokens could not attend to it
     if sampling is None:
         chosen = allowed.argmax(dim=-1)
-        filtered = torch.zeros_like(probabilities).scatter(-1, chosen[:, None], 1.0)
-    else:
-        filtered = sampling.filter(allowed).softmax(dim=-1)
-        chosen = draw(filtered, generators)
+        return _describe(logits, _all_on(chosen, logits), chosen)
+    filtered = sampling.filter(allowed).softmax(dim=-1)
+    return _describe(logits, filtered, draw(filtered, generators))
+
+
+def _all_on(chosen: Tensor, logits: Tensor) -> Tensor:
+    """(B,) tokens -> (B, V): all probability on each."""
+    return torch.zeros_like(logits).scatter(-1, chosen[:, None], 1.0)
+
+
+def _describe(logits: Tensor, filtered: Tensor, chosen: Tensor) -> list[_Choice]:
+    """For each row of (B, V) logits: the token taken, its candidates, how many were possible."""
+    probabilities = logits.softmax(dim=-1)
     top = logits.topk(min(N_CANDIDATES, logits.shape[-1]), dim=-1).indices
     shown = torch.cat([top, chosen[:, None]], dim=-1)
     columns = [t.gather(-1, shown).tolist() for t in (logits, probabilities, filtered)]

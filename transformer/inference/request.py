@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from transformer.inference.sampling import MAX_SEED, Sampling, check_whole
+from transformer.inference.beam import MAX_BEAMS, MAX_LENGTH_PENALTY
+from transformer.inference.sampling import MAX_SEED, Sampling, check_number, check_whole
 
 MAX_NEW_TOKENS = 4096
 
@@ -15,7 +17,9 @@ class Request:
     """Text and every setting of a run; the same request gives the same run.
 
     Greedy when temperature, top_k, top_p and min_p are all None; else sampled, at temperature 1
-    unless given. Raises ValueError naming what is allowed.
+    unless given. Two beams or more: a beam search, which does not sample; length_penalty is the
+    power of the length that a hypothesis' score is divided by. Raises ValueError naming what is
+    allowed.
     """
 
     text: str
@@ -25,12 +29,20 @@ class Request:
     top_p: float | None = None
     min_p: float | None = None
     seed: int = 0
+    beams: int = 1
+    length_penalty: float = 1.0
 
     def __post_init__(self) -> None:
         check_text(self.text)
         check_whole("max_new_tokens", self.max_new_tokens, 0, MAX_NEW_TOKENS)
         check_whole("seed", self.seed, 0, MAX_SEED)
-        _ = self.sampling  # validates the rest
+        check_whole("beams", self.beams, 1, MAX_BEAMS)
+        check_number("length_penalty", self.length_penalty, 0.0, MAX_LENGTH_PENALTY)
+        if self.sampling is not None and self.beams > 1:  # also validates the sampling
+            raise ValueError(
+                f"a beam search does not sample; got beams={self.beams} with a temperature or "
+                "filter; allowed: beams=1 with them, or more beams without"
+            )
 
     @property
     def sampling(self) -> Sampling | None:
@@ -58,3 +70,12 @@ def check_text(text: Any) -> None:
         raise ValueError(f"the text must be a string; got {type(text).__name__}")
     if not text.strip():
         raise ValueError("the text must have at least one character that is not a space; got none")
+
+
+def check_each(texts: Sequence[Any], check: Callable[[Any], Any] = check_text) -> None:
+    """Check every text of a batch; the ValueError says which one is at fault."""
+    for place, text in enumerate(texts):
+        try:
+            check(text)
+        except ValueError as error:
+            raise ValueError(f"text {place} of {len(texts)}, counted from 0: {error}") from error

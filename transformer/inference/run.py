@@ -6,10 +6,24 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from transformer.inference.beam import BeamNode, Hypothesis
 from transformer.inference.generation import GenerationStep
 from transformer.inference.request import Request
 from transformer.model.config import ModelConfig
 from transformer.model.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Search:
+    """A beam search: what it found, best first, and the tree that it grew.
+
+    texts: the hypotheses as text, in the same order. tree: by step, every extension that was
+    weighed; the labels of its tokens are in the run's `candidate_labels`.
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    texts: tuple[str, ...]
+    tree: tuple[tuple[BeamNode, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -18,10 +32,12 @@ class Run:
 
     ids: every token of the text the decoder read, the leading end-of-text token included;
     ids[:n_prompt] were given, the rest generated. labels: the same as shown to people.
-    trace: one pass over the last max_len of ids; `trace_start` is the index of its first token.
+    trace: one pass over the last max_len of ids (an encoder-decoder's first max_len, with the
+    whole source); `trace_start` is the index of its first token.
     source_ids, source_labels: what an encoder read, empty without one.
     stopped: "end" (the model ended its text), "length", "cancelled", or "read" (nothing generated).
     candidate_labels: the label of every token that is a candidate of some step, by id.
+    search: of a beam search; ids, text and steps are those of its best hypothesis.
     """
 
     model: str
@@ -39,6 +55,7 @@ class Run:
     trace_start: int
     position_matrices: dict[str, Tensor]
     candidate_labels: dict[int, str]
+    search: Search | None = None
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -49,7 +66,7 @@ class Run:
         """Labels of a stack's own traced tokens: the rows of its attention."""
         if stack == "encoder" and self.config.family == "encoder-decoder":
             return self.source_labels
-        return self.labels[self.trace_start :]
+        return self.labels[self.trace_start :][: self.config.max_len]
 
     def keys(self, stack: str, kind: str) -> tuple[str, ...]:
         """Labels of the tokens that this attention reads: its columns."""
@@ -60,13 +77,38 @@ class Run:
 class Batch:
     """Several texts read at once, padded to one length.
 
-    ids: (B, T) int64, padded on the right; labels: B rows of T labels, padding included.
-    trace: (B, H, T, T) records with the combined masks that were used.
+    ids, labels, padding: (B, T) int64, B rows of T labels, (B, T) bool (True = a token, no
+    padding): what an encoder-decoder's encoder read, else what the only stack read. target_*: the
+    same for what an encoder-decoder's decoder read. Padding stands on the right.
+    outputs: the translations, if there are any.
+    trace: (B, H, Tq, Tk) records with the combined masks that were used.
     """
 
     model: str
     texts: tuple[str, ...]
     ids: Tensor
     labels: tuple[tuple[str, ...], ...]
-    padding: Tensor  # (B, T) bool, True = real token
+    padding: Tensor
     trace: Trace
+    target_ids: Tensor | None = None
+    target_labels: tuple[tuple[str, ...], ...] = ()
+    target_padding: Tensor | None = None
+    outputs: tuple[str, ...] = ()
+
+    def queries(self, stack: str, row: int) -> tuple[str, ...]:
+        """Labels of the tokens that a stack read for one text: the rows of its attention."""
+        return self.target_labels[row] if self._is_target(stack) else self.labels[row]
+
+    def keys(self, stack: str, kind: str, row: int) -> tuple[str, ...]:
+        """Labels of the tokens that this attention reads: its columns."""
+        return self.queries("encoder" if kind == "cross" else stack, row)
+
+    def real(self, stack: str) -> Tensor:
+        """(B, T) bool: which of the places that a stack read are tokens and not padding."""
+        if self._is_target(stack):
+            assert self.target_padding is not None
+            return self.target_padding
+        return self.padding
+
+    def _is_target(self, stack: str) -> bool:
+        return stack == "decoder" and self.target_ids is not None

@@ -108,10 +108,16 @@ class DecoderOnly(Transformer):
         self._finish(config, self.embedding)
 
     def forward(
-        self, ids: Tensor, *, cache: KeyValueCache | None = None, trace: Trace | None = None
+        self,
+        ids: Tensor,
+        *,
+        where: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        trace: Trace | None = None,
     ) -> Tensor:
         """ids: (B, T) int64 -> logits (B, T, V).
 
+        where: (B, T) bool, the N positions whose logits are wanted; then (N, V), in reading order.
         With a cache, ids are only the tokens that it has not read; it grows by T.
         Raises ValueError for more than max_len tokens.
         """
@@ -126,7 +132,7 @@ class DecoderOnly(Transformer):
         x = self.decoder(x, mask=key_mask, causal=True, cache=cache, trace=trace)
         if cache is not None:
             cache.length += n_new
-        return self.head(x)
+        return self.head(x if where is None else x[where])
 
 
 class EncoderOnly(Transformer):
@@ -158,10 +164,20 @@ class EncoderDecoder(Transformer):
         if config.share_embeddings:
             self.source_embedding.tokens.weight = self.target_embedding.tokens.weight
 
-    def forward(self, source: Tensor, target: Tensor, *, trace: Trace | None = None) -> Tensor:
-        """source: (B, Ts), target: (B, Tt) int64 -> logits (B, Tt, V), each for the next token."""
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        *,
+        where: Tensor | None = None,
+        trace: Trace | None = None,
+    ) -> Tensor:
+        """source: (B, Ts), target: (B, Tt) int64 -> logits (B, Tt, V), each for the next token.
+
+        where: (B, Tt) bool, the N positions whose logits are wanted; then (N, V), in reading order.
+        """
         memory = self.encode(source, trace=trace)
-        return self.decode(target, memory, source, trace=trace)
+        return self.decode(target, memory, source, where=where, trace=trace)
 
     def encode(self, source: Tensor, *, trace: Trace | None = None) -> Tensor:
         """source: (B, Ts) int64 -> memory (B, Ts, C)."""
@@ -175,13 +191,14 @@ class EncoderDecoder(Transformer):
         memory: Tensor,
         source: Tensor,
         *,
+        where: Tensor | None = None,
         cache: KeyValueCache | None = None,
         trace: Trace | None = None,
     ) -> Tensor:
         """target: (B, Tt) int64, memory from `encode(source)` -> logits (B, Tt, V).
 
-        `source` says which memory positions are padding. With a cache, target is only the tokens
-        that it has not read.
+        `source` says which memory positions are padding; `where` is as in `forward`. With a cache,
+        target is only the tokens that it has not read.
         """
         past, n_new = (cache.length if cache else 0), target.shape[1]
         key_mask = padding_mask(target, self.config.padding_id)
@@ -199,7 +216,7 @@ class EncoderDecoder(Transformer):
         )
         if cache is not None:
             cache.length += n_new
-        return self.head(x)
+        return self.head(x if where is None else x[where])
 
 
 FAMILY_CLASSES: dict[str, type[DecoderOnly] | type[EncoderOnly] | type[EncoderDecoder]] = {

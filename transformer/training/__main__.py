@@ -3,6 +3,7 @@
 python -m transformer.training RECIPE --data FOLDER --out checkpoints/NAME
 python -m transformer.training evaluate CHECKPOINT --data FILE
 python -m transformer.training memorised CHECKPOINT --data FILE
+python -m transformer.training calibrate CHECKPOINT --data FILE --out FOLDER
 """
 
 from __future__ import annotations
@@ -13,19 +14,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer import checkpoint
+from transformer.inference.model import Model
+from transformer.training.calibrate import calibrate
 from transformer.training.data import read_documents, read_pairs, read_parallel
 from transformer.training.evaluate import Score, score_documents, score_pairs
 from transformer.training.loop import train
 from transformer.training.memorised import longest_shared_passage, sample_stories
-from transformer.training.recipe import load_recipe, recipe_names
+from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names
+from transformer.training.setup import keep_freed_memory
 from transformer.training.tasks import TASKS
-from transformer.training.translate import score_translations
+from transformer.training.translate import TranslationScore, score_translations
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status, 2 for a user's mistake."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    commands = {"evaluate": _evaluate, "memorised": _memorised}
+    commands = {"evaluate": _evaluate, "memorised": _memorised, "calibrate": _calibrate}
     try:
         if given and given[0] in commands:
             commands[given[0]](given[1:])
@@ -44,7 +48,13 @@ def _train(arguments: list[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("recipe", help=f"a .toml file or one of {recipe_names()}")
-    parser.add_argument("--data", required=True, help="a folder, or hub:OWNER/NAME")
+    parser.add_argument(
+        "--data",
+        required=True,
+        help="a folder: train.txt and valid.txt of documents, or train.tsv and valid.tsv of "
+        "sentence pairs; hub:OWNER/NAME, for documents; or download, which keeps in runs/data what "
+        f"the recipe names, as {' and '.join(downloading_recipe_names())} do",
+    )
     parser.add_argument("--out", required=True, type=Path, help="folder of the checkpoint")
     parser.add_argument("--steps", type=int, help="instead of the recipe's number")
     parser.add_argument(
@@ -54,6 +64,7 @@ def _train(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     changes = {} if options.steps is None else {"steps": options.steps}
     recipe = load_recipe(options.recipe, **changes)
+    keep_freed_memory()
     print(f"{recipe.name}: seed {recipe.settings.seed}, {recipe.model}, {recipe.settings}")
     task = TASKS[recipe.task](recipe, options.data)
     start = checkpoint.load(options.start) if options.start else None
@@ -62,31 +73,69 @@ def _train(arguments: list[str]) -> None:
 
 
 def _evaluate(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m transformer.training evaluate",
-        description="For a language model: loss per token, perplexity and bits per byte, each "
-        "document alone. For a translator: the loss, and BLEU and chrF greedy and with beams.",
-    )
-    _add_checkpoint(parser)
-    parser.add_argument("--target", type=Path, help="translations, if --data holds sources only")
-    parser.add_argument("--beams", type=int, default=4, help="default 4")
-    parser.add_argument("--lowercase", action="store_true", help="compare without case")
-    options = parser.parse_args(arguments)
+    options = _evaluate_parser().parse_args(arguments)
     model = checkpoint.load(options.checkpoint, options.device)
     if model.config.family != "encoder-decoder":
         _print_score(model.name, options.data, score_documents(model, read_documents(options.data)))
         return
+    language = (options.language or _target_language(model)) if options.tokenised else None
     if options.target:
         pairs = read_parallel(options.data, options.target)
     else:
         pairs = read_pairs(options.data)
     _print_score(model.name, options.data, score_pairs(model, pairs))
     for beams in dict.fromkeys((1, options.beams)):
-        score = score_translations(model, pairs, beams=beams, lowercase=options.lowercase)
-        how = "greedy" if beams == 1 else f"beam {beams}"
-        print(f"{how}: {score.sentences:,} sentences in {score.seconds:.1f} s")
-        print(f"  BLEU {score.bleu:.2f}   {score.bleu_signature}")
-        print(f"  chrF {score.chrf:.2f}   {score.chrf_signature}")
+        print("greedy:" if beams == 1 else f"beam {beams}:", end=" ")
+        lowercase = options.lowercase
+        _print_translations(
+            score_translations(model, pairs, beams=beams, lowercase=lowercase, language=language)
+        )
+
+
+def _evaluate_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer.training evaluate",
+        description="For a language model: loss per token, perplexity and bits per byte, each "
+        "document alone. For a translator: the loss, then greedy and with beams: BLEU and chrF of "
+        "the text as it stands (sacreBLEU, 13a), and how long translations are beside references.",
+    )
+    _add_checkpoint(parser)
+    parser.add_argument("--target", type=Path, help="translations, if --data holds sources only")
+    parser.add_argument("--beams", type=int, default=4, help="default 4; 1 for greedy alone")
+    parser.add_argument("--lowercase", action="store_true", help="compare without case")
+    parser.add_argument(
+        "--tokenised",
+        action="store_true",
+        help="also the BLEU of papers on Multi30k: both sides lower-cased, punctuation-normalised "
+        "and tokenised by Moses rules. It is not comparable with the other",
+    )
+    parser.add_argument(
+        "--language",
+        help="whose Moses rules, such as fr; default: the target that the model's recipe names",
+    )
+    return parser
+
+
+def _target_language(model: Model) -> str:
+    """What the recipe in a checkpoint says of it. Raises ValueError where it says nothing."""
+    recipe = (model.metadata or {}).get("recipe")
+    data = recipe.get("data") if isinstance(recipe, dict) else None
+    target = data.get("target") if isinstance(data, dict) else None
+    if not isinstance(target, str):
+        raise ValueError(
+            f"--tokenised must know the language of the translations; the recipe of {model.name} "
+            "names none; give --language, such as --language fr"
+        )
+    return target
+
+
+def _print_translations(score: TranslationScore) -> None:
+    print(f"{score.sentences:,} sentences in {score.seconds:.1f} s")
+    print(f"  BLEU {score.bleu:.2f}   {score.bleu_signature}")
+    print(f"  chrF {score.chrf:.2f}   {score.chrf_signature}")
+    if score.tokenised_bleu is not None:
+        print(f"  tokenised BLEU {score.tokenised_bleu:.2f}   {score.tokenised_signature}")
+    print(f"  length {score.length_ratio:.3f} of the references' tokens")
 
 
 def _print_score(name: str, data: Path, score: Score) -> None:
@@ -112,6 +161,24 @@ def _memorised(arguments: list[str]) -> None:
     length, passage = longest_shared_passage(stories, read_documents(options.data))
     print(f"{options.samples} samples; longest shared passage: {length} words")
     print(f"  {passage!r}")
+
+
+def _calibrate(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer.training calibrate",
+        description="Fit the one temperature at which held-out documents cost the fewest bits, and "
+        "write the checkpoint with it folded in.",
+    )
+    _add_checkpoint(parser)
+    parser.add_argument("--documents", type=int, default=100, help="the first so many of --data")
+    parser.add_argument("--out", required=True, type=Path, help="folder of the new checkpoint")
+    options = parser.parse_args(arguments)
+    if options.documents < 1:
+        raise ValueError(f"--documents must be a whole number from 1; got {options.documents}")
+    model = checkpoint.load(options.checkpoint, options.device)
+    documents = read_documents(options.data)[: options.documents]
+    temperature = calibrate(model, documents, options.out)
+    print(f"temperature {temperature:.3f}, from {len(documents)} documents; wrote {options.out}")
 
 
 def _add_checkpoint(parser: argparse.ArgumentParser) -> None:

@@ -151,7 +151,7 @@ class Batches(Generic[Row]):
     batch_tokens: rows times the widest of them, at most (a single wider row stands alone).
     """
 
-    POOL = 512  # rows sorted together: enough for even batches, few enough to mix
+    POOL = 50  # batches' worth of rows sorted together: enough to pad little, few enough to mix
 
     def __init__(
         self,
@@ -169,7 +169,8 @@ class Batches(Generic[Row]):
         rng = random.Random(f"{self.seed} {number}")
         rows = self.rows(rng)
         rng.shuffle(rows)
-        pool = max(self.POOL, self.batch_tokens // 4)
+        mean_width = sum(map(self.width, rows)) / max(1, len(rows))
+        pool = max(1, int(self.POOL * self.batch_tokens / max(1.0, mean_width)))
         batches: list[list[Row]] = []
         for start in range(0, len(rows), pool):
             batches += self._group(sorted(rows[start : start + pool], key=self.width))

@@ -14,6 +14,7 @@ RECIPES = Path(__file__).parent / "recipes"
 TASKS = ("language-model", "translation")
 OPTIMIZERS = ("adamw", "muon")
 PRECISIONS = ("auto", "float32", "bf16")
+DATA = {"source", "target", "valid", "download"}  # what a [data] table may hold
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,13 +71,20 @@ class Recipe:
     card: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return dataclasses.asdict(self)
+        """Plain values, for JSON: what the result depends on, so not where the text comes from."""
+        values = dataclasses.asdict(self)
+        values["data"].pop("download", None)
+        return values
 
 
 def recipe_names() -> list[str]:
     """Recipes that come with the project."""
     return sorted(path.stem for path in RECIPES.glob("*.toml"))
+
+
+def downloading_recipe_names() -> list[str]:
+    """Those of them that say where their text can be downloaded."""
+    return [name for name in recipe_names() if "download" in load_recipe(name).data]
 
 
 def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
@@ -102,6 +110,7 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     preset = content.get("model", {}).get("preset")
     if preset not in PRESETS:
         raise ValueError(f"{path}: model.preset must be one of {list(PRESETS)}; got {preset!r}")
+    _check_keys(f"{path}: [data]", content.get("data", {}), DATA)
     training = {**content.get("training", {}), **changes}
     _check_keys(f"{path}: [training]", training, {f.name for f in dataclasses.fields(Settings)})
     for name in ("betas", "sample_prompts"):

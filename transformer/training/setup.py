@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from typing import Any
 
@@ -15,6 +16,21 @@ from transformer.model.transformer import Transformer
 from transformer.text import Tokenizer
 from transformer.training.muon import Muon
 from transformer.training.recipe import Recipe, Settings
+
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's M_TRIM_THRESHOLD and M_MMAP_MAX
+
+
+def keep_freed_memory() -> bool:
+    """Have the C library keep what a step frees for the next one; returns whether it could.
+
+    glibc gives large blocks back at once, and the system fills each new one with zeros: a step of
+    translate-en-fr on one CPU core took about 13 % longer. Other C libraries are left as they are.
+    """
+    try:
+        change = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(change(_MMAP_MAX, 0)) and bool(change(_TRIM_THRESHOLD, 2**31 - 1))
 
 
 def model_config(recipe: Recipe, tokenizer: Tokenizer) -> ModelConfig:

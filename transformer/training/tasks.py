@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,6 +23,7 @@ from transformer.training.data import (
     load_texts,
     windows_of,
 )
+from transformer.training.download import DOWNLOAD, pairs_folder
 from transformer.training.evaluate import score_documents, score_pairs
 from transformer.training.recipe import Recipe
 
@@ -71,6 +71,11 @@ class LanguageModel(Task):
     """Each document alone, from the end-of-text token to the next."""
 
     def __init__(self, recipe: Recipe, source: str) -> None:
+        if source == DOWNLOAD:
+            raise ValueError(
+                f"--data {DOWNLOAD} is for translation; {recipe.name} learns from documents; "
+                "allowed: a folder with train.txt and valid.txt, or hub:OWNER/NAME"
+            )
         self.texts = load_texts(source)
 
     def tokenizer_texts(self) -> Iterable[str]:
@@ -91,7 +96,8 @@ class LanguageModel(Task):
 
     def nats(self, network: nn.Module, rows: list[Row], device: torch.device) -> Tensor:
         inputs, targets = collate(rows, self.padding_id)
-        return _summed(network(inputs.to(device)), targets.to(device), self.padding_id, 0.0)
+        real = (targets != self.padding_id).to(device)
+        return _summed(network(inputs.to(device), where=real), targets.to(device)[real], 0.0)
 
     def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
         valid = self.texts.valid[:limit]
@@ -111,8 +117,9 @@ class Translation(Task):
 
     def __init__(self, recipe: Recipe, source: str) -> None:
         self.smoothing = recipe.settings.label_smoothing
-        self.train = load_pairs(Path(source), "train", recipe.data)
-        self.valid = load_pairs(Path(source), recipe.data.get("valid", "valid"), recipe.data)
+        folder = pairs_folder(source, recipe)
+        self.train = load_pairs(folder, "train", recipe.data)
+        self.valid = load_pairs(folder, recipe.data.get("valid", "valid"), recipe.data)
 
     def tokenizer_texts(self) -> Iterable[str]:
         return (text for pair in self.train for text in pair)
@@ -140,8 +147,9 @@ class Translation(Task):
     def nats(self, network: nn.Module, rows: list[Row], device: torch.device) -> Tensor:
         sources = pad([source for source, _ in rows], self.padding_id)
         inputs, targets = collate([target for _, target in rows], self.padding_id)
-        logits = network(sources.to(device), inputs.to(device))
-        return _summed(logits, targets.to(device), self.padding_id, self.smoothing)
+        real = (targets != self.padding_id).to(device)
+        logits = network(sources.to(device), inputs.to(device), where=real)
+        return _summed(logits, targets.to(device)[real], self.smoothing)
 
     def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
         pairs: Sequence[Pair] = self.valid[:limit]
@@ -157,8 +165,6 @@ TASKS: dict[str, type[LanguageModel] | type[Translation]] = {
 }
 
 
-def _summed(logits: Tensor, targets: Tensor, padding_id: int, smoothing: float) -> Tensor:
-    real = targets != padding_id
-    return F.cross_entropy(
-        logits[real].float(), targets[real], reduction="sum", label_smoothing=smoothing
-    )
+def _summed(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    """logits: (N, V); targets: (N,). The head ran at real positions alone: it is dear."""
+    return F.cross_entropy(logits.float(), targets, reduction="sum", label_smoothing=smoothing)

@@ -16,7 +16,7 @@ from gradio.events import api
 from transformer.figures.data import head_view
 from transformer.inference.generation import GenerationStep
 from transformer.inference.run import Batch, Run
-from transformer.ui.facts import kinds_of, model_facts
+from transformer.ui.facts import hypotheses_of, kinds_of, model_facts
 from transformer.ui.limits import AT_ONCE
 from transformer.ui.service import Service
 
@@ -24,6 +24,8 @@ from transformer.ui.service import Service
 def add_endpoints(service: Service) -> None:
     """Register the endpoints; call inside a `gr.Blocks` context."""
     default = next(iter(service.models))
+    families = {name: model.config.family for name, model in service.models.items()}
+    translator = next((n for n, family in families.items() if family == "encoder-decoder"), default)
 
     def models() -> list[dict[str, Any]]:
         """The models that can be used, with their configuration."""
@@ -38,11 +40,14 @@ def add_endpoints(service: Service) -> None:
         top_p: float | None = None,
         min_p: float | None = None,
         seed: int = 0,
+        beams: int = 1,
+        length_penalty: float = 1.0,
     ) -> dict[str, Any]:
         """Continue a text. Greedy unless temperature, top_k, top_p or min_p is given.
 
-        Returns text, tokens, how many of them were given, why it stopped, every step with its
-        candidates, and the run's id for /attention.
+        Two beams or more, with a translator: a beam search. Returns text, tokens, how many of them
+        were given, why it stopped, every step with its candidates, the hypotheses of a search, and
+        the run's id for /attention.
         """
         run = service.generate(
             model,
@@ -53,8 +58,30 @@ def add_endpoints(service: Service) -> None:
             top_p=top_p,
             min_p=min_p,
             seed=seed,
+            beams=beams,
+            length_penalty=length_penalty,
         )
         return run_values(run, service.store.put(run))
+
+    def translate(
+        texts: list[str],
+        model: str = translator,
+        beams: int = 4,
+        length_penalty: float = 1.0,
+        max_new_tokens: int = 100,
+    ) -> list[dict[str, Any]]:
+        """Translate several texts in one padded batch; each gets the result that it gets alone.
+
+        For each: what /generate returns, with the n-best list of hypotheses.
+        """
+        runs = service.translate(
+            model,
+            texts,
+            beams=beams,
+            length_penalty=length_penalty,
+            max_new_tokens=max_new_tokens,
+        )
+        return [run_values(run, service.store.put(run)) for run in runs]
 
     def trace(text: str, model: str = default) -> dict[str, Any]:
         """Read a text without continuing it; the id is for /attention."""
@@ -62,7 +89,10 @@ def add_endpoints(service: Service) -> None:
         return run_values(run, service.store.put(run))
 
     def batch(texts: list[str], model: str = default) -> dict[str, Any]:
-        """Read several texts as one padded batch; the id is for /attention."""
+        """Read several texts as one padded batch; the id is for /attention.
+
+        A translator translates them first (greedily) and reads sources and translations.
+        """
         read = service.batch(model, texts)
         return batch_values(read, service.store.put(read))
 
@@ -75,7 +105,7 @@ def add_endpoints(service: Service) -> None:
         """
         return attention_values(service.store.any(run), site, head, row)
 
-    running: tuple[Callable[..., Any], ...] = (generate, trace, batch)
+    running: tuple[Callable[..., Any], ...] = (generate, translate, trace, batch)
     looking: tuple[Callable[..., Any], ...] = (models, attention)
     for function in running:
         _add(function, concurrency_limit=AT_ONCE, concurrency_id="model")
@@ -89,14 +119,17 @@ def run_values(run: Run, key: str) -> dict[str, Any]:
         "run": key,
         "model": run.model,
         "text": run.text,
-        "tokens": list(run.labels or run.source_labels),
-        "ids": list(run.ids or run.source_ids),
+        "source_tokens": list(run.source_labels),
+        "source_ids": list(run.source_ids),
+        "tokens": list(run.labels),
+        "ids": list(run.ids),
         "n_prompt": run.n_prompt,
         "stopped": run.stopped,
         "trace_start": run.trace_start,
         "attention": kinds_of(run),
         "n_heads": run.config.n_heads,
         "steps": [_step_values(run, step) for step in run.steps],
+        "hypotheses": hypotheses_of(run),
     }
 
 
@@ -108,7 +141,20 @@ def batch_values(batch: Batch, key: str) -> dict[str, Any]:
         "tokens": [list(row) for row in batch.labels],
         "ids": batch.ids.tolist(),
         "is_token": batch.padding.tolist(),
+        **_target_values(batch),
         "attention": kinds_of(batch),
+    }
+
+
+def _target_values(batch: Batch) -> dict[str, Any]:
+    """What the decoder of a translator read."""
+    if batch.target_ids is None or batch.target_padding is None:
+        return {}
+    return {
+        "translations": list(batch.outputs),
+        "target_tokens": [list(row) for row in batch.target_labels],
+        "target_ids": batch.target_ids.tolist(),
+        "target_is_token": batch.target_padding.tolist(),
     }
 
 

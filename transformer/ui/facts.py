@@ -20,7 +20,9 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
     return {
         "run": key,
         "state": "done",
-        "labels": list(run.labels or run.source_labels),
+        "stack": "encoder" if run.config.family == "encoder" else "decoder",
+        "source_labels": list(run.source_labels),
+        "labels": list(run.labels),
         "n_prompt": run.n_prompt,
         "probabilities": [step.chosen.probability for step in run.steps],
         "trace_start": run.trace_start,
@@ -29,14 +31,34 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
         "stacks": list(run.position_matrices),
         "d_model": run.config.d_model,
         "stopped": run.stopped,
+        "hypotheses": hypotheses_of(run),
     }
 
 
-def running_facts(labels: list[str], n_prompt: int, probabilities: list[float]) -> dict[str, Any]:
+def hypotheses_of(run: Run) -> list[dict[str, Any]]:
+    """What a beam search found, best first; nothing for another run."""
+    if run.search is None:
+        return []
+    return [
+        {
+            "text": text,
+            "score": hypothesis.score,
+            "normalised": hypothesis.normalised,
+            "n_tokens": len(hypothesis.ids),
+            "ended": hypothesis.ended,
+        }
+        for hypothesis, text in zip(run.search.hypotheses, run.search.texts, strict=True)
+    ]
+
+
+def running_facts(
+    source_labels: list[str], labels: list[str], n_prompt: int, probabilities: list[float]
+) -> dict[str, Any]:
     """The same while tokens still come: no picture yet."""
     return {
         "run": None,
         "state": "running",
+        "source_labels": list(source_labels),
         "labels": list(labels),
         "n_prompt": n_prompt,
         "probabilities": list(probabilities),
@@ -48,6 +70,8 @@ def batch_facts(batch: Batch, key: str) -> dict[str, Any]:
     return {
         "batch": key,
         "texts": list(batch.texts),
+        "outputs": list(batch.outputs),
+        "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),
         "lengths": batch.padding.sum(dim=1).tolist(),
         "kinds": kinds_of(batch),
         "n_heads": next(iter(batch.trace.records.values())).weights.shape[1],
@@ -70,7 +94,8 @@ def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:
 def outcome(run: Run, seconds: float) -> str:
     """One sentence on how a generation went."""
     count = len(run.steps)
-    return f"{count} tokens in {seconds:.1f} s; end: {_STOPPED[run.stopped]}."
+    found = f", the best of {len(run.search.hypotheses)} found" if run.search else ""
+    return f"{count} tokens in {seconds:.1f} s{found}; end: {_STOPPED[run.stopped]}."
 
 
 def headline(model: Model) -> str:

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from transformer.inference.generation import GenerationStep
+from transformer.ui.examples import BEAM, METHODS, SAMPLE
 from transformer.ui.facts import batch_facts, outcome, run_facts, running_facts
 from transformer.ui.limits import lines_of
 from transformer.ui.service import Service
 
 Progress = tuple[dict[str, Any] | None, dict[str, Any], bool]
-
-GREEDY, SAMPLE = "greedy", "sample"
-METHODS = (GREEDY, SAMPLE)
 
 
 class Stops:
@@ -43,7 +41,14 @@ class Stops:
 
 
 def settings_of(
-    method: Any, temperature: Any, top_k: Any, top_p: Any, length: Any, seed: Any
+    method: Any,
+    temperature: Any,
+    top_k: Any,
+    top_p: Any,
+    beams: Any,
+    length_penalty: Any,
+    length: Any,
+    seed: Any,
 ) -> dict[str, Any]:
     """Request's settings from the page's controls, where top-k 0 and top-p 1 mean "off".
 
@@ -56,6 +61,8 @@ def settings_of(
         settings["temperature"] = 1.0 if temperature is None else temperature
         settings["top_k"] = None if top_k == 0 else top_k
         settings["top_p"] = None if top_p == 1 else top_p
+    if method == BEAM:
+        settings |= {"beams": beams, "length_penalty": length_penalty}
     return settings
 
 
@@ -68,26 +75,35 @@ def generate(
     """
     began = time.monotonic()
     try:
-        labels, stream = service.stream(name, text, **settings)
+        if service.model(name).config.family == "encoder":
+            run = service.read(name, text)
+            yield run_facts(run, service.store.put(run)), said("done", "Read."), False
+            return
+        reader, stream = service.stream(name, text, **settings)
     except ValueError as error:
         yield None, problem(error), False
         return
-    shown, n_prompt = list(labels), len(labels)
-    yield running_facts(shown, n_prompt, []), said("busy", "Generating …"), True
-    steps: list[GenerationStep] = []
     tokenizer = service.model(name).tokenizer
+    source = tokenizer.labels(reader.source_ids)
+    shown, n_prompt = tokenizer.labels(reader.prompt_ids), reader.n_prompt
+    steps: list[GenerationStep] = []
+
+    def facts() -> dict[str, Any]:
+        probabilities = [step.chosen.probability for step in steps]
+        return running_facts(source, shown, n_prompt, probabilities)
+
+    busy = "Searching …" if reader.request.beams > 1 else "Generating …"
+    yield facts(), said("busy", busy), True
     for step in stream:
         steps.append(step)
         shown.append(tokenizer.label(step.token))
-        probabilities = [step.chosen.probability for step in steps]
-        busy = said("busy", f"Generating … {len(steps)} of {settings['max_new_tokens']}")
-        yield running_facts(shown, n_prompt, probabilities), busy, True
+        busy = f"Generating … {len(steps)} of {settings['max_new_tokens']}"
+        yield facts(), said("busy", busy), True
         if stop.is_set():
             break
     run = service.finish(name, text, steps, **settings)
     seconds = time.monotonic() - began
-    facts = run_facts(run, service.store.put(run))
-    yield facts, said("done", outcome(run, seconds)), False
+    yield run_facts(run, service.store.put(run)), said("done", outcome(run, seconds)), False
 
 
 def read_batch(
@@ -100,7 +116,10 @@ def read_batch(
         return None, problem(error)
     facts = batch_facts(batch, service.store.put(batch))
     count, length = batch.ids.shape
-    return facts, said("done", f"{count} sentences, padded to {length} tokens each.")
+    done = f"{count} sentences, padded to {length} tokens each"
+    if batch.target_ids is not None:
+        done += f"; their translations, to {batch.target_ids.shape[1]}"
+    return facts, said("done", f"{done}.")
 
 
 def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transformer.inference.request import check_text
+from transformer.inference.request import check_each, check_text
 from transformer.inference.sampling import check_whole
 
 MAX_CHARACTERS = 2_000  # of one text
@@ -37,7 +37,8 @@ def check_texts(texts: Any) -> list[str]:
         raise ValueError(f"the texts must be a list of strings; got {type(texts).__name__}")
     if not 1 <= len(texts) <= MAX_TEXTS:
         raise ValueError(f"a batch must have from 1 to {MAX_TEXTS} texts; got {len(texts)}")
-    return [check_input(text) for text in texts]
+    check_each(texts, check_input)
+    return list(texts)
 
 
 def lines_of(text: Any) -> list[str]:

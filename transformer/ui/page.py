@@ -8,15 +8,16 @@ from typing import Any
 import gradio as gr
 from plotly.colors import hex_to_rgb, sequential
 
+from transformer.inference.beam import MAX_BEAMS
 from transformer.ui import handlers, views
 from transformer.ui.api import add_endpoints
 from transformer.ui.components import PLOTLY_JS, component
+from transformer.ui.examples import METHODS, Example, example_of, is_offered
 from transformer.ui.facts import headline, model_page
 from transformer.ui.limits import AT_ONCE, MAX_NEW_TOKENS, MAX_WAITING
-from transformer.ui.service import EXAMPLE, EXAMPLE_BATCH, EXAMPLE_TEXT, Service
+from transformer.ui.service import Service
 
 TITLE = "Transformer, seen from inside"
-BEGINNINGS = ("Once upon a time", "The little dog was", "Tom and Lily saw a big")
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
@@ -34,24 +35,18 @@ def _lay_out(service: Service) -> None:
     name = next(iter(service.models))
     model, headline_text = _top_line(service, name)
     run, batch = handlers.example(service, name)
-    site = f"{run['kinds'][0]['stack']}.0.{run['kinds'][0]['kind']}"
+    place = {"run": run["run"], "stack": run["kinds"][0]["stack"], "kind": run["kinds"][0]["kind"]}
+    first = place | views.atlas(service.store, **place)
+    site = f"{place['stack']}.0.{place['kind']}"
     views.heatmap(service.store, run=run["run"], site=site, head=0)  # Plotly's first figure is slow
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
-            left = _left(run)
+            left = _left(example_of(service.model(name)), run)
         with gr.Column(elem_id="right"), gr.Tabs():
-            masks, card = _right(service, name, batch)
+            masks, card = _right(service, name, batch, first)
     _connect_generation(service, model, left)
     _connect_batch(service, model, masks, left["status"])
-
-    def pick(name: str) -> tuple[Any, ...]:
-        run, batch = handlers.example(service, name)
-        chosen = service.model(name)
-        status = handlers.said("done", f"{name}: a stored example.")
-        return headline(chosen), model_page(chosen), run, batch, status
-
-    outputs = [headline_text, card, left["tokens"], masks["view"], left["status"]]
-    model.change(pick, model, outputs, api_name="page_model", **PRIVATE)
+    _connect_choice(service, model, headline_text, left, masks, card)
 
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown]:
@@ -65,67 +60,77 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown]:
     return model, headline_text
 
 
-def _left(run: dict[str, Any]) -> dict[str, Any]:
+def _left(example: Example, run: dict[str, Any]) -> dict[str, Any]:
     """Text and settings in, tokens out."""
-    text = gr.Textbox(
-        EXAMPLE_TEXT, label="Beginning of a text (Enter continues it)", lines=1, max_lines=5,
-        elem_id="text",
-    )  # fmt: skip
+    text = gr.Textbox(example.text, label=example.label, lines=1, max_lines=5, elem_id="text")
     with gr.Row(elem_id="chips"):
-        for beginning in BEGINNINGS:
-            chip = gr.Button(beginning, size="sm", variant="secondary")
-            chip.click(None, None, text, js=f"() => {beginning!r}", **PRIVATE)
+        chips = [
+            gr.Button(suggestion, size="sm", variant="secondary")
+            for suggestion in example.suggestions
+        ]
+        for chip in chips:
+            chip.click(None, chip, text, js="(text) => text", **PRIVATE)
     with gr.Row(elem_id="buttons"):
-        start = gr.Button("Generate", variant="primary", elem_id="generate")
+        start = gr.Button(example.action, variant="primary", elem_id="generate")
         stop = gr.Button("Stop", interactive=False, elem_id="stop")
-    settings = _settings()
+    settings = _settings(example)
     status = component("status", handlers.said("done", "A stored example, made by this model."))
     tokens = component("tokens", run)
+    component("hypotheses")
     return {
-        "text": text, "start": start, "stop": stop, "settings": settings, "status": status,
-        "tokens": tokens,
+        "text": text, "chips": chips, "start": start, "stop": stop, "settings": settings,
+        "status": status, "tokens": tokens,
     }  # fmt: skip
 
 
-def _settings() -> list[Any]:
-    """Method, temperature, top-k, top-p, length, seed: in the order of `handlers.settings_of`."""
+def _settings(example: Example) -> list[Any]:
+    """Method and its numbers, length, seed: in the order of `handlers.settings_of`."""
     with gr.Accordion("Settings", open=False, elem_id="settings"):
-        method = gr.Radio(
-            [("greedy: always the likeliest", handlers.GREEDY), ("sample", handlers.SAMPLE)],
-            value=handlers.SAMPLE, label="Method", elem_id="method",
-        )  # fmt: skip
+        method = gr.Radio(**_methods(example), label="Method", elem_id="method")
         with gr.Row():
-            temperature = gr.Number(EXAMPLE["temperature"], label="Temperature", min_width=90)
-            top_k = gr.Number(EXAMPLE["top_k"], label="Top-k (0 = off)", precision=0, min_width=90)
+            temperature = gr.Number(0.7, label="Temperature", min_width=90)
+            top_k = gr.Number(40, label="Top-k (0 = off)", precision=0, min_width=90)
             top_p = gr.Number(1, label="Top-p (1 = off)", min_width=90)
         with gr.Row():
+            beams = gr.Number(4, label=f"Beams (to {MAX_BEAMS})", precision=0, min_width=120)
+            penalty = gr.Number(1, label="Length penalty", min_width=120)
+        with gr.Row():
             length = gr.Number(
-                EXAMPLE["max_new_tokens"], label=f"New tokens (to {MAX_NEW_TOKENS})", precision=0,
-                min_width=120, elem_id="length",
+                40, label=f"New tokens (to {MAX_NEW_TOKENS})", precision=0, min_width=120,
+                elem_id="length",
             )  # fmt: skip
-            seed = gr.Number(EXAMPLE["seed"], label="Seed", precision=0, min_width=120)
-    return [method, temperature, top_k, top_p, length, seed]
+            seed = gr.Number(3, label="Seed", precision=0, min_width=120)
+    return [method, temperature, top_k, top_p, beams, penalty, length, seed]
+
+
+def _methods(example: Example) -> dict[str, Any]:
+    choices = [(METHODS[name], name) for name in example.methods]
+    return {"choices": choices, "value": example.methods[0]}
 
 
 def _right(
-    service: Service, name: str, batch: dict[str, Any]
+    service: Service, name: str, batch: dict[str, Any], first: dict[str, Any]
 ) -> tuple[dict[str, Any], gr.Markdown]:
-    """The tabs. A picture is asked for only when its tab is first seen."""
+    """The tabs. A picture is asked for only when its tab is first seen.
+
+    first: the small pictures of all heads of the stored run, for the first glance.
+    """
     ask = {view.__name__: views.server_function(service.store, view) for view in views.VIEWS}
     palette = [list(hex_to_rgb(colour)) for colour in sequential.Cividis]
     with gr.Tab("Attention", id="attention-tab"):
-        component("attention", None, [ask["atlas"], ask["heatmap"]], palette=palette)
+        functions = [ask["atlas"], ask["heatmap"], ask["alignment"]]
+        component("attention", None, functions, palette=palette, first=first)
     with gr.Tab("Masks", id="masks-tab"):
         lines = gr.Textbox(
-            "\n".join(EXAMPLE_BATCH), label="Sentences, one a line", lines=3, max_lines=8,
-            elem_id="lines",
+            "\n".join(example_of(service.model(name)).batch), label="Sentences, one a line",
+            lines=3, max_lines=8, elem_id="lines",
         )  # fmt: skip
         show = gr.Button("Show the masks", variant="primary", size="sm", elem_id="show-masks")
         view = component("masks", batch, [ask["padded"], ask["mask"], ask["heatmap"]])
     with gr.Tab("Positions", id="positions-tab"):
         component("positions", None, [ask["positions"]])
     with gr.Tab("Prediction", id="prediction-tab"):
-        component("prediction", None, [ask["candidates"]])
+        component("prediction", None, [ask["candidates"], ask["tree"]])
     with gr.Tab("Model", id="model-tab"):
         card = gr.Markdown(model_page(service.model(name)), elem_id="card")
     return {"lines": lines, "show": show, "view": view}, card
@@ -179,6 +184,44 @@ def _connect_batch(
         api_name="page_batch",
         **PRIVATE,
     )
+
+
+def _connect_choice(
+    service: Service,
+    model: gr.Dropdown,
+    headline_text: gr.Markdown,
+    left: dict[str, Any],
+    masks: dict[str, Any],
+    card: gr.Markdown,
+) -> None:
+    """Another model: its stored example at once; a text of the visitor's own stays."""
+
+    def pick(name: str, text: str, lines: str) -> tuple[Any, ...]:
+        chosen = service.model(name)
+        example = example_of(chosen)
+        models = service.models.values()
+        own = not is_offered(text, models)
+        run, batch = handlers.example(service, name)
+        kept = " Your text is kept." if own else ""
+        return (
+            headline(chosen),
+            model_page(chosen),
+            run,
+            batch,
+            handlers.said("done", f"{name}: a stored example.{kept}"),
+            gr.Textbox(value=text if own else example.text, label=example.label),
+            *(gr.Button(suggestion) for suggestion in example.suggestions),
+            gr.Button(example.action),
+            gr.Radio(**_methods(example)),
+            "\n".join(example.batch) if is_offered(lines, models) else lines,
+        )
+
+    outputs = [
+        headline_text, card, left["tokens"], masks["view"], left["status"], left["text"],
+        *left["chips"], left["start"], left["settings"][0], masks["lines"],
+    ]  # fmt: skip
+    inputs = [model, left["text"], masks["lines"]]
+    model.change(pick, inputs, outputs, api_name="page_model", **PRIVATE)
 
 
 def _or_skip(facts: dict[str, Any] | None) -> Any:

@@ -8,18 +8,12 @@ from typing import Any
 from transformer.inference.generation import GenerationStep
 from transformer.inference.model import Model
 from transformer.inference.run import Batch, Run
-from transformer.ui.limits import check_input, check_length, check_texts
+from transformer.inference.stream import Stream
+from transformer.ui.examples import example_of
+from transformer.ui.limits import MAX_NEW_TOKENS, check_input, check_length, check_texts
 from transformer.ui.store import RunStore, on_cpu
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-EXAMPLE = {"max_new_tokens": 40, "temperature": 0.7, "top_k": 40, "seed": 3}
-EXAMPLE_TEXT = "Once upon a time"
-EXAMPLE_BATCH = (
-    "The fox ran.",
-    "Lily went to the park with her mom.",
-    "It was a sunny day.",
-)
 
 
 class Service:
@@ -39,6 +33,7 @@ class Service:
         self._finish = wrap(self._run_of)
         self._trace = wrap(self._trace_of)
         self._read = wrap(self._batch_of)
+        self._translate = wrap(self._translations_of)
         self.examples = {name: self._example(name) for name in self.models}
 
     def model(self, name: Any) -> Model:
@@ -49,13 +44,17 @@ class Service:
 
     def stream(
         self, name: str, text: str, **settings: Any
-    ) -> tuple[tuple[str, ...], Iterator[GenerationStep]]:
-        """(labels of the prompt's tokens, the steps as they come). ValueError for bad input."""
+    ) -> tuple[Stream, Iterator[GenerationStep]]:
+        """(what is read, the steps as they come). ValueError for bad input.
+
+        A beam search has no steps before it is finished: there, `finish` does all the work.
+        """
         model = self.model(name)
         check_length(settings.get("max_new_tokens"))
         stream = model.stream(check_input(text), **settings)  # only the tokenizer runs as yet
-        labels = model.tokenizer.labels(stream.prompt_ids)
-        return tuple(labels), self._steps(name, text, settings)
+        if stream.request.beams > 1:
+            return stream, iter(())
+        return stream, self._steps(name, text, settings)
 
     def finish(self, name: str, text: str, steps: Sequence[GenerationStep], **settings: Any) -> Run:
         """The run that these steps make, with its trace."""
@@ -68,10 +67,27 @@ class Service:
         return self.finish(name, text, list(steps), **settings)
 
     def batch(self, name: str, texts: Sequence[str]) -> Batch:
-        """Several texts read at once, padded. Raises ValueError for bad input."""
+        """Several texts at once, padded: read, or (by a translator) translated and then read.
+
+        Raises ValueError for bad input.
+        """
         self.model(name)
         batch: Batch = self._read(name, check_texts(texts))
         return batch
+
+    def translate(self, name: str, texts: Sequence[str], **settings: Any) -> list[Run]:
+        """Several texts translated at once; each gets the run that it gets alone.
+
+        Raises ValueError for bad input, or for a model that does not translate.
+        """
+        model = self.model(name)
+        if model.config.family != "encoder-decoder":
+            raise ValueError(
+                f"translating needs an encoder-decoder; {name} is {model.config.family}"
+            )
+        check_length(settings.get("max_new_tokens"))
+        runs: list[Run] = self._translate(name, check_texts(texts), settings)
+        return runs
 
     def read(self, name: str, text: str) -> Run:
         """One text, read and not continued. Raises ValueError for bad input."""
@@ -86,8 +102,14 @@ class Service:
         self, name: str, text: str, settings: dict[str, Any], steps: list[GenerationStep]
     ) -> Run:
         stream = self.models[name].stream(text, **settings)
-        stream.steps.extend(steps)
+        if stream.request.beams > 1:
+            list(stream)
+        else:
+            stream.steps.extend(steps)
         return on_cpu(stream.run())
+
+    def _translations_of(self, name: str, texts: list[str], settings: dict[str, Any]) -> list[Run]:
+        return [on_cpu(run) for run in self.models[name].generate_batch(texts, **settings)]
 
     def _trace_of(self, name: str, text: str) -> Run:
         run = self.models[name].trace(text)
@@ -95,14 +117,18 @@ class Service:
         return on_cpu(run)
 
     def _batch_of(self, name: str, texts: list[str]) -> Batch:
-        batch = self.models[name].trace(texts)
+        model = self.models[name]
+        if model.config.family == "encoder-decoder":
+            return on_cpu(model.translate_batch(texts, max_new_tokens=MAX_NEW_TOKENS))
+        batch = model.trace(texts)
         assert isinstance(batch, Batch)  # a list of texts always gives one
         return on_cpu(batch)
 
     def _example(self, name: str) -> tuple[str, str]:
         """(run id, batch id) of what the page shows before a visitor has done anything."""
+        example = example_of(self.models[name])
         if self.models[name].config.family == "encoder":
-            run = self.read(name, EXAMPLE_TEXT)
+            run = self.read(name, example.text)
         else:
-            run = self.generate(name, EXAMPLE_TEXT, **EXAMPLE)
-        return self.store.pin(run), self.store.pin(self.batch(name, EXAMPLE_BATCH))
+            run = self.generate(name, example.text, **example.settings)
+        return self.store.pin(run), self.store.pin(self.batch(name, example.batch))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from transformer import figures
 from transformer.figures.data import head_view
-from transformer.figures.prediction import step_of
+from transformer.figures.prediction import drawable, how, step_of
 from transformer.ui.store import RunStore
 
 Answer = dict[str, Any]
@@ -60,14 +60,43 @@ def heatmap(
     return answer
 
 
-def mask(store: RunStore, *, batch: str, row: int, which: str, dark: bool = False) -> Answer:
-    """One mask of one sentence of a batch."""
-    return {"figure": _json(figures.mask_figure(store.batch(batch), row, which, dark))}
+def mask(
+    store: RunStore,
+    *,
+    batch: str,
+    row: int,
+    which: str,
+    stack: str,
+    kind: str,
+    dark: bool = False,
+) -> Answer:
+    """One mask of one sentence of a batch, in one kind of attention."""
+    figure = figures.mask_figure(store.batch(batch), row, which, dark, stack=stack, kind=kind)
+    return {"figure": _json(figure)}
 
 
-def padded(store: RunStore, *, batch: str, dark: bool = False) -> Answer:
-    """The picture of the padded batch."""
-    return {"figure": _json(figures.padded_batch(store.batch(batch), dark))}
+def padded(store: RunStore, *, batch: str, stack: str, dark: bool = False) -> Answer:
+    """The picture of the padded batch that a stack read."""
+    return {"figure": _json(figures.padded_batch(store.batch(batch), dark, stack=stack))}
+
+
+def alignment(
+    store: RunStore,
+    *,
+    run: str,
+    layer: int | str,
+    head: int | str,
+    by: str = "written",
+    dark: bool = False,
+) -> Answer:
+    """Cross-attention as lines from each target token to the source token that it read most."""
+    figure = figures.alignment(store.any(run), layer, head, by=by, dark=dark)
+    return {"figure": _json(figure)}
+
+
+def tree(store: RunStore, *, run: str, dark: bool = False) -> Answer:
+    """Which hypotheses of a beam search lived and died at each step."""
+    return {"figure": _json(figures.beam_tree(store.run(run), dark=dark))}
 
 
 def positions(
@@ -100,15 +129,14 @@ def candidates(store: RunStore, *, run: str, step: int, dark: bool = False) -> A
         "figure": _json(figures.candidates(item, step, dark=dark)),
         "chosen": item.labels[stop],
         "probability": found.chosen.probability,
-        "n_kept": found.n_kept,
-        "n_vocabulary": item.config.output_vocab_size,
+        "how": how(item.request) + drawable(item, found),
         "window": [start, stop],
         "seen": list(item.labels[start:stop]),
         "slid": start > 0,
     }
 
 
-VIEWS = (atlas, heatmap, mask, padded, positions, candidates)
+VIEWS = (atlas, heatmap, mask, padded, alignment, positions, candidates, tree)
 
 
 def server_function(store: RunStore, view: Callable[..., Answer]) -> View:

@@ -5,8 +5,8 @@ const root = find(".attention");
 const grid = find(".head-grid");
 const large = find(".large");
 const state = {
-  kind: 0, layer: 0, head: 0, stage: "weights", scale: "sqrt",
-  pin: null, over: null, numbers: null, labels: null,
+  kind: 0, layer: 0, head: 0, picture: "heatmap", stage: "weights", scale: "sqrt", over_heads: "head",
+  by: "written", pin: null, over: null, numbers: null, labels: null,
 };
 const KEPT = 64; // figures kept in the page
 let figures = new Map();
@@ -14,6 +14,8 @@ let numbersOf = new Map();
 let clicked = null;
 
 const kind = () => viz.run.kinds[state.kind];
+const queryStack = () => kind().stack;
+const keyStack = () => (kind().kind === "cross" ? "encoder" : kind().stack);
 const site = () => `${kind().stack}.${state.layer}.${kind().kind}`;
 const name = viz.headName;
 
@@ -21,7 +23,10 @@ const name = viz.headName;
 
 const drawGrid = async (current) => {
   const { stack, kind: sort } = kind();
-  const atlas = await viz.ask(server.atlas, { run: viz.run.run, stack, kind: sort });
+  const wanted = { run: viz.run.run, stack, kind: sort };
+  const sent = props.first; // that of the stored example comes with the page
+  const here = Object.entries(wanted).every(([name, value]) => sent[name] === value);
+  const atlas = here ? sent : await viz.ask(server.atlas, wanted);
   if (!current()) return;
   heads.draw(atlas);
   heads.mark(state.layer, state.head);
@@ -44,12 +49,15 @@ const side = () => {
 };
 
 const drawLarge = async (current) => {
-  if (!viz.run) return;
   const run = viz.run.run;
+  drawSwitches();
   const place = `${run} ${site()} ${state.head}`;
   const key = `${place} ${state.stage} ${state.scale} ${viz.dark}`;
   if (!figures.has(key) || !numbersOf.has(place)) await fetchHead(run, place, key);
+  const found = state.picture === "lines" ? await drawLines() : null;
   if (!current()) return;
+  if (found) await showLines(found);
+  if (found) return;
   state.numbers = numbersOf.get(place);
   const { layer, head, stage } = state;
   const figure = await viz.draw(large, figures.get(key), {
@@ -102,8 +110,7 @@ const listen = () => {
     const { x: column, y: row } = points[0];
     const same = state.pin && state.pin.row === row && state.pin.column === column;
     state.pin = same ? null : { row, column };
-    const offset = ownTokens() ? viz.run.trace_start : null;
-    viz.setQuery(same || offset === null ? null : row + offset);
+    viz.setQuery(same ? null : tokenOf(queryStack(), row));
     show();
   });
   large.on("plotly_relayout", () => {
@@ -118,66 +125,34 @@ const setOver = (cell) => {
 
 // ---- numbers, and the bands that light a row and a column ----
 
-// Whether rows are the tokens listed in the page, and not those of another text (a source).
-const ownTokens = () => viz.run.stacks.length === 1 || kind().stack === "decoder";
-const ownKeys = () => ownTokens() && kind().kind === "self";
-
-const chosenCell = () => {
-  if (state.over) return state.over;
-  if (state.pin) return state.pin;
-  if (viz.query === null || !ownTokens()) return null;
-  const row = viz.query - viz.run.trace_start;
-  return row >= 0 && row < (state.labels?.query.length ?? 0) ? { row, column: null } : null;
+// A row or column of the picture as a token of a text, and back (-1: not in this picture).
+const tokenOf = (stack, place) => ({ stack, index: place + viz.offset(stack) });
+const placeOf = (token, stack, side) => {
+  if (token?.stack !== stack) return -1;
+  const place = token.index - viz.offset(stack);
+  return place < (state.labels?.[side].length ?? 0) ? place : -1;
 };
+// A token of a text as a row (it asks), or else as a column (it is read); null if not shown here.
+const cellOf = (token) => {
+  const row = placeOf(token, queryStack(), "query");
+  if (row >= 0) return { row, column: null };
+  const column = placeOf(token, keyStack(), "key");
+  return column >= 0 ? { row: null, column } : null;
+};
+const chosenCell = () => state.over ?? state.pin ?? cellOf(viz.query);
 
+const showNumbers = viz.readOut(find(".numbers-side"));
 const show = () => {
   if (!state.labels || !state.numbers) return;
   const cell = chosenCell();
-  const nKeys = state.labels.key.length;
-  readOut(cell, nKeys);
-  topKeys(cell, nKeys);
+  showNumbers(cell, state.labels, state.numbers);
   bands(cell);
   find(".pin-note").textContent = state.pin
     ? "Pinned. Esc lets go."
     : cell ? "Click to pin." : "Point at a cell for its numbers; click to pin.";
-  const offset = viz.run.trace_start;
-  viz.emit("light", state.over && ownTokens()
-    ? { query: cell.row + offset, key: ownKeys() ? cell.column + offset : null }
-    : null);
-};
-
-const set = (field, ...content) => find(`[data-field=${field}]`).replaceChildren(...content);
-const tokenAt = (labels, place) => [viz.token(labels[place]), viz.el("small", "", ` at ${place}`)];
-
-const readOut = (cell, nKeys) => {
-  for (const field of ["query", "key", "score", "allowed", "weight", "sum"]) set(field, "–");
-  if (!cell) return;
-  const { scores, weights, allowed } = state.numbers;
-  set("query", ...tokenAt(state.labels.query, cell.row));
-  const row = weights.subarray(cell.row * nKeys, (cell.row + 1) * nKeys);
-  set("sum", row.reduce((total, weight) => total + weight, 0).toFixed(4));
-  if (cell.column === null) return;
-  const place = cell.row * nKeys + cell.column;
-  set("key", ...tokenAt(state.labels.key, cell.column));
-  set("score", scores[place].toFixed(4));
-  set("allowed", allowed[place] ? "allowed" : "hidden");
-  set("weight", weights[place].toFixed(4));
-};
-
-// The keys that the chosen query reads most.
-const topKeys = (cell, nKeys) => {
-  const box = find(".top-keys");
-  if (!cell) return box.replaceChildren();
-  const row = state.numbers.weights.subarray(cell.row * nKeys, (cell.row + 1) * nKeys);
-  const best = [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, 5);
-  const lines = best.filter((column) => row[column] > 0).map((column) => {
-    const line = viz.el("div", "top-key");
-    const bar = viz.el("span", "bar");
-    bar.style.width = `${(100 * row[column]).toFixed(1)}%`;
-    line.append(viz.token(state.labels.key[column]), bar, viz.el("span", "value", row[column].toFixed(3)));
-    return line;
+  viz.emit("light", state.over && {
+    query: tokenOf(queryStack(), cell.row), key: tokenOf(keyStack(), cell.column),
   });
-  box.replaceChildren(viz.el("h4", "", "This query reads most"), ...lines);
 };
 
 const place = (band, at) => {
@@ -185,13 +160,48 @@ const place = (band, at) => {
   if (at) for (const [key, value] of Object.entries(at)) band.style[key] = `${value}px`;
 };
 const bands = (cell) => {
-  const [nQueries, nKeys] = [state.labels.query.length, state.labels.key.length];
-  const column = cell?.column ?? (cell && ownKeys() && viz.query !== null && !state.over ? cell.row : null);
-  place(find(".band.row"), cell && viz.cells(large, 0, nKeys - 1, cell.row, cell.row));
-  place(find(".band.column"),
-    column === null ? null : viz.cells(large, column, column, 0, nQueries - 1));
-  root.dataset.row = cell ? String(cell.row) : "";
+  const { query, key } = state.labels;
+  const last = { row: query.length - 1, column: key.length - 1 };
+  const row = cell?.row ?? null;
+  // A token that was chosen in the text is also shown as a key where the text reads itself.
+  const itself = cell && row !== null && !state.over && !state.pin && queryStack() === keyStack();
+  const column = cell?.column ?? (itself ? row : null);
+  place(find(".band.row"), row === null ? null : viz.cells(large, 0, last.column, row, row));
+  place(find(".band.column"), column === null ? null : viz.cells(large, column, column, 0, last.row));
+  root.dataset.row = row === null ? "" : String(row);
   root.dataset.column = column === null ? "" : String(column);
+};
+
+// ---- cross-attention as lines between words ----
+
+const lines = find(".lines");
+const drawLines = async () => {
+  const run = viz.run.run;
+  const layer = state.over_heads === "all" ? "mean" : state.layer;
+  const head = state.over_heads === "head" ? state.head : "mean";
+  const answer = await viz.ask(server.alignment, { run, layer, head, by: state.by, dark: viz.dark });
+  return { answer, run, head, layer };
+};
+const showLines = async ({ answer, run, head, layer }) => {
+  const margins = ({ layout }) => {
+    layout.width = Math.min(layout.width, 620);
+    layout.height -= layout.margin.t - 12;
+    layout.margin = { ...layout.margin, t: 12 };
+  };
+  const figure = await viz.draw(lines, answer.figure, { change: margins });
+  const whose = { head: `layer ${layer}, head ${head}`, layer: `layer ${layer}, mean of its heads`, all: "mean of all heads" };
+  find(".large-title").textContent = `Which source token each target token read most: ${whose[state.over_heads]}`;
+  lines.setAttribute("aria-label", figure.layout.meta.links.map(([to, from, weight]) =>
+    `${figure.layout.meta.target_labels[to]} reads ${figure.layout.meta.source_labels[from]}, ${weight.toFixed(2)}`).join("; "));
+  Object.assign(lines.dataset, { run, head, layer, by: state.by });
+};
+const drawSwitches = () => {
+  const crossing = kind().kind === "cross";
+  if (!crossing) state.picture = "heatmap";
+  const shows = state.picture;
+  find(".pictures").hidden = !crossing;
+  for (const part of element.querySelectorAll("[data-for]")) part.hidden = part.dataset.for !== shows;
+  find(`.pictures input[value=${shows}]`).checked = true;
 };
 
 // ---- choices ----
@@ -214,7 +224,8 @@ const drawKinds = () => {
   }));
 };
 
-for (const [group, field] of [["stages", "stage"], ["scales", "scale"]]) {
+const SWITCHES = { pictures: "picture", stages: "stage", scales: "scale", over: "over_heads", by: "by" };
+for (const [group, field] of Object.entries(SWITCHES)) {
   for (const input of element.querySelectorAll(`.${group} input`)) {
     input.name = `attention-${field}`;
     input.addEventListener("change", () => {
@@ -232,16 +243,15 @@ viz.on("run", () => {
   if (!fits) Object.assign(state, { kind: 0, layer: 0, head: 0 });
   drawKinds();
 });
-viz.on("query", (index) => {
-  if (index !== null && state.pin && index !== state.pin.row + viz.run.trace_start) state.pin = null;
+viz.on("query", (token) => {
+  if (token && state.pin && !viz.same(token, tokenOf(queryStack(), state.pin.row))) state.pin = null;
   show();
 });
-viz.on("point", (index) => {
-  const row = index === null || !ownTokens() ? -1 : index - viz.run.trace_start;
-  const inside = row >= 0 && row < (state.labels?.query.length ?? 0);
+viz.on("point", (token) => {
   state.over = null;
-  if (!inside) return show();
-  bands({ row, column: ownKeys() ? row : null });
+  const cell = token && state.labels ? cellOf(token) : null;
+  if (!cell) return show();
+  bands(queryStack() === keyStack() ? { ...cell, column: cell.row } : cell);
 });
 viz.on("escape", () => {
   state.pin = null;

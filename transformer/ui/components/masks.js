@@ -10,19 +10,20 @@ const square = (name) => ({
 
 const draw = async (current) => {
   if (!viz.batch) return;
-  const { batch, texts, kinds } = viz.batch;
+  const { batch, texts, kinds, stacks } = viz.batch;
   const { row, head } = state;
   const dark = viz.dark;
   const { stack, kind } = kinds[state.kind];
   const site = `${stack}.${state.layer}.${kind}`;
-  const padded = await viz.ask(server.padded, { batch, dark });
-  if (!current()) return;
-  await viz.draw(box("padded"), padded.figure, {
-    height: 60 + 40 * texts.length,
-    change: fromOne,
-  });
+  const height = 60 + 40 * texts.length;
+  for (const [name, read] of [["padded", stacks[0]], ["padded-targets", stacks[1]]]) {
+    if (!read) continue;
+    const answer = await viz.ask(server.padded, { batch, stack: read, dark });
+    if (!current()) return;
+    await viz.draw(box(name), answer.figure, { height, change: fromOne(box(name)) });
+  }
   for (const which of ["padding", "causal", "combined"]) {
-    const answer = await viz.ask(server.mask, { batch, row, which, dark });
+    const answer = await viz.ask(server.mask, { batch, row, which, stack, kind, dark });
     if (!current()) return;
     await viz.draw(box(which), answer.figure, square(which));
   }
@@ -35,15 +36,21 @@ const draw = async (current) => {
 };
 
 // Sentences are counted from 1 on the page.
-const fromOne = ({ layout, data }) => {
+const fromOne = (picture) => ({ layout, data }) => {
   layout.margin = { l: 50, r: 8, t: 4, b: 54 };
   const length = layout.xaxis.range[1] + 0.5;
-  if (box("padded").clientWidth / length < 66) delete data[0].texttemplate;
+  if (picture.clientWidth / length < 66) delete data[0].texttemplate;
   layout.yaxis.ticktext = layout.yaxis.tickvals.map((place) => String(place + 1));
 };
 
+const NOTES = {
+  "encoder self": "The encoder reads the source both ways: padding alone is hidden.",
+  "decoder self": "The decoder reads its own text: padding and the future are hidden.",
+  "decoder cross": "The decoder's queries read the encoder's tokens: padding of the source is hidden.",
+};
+
 const drawSentences = () => {
-  const { texts, lengths } = viz.batch;
+  const { texts, lengths, outputs } = viz.batch;
   find(".sentences").replaceChildren(...texts.map((text, row) => {
     const button = viz.el("button", "sentence");
     button.type = "button";
@@ -52,6 +59,7 @@ const drawSentences = () => {
     button.append(
       viz.el("b", "", `${row + 1} `), viz.el("bdi", "", text), viz.el("small", "", ` ${lengths[row]} tokens`),
     );
+    if (outputs[row] !== undefined) button.append(viz.el("span", "output", outputs[row]));
     button.addEventListener("click", () => {
       state.row = row;
       drawSentences();
@@ -75,11 +83,15 @@ const drawChoices = () => {
   fill(find(".pick-kind"), kinds.map(({ stack, kind }) => `${stack} ${kind}`), state.kind);
   fill(find(".pick-layer"), count(kinds[state.kind].n_layers), state.layer);
   fill(find(".pick-head"), count(nHeads), state.head);
+  const { stack, kind } = kinds[state.kind];
   find(".pick-kind").parentElement.hidden = kinds.length < 2;
+  find(".kind-note").textContent = kinds.length < 2 ? "" : NOTES[`${stack} ${kind}`];
+  find(".targets").hidden = viz.batch.stacks.length < 2;
 };
 for (const field of ["kind", "layer", "head"]) {
   find(`.pick-${field}`).addEventListener("change", (event) => {
     state[field] = Number(event.target.value);
+    drawChoices();
     refresh();
   });
 }

@@ -7,6 +7,7 @@
   const TITLE_PX = 26; // an axis' title with the space around it
   const BAR_PX = 78; // a colour bar with its labels
   const LONGEST = 11; // characters of a label on an axis
+  const LEAST_PX = 24; // a matrix of a single row
   const NARROW_PX = 480; // below this, axes say less, so that the cells keep some room
   let loading = null;
 
@@ -129,17 +130,21 @@
       trace.showscale = bar && trace.showscale !== false;
       if (trace.colorbar) Object.assign(trace.colorbar, { title: { text: "" }, xpad: 6 });
     }
-    const cells = Math.max(120, Math.min(side.width - left - right, side.height - top - bottom));
-    thin(xaxis, cells);
-    thin(yaxis, cells);
+    const [across, down] = [span(xaxis), span(yaxis)];
+    const cell = Math.min((side.width - left - right) / across, (side.height - top - bottom) / down);
+    const size = Math.max(cell, 120 / Math.max(across, down), LEAST_PX / Math.min(across, down));
+    const [width, height] = [Math.round(size * across), Math.round(size * down)];
+    thin(xaxis, width);
+    thin(yaxis, height);
     layout.margin = { l: left, r: right, t: top, b: bottom };
-    layout.width = left + cells + right;
-    layout.height = top + cells + bottom;
+    layout.width = left + width + right;
+    layout.height = top + height + bottom;
   };
+  const span = (axis) => Math.abs(axis.range[1] - axis.range[0]);
 
   // Drop labels of a token axis that would lie on each other.
   const thin = (axis, pixels) => {
-    const count = Math.abs(axis.range[1] - axis.range[0]);
+    const count = span(axis);
     const gap = axis.tickvals.length > 1 ? axis.tickvals[1] - axis.tickvals[0] : 1;
     const every = Math.ceil(LABEL_PX / ((pixels / count) * gap));
     if (every <= 1) return;
@@ -176,7 +181,4 @@
       height: bottom - top,
     };
   };
-
-  // The first picture needs it: fetch it while the page's controls are being put together.
-  window.addEventListener("load", () => viz.plotly().catch(() => undefined));
 })();

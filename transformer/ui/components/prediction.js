@@ -35,11 +35,10 @@ const words = (answer, step) => {
   find(".step-title").replaceChildren(`Step ${step + 1} of ${steps()}: chose “`, chosen, share);
   const [start, stop] = answer.window;
   const slid = answer.slid ? " The window has slid: earlier tokens were out of sight." : "";
-  const cut = answer.n_vocabulary - answer.n_kept;
+  const source = viz.run.source_labels.length ? ", and the whole source" : "";
+  const how = `${answer.how[0].toUpperCase()}${answer.how.slice(1)}.`;
   find(".step-window").textContent =
-    `It saw tokens ${start} to ${stop - 1} (${stop - start} of them).${slid} ` +
-    `${answer.n_kept.toLocaleString("en")} of ${answer.n_vocabulary.toLocaleString("en")} tokens ` +
-    `could be drawn, ${cut.toLocaleString("en")} were cut off.`;
+    `It saw tokens ${start} to ${stop - 1} (${stop - start} of them)${source}.${slid} ${how}`;
   const seen = answer.seen.slice(-60).map(viz.token);
   if (answer.seen.length > 60) seen.unshift("… ");
   find(".step-text").replaceChildren(...seen, viz.el("span", "caret", "▸"), viz.token(answer.chosen));
@@ -47,18 +46,38 @@ const words = (answer, step) => {
 
 const go = (step) => {
   if (step < 0 || step >= steps()) return;
-  viz.setQuery(viz.run.n_prompt + step);
+  viz.setQuery({ stack: viz.run.stack, index: viz.run.n_prompt + step });
 };
 find(".previous").addEventListener("click", () => go(state.step - 1));
 find(".next").addEventListener("click", () => go(state.step + 1));
-viz.on("query", (index) => {
-  if (index === null || !viz.run || index < viz.run.n_prompt) return;
-  state.step = index - viz.run.n_prompt;
+const stepOf = (query) =>
+  viz.run && query?.stack === viz.run.stack ? query.index - viz.run.n_prompt : -1;
+viz.on("query", (query) => {
+  if (stepOf(query) < 0) return;
+  state.step = stepOf(query);
   refresh();
 });
 viz.on("run", () => (state.step = 0));
 
-if (viz.query !== null && viz.run && viz.query >= viz.run.n_prompt) {
-  state.step = viz.query - viz.run.n_prompt;
-}
+// ---- the tree of a beam search ----
+
+const tree = find(".tree");
+const drawTree = async (current) => {
+  const searched = (viz.run?.hypotheses.length ?? 0) > 0;
+  find(".searched").hidden = !searched;
+  if (!searched) return;
+  const answer = await viz.ask(server.tree, { run: viz.run.run, dark: viz.dark });
+  if (!current()) return;
+  const width = JSON.parse(answer.figure).layout.width;
+  const wide = ({ layout }) => {
+    layout.width = Math.max(width, find(".tree-box").clientWidth);
+    layout.height -= layout.margin.t - 40;
+    layout.margin = { ...layout.margin, t: 40 };
+  };
+  await viz.draw(tree, answer.figure, { change: wide });
+  tree.dataset.run = viz.run.run;
+};
+
+state.step = Math.max(0, stepOf(viz.query));
 const refresh = viz.keepDrawn(root, ["run"], draw);
+viz.keepDrawn(find(".tree-box"), ["run"], drawTree);

@@ -24,12 +24,15 @@
     viz.batch = batch;
     viz.emit("batch", batch);
   };
-  // The token that asks, by its place in the whole text; null lets go.
-  viz.setQuery = (index) => {
-    if (viz.query === index) return;
-    viz.query = index;
-    viz.emit("query", index);
+  // The chosen token, {stack, index}: its place in the whole text that a stack reads; null lets go.
+  viz.setQuery = (query) => {
+    if (viz.same(viz.query, query)) return;
+    viz.query = query;
+    viz.emit("query", query);
   };
+  viz.same = (a, b) => a?.stack === b?.stack && a?.index === b?.index;
+  // The first token of a stack's attention, by its place in the whole text.
+  viz.offset = (stack) => (stack === viz.run.stack ? viz.run.trace_start : 0);
   viz.say = (text) => viz.emit("problem", text);
 
   viz.el = (tag, className, text) => {

@@ -1,28 +1,51 @@
-// The text as tokens: given and generated, each generated one shaded by its probability.
+// The text as tokens: given and generated, each generated one shaded by its probability; and, for a
+// translator, the source that its encoder reads.
 const viz = window.viz;
-const list = element.querySelector(".tokens");
-const note = element.querySelector(".token-note");
+const find = (selector) => element.querySelector(selector);
+const list = find(".text-tokens");
+const sourceList = find(".source-tokens");
+const note = find(".token-note");
 let facts = null;
 
 const isSpecial = (label) => /^<\|[a-z]+\|>$/.test(label);
+const translates = () => facts.source_labels.length > 0;
+const ownStack = () => facts.stack ?? "decoder";
+const labelsOf = (stack) => (stack === ownStack() ? facts.labels : facts.source_labels);
+const listOf = (stack) => (stack === ownStack() ? list : sourceList);
+const tokens = (box) => [...box.querySelectorAll("button.token")];
 const probabilityOf = (index) => facts.probabilities[index - facts.n_prompt];
 
-const describe = (index) => {
-  const where = `Token ${index}: ${facts.labels[index]}`;
-  if (index < facts.n_prompt) return `${where}, given`;
+const describe = ({ stack, index }) => {
+  const source = stack !== ownStack();
+  const where = `${source ? "Source token" : "Token"} ${index}: ${labelsOf(stack)[index]}`;
+  if (source || index < facts.n_prompt) return `${where}, given`;
   return `${where}, generated, probability ${probabilityOf(index).toFixed(3)}`;
 };
 
-const dress = (button, index) => {
-  const label = facts.labels[index];
-  const generated = index >= facts.n_prompt;
-  button.className = "token";
+const makeToken = (stack, index) => {
+  const label = labelsOf(stack)[index];
+  const button = viz.el("button", "token");
+  button.type = "button";
+  const generated = stack === ownStack() && index >= facts.n_prompt;
   button.classList.toggle("generated", generated);
   button.classList.toggle("special", isSpecial(label));
   button.style.setProperty("--p", generated ? probabilityOf(index).toFixed(3) : "0");
-  button.setAttribute("aria-label", describe(index));
-  button.replaceChildren(viz.token(label));
-  button.dataset.index = String(index);
+  button.setAttribute("aria-label", describe({ stack, index }));
+  button.append(viz.token(label));
+  Object.assign(button.dataset, { stack, index });
+  return button;
+};
+
+const fill = (stack, keep) => {
+  const box = listOf(stack);
+  while (box.children.length > keep) box.lastElementChild.remove();
+  labelsOf(stack).slice(keep).forEach((label, place) => {
+    const slot = viz.el("span", "slot");
+    slot.append(makeToken(stack, keep + place));
+    if (label.includes("⏎")) slot.append(viz.el("span", "break"));
+    box.append(slot);
+  });
+  viz.rove(tokens(box), 0);
 };
 
 const draw = () => {
@@ -34,66 +57,62 @@ const draw = () => {
     old?.state === "running" &&
     old.labels.length <= facts.labels.length &&
     old.labels.every((label, place) => label === facts.labels[place]);
-  const keep = grows ? old.labels.length : 0;
-  while (list.children.length > keep) list.lastElementChild.remove();
-  for (let index = keep; index < facts.labels.length; index += 1) {
-    const slot = viz.el("span", "slot");
-    const button = viz.el("button", "token");
-    button.type = "button";
-    dress(button, index);
-    slot.append(button);
-    if (facts.labels[index].includes("⏎")) slot.append(viz.el("span", "break"));
-    list.append(slot);
-  }
-  const buttons = tokens();
-  viz.rove(buttons, 0);
+  find(".source").hidden = !translates();
+  find(".text-title").textContent = translates() ? "Translation, token by token" : "Text, token by token";
+  fill(ownStack(), grows ? old.labels.length : 0);
+  if (translates()) fill("encoder", 0);
   element.dataset.state = facts.state;
   element.dataset.run = facts.run ?? "";
   if (facts.state === "done") viz.setRun(facts);
   else mark();
   element.dataset.rev = String(Number(element.dataset.rev ?? 0) + 1);
 };
-const tokens = () => [...list.querySelectorAll("button.token")];
 
 const mark = () => {
-  for (const button of list.querySelectorAll("[aria-pressed=true]")) {
+  for (const button of element.querySelectorAll("[aria-pressed=true]")) {
     button.setAttribute("aria-pressed", "false");
   }
-  const button = viz.query === null ? null : tokens()[viz.query];
+  const chosen = viz.query;
+  const box = chosen && listOf(chosen.stack);
+  const button = box && tokens(box)[chosen.index];
   button?.setAttribute("aria-pressed", "true");
-  if (button) viz.rove(tokens(), viz.query);
-  note.textContent =
-    viz.query === null || !facts?.labels[viz.query]
-      ? "Choose a token to see what it reads; arrow keys walk, Esc lets go."
-      : describe(viz.query);
+  if (button) viz.rove(tokens(box), chosen.index);
+  note.textContent = button
+    ? describe(chosen)
+    : "Choose a token to see what it reads; arrow keys walk, Esc lets go.";
 };
 
 // What the pointer is over in the large picture: the query that reads and the key that is read.
 const light = (cell) => {
-  for (const button of list.querySelectorAll(".is-query, .is-key")) {
+  for (const button of element.querySelectorAll(".is-query, .is-key")) {
     button.classList.remove("is-query", "is-key");
   }
-  if (!cell) return;
-  const all = tokens();
-  if (cell.query !== null) all[cell.query]?.classList.add("is-query");
-  if (cell.key !== null) all[cell.key]?.classList.add("is-key");
+  for (const [part, name] of [["query", "is-query"], ["key", "is-key"]]) {
+    const at = cell?.[part];
+    if (at) tokens(listOf(at.stack))[at.index]?.classList.add(name);
+  }
 };
 
-list.addEventListener("click", (event) => {
+const placeOf = (event) => {
   const button = event.target.closest("button.token");
-  if (!button || facts.state !== "done") return;
-  const index = Number(button.dataset.index);
-  viz.setQuery(viz.query === index && event.detail > 0 ? null : index);
-});
-list.addEventListener("pointerover", (event) => {
-  const button = event.target.closest("button.token");
-  if (button && facts.state === "done") viz.emit("point", Number(button.dataset.index));
-});
-list.addEventListener("pointerleave", () => viz.emit("point", null));
-viz.arrowKeys(list, (key, here, count) => {
-  const moves = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: count - 1 };
-  return key in moves ? moves[key] : null;
-});
+  if (!button || facts.state !== "done") return null;
+  return { stack: button.dataset.stack, index: Number(button.dataset.index) };
+};
+for (const box of [list, sourceList]) {
+  box.addEventListener("click", (event) => {
+    const place = placeOf(event);
+    if (place) viz.setQuery(viz.same(viz.query, place) && event.detail > 0 ? null : place);
+  });
+  box.addEventListener("pointerover", (event) => {
+    const place = placeOf(event);
+    if (place) viz.emit("point", place);
+  });
+  box.addEventListener("pointerleave", () => viz.emit("point", null));
+  viz.arrowKeys(box, (key, here, count) => {
+    const moves = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: count - 1 };
+    return key in moves ? moves[key] : null;
+  });
+}
 viz.on("query", mark);
 viz.on("light", light);
 draw();

@@ -1,0 +1,152 @@
+"""A translator on the page: two texts, three kinds of attention, alignment, search and batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from serving import Server
+from visit import Visit
+
+from transformer.ui.examples import EXAMPLES
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Visit]
+EXAMPLE = EXAMPLES["encoder-decoder"]
+LINKS = "document.querySelector('.lines').layout.meta.links"
+FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
+    .map(row => [...row].filter(Number.isFinite).length)"""
+
+
+@pytest.fixture
+def page(visit: Open) -> Visit:
+    opened = visit()
+    opened.choose_model("tiny-translator")
+    return opened
+
+
+def test_choosing_it_draws_a_stored_translation_and_keeps_the_visitors_text(
+    page: Visit, server: Server
+) -> None:
+    run = server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
+    box = page.page.locator("#text textarea")
+    assert box.input_value() == EXAMPLE.text
+    assert page.tokens.count() == len(run.ids)
+    assert page.sources.count() == len(run.source_ids)
+    assert page.page.locator("#generate").inner_text() == EXAMPLE.action
+    box.fill("A text of my own.")
+    page.page.locator("#text textarea").blur()
+    page.choose_model("tiny")
+    assert box.input_value() == "A text of my own."
+    assert "Your text is kept." in page.page.locator("#status").inner_text()
+    assert not page.sources.first.is_visible()
+
+
+def test_each_kind_of_attention_has_its_own_axes_and_numbers(page: Visit, server: Server) -> None:
+    page.generate("The fox ran to the park.")
+    run = server.translator.generate("The fox ran to the park.", beams=4, max_new_tokens=40, seed=3)
+    for stack, kind in [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]:
+        if (stack, kind) != ("encoder", "self"):
+            page.attention(f"{stack} {kind}")
+        meta = page.page.evaluate("document.querySelector('.large').vizFigure.layout.meta")
+        assert meta["query_labels"] == list(run.queries(stack))
+        assert meta["key_labels"] == list(run.keys(stack, kind))
+        page.point_at(1, 0)
+        expected = run.trace[stack, 0, kind].weights[0, 0, 1, 0]
+        assert float(page.read("weight")) == pytest.approx(float(expected), abs=6e-5)
+
+
+def test_source_and_target_tokens_light_their_row_or_column(page: Visit) -> None:
+    page.attention("decoder cross")
+    page.tokens.nth(2).click()
+    assert page.large.get_attribute("data-row") == "2"
+    assert page.large.get_attribute("data-column") == ""
+    page.sources.nth(1).click()
+    assert page.large.get_attribute("data-row") == ""
+    assert page.large.get_attribute("data-column") == "1"
+    assert "This key is read most by" in page.page.locator(".top-keys").inner_text()
+    page.point_at(3, 2)
+    assert "is-query" in str(page.tokens.nth(3).get_attribute("class"))
+    assert "is-key" in str(page.sources.nth(2).get_attribute("class"))
+    page.attention("encoder self")
+    assert page.large.get_attribute("data-row") == "1"
+
+
+def test_alignment_draws_the_most_read_source_token(page: Visit, server: Server) -> None:
+    run = server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
+    page.attention("decoder cross")
+    assert page.page.locator(".lines").is_hidden()
+    with page.drawn(".attention"):
+        page.page.locator(".pictures label").nth(1).click()
+    weights = run.trace["decoder", 0, "cross"].weights[0, 0]
+    links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
+    for place in range(1, len(run.ids)):
+        assert links[place] == int(weights[place - 1].argmax())
+    with page.drawn(".attention"):
+        page.page.locator(".over label").nth(2).click()
+    mean = run.trace.weights("decoder", "cross")[:, 0].mean(dim=(0, 1))
+    links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
+    assert links[1] == int(mean[0].argmax())
+    with page.drawn(".attention"):
+        page.page.locator(".by label").nth(1).click()
+    links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
+    assert links[1] == int(mean[1].argmax())
+
+
+def test_a_search_lists_its_texts_and_draws_its_tree(page: Visit, server: Server) -> None:
+    page.generate("The dog")
+    run = server.translator.generate("The dog", beams=4, max_new_tokens=40, seed=3)
+    assert run.search is not None
+    rows = page.page.locator(".hypotheses tbody tr")
+    assert rows.count() == 4
+    for place, hypothesis in enumerate(run.search.hypotheses):
+        assert f"{hypothesis.score:.3f}" in rows.nth(place).inner_text()
+    page.tab("Prediction")
+    page.page.wait_for_function("document.querySelector('.tree')?.layout?.meta?.nodes")
+    nodes = page.page.evaluate("document.querySelector('.tree').layout.meta.nodes")
+    assert len(nodes) == sum(len(step) for step in run.search.tree)
+    page.tab("Attention")
+    page.page.get_by_role("button", name="Settings").click()
+    page.page.get_by_role("radio", name="greedy: always the likeliest").check()
+    page.generate("The dog")
+    assert page.page.locator(".hypotheses").is_hidden()
+    page.tab("Prediction")
+    page.page.locator(".searched").wait_for(state="hidden")
+
+
+def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
+    page.tab("Masks")
+    page.page.wait_for_selector(".masks[data-rev]")
+    texts = ["The fox.", "The dog ran to the park."]
+    page.page.locator("#lines textarea").fill("\n".join(texts))
+    with page.drawn(".masks"):
+        page.page.locator("#show-masks").click()
+    batch = server.translator.translate_batch(texts, max_new_tokens=200)
+    assert batch.target_padding is not None
+    sources, targets = batch.padding.sum(dim=1).tolist(), batch.target_padding.sum(dim=1).tolist()
+    assert page.page.evaluate(FILLED, "padded") == sources
+    assert page.page.evaluate(FILLED, "padded-targets") == targets
+    assert page.page.evaluate(FILLED, "combined") == [sources[0]] * batch.ids.shape[1]
+    with page.drawn(".masks"):
+        page.page.locator(".pick-kind").select_option("decoder self")
+    width = batch.target_padding.shape[1]
+    combined = [min(row + 1, targets[0]) for row in range(width)]
+    assert page.page.evaluate(FILLED, "combined") == combined
+    with page.drawn(".masks"):
+        page.page.locator(".pick-kind").select_option("decoder cross")
+    assert page.page.evaluate(FILLED, "combined") == [sources[0]] * width
+    assert page.page.evaluate(FILLED, "causal") == [batch.ids.shape[1]] * width
+
+
+def test_its_pages_fit_a_phone(visit: Open) -> None:
+    page = visit(viewport={"width": 390, "height": 844})
+    page.choose_model("tiny-translator")
+    page.attention("decoder cross")
+    with page.drawn(".attention"):
+        page.page.locator(".pictures label").nth(1).click()
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
+    for tab in ("Masks", "Prediction"):
+        page.tab(tab)
+        page.page.locator(f".{tab.lower()}").scroll_into_view_if_needed()
+        page.page.wait_for_selector(f".{tab.lower()}[data-rev]")
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, tab

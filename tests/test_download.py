@@ -1,0 +1,204 @@
+"""Sentence pairs fetched from a local server: what is kept, and every way it can fail."""
+
+from __future__ import annotations
+
+import io
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from transformer.training import download
+from transformer.training.__main__ import main
+from transformer.training.data import read_pairs
+from transformer.training.download import download_pairs
+from transformer.training.recipe import load_recipe
+from transformer.training.tasks import TASKS
+
+RECIPE = """
+task = "translation"
+[data]
+{data}
+[model]
+preset = "pre-norm"
+"""
+
+
+class Server(ThreadingHTTPServer):
+    """Answers with what `pages` holds for a path, and remembers who asked."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.pages: dict[str, bytes] = {}
+        self.agents: list[str] = []
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.agents.append(self.headers["User-Agent"])
+        body = self.server.pages.get(self.path)
+        self.send_response(200 if body is not None else 404)
+        self.end_headers()
+        self.wfile.write(body or b"not here")
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def archive(**files: str | bytes) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, text in {"_about": "Who wrote this.", **files}.items():
+            file.writestr(f"{name}.txt", text)
+    return held.getvalue()
+
+
+def word(index: int) -> str:
+    return "".join("bcdfghklmnprstvw"[index >> shift & 15] + "a" for shift in (0, 4, 8))
+
+
+def sentences(count: int) -> str:
+    return "".join(
+        f"I see the {word(i)}.\tJe vois le {word(i)}!\tCC-BY 2.0 (France) #{i}\n"
+        for i in range(count)
+    )
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.tsv")}
+
+
+def test_an_archive_is_fetched_once_cleaned_and_split(server, tmp_path, capsys):
+    text = sentences(3100) + "Stop!\tArrêtez!\n“I’m  here.”\t«J’y suis.»\n" + sentences(2)
+    server.pages["/anki/fra-eng.zip"] = archive(fra=text.replace("\n", "\r\n"))
+    folder = download_pairs(server.url("/anki/fra-eng.zip"), tmp_path / "cache")
+    assert folder == tmp_path / "cache"
+    splits = {name: read_pairs(folder / f"{name}.tsv") for name in ("train", "valid", "test")}
+    assert {name: len(pairs) for name, pairs in splits.items()} == {
+        "train": 102, "valid": 2000, "test": 1000
+    }  # fmt: skip
+    together = [pair for pairs in splits.values() for pair in pairs]
+    expected = {(f"I see the {word(i)}.", f"Je vois le {word(i)} !") for i in range(3100)}
+    assert set(together) == expected | {("Stop!", "Arrêtez !"), ('"I\'m here."', "« J'y suis. »")}
+    assert "3,102 different pairs" in capsys.readouterr().out
+    assert "Mozilla" in server.agents[0]  # the site turns Python's own name away
+
+    before = contents(folder)
+    assert download_pairs(server.url("/anki/fra-eng.zip"), folder) == folder
+    (folder / "train.tsv").unlink()  # as after a kill: made again from the archive
+    download_pairs(server.url("/anki/fra-eng.zip"), folder)
+    assert contents(folder) == before
+    assert len(server.agents) == 1
+
+
+def test_german_keeps_its_spaces(server, tmp_path):
+    text = sentences(3050).replace("Je vois le", "Ich sehe: „")
+    server.pages["/deu-eng.zip"] = archive(deu=text)
+    folder = download_pairs(server.url("/deu-eng.zip"), tmp_path)
+    assert read_pairs(folder / "test.tsv")[0][1].startswith('Ich sehe: "')
+    assert all(target.endswith("a!") for _, target in read_pairs(folder / "train.tsv"))
+
+
+def test_a_recipe_is_trained_on_what_it_names(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    server.pages["/fra-eng.zip"] = archive(fra=sentences(3040))
+    path = tmp_path / "mine.toml"
+    path.write_text(RECIPE.format(data=f'download = "{server.url("/fra-eng.zip")}"'))
+    task = TASKS["translation"](load_recipe(str(path)), "download")
+    assert (len(task.train), len(task.valid)) == (40, 2000)
+    assert sorted(p.name for p in (tmp_path / "runs/data/fra-eng").iterdir()) == [
+        "fra-eng.zip", "test.tsv", "train.tsv", "valid.tsv"
+    ]  # fmt: skip
+
+
+def test_where_the_text_came_from_does_not_make_another_recipe(tmp_path):
+    path = tmp_path / "r.toml"
+    made = []
+    for data in ("", 'download = "https://example.org/a.zip"'):
+        path.write_text(RECIPE.format(data=data))
+        made.append(load_recipe(str(path)).to_dict())
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "source", "sentence"),
+    [
+        ("multi30k-en-fr", "download", "multi30k-en-fr names none; allowed: a folder"),
+        ("stories", "download", "is for translation; stories learns from documents"),
+        ("translate-en-fr", "hub:some/pairs", "got --data hub:some/pairs; allowed: a folder"),
+    ],
+)
+def test_a_source_that_does_not_fit_the_recipe_gets_one_sentence(
+    tmp_path, capsys, recipe, source, sentence
+):
+    assert main([recipe, "--data", source, "--out", str(tmp_path / "o")]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "o").exists()
+
+
+FEW = archive(fra=sentences(50))
+BAD_ANSWERS = {
+    "missing": (None, "cannot download http.*: HTTP Error 404: Not Found; with no network"),
+    "a page": (b"<html>no robots</html>", "must answer with a zip archive; got b'<html>no robots"),
+    "half": (FEW[: len(FEW) // 2], "must answer with a zip archive"),
+    "two texts": (archive(fra="a\tb", deu="a\tb"), "must hold one text file; got"),
+    "not UTF-8": (archive(fra=b"\xc3(\tb"), "no usable archive.*delete it"),
+    "no pair": (
+        archive(fra="I am.\tJe suis.\nI am"),
+        r"fra-eng.zip: line 2 must hold English, a tab.*got 'I am'",
+    ),
+    "too few": (FEW, "3,000 sentences to validate and test with, and some to train, are needed"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ANSWERS)
+def test_an_answer_without_enough_pairs_gets_one_sentence(server, tmp_path, name):
+    body, sentence = BAD_ANSWERS[name]
+    if body is not None:
+        server.pages["/fra-eng.zip"] = body
+    with pytest.raises(ValueError, match=sentence):
+        download_pairs(server.url("/fra-eng.zip"), tmp_path / "cache")
+    assert not list(tmp_path.glob("cache/*.tsv"))
+
+
+def test_too_large_an_answer_is_left(server, tmp_path, monkeypatch):
+    server.pages["/fra-eng.zip"] = FEW
+    monkeypatch.setattr(download, "LARGEST_BYTES", len(FEW) - 1)
+    with pytest.raises(ValueError, match=f"larger than the allowed {len(FEW) - 1:,} bytes"):
+        download_pairs(server.url("/fra-eng.zip"), tmp_path)
+    monkeypatch.setattr(download, "LARGEST_BYTES", len(FEW))
+    monkeypatch.setattr(download, "LARGEST_TEXT_BYTES", 100)
+    with pytest.raises(ValueError, match="text exceeds the allowed 100 bytes"):
+        download_pairs(server.url("/fra-eng.zip"), tmp_path)
+
+
+def test_without_a_network_a_folder_is_asked_for(server, tmp_path):
+    address = server.url("/fra-eng.zip")
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(ValueError, match="with no network, give --data a folder"):
+        download_pairs(address, tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_only_web_addresses_are_fetched(tmp_path):
+    with pytest.raises(ValueError, match="must be an http or https address; got 'file:///etc/"):
+        download_pairs("file:///etc/hosts.zip", tmp_path)

@@ -1,0 +1,163 @@
+"""A beam search through Model: what it keeps, and that its numbers are the network's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import transformer
+from transformer import Model, Request, Run
+from transformer.inference.beam import beam_search
+
+TEXT = "The fox said hello"
+
+
+@pytest.fixture(scope="module")
+def run(tiny_encoder_decoder: Model) -> Run:
+    return tiny_encoder_decoder.generate(TEXT, beams=3, max_new_tokens=9)
+
+
+def test_the_best_hypothesis_is_the_run(tiny_encoder_decoder: Model, run: Run) -> None:
+    assert run.search is not None
+    assert run.ids[run.n_prompt :] == run.search.hypotheses[0].ids
+    assert run.text == run.search.texts[0]
+    assert len(run.search.hypotheses) == len(run.search.texts) == 3
+    tokenizer = tiny_encoder_decoder.tokenizer
+    (found,) = beam_search(
+        tiny_encoder_decoder.network,
+        [[*tokenizer.encode(TEXT), tokenizer.end_id]],
+        start_id=tokenizer.start_id,
+        end_id=tokenizer.end_id,
+        beams=3,
+        max_new_tokens=9,
+    )
+    assert list(run.search.hypotheses) == found.hypotheses
+    assert [list(nodes) for nodes in run.search.tree] == found.steps
+    for nodes in run.search.tree:
+        for node in nodes:
+            assert run.candidate_labels[node.token] == tokenizer.label(node.token)
+
+
+def test_its_steps_are_those_of_one_pass_over_the_best(
+    tiny_encoder_decoder: Model, run: Run
+) -> None:
+    source = torch.tensor([run.source_ids])
+    with torch.inference_mode():
+        logits = tiny_encoder_decoder.network(source, torch.tensor([run.ids]))[0]
+    probabilities = logits.softmax(dim=-1)
+    assert len(run.steps) == len(run.ids) - 1
+    for place, step in enumerate(run.steps):
+        assert step.window == (0, place + 1)
+        assert step.token == run.ids[place + 1]
+        expected = float(probabilities[place, step.token])
+        assert step.chosen.probability == pytest.approx(expected, abs=1e-6)
+        assert step.chosen.sampling_probability == 1.0
+        assert step.candidates[0].id == int(logits[place].argmax())
+    score = sum(float(torch.tensor(step.chosen.probability).log()) for step in run.steps)
+    assert run.search is not None
+    assert run.search.hypotheses[0].score == pytest.approx(score, abs=1e-4)
+
+
+def test_the_length_penalty_is_the_power_of_the_length(tiny_encoder_decoder: Model) -> None:
+    for penalty in (0.0, 1.0, 2.0):
+        run = tiny_encoder_decoder.generate(TEXT, beams=4, max_new_tokens=8, length_penalty=penalty)
+        assert run.search is not None
+        ranks = [h.score / len(h.ids) ** penalty for h in run.search.hypotheses]
+        assert ranks == pytest.approx([h.normalised for h in run.search.hypotheses])
+        assert ranks == sorted(ranks, reverse=True)
+
+
+def test_a_batch_of_searches_gives_each_text_its_own(tiny_encoder_decoder: Model) -> None:
+    texts = [TEXT, "Hi", "The bird and the fox"]
+    runs = tiny_encoder_decoder.generate_batch(texts, beams=3, max_new_tokens=7)
+    for text, found in zip(texts, runs, strict=True):
+        alone = tiny_encoder_decoder.generate(text, beams=3, max_new_tokens=7)
+        assert found.ids == alone.ids
+        assert found.search is not None
+        assert alone.search is not None
+        assert found.search.texts == alone.search.texts
+        torch.testing.assert_close(
+            found.trace.weights("decoder", "cross"), alone.trace.weights("decoder", "cross")
+        )
+
+
+def test_a_search_streams_its_steps_at_the_end(tiny_encoder_decoder: Model) -> None:
+    stream = tiny_encoder_decoder.stream(TEXT, beams=2, max_new_tokens=6)
+    tokens = [step.token for step in stream]
+    assert tuple(tokens) == stream.run().ids[1:]
+    assert stream.text == stream.run().text
+    nothing = tiny_encoder_decoder.generate(TEXT, beams=2, max_new_tokens=0)
+    assert (nothing.stopped, nothing.search, nothing.steps) == ("read", None, ())
+
+
+def test_a_target_that_fills_the_decoder_is_traced_as_far_as_it_was_read(
+    tiny_encoder_decoder: Model,
+) -> None:
+    limit = tiny_encoder_decoder.config.max_len
+    for beams in (1, 2):
+        for seed in range(20):  # some random sentence that does not end early
+            text = f"{TEXT} {seed}"
+            run = tiny_encoder_decoder.generate(text, beams=beams, max_new_tokens=99)
+            if run.stopped == "length":
+                break
+        assert run.stopped == "length"
+        assert len(run.ids) == limit + 1
+        assert run.trace_start == 0
+        assert len(run.queries("decoder")) == limit
+        assert run.trace.weights("decoder", "cross").shape[-2:] == (limit, len(run.source_ids))
+        assert len(run.steps) == limit
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"beams": 0}, "beams must be a whole number from 1 to 16; got 0"),
+        ({"beams": 17}, "beams must be a whole number from 1 to 16; got 17"),
+        ({"beams": 2.0}, "beams must be a whole number"),
+        ({"length_penalty": -1}, "length_penalty must be a number from 0 to 5; got -1"),
+        ({"length_penalty": float("nan")}, "length_penalty must be a number from 0 to 5; got nan"),
+        ({"beams": 2, "top_k": 5}, "a beam search does not sample; got beams=2"),
+    ],
+)
+def test_what_a_search_does_not_allow(settings: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Request(text=TEXT, **settings)  # type: ignore[arg-type]
+
+
+def test_only_an_encoder_decoder_searches_and_translates(tiny_model: Model) -> None:
+    with pytest.raises(ValueError, match="a beam search needs an encoder-decoder; tiny is decoder"):
+        tiny_model.generate(TEXT, beams=2)
+    with pytest.raises(ValueError, match="a beam search needs an encoder-decoder; tiny is decoder"):
+        tiny_model.generate_batch([TEXT], beams=2)
+    with pytest.raises(ValueError, match="translating needs an encoder-decoder; tiny is decoder"):
+        tiny_model.translate_batch([TEXT])
+    assert transformer.Search is not None
+
+
+def test_a_translated_batch_reads_sources_and_translations(tiny_encoder_decoder: Model) -> None:
+    texts = [TEXT, "Hi", "The bird and the fox"]
+    batch = tiny_encoder_decoder.translate_batch(texts, max_new_tokens=8)
+    assert batch.target_ids is not None
+    assert batch.target_padding is not None
+    for row, text in enumerate(texts):
+        alone = tiny_encoder_decoder.generate(text, max_new_tokens=8)
+        n_source, n_target = len(alone.source_ids), len(alone.ids)
+        assert batch.outputs[row] == alone.text
+        assert batch.target_ids[row, :n_target].tolist() == list(alone.ids)
+        assert int(batch.target_padding[row].sum()) == n_target
+        assert batch.queries("decoder", row)[:n_target] == alone.labels
+        assert batch.keys("decoder", "cross", row)[:n_source] == alone.source_labels
+        shapes = {
+            ("encoder", "self"): (n_source, n_source),
+            ("decoder", "self"): (n_target, n_target),
+            ("decoder", "cross"): (n_target, n_source),
+        }
+        for (stack, kind), (n_queries, n_keys) in shapes.items():
+            weights = batch.trace.weights(stack, kind)[:, row]
+            torch.testing.assert_close(
+                weights[:, :, :n_queries, :n_keys],
+                alone.trace.weights(stack, kind)[:, 0],
+                atol=1e-5,
+                rtol=1e-5,
+            )
+            assert (weights[:, :, :n_queries, n_keys:] == 0).all()

@@ -1,0 +1,252 @@
+"""Cross-attention as lines between words: which source token each target token read most.
+
+`layout.meta` carries, for a page's own script, source_labels and target_labels as plain, unescaped
+text, and links (one a line) and others (the thin lines) as [target place, source place, weight].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.figures import style
+from transformer.figures.data import array, check_choice, check_head, check_row, records_of
+from transformer.inference.run import Batch, Run
+from transformer.inference.sampling import check_number
+
+BY = ("written", "read")
+ROW_PX, MIN_HEIGHT = 24, 200
+COLUMN_PX = 126  # two columns of this width leave room for the lines on a phone
+N_BUCKETS = 8  # lines of similar weight are one trace: a trace a line would take seconds to draw
+
+_WORDS = {  # the subtitle, and why a target token has no line
+    "written": ("lines: read most by the query that predicted a token", "nothing predicted it"),
+    "read": ("lines: read most by the target token's own query", "written last, not read again"),
+}
+
+
+class Link(NamedTuple):
+    """How much a target token reads a source token; both are places counted from 0."""
+
+    target: int
+    source: int
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class AlignmentLinks:
+    """The lines between a source and a target, and the weights that they come from.
+
+    weights: (Tt, Ts) float32, row t those that belong to target token t; NaN where it has none.
+    links: the most-read source token of each target token that has weights; of equals the first.
+    others: every other weight of at least the threshold, none without one.
+    """
+
+    source_labels: tuple[str, ...]
+    target_labels: tuple[str, ...]
+    weights: NDArray[np.float32]
+    links: tuple[Link, ...]
+    others: tuple[Link, ...]
+
+
+def alignment_links(
+    run: Run | Batch,
+    layer: int | str,
+    head: int | str,
+    *,
+    row: int = 0,
+    by: str = "written",
+    threshold: float | None = None,
+) -> AlignmentLinks:
+    """What `alignment` draws, as plain data; the same arguments and errors. Padding is left out."""
+    check_choice("by", by, BY)
+    if threshold is not None:
+        check_number("threshold", threshold, 0.0, 1.0)
+    queries = _weights(run, layer, head, row)
+    source, target = _labels(run, row)
+    shift = 1 if by == "written" else 0
+    queries = queries[: len(target) - shift, : len(source)]
+    weights = np.full((len(target), len(source)), np.nan, dtype=np.float32)
+    weights[shift : shift + len(queries)] = queries
+    best = {place + shift: int(read.argmax()) for place, read in enumerate(queries)}
+    others = np.argwhere(weights >= (np.inf if threshold is None else threshold)).tolist()
+    return AlignmentLinks(
+        source_labels=source,
+        target_labels=target,
+        weights=weights,
+        links=tuple(Link(t, s, float(weights[t, s])) for t, s in best.items()),
+        others=tuple(Link(t, s, float(weights[t, s])) for t, s in others if s != best[t]),
+    )
+
+
+def _weights(run: Run | Batch, layer: Any, head: Any, row: Any) -> NDArray[np.float32]:
+    """(Tq, Tk) of one text, averaged over what is "mean". Raises ValueError as `alignment`."""
+    records = records_of(run, "decoder", "cross")
+    check_row(run, row)
+    check_head(head, records[0].weights.shape[1])
+    whole = isinstance(layer, int) and not isinstance(layer, bool)
+    if layer != "mean" and not (whole and 0 <= layer < len(records)):
+        raise ValueError(
+            f"layer must be a whole number from 0 to {len(records) - 1} or 'mean'; got {layer!r}"
+        )
+    chosen = records if layer == "mean" else [records[layer]]
+    weights = np.stack([array(record.weights[row]) for record in chosen])  # (L, H, Tq, Tk)
+    weights = weights if head == "mean" else weights[:, [head]]
+    return np.asarray(weights.mean(axis=(0, 1)), dtype=np.float32)
+
+
+def _labels(run: Run | Batch, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(source, target) labels, those of padding left out; it stands on the right."""
+    if isinstance(run, Run):
+        return run.source_labels, run.labels
+    n_source, n_target = (int(run.real(stack)[row].sum()) for stack in ("encoder", "decoder"))
+    return run.queries("encoder", row)[:n_source], run.queries("decoder", row)[:n_target]
+
+
+def alignment(
+    run: Run | Batch,
+    layer: int | str,
+    head: int | str,
+    *,
+    row: int = 0,
+    by: str = "written",
+    threshold: float | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Source tokens left, target tokens right, and a line from each target token to the source
+    token that it read most, wider and stronger the larger the weight (fixed scale, 0 to 1).
+
+    layer, head: an index, or "mean" for the average over all of them; row: which text of a Batch.
+    by: whose reading a token's line shows; a query at one position predicts the token at the next.
+      "written": that of the query one position before, which predicted the token. The start token
+        has no line, since nothing predicted it; the last written one (the end token) has one.
+      "read": that of the token's own query, which predicts the next token. The start token has a
+        line; a last token that the network did not read again has none.
+    threshold: from 0 to 1; also draws, as thin lines, every other weight of at least this.
+    Raises ValueError, listing what is allowed, for a run without cross-attention and for an
+    unknown layer, head, row, by or threshold.
+    """
+    found = alignment_links(run, layer, head, row=row, by=by, threshold=threshold)
+    meta = {
+        "source_labels": list(found.source_labels),
+        "target_labels": list(found.target_labels),
+        "links": [list(link) for link in found.links],
+        "others": [list(link) for link in found.others],
+    }
+    layout = _layout(found, layer, head, by, threshold, dark)
+    lines = [*_lines(found.others, dark, thin=True), *_lines(found.links, dark)]
+    return go.Figure(data=[*lines, *_columns(found, by, dark)], layout=layout | {"meta": meta})
+
+
+def _layout(
+    found: AlignmentLinks, layer: Any, head: Any, by: str, threshold: float | None, dark: bool
+) -> dict[str, Any]:
+    layers = "mean of all layers" if layer == "mean" else f"layer {layer}"
+    heads = "mean of heads" if head == "mean" else f"head {head}"
+    left, right = (
+        max(60, 12 + max(style.fitted(label, COLUMN_PX)[1] for label in labels))
+        for labels in (found.source_labels, found.target_labels)
+    )
+    n_rows = max(len(found.source_labels), len(found.target_labels))
+    legend = "width and opacity: weight, 0 to 1"
+    if threshold is not None:
+        legend += f"<br>thin: other weights of at least {threshold:g}"
+    layout = style.layout(
+        f"Alignment: {layers}, {heads}",
+        _WORDS[by][0],
+        dark=dark,
+        showlegend=False,
+        hovermode="closest",
+        margin={"l": left, "r": right, "t": 72, "b": 72},
+        height=max(MIN_HEIGHT, 72 + ROW_PX * (n_rows + 1) + 72),
+        xaxis=style.axis(
+            legend,
+            dark=dark,
+            range=[-0.04, 1.04],
+            showticklabels=False,
+            ticks="",
+            showline=False,
+            fixedrange=True,
+        ),
+        yaxis={"visible": False, "fixedrange": True, "range": [n_rows - 0.5, -1.5]},
+    )
+    layout["title"] |= {"xref": "container", "pad": {"t": 12, "l": 12}}  # not at the wide margin
+    return layout
+
+
+def _lines(links: Sequence[Link], dark: bool, *, thin: bool = False) -> list[go.Scatter]:
+    """One trace for all lines of similar weight."""
+    buckets: dict[int, list[Link]] = {}
+    for link in links:
+        buckets.setdefault(min(N_BUCKETS - 1, int(link.weight * N_BUCKETS)), []).append(link)
+    traces = []
+    for bucket, members in sorted(buckets.items()):
+        middle = (bucket + 0.5) / N_BUCKETS
+        line = {"width": 1 if thin else 1 + 5 * middle, "color": style.theme(dark).accent}
+        x = [0, 1, None] * len(members)
+        y = [y for link in members for y in (link.source, link.target, None)]
+        traces.append(
+            go.Scatter(
+                x=x, y=y, mode="lines", line=line, opacity=0.2 + 0.8 * middle, hoverinfo="skip"
+            )
+        )
+    return traces
+
+
+def _columns(found: AlignmentLinks, by: str, dark: bool) -> list[go.Scatter]:
+    read = [link.source for link in found.links]
+    linked = {link.target for link in found.links}
+    of_sources = [
+        f"{_named('source', place, label)}<br>read most by {read.count(place)} target tokens"
+        for place, label in enumerate(found.source_labels)
+    ]
+    of_targets = [
+        f"{_named('target', place, label)}<br>"
+        + (_reading(found, place, by) if place in linked else _WORDS[by][1])
+        for place, label in enumerate(found.target_labels)
+    ]
+    headers = go.Scatter(
+        x=[0, 1], y=[-1, -1], text=["source", "target"], mode="text", hoverinfo="skip",
+        textposition=["middle left", "middle right"], cliponaxis=False,
+        textfont={"size": style.FONT_SIZE, "color": style.theme(dark).muted},
+    )  # fmt: skip
+    sources = _column(0, found.source_labels, of_sources, set(read), dark)
+    return [sources, _column(1, found.target_labels, of_targets, linked, dark), headers]
+
+
+def _reading(found: AlignmentLinks, place: int, by: str) -> str:
+    """Whose query it was, the most-read token and the second."""
+    query = place - 1 if by == "written" else place
+    read = found.weights[place]
+    lines = [_named("query", query, found.target_labels[query])]
+    for words, key in zip(("reads", "second:"), np.argsort(-read, kind="stable"), strict=False):
+        named = _named("source", key, found.source_labels[key])
+        lines.append(f"{words} {named}, weight {read[key]:.4f}")
+    return "<br>".join(lines)
+
+
+def _named(column: str, place: int, label: str) -> str:
+    return f"{column} {place}: {style.label(label, style.HOVER_CHARACTERS)}"
+
+
+def _column(
+    x: int, labels: Sequence[str], hover: list[str], linked: set[int], dark: bool
+) -> go.Scatter:
+    """Tokens, each with a dot where its lines begin; those without a line are muted."""
+    colours = style.theme(dark)
+    text, dot = (
+        [strong if place in linked else colours.muted for place in range(len(labels))]
+        for strong in (colours.text, colours.accent)
+    )
+    return go.Scatter(
+        x=[x] * len(labels), y=list(range(len(labels))), mode="markers+text",
+        text=[style.fitted(label, COLUMN_PX)[0] for label in labels],
+        textposition="middle right" if x else "middle left", cliponaxis=False,
+        textfont={"size": style.FONT_SIZE, "color": text}, marker={"size": 6, "color": dot},
+        customdata=hover, hovertemplate="%{customdata}<extra></extra>",
+    )  # fmt: skip

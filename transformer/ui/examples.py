@@ -1,0 +1,79 @@
+"""What the page offers before a visitor has done anything, for each family of models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from transformer.inference.model import Model
+
+GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
+METHODS = {
+    GREEDY: "greedy: always the likeliest",
+    SAMPLE: "sample",
+    BEAM: "beam search",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Example:
+    """Words on the controls, and a run and a batch that are stored when the server starts.
+
+    methods: ways to generate that the family can use, the first one chosen at first.
+    """
+
+    label: str
+    action: str
+    text: str
+    suggestions: tuple[str, str, str]
+    batch: tuple[str, ...]
+    settings: dict[str, Any]
+    methods: tuple[str, ...]
+
+
+_STORY = Example(
+    label="Beginning of a text (Enter continues it)",
+    action="Generate",
+    text="Once upon a time",
+    suggestions=("Once upon a time", "The little dog was", "Tom and Lily saw a big"),
+    batch=("The fox ran.", "Lily went to the park with her mom.", "It was a sunny day."),
+    settings={"max_new_tokens": 40, "temperature": 0.7, "top_k": 40, "seed": 3},
+    methods=(SAMPLE, GREEDY),
+)
+_TRANSLATION = Example(
+    label="Sentence to translate (Enter translates it)",
+    action="Translate",
+    text="The black cat is sleeping on the bed.",
+    suggestions=(
+        "The black cat is sleeping on the bed.",
+        "I gave the book to the boys.",
+        "Where is the train station?",
+    ),
+    batch=("I am tired.", "She bought a new car yesterday.", "Do you speak French?"),
+    settings={"max_new_tokens": 64, "beams": 4},
+    methods=(BEAM, GREEDY, SAMPLE),
+)
+_READING = Example(
+    label="Text to read (Enter reads it)",
+    action="Read",
+    text=_STORY.text,
+    suggestions=_STORY.suggestions,
+    batch=_STORY.batch,
+    settings=_STORY.settings,
+    methods=(GREEDY,),
+)
+EXAMPLES = {"decoder": _STORY, "encoder-decoder": _TRANSLATION, "encoder": _READING}
+
+
+def example_of(model: Model) -> Example:
+    """What suits a model."""
+    return EXAMPLES[model.config.family]
+
+
+def is_offered(text: str, models: Iterable[Model]) -> bool:
+    """Whether a text (or a batch, one a line) is one of ours, which may be replaced."""
+    examples = [example_of(model) for model in models]
+    offered = {text for example in examples for text in (example.text, *example.suggestions)}
+    batches = {"\n".join(example.batch) for example in examples}
+    return not text.strip() or text in offered or text in batches
