@@ -11,7 +11,6 @@ import torch
 from transformer.inference.generation import pad
 from transformer.inference.sampling import check_number, check_whole
 from transformer.model.attention import KeyValueCache
-from transformer.model.trace import Site
 from transformer.model.transformer import EncoderDecoder
 
 MAX_BEAMS = 16
@@ -201,14 +200,7 @@ class _Search:
         places = torch.tensor(origins, device=self.model.device)
         if not same_sources:
             self.source, self.memory = self.source[places], self.memory[places]
-        for layer in range(self.model.config.n_layers):
-            for kind in ("self",) if same_sources else ("self", "cross"):
-                site = Site("decoder", layer, kind)
-                pair = self.cache.get(site)
-                assert pair is not None  # the step filled it
-                self.cache.put(site, *(part.index_select(0, places) for part in pair))
-        if self.cache.key_mask is not None:
-            self.cache.key_mask = self.cache.key_mask[places]
+        self.cache.select(places, crossing=not same_sources)
 
     def _finish(self, row: _Row, ids: tuple[int, ...], score: float, *, ended: bool) -> None:
         normalised = score / max(1, len(ids)) ** self.length_penalty

@@ -77,12 +77,15 @@ class KeyValueCache:
         """Store a pair that will not grow."""
         self._pairs[site] = (k, v)
 
-    def select(self, rows: Tensor) -> None:
+    def select(self, rows: Tensor, *, crossing: bool = True) -> None:
         """Keep these rows of the batch, in this order; a row may be taken more than once.
 
-        rows: (B',) int64. Beam search calls it when hypotheses die and branch.
+        rows: (B',) int64. Beam search calls it when hypotheses die and branch. crossing=False
+        leaves cross-attention as it is, for when each place goes on with the same memory.
         """
-        self._pairs = {site: (k[rows], v[rows]) for site, (k, v) in self._pairs.items()}
+        for site, (k, v) in self._pairs.items():
+            if crossing or site.kind != "cross":
+                self._pairs[site] = (k.index_select(0, rows), v.index_select(0, rows))
         if self.key_mask is not None:
             self.key_mask = self.key_mask[rows]
 

@@ -9,6 +9,15 @@ from transformer.model.config import ModelConfig
 
 OPTIMIZER_NAMES = {"adamw": "AdamW", "muon": "Muon with Adam for embeddings, norms and biases"}
 
+_LANGUAGE_MODEL_SCORES = (
+    "Each document alone, from the end-of-text token, in windows that keep at least half of the "
+    "context; the end token counts."
+)
+_TRANSLATION_SCORES = (
+    "The loss of the reference translations, token by token, the end token counted; for BLEU and "
+    "chrF: `python -m transformer.training evaluate`."
+)
+
 
 def write_card(folder: Path, metadata: dict[str, Any], config: ModelConfig) -> None:
     """Write folder/README.md from the recipe's [card] table and the measured scores."""
@@ -30,7 +39,7 @@ def card_text(metadata: dict[str, Any], config: ModelConfig) -> str:
         "## Training",
         _training(metadata, config),
         "## Scores",
-        _scores(metadata["scores"]),
+        _scores(recipe["task"], metadata["scores"]),
         card.get("scores", ""),
         "## Limits",
         card.get("limits", "Not stated."),
@@ -60,10 +69,10 @@ def _shape(config: ModelConfig) -> str:
     )
 
 
-def _scores(scores: dict[str, dict[str, float]]) -> str:
+def _scores(task: str, scores: dict[str, dict[str, float]]) -> str:
+    text = _TRANSLATION_SCORES if task == "translation" else _LANGUAGE_MODEL_SCORES
     lines = [
-        "Each document alone, from the end-of-text token, in windows that keep at least half of "
-        "the context; the end token counts.",
+        text,
         "",
         "| text | bits per byte | perplexity | nats per token | documents |",
         "| --- | --- | --- | --- | --- |",
