@@ -39,10 +39,7 @@ def head() -> str:
     """For the page's head: what the scripts share, and where Plotly's own script is found."""
     scripts = "\n".join(_read(name) for name in ("shared.js", "plots.js", "grid.js", "readout.js"))
     source = f"gradio_api/file={PLOTLY_JS.as_posix()}"
-    # Fetched while the controls are put together, run when the first heatmap needs it.
-    preload = f'<link rel="preload" as="script" href="{source}">'
-    meta = f'<meta name="plotly-source" content="{source}">'
-    return f"{meta}\n{preload}\n<script>\n{scripts}\n</script>"
+    return f'<meta name="plotly-source" content="{source}">\n<script>\n{scripts}\n</script>'
 
 
 def css() -> str:

@@ -258,6 +258,7 @@ viz.on("escape", () => {
   show();
 });
 
+viz.preload();
 const whenRun = (draw) => async (current) => (viz.run ? draw(current) : undefined);
 if (viz.run) drawKinds();
 const refreshGrid = viz.keepDrawn(find(".heads-side"), ["run"], whenRun(drawGrid));

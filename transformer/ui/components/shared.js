@@ -68,7 +68,8 @@
     new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
 
   // Keep `root` drawn: again on each of `events`, on a change of theme or width, and only while it
-  // can be seen. `draw(current)` may stop early once current() is false. Sets data-rev after paint.
+  // can be seen. `draw(current)` may stop early once current() is false. Sets data-rev after paint,
+  // and once data-first-ms, the time since the visitor asked for the page.
   viz.keepDrawn = (root, events, draw) => {
     let stale = true;
     let seen = false;
@@ -84,6 +85,7 @@
         if (!current()) return;
         await viz.painted();
         root.dataset.rev = String(Number(root.dataset.rev ?? 0) + 1);
+        root.dataset.firstMs ??= performance.now().toFixed(0);
       } catch (error) {
         if (current()) viz.say(error.message);
       }
