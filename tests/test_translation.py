@@ -85,7 +85,7 @@ def test_the_command_prints_bleu_with_its_signature(trained, capsys):
     assert "BLEU" in printed
     assert "tok:13a" in printed
     assert "chrF 100.00" in printed
-    assert "beam 4: 16 sentences" in printed
+    assert "beam 4, length penalty 1: 16 sentences" in printed
 
 
 def test_scores_compare_with_the_references(trained):
@@ -107,7 +107,7 @@ def test_the_command_prints_bleu_of_tokenised_text_too(trained, capsys):
     arguments = ["evaluate", str(trained / "o"), "--data", str(trained / "valid.tsv")]
     assert main([*arguments, "--tokenised", "--language", "fr", "--beams", "5"]) == 0
     printed = capsys.readouterr().out
-    assert "beam 5: 16 sentences" in printed
+    assert "beam 5, length penalty 1: 16 sentences" in printed
     for line in (
         "tok:13a",
         "tok:none",

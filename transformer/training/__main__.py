@@ -85,11 +85,17 @@ def _evaluate(arguments: list[str]) -> None:
         pairs = read_pairs(options.data)
     _print_score(model.name, options.data, score_pairs(model, pairs))
     for beams in dict.fromkeys((1, options.beams)):
-        print("greedy:" if beams == 1 else f"beam {beams}:", end=" ")
-        lowercase = options.lowercase
-        _print_translations(
-            score_translations(model, pairs, beams=beams, lowercase=lowercase, language=language)
+        penalty = options.length_penalty
+        print("greedy:" if beams == 1 else f"beam {beams}, length penalty {penalty:g}:", end=" ")
+        score = score_translations(
+            model,
+            pairs,
+            beams=beams,
+            length_penalty=penalty,
+            lowercase=options.lowercase,
+            language=language,
         )
+        _print_translations(score)
 
 
 def _evaluate_parser() -> argparse.ArgumentParser:
@@ -102,6 +108,7 @@ def _evaluate_parser() -> argparse.ArgumentParser:
     _add_checkpoint(parser)
     parser.add_argument("--target", type=Path, help="translations, if --data holds sources only")
     parser.add_argument("--beams", type=int, default=4, help="default 4; 1 for greedy alone")
+    parser.add_argument("--length-penalty", type=float, default=1.0, help="of a beam; default 1")
     parser.add_argument("--lowercase", action="store_true", help="compare without case")
     parser.add_argument(
         "--tokenised",

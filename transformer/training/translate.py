@@ -78,6 +78,7 @@ def score_translations(
     pairs: Sequence[Pair],
     *,
     beams: int = 1,
+    length_penalty: float = 1.0,
     lowercase: bool = False,
     language: str | None = None,
 ) -> TranslationScore:
@@ -92,7 +93,8 @@ def score_translations(
     if language is not None:
         _check_language(language)
     started = time.perf_counter()
-    found = translate(model, [source for source, _ in pairs], beams=beams)
+    sources = [source for source, _ in pairs]
+    found = translate(model, sources, beams=beams, length_penalty=length_penalty)
     seconds = time.perf_counter() - started
     references = [target for _, target in pairs]
     bleu, chrf = BLEU(lowercase=lowercase), CHRF(lowercase=lowercase)
