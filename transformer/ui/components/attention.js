@@ -190,7 +190,7 @@ const showLines = async ({ answer, run, head, layer }) => {
   };
   const figure = await viz.draw(lines, answer.figure, { change: margins });
   const whose = { head: `layer ${layer}, head ${head}`, layer: `layer ${layer}, mean of its heads`, all: "mean of all heads" };
-  find(".large-title").textContent = `Which source token each target token read most: ${whose[state.over_heads]}`;
+  find(".large-title").textContent = `Most-read source token: ${whose[state.over_heads]}`;
   lines.setAttribute("aria-label", figure.layout.meta.links.map(([to, from, weight]) =>
     `${figure.layout.meta.target_labels[to]} reads ${figure.layout.meta.source_labels[from]}, ${weight.toFixed(2)}`).join("; "));
   Object.assign(lines.dataset, { run, head, layer, by: state.by });
