@@ -24,7 +24,7 @@ def keep_freed_memory() -> bool:
     """Have the C library keep what a step frees for the next one; returns whether it could.
 
     glibc gives large blocks back at once, and the system fills each new one with zeros: a step of
-    translate-en-fr on one CPU core took about 13 % longer. Other C libraries are left as they are.
+    translate-en-fr on one CPU core took about 10 % longer. Other C libraries are left as they are.
     """
     try:
         change = ctypes.CDLL(None).mallopt
