@@ -1,0 +1,65 @@
+"""What Enter does for each family of models, and which texts the page may replace."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from serving import tiny_translator
+
+from transformer import Model
+from transformer.ui import handlers
+from transformer.ui.examples import EXAMPLES, is_offered
+from transformer.ui.service import Service
+
+
+@pytest.fixture(scope="module")
+def service(tiny_model: Model, tiny_encoder: Model) -> Service:
+    return Service([tiny_model, tiny_encoder, tiny_translator()])
+
+
+def test_an_encoder_reads_what_is_entered(service: Service) -> None:
+    (only,) = handlers.generate(service, threading.Event(), "tiny-encoder", "The fox", {})
+    facts, status, running = only
+    assert facts is not None
+    assert facts["stack"] == "encoder"
+    assert facts["labels"] == list(service.model("tiny-encoder").trace("The fox").labels)
+    assert (status["kind"], running) == ("done", False)
+    (refused,) = handlers.generate(service, threading.Event(), "tiny-encoder", " ", {})
+    assert refused[0] is None
+    assert "at least one character" in refused[1]["text"]
+
+
+def test_a_search_shows_its_source_first_and_its_best_text_at_the_end(service: Service) -> None:
+    settings = handlers.settings_of(
+        method="beam",
+        temperature=1,
+        top_k=0,
+        top_p=1,
+        beams=3,
+        length_penalty=1.5,
+        length=8,
+        seed=0,
+    )
+    started, finished = handlers.generate(
+        service, threading.Event(), "tiny-translator", "The fox", settings
+    )
+    model = service.model("tiny-translator")
+    run = model.generate("The fox", beams=3, length_penalty=1.5, max_new_tokens=8)
+    assert started[0] is not None
+    assert started[0]["source_labels"] == list(run.source_labels)
+    assert finished[0] is not None
+    assert finished[0]["labels"] == list(run.labels)
+    assert run.search is not None
+    assert [h["text"] for h in finished[0]["hypotheses"]] == list(run.search.texts)
+
+
+def test_only_our_own_texts_are_replaced(service: Service) -> None:
+    models = list(service.models.values())
+    for example in EXAMPLES.values():
+        assert is_offered(example.text, models)
+        assert is_offered(example.suggestions[2], models)
+        assert is_offered("\n".join(example.batch), models)
+    assert is_offered("  ", models)
+    assert not is_offered("A text of my own.", models)
+    assert not is_offered(EXAMPLES["decoder"].text + "!", models)
