@@ -9,15 +9,18 @@ from torch import nn
 from transformer.training.muon import Muon, orthogonalise
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(5, 9), (9, 5), (6, 6)])
-def test_orthogonalised_matrices_have_singular_values_near_one(shape):
+def test_orthogonalised_matrices_have_singular_values_near_one(shape, dtype):
     torch.manual_seed(0)
     matrix = torch.randn(shape)
-    values = torch.linalg.svdvals(orthogonalise(matrix))
+    found = orthogonalise(matrix, dtype)
+    assert found.dtype is torch.float32
+    values = torch.linalg.svdvals(found)
     assert values.min() > 0.5
     assert values.max() < 1.3
     u, _, v = torch.linalg.svd(matrix, full_matrices=False)
-    cosine = torch.cosine_similarity(orthogonalise(matrix).flatten(), (u @ v).flatten(), dim=0)
+    cosine = torch.cosine_similarity(found.flatten(), (u @ v).flatten(), dim=0)
     assert cosine > 0.95
 
 

@@ -202,3 +202,29 @@ def test_eight_threads_that_share_one_model_get_maps_of_their_own(family):
         for site in expected.sites:
             torch.testing.assert_close(got[site].weights, expected[site].weights)
             torch.testing.assert_close(got[site].scores, expected[site].scores)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_queries_keys_and_values_make_the_scores_and_the_stream_they_lead_to(family):
+    model, trace = network(family), Trace()
+    model(*inputs(family), trace=trace)
+    for site in trace.sites:
+        record = trace[site]
+        products = record.queries @ record.keys.transpose(-2, -1)
+        torch.testing.assert_close(products / (C // H) ** 0.5, record.scores)
+        attention = getattr(getattr(model, site.stack).layers[site.layer], f"{site.kind}_attention")
+        heads = (record.weights @ record.values).transpose(1, 2).flatten(2)
+        assert attention.output(heads).shape == (2, record.queries.shape[2], C)
+        assert record.values.shape == record.keys.shape
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_last_residual_stream_under_the_lens_is_the_prediction(family, norm):
+    model, trace = network(family, norm=norm), Trace()
+    logits = model(*inputs(family), trace=trace)
+    stack = model.last_stack.name
+    assert len(trace.residuals[stack]) == L + 1
+    torch.testing.assert_close(model.lens(trace.residuals[stack][-1]), logits)
+    first = trace.embedded[stack] + trace.positions[stack]
+    torch.testing.assert_close(trace.residuals[stack][0], first)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState
 
 import transformer
 from transformer.training import loop
@@ -42,6 +41,7 @@ tie_embeddings = true
 [training]
 steps = {steps}
 batch_tokens = 128
+precision = "{precision}"
 optimizer = "{optimizer}"
 learning_rate = {rate}
 warmup_steps = 5
@@ -72,9 +72,13 @@ def recipe(
     rate: float = 3e-3,
     every: int = 6,
     optimizer: str = "adamw",
+    precision: str = "float32",
 ) -> Recipe:
     path = folder / "tiny.toml"
-    text = RECIPE.format(steps=steps, dropout=dropout, rate=rate, every=every, optimizer=optimizer)
+    text = RECIPE.format(
+        steps=steps, dropout=dropout, rate=rate, every=every, optimizer=optimizer,
+        precision=precision,
+    )  # fmt: skip
     path.write_text(text, encoding="utf-8")
     return load_recipe(str(path))
 
@@ -233,14 +237,8 @@ def test_another_recipe_in_the_same_folder_is_refused(tmp_path):
 
 
 def test_bf16_trains_on_a_cpu_too(tmp_path):
-    AcceleratorState._reset_state(reset_partial_state=True)  # one precision a process otherwise
-    path = tmp_path / "tiny.toml"
-    text = RECIPE.format(steps=30, dropout=0.0, rate=3e-3, every=30, optimizer="adamw").replace(
-        "[training]", '[training]\nprecision = "bf16"'
-    )
-    path.write_text(text, encoding="utf-8")
-    out = loop.train(load_recipe(str(path)), task(tmp_path), tmp_path / "o")
-    AcceleratorState._reset_state(reset_partial_state=True)
+    made = recipe(tmp_path, steps=30, rate=3e-3, dropout=0.0, precision="bf16")
+    out = loop.train(made, task(tmp_path), tmp_path / "o")
     assert losses(out)[-1] < losses(out)[0] - 0.5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,12 +13,14 @@ from torch import Tensor
 from transformer.inference.beam import BeamResult
 from transformer.inference.generation import GenerationStep, forced_steps, pad
 from transformer.inference.request import Request
-from transformer.inference.run import Batch, Run, Search
+from transformer.inference.run import Batch, Lens, Run, Search
 from transformer.model.trace import Trace
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 
 if TYPE_CHECKING:
     from transformer.inference.model import Model
+
+LENS_KEPT = 5  # tokens of each layer's prediction
 
 
 class Prepared(NamedTuple):
@@ -52,6 +55,7 @@ def run_of(
         logits = model.network(window, trace=trace)
     if found:
         steps = forced_steps(logits[0, len(prompt) - 1 :][: len(tokens)], tokens, len(prompt))
+    lens = lens_of(model.network, trace)
     return Run(
         model=model.name,
         config=model.config,
@@ -67,7 +71,9 @@ def run_of(
         trace=trace,
         trace_start=start,
         position_matrices=_position_matrices(model.network),
-        candidate_labels=_candidate_labels(model, steps, found),
+        candidate_labels=_candidate_labels(model, steps, found, lens),
+        surprise=surprise_of(model.network, logits[0], window[0]),
+        lens=lens,
         search=_search_of(model, request, found) if found else None,
     )
 
@@ -109,6 +115,33 @@ def batch_of(
     )
 
 
+def surprise_of(
+    network: DecoderOnly | EncoderOnly | EncoderDecoder, logits: Tensor, ids: Tensor
+) -> tuple[float | None, ...]:
+    """-log2 of the probability of each of (T,) ids, as (T, V) logits at the place before foresaw.
+
+    None for the first, and for all where the network is an encoder, which foresees nothing.
+    """
+    if isinstance(network, EncoderOnly):
+        return (None,) * len(ids)
+    nats = torch.nn.functional.cross_entropy(logits[:-1].float(), ids[1:], reduction="none")
+    return (None, *(nats / math.log(2)).tolist())
+
+
+def lens_of(
+    network: DecoderOnly | EncoderOnly | EncoderDecoder, trace: Trace, n_kept: int = LENS_KEPT
+) -> Lens:
+    """The head's `n_kept` likeliest tokens for every residual stream of the last stack."""
+    found = [
+        network.lens(x)[0].float().softmax(dim=-1).topk(n_kept)
+        for x in trace.residuals[network.last_stack.name]
+    ]
+    return Lens(
+        ids=torch.stack([best.indices for best in found]),
+        probabilities=torch.stack([best.values for best in found]),
+    )
+
+
 def text_of(model: Model, request: Request, tokens: Sequence[int]) -> str:
     """Prompt and generated tokens as text; a translation stands without its source.
 
@@ -137,9 +170,10 @@ def _search_of(model: Model, request: Request, found: BeamResult) -> Search:
 
 
 def _candidate_labels(
-    model: Model, steps: Sequence[GenerationStep], found: BeamResult | None
+    model: Model, steps: Sequence[GenerationStep], found: BeamResult | None, lens: Lens
 ) -> dict[int, str]:
     ids = {candidate.id for step in steps for candidate in step.candidates}
+    ids |= set(lens.ids.unique().tolist())
     if found:
         ids |= {node.token for nodes in found.steps for node in nodes}
     return {token: model.tokenizer.label(token) for token in sorted(ids)}

@@ -27,6 +27,18 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Lens:
+    """What each layer would have said: the model's head put on every residual stream.
+
+    Row 0 is the input of the last stack, row l what layer l - 1 made; the last row is the model's
+    own prediction. ids, probabilities: (L + 1, T, K), the K likeliest next tokens, best first.
+    """
+
+    ids: Tensor
+    probabilities: Tensor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Run:
     """All that a view needs of one generation (or of one text that was only read).
 
@@ -36,7 +48,11 @@ class Run:
     whole source); `trace_start` is the index of its first token.
     source_ids, source_labels: what an encoder read, empty without one.
     stopped: "end" (the model ended its text), "length", "cancelled", or "read" (nothing generated).
-    candidate_labels: the label of every token that is a candidate of some step, by id.
+    candidate_labels: the label of every token that is a candidate of some step or layer, by id.
+    surprise: for each traced token of the text, -log2 of the probability that the network gave it;
+    None for the first, which nothing foresaw, and for all of an encoder's.
+    lens: for each traced token, what each layer would have said comes next (an encoder: stands
+    there).
     search: of a beam search; ids, text and steps are those of its best hypothesis.
     """
 
@@ -55,6 +71,8 @@ class Run:
     trace_start: int
     position_matrices: dict[str, Tensor]
     candidate_labels: dict[int, str]
+    surprise: tuple[float | None, ...]
+    lens: Lens
     search: Search | None = None
 
     @property

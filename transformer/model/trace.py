@@ -52,12 +52,17 @@ class AttentionRecord:
     scores: (B, H, Tq, Tk), q kT / sqrt(D), before the mask.
     weights: (B, H, Tq, Tk), after mask and softmax, before dropout; rows sum to 1.
     mask: bool, broadcastable to (B, 1, Tq, Tk), True = may attend; None = all allowed.
+    queries, keys, values: (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, D), what scores and outputs are
+    made of; None in a record that was not made by the network.
     """
 
     site: Site
     scores: Tensor
     weights: Tensor
     mask: Tensor | None
+    queries: Tensor | None = None
+    keys: Tensor | None = None
+    values: Tensor | None = None
 
     @property
     def allowed(self) -> Tensor:
@@ -75,22 +80,38 @@ class Trace:
 
     embedded, positions: by stack, (B, T, C): token embeddings (scaled, if the model scales them)
     and what the positional encoding added to them.
+    residuals: by stack, L + 1 times (B, T, C): the residual stream that enters the first layer, and
+    what each layer made of it (before the norm that ends a pre-norm stack).
     """
 
     records: dict[Site, AttentionRecord] = field(default_factory=dict)
     embedded: dict[str, Tensor] = field(default_factory=dict)
     positions: dict[str, Tensor] = field(default_factory=dict)
+    residuals: dict[str, list[Tensor]] = field(default_factory=dict)
 
     def record_attention(
-        self, site: Site, scores: Tensor, weights: Tensor, mask: Tensor | None
+        self,
+        site: Site,
+        scores: Tensor,
+        weights: Tensor,
+        mask: Tensor | None,
+        heads: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> None:
-        """Called by the network, once for each attention call."""
+        """Called by the network, once for each attention call. heads: queries, keys, values."""
+        q, k, v = (x.detach().float() for x in heads) if heads else (None, None, None)
         self.records[site] = AttentionRecord(
             site=site,
             scores=scores.detach().float(),
             weights=weights.detach().float(),
             mask=None if mask is None else mask.detach(),
+            queries=q,
+            keys=k,
+            values=v,
         )
+
+    def record_residual(self, stack: str, x: Tensor) -> None:
+        """Called by the network before a stack's first layer and after each one."""
+        self.residuals.setdefault(stack, []).append(x.detach().float())
 
     def record_input(self, stack: str, embedded: Tensor, positions: Tensor) -> None:
         """Called by the network when a stack's input is put together."""

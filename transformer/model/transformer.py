@@ -10,55 +10,9 @@ from torch import Tensor, nn
 from transformer.model import config as configs
 from transformer.model.attention import KeyValueCache
 from transformer.model.config import ModelConfig
-from transformer.model.dropout import Dropout
-from transformer.model.layers import Layer
 from transformer.model.masks import padding_mask
-from transformer.model.positions import POSITIONS
+from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
-
-
-class Embedding(nn.Module):
-    """Token vectors plus position vectors: the input of a stack."""
-
-    def __init__(self, config: ModelConfig, vocab_size: int, stack: str) -> None:
-        super().__init__()
-        self.stack = stack
-        self.tokens = nn.Embedding(vocab_size, config.d_model)
-        self.positions = POSITIONS[config.positions](config.max_len, config.d_model)
-        self.norm = (
-            nn.LayerNorm(config.d_model, config.norm_eps) if config.norm_embeddings else None
-        )
-        self.dropout = Dropout(config.dropout)
-        self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
-        self.max_len = config.max_len
-
-    def forward(self, ids: Tensor, positions: Tensor, trace: Trace | None = None) -> Tensor:
-        """ids: (B, T) int64; positions: (T,) or (B, T) int64, each below max_len -> (B, T, C)."""
-        embedded = self.tokens(ids) * self.scale
-        added = self.positions(positions)
-        if trace is not None:
-            trace.record_input(self.stack, embedded, added)
-        x = embedded + added
-        if self.norm is not None:
-            x = self.norm(x)
-        return self.dropout(x)
-
-
-class Stack(nn.Module):
-    """Layers one after the other; with pre-norm, a norm at the end."""
-
-    def __init__(self, config: ModelConfig, name: str, cross: bool = False) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(
-            Layer(config, name, index, cross) for index in range(config.n_layers)
-        )
-        self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.norm == "pre" else None
-
-    def forward(self, x: Tensor, **context: Any) -> Tensor:
-        """x: (B, T, C) -> (B, T, C); `context` is Layer's masks, memory, cache and trace."""
-        for layer in self.layers:
-            x = layer(x, **context)
-        return x if self.norm is None else self.norm(x)
 
 
 class Transformer(nn.Module):
@@ -66,6 +20,19 @@ class Transformer(nn.Module):
 
     config: ModelConfig
     head: nn.Linear
+
+    @property
+    def last_stack(self) -> Stack:
+        """The stack that the head reads."""
+        raise NotImplementedError
+
+    def lens(self, x: Tensor) -> Tensor:
+        """What the head would say of a residual stream, were it the last: (B, T, C) -> (B, T, V).
+
+        The "logit lens" (nostalgebraist 2020): the last stack's own final norm, then the head.
+        """
+        logits: Tensor = self.head(self.last_stack.end(x))
+        return logits
 
     def _finish(self, config: ModelConfig, output_embedding: Embedding) -> None:
         self.config = config
@@ -107,6 +74,10 @@ class DecoderOnly(Transformer):
         self.decoder = Stack(config, "decoder")
         self._finish(config, self.embedding)
 
+    @property
+    def last_stack(self) -> Stack:
+        return self.decoder
+
     def forward(
         self,
         ids: Tensor,
@@ -144,6 +115,10 @@ class EncoderOnly(Transformer):
         self.encoder = Stack(config, "encoder")
         self._finish(config, self.embedding)
 
+    @property
+    def last_stack(self) -> Stack:
+        return self.encoder
+
     def forward(self, ids: Tensor, *, trace: Trace | None = None) -> Tensor:
         """ids: (B, T) int64 -> logits (B, T, V). Raises ValueError for T above max_len."""
         mask = padding_mask(ids, self.config.padding_id)
@@ -163,6 +138,10 @@ class EncoderDecoder(Transformer):
         self._finish(config, self.target_embedding)
         if config.share_embeddings:
             self.source_embedding.tokens.weight = self.target_embedding.tokens.weight
+
+    @property
+    def last_stack(self) -> Stack:
+        return self.decoder
 
     def forward(
         self,

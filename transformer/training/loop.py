@@ -50,10 +50,9 @@ class _Training:
     ) -> None:
         self.recipe, self.settings, self.task, self.out = recipe, recipe.settings, task, out
         self.folder = out / "training"
-        chosen = precision(self.settings.precision, cpu)
-        self.accelerator = Accelerator(
-            mixed_precision="bf16" if chosen == "bf16" else "no", cpu=cpu
-        )
+        self.dtype = precision(self.settings.precision, cpu)
+        # Autocast is our own: Accelerate's would copy all logits into float32.
+        self.accelerator = Accelerator(mixed_precision="no", cpu=cpu)
         self.main = self.accelerator.is_main_process
         self.progress: dict[str, Any] = {"step": 0, "epoch": 0, "index": 0, "seconds": 0.0}
         earlier = read_progress(self.folder)
@@ -66,7 +65,7 @@ class _Training:
         self.config = model_config(recipe, self.tokenizer)
         torch.manual_seed(self.settings.seed)
         self.raw = build_transformer(self.config).to(self.accelerator.device)
-        self.optimizer = make_optimizer(self.raw, self.settings)
+        self.optimizer = make_optimizer(self.raw, self.settings, self.dtype)
         if start is not None:
             start_from(self.raw, start)
         if earlier is not None:
@@ -111,8 +110,9 @@ class _Training:
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.learning_rate_at(step)
         self.network.train()
-        with self.accelerator.autocast():
-            nats = self.task.nats(self.network, own or rows[:1], self.accelerator.device) * weight
+        device, narrow = self.accelerator.device, self.dtype != torch.float32
+        with torch.autocast(device.type, self.dtype, enabled=narrow):
+            nats = self.task.nats(self.network, own or rows[:1], device) * weight
         # Processes average their gradients; this makes the average that of the global batch.
         self.accelerator.backward(nats * n_processes / total)
         norm = self.accelerator.clip_grad_norm_(self.network.parameters(), self.settings.clip_norm)

@@ -1,8 +1,8 @@
 """Muon for the matrices, AdamW for the rest, in one optimizer.
 
 Source: Jordan et al. 2024 (Muon); the step size matched to AdamW's as in Liu et al. 2025
-(Moonlight). torch.optim.Muon does the same arithmetic in bfloat16, which on a CPU without bfloat16
-arithmetic took four times as long as this.
+(Moonlight). torch.optim.Muon orthogonalises in bfloat16 everywhere, which took four times as long
+on a CPU without bfloat16 arithmetic; this does so where the recipe trains in bfloat16.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # coefficients of Jordan et al.
 NEWTON_SCHULZ_STEPS = 5
 
 
-def orthogonalise(matrix: Tensor) -> Tensor:
-    """Push all singular values of an (R, C) matrix to about 1 (0.7 to 1.2)."""
+def orthogonalise(matrix: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Push all singular values of an (R, C) matrix to about 1 (0.7 to 1.2); multiplies in dtype."""
     a, b, c = NEWTON_SCHULZ
-    x = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+    x = (matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T).to(dtype)
     x = x / (x.norm() + 1e-7)
     for _ in range(NEWTON_SCHULZ_STEPS):
         gram = x @ x.T
         gram = torch.addmm(gram, gram, gram, beta=b, alpha=c)
         x = torch.addmm(x, gram, x, beta=a)
-    return x if matrix.shape[0] <= matrix.shape[1] else x.T
+    return (x if matrix.shape[0] <= matrix.shape[1] else x.T).to(matrix.dtype)
 
 
 class Muon(torch.optim.Optimizer):
     """Momentum, orthogonalised, for `matrices`; Adam without weight decay for `others`.
 
     One learning rate serves both: an orthogonalised update is scaled to AdamW's usual size,
-    0.2 * sqrt(the larger side).
+    0.2 * sqrt(the larger side). dtype: what the orthogonalisation multiplies in.
     """
 
     def __init__(
@@ -45,11 +45,13 @@ class Muon(torch.optim.Optimizer):
         weight_decay: float = 0.1,
         momentum: float = 0.95,
         betas: tuple[float, float] = (0.9, 0.99),
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         groups = [
             {"params": list(matrices), "muon": True, "weight_decay": weight_decay},
             {"params": list(others), "muon": False, "weight_decay": 0.0},
         ]
+        self.dtype = dtype
         super().__init__(groups, {"lr": lr, "momentum": momentum, "betas": betas, "eps": 1e-8})
 
     @torch.no_grad()
@@ -62,7 +64,7 @@ class Muon(torch.optim.Optimizer):
                     step(parameter, group)
 
     def _step_matrix(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
-        update = orthogonalise(self._momentum(parameter, group["momentum"]))
+        update = orthogonalise(self._momentum(parameter, group["momentum"]), self.dtype)
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
         parameter.sub_(update, alpha=group["lr"] * 0.2 * max(parameter.shape) ** 0.5)
 

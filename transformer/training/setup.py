@@ -48,7 +48,9 @@ def identity(recipe: Recipe) -> dict[str, Any]:
     return values
 
 
-def make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+def make_optimizer(
+    network: nn.Module, settings: Settings, dtype: torch.dtype = torch.float32
+) -> torch.optim.Optimizer:
     """The recipe's optimizer; weights decay in the matrices between activations alone.
 
     Embeddings, norms and biases do not decay, and under "muon" Adam updates them.
@@ -61,7 +63,7 @@ def make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.Optimi
         (matrices if decays else others).append(parameter)
     if settings.optimizer == "muon":
         decay = settings.weight_decay
-        return Muon(matrices, others, weight_decay=decay, betas=settings.betas)
+        return Muon(matrices, others, weight_decay=decay, betas=settings.betas, dtype=dtype)
     groups = [
         {"params": matrices, "weight_decay": settings.weight_decay},
         {"params": others, "weight_decay": 0.0},
@@ -84,13 +86,14 @@ def start_from(network: Transformer, start: Model) -> None:
     network.load_state_dict(start.network.state_dict())
 
 
-def precision(wanted: str, cpu: bool) -> str:
-    """ "bf16" or "float32"; "auto" takes bf16 where the hardware multiplies it."""
-    if wanted != "auto":
-        return wanted
-    if torch.cuda.is_available() and not cpu:
-        return "bf16" if torch.cuda.is_bf16_supported() else "float32"
-    return "bf16" if torch.cpu._is_avx512_bf16_supported() else "float32"
+def precision(wanted: str, cpu: bool) -> torch.dtype:
+    """What matrices are multiplied in; "auto" takes bfloat16 where the hardware has it."""
+    if wanted == "auto":
+        on_gpu = torch.cuda.is_available() and not cpu
+        able = torch.cuda.is_bf16_supported() if on_gpu else torch.cpu._is_avx512_bf16_supported()
+    else:
+        able = wanted == "bf16"
+    return torch.bfloat16 if able else torch.float32
 
 
 def hardware(accelerator: Accelerator) -> str:

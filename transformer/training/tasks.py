@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.inference.generation import pad
@@ -25,6 +24,7 @@ from transformer.training.data import (
 )
 from transformer.training.download import DOWNLOAD, pairs_folder
 from transformer.training.evaluate import score_documents, score_pairs
+from transformer.training.loss import summed_nats
 from transformer.training.recipe import Recipe
 
 Row = Any  # what a task calls an example: ids, or a pair of them
@@ -97,7 +97,7 @@ class LanguageModel(Task):
     def nats(self, network: nn.Module, rows: list[Row], device: torch.device) -> Tensor:
         inputs, targets = collate(rows, self.padding_id)
         real = (targets != self.padding_id).to(device)
-        return _summed(network(inputs.to(device), where=real), targets.to(device)[real], 0.0)
+        return summed_nats(network(inputs.to(device), where=real), targets.to(device)[real])
 
     def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
         valid = self.texts.valid[:limit]
@@ -149,7 +149,7 @@ class Translation(Task):
         inputs, targets = collate([target for _, target in rows], self.padding_id)
         real = (targets != self.padding_id).to(device)
         logits = network(sources.to(device), inputs.to(device), where=real)
-        return _summed(logits, targets.to(device)[real], self.smoothing)
+        return summed_nats(logits, targets.to(device)[real], self.smoothing)
 
     def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
         pairs: Sequence[Pair] = self.valid[:limit]
@@ -163,8 +163,3 @@ TASKS: dict[str, type[LanguageModel] | type[Translation]] = {
     "language-model": LanguageModel,
     "translation": Translation,
 }
-
-
-def _summed(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-    """logits: (N, V); targets: (N,). The head ran at real positions alone: it is dear."""
-    return F.cross_entropy(logits.float(), targets, reduction="sum", label_smoothing=smoothing)

@@ -9,8 +9,8 @@ import time
 from collections import OrderedDict
 from typing import TypeVar
 
-from transformer.inference.run import Batch, Run
-from transformer.model.trace import Trace
+from transformer.inference.run import Batch, Lens, Run
+from transformer.model.trace import AttentionRecord, Trace
 
 Item = TypeVar("Item", Run, Batch)
 
@@ -94,24 +94,29 @@ class RunStore:
 
 
 def size_of(item: Run | Batch) -> int:
-    """Bytes of the recorded scores and weights."""
+    """Bytes of the recorded scores and weights, which are nearly all there is."""
     return sum(r.scores.nbytes + r.weights.nbytes for r in item.trace.records.values())
 
 
 def on_cpu(item: Item) -> Item:
     """The same with its trace in main memory, so that kept runs do not fill the accelerator."""
-    records = {
-        site: dataclasses.replace(
-            record,
-            scores=record.scores.cpu(),
-            weights=record.weights.cpu(),
-            mask=None if record.mask is None else record.mask.cpu(),
-        )
-        for site, record in item.trace.records.items()
-    }
-    embedded = {stack: x.cpu() for stack, x in item.trace.embedded.items()}
-    positions = {stack: x.cpu() for stack, x in item.trace.positions.items()}
-    changes: dict[str, object] = {"trace": Trace(records, embedded, positions)}
+    trace = item.trace
+    moved = Trace(
+        records={site: _record_on_cpu(record) for site, record in trace.records.items()},
+        embedded={stack: x.cpu() for stack, x in trace.embedded.items()},
+        positions={stack: x.cpu() for stack, x in trace.positions.items()},
+        residuals={stack: [x.cpu() for x in made] for stack, made in trace.residuals.items()},
+    )
+    changes: dict[str, object] = {"trace": moved}
     if isinstance(item, Run):
         changes["position_matrices"] = {k: m.cpu() for k, m in item.position_matrices.items()}
+        changes["lens"] = Lens(ids=item.lens.ids.cpu(), probabilities=item.lens.probabilities.cpu())
     return dataclasses.replace(item, **changes)  # type: ignore[arg-type]
+
+
+def _record_on_cpu(record: AttentionRecord) -> AttentionRecord:
+    names = ("scores", "weights", "mask", "queries", "keys", "values")
+    tensors = {name: getattr(record, name) for name in names}
+    return dataclasses.replace(
+        record, **{name: x.cpu() for name, x in tensors.items() if x is not None}
+    )

@@ -43,8 +43,9 @@ def head() -> str:
 
 
 def css() -> str:
-    """The page's style sheet."""
-    return _read("page.css")
+    """The page's style sheet: what components share, then each one's own."""
+    own = sorted(path.name for path in FOLDER.glob("*.css") if path.name != "page.css")
+    return "\n".join(_read(name) for name in ("page.css", *own))
 
 
 def _read(name: str) -> str:

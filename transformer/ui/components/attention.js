@@ -34,9 +34,7 @@ const drawGrid = async (current) => {
 
 const chooseHead = (layer, head) => {
   clicked = performance.now();
-  Object.assign(state, { layer, head });
-  heads.mark(layer, head);
-  refreshLarge();
+  viz.setHead({ stack: kind().stack, kind: kind().kind, layer, head });
 };
 const heads = viz.headGrid(grid, props.palette, chooseHead);
 
@@ -214,12 +212,7 @@ const drawKinds = () => {
     button.type = "button";
     button.setAttribute("role", "radio");
     button.setAttribute("aria-checked", String(index === state.kind));
-    button.addEventListener("click", () => {
-      Object.assign(state, { kind: index, layer: 0, head: 0, pin: null, over: null });
-      drawKinds();
-      refreshGrid();
-      refreshLarge();
-    });
+    button.addEventListener("click", () => viz.setHead({ stack, kind: sort, layer: 0, head: 0 }));
     return button;
   }));
 };
@@ -235,6 +228,24 @@ for (const [group, field] of Object.entries(SWITCHES)) {
   }
 }
 
+const tellHead = () => {
+  const { layer, head } = state;
+  viz.setHead({ stack: kind().stack, kind: kind().kind, layer, head });
+};
+// Another head was chosen: here in the grid, or elsewhere on the page.
+viz.on("head", ({ stack, kind: sort, layer, head }) => {
+  const index = viz.run.kinds.findIndex((one) => one.stack === stack && one.kind === sort);
+  const changed = index !== state.kind;
+  Object.assign(state, { kind: index, layer, head });
+  if (changed) {
+    Object.assign(state, { pin: null, over: null });
+    drawKinds();
+    refreshGrid();
+  } else {
+    heads.mark(layer, head);
+  }
+  refreshLarge();
+});
 viz.on("run", () => {
   figures = new Map();
   numbersOf = new Map();
@@ -242,6 +253,7 @@ viz.on("run", () => {
   Object.assign(state, { pin: null, over: null, numbers: null, labels: null });
   if (!fits) Object.assign(state, { kind: 0, layer: 0, head: 0 });
   drawKinds();
+  tellHead();
 });
 viz.on("query", (token) => {
   if (token && state.pin && !viz.same(token, tokenOf(queryStack(), state.pin.row))) state.pin = null;
@@ -261,5 +273,6 @@ viz.on("escape", () => {
 viz.preload();
 const whenRun = (draw) => async (current) => (viz.run ? draw(current) : undefined);
 if (viz.run) drawKinds();
+if (viz.run) tellHead();
 const refreshGrid = viz.keepDrawn(find(".heads-side"), ["run"], whenRun(drawGrid));
 const refreshLarge = viz.keepDrawn(root, ["run"], whenRun(drawLarge));

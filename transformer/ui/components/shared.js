@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const listeners = new Map();
-  const viz = (window.viz = { run: null, batch: null, query: null, dark: false });
+  const viz = (window.viz = { run: null, batch: null, query: null, head: null, dark: false });
 
   viz.on = (name, listener) => {
     if (!listeners.has(name)) listeners.set(name, new Set());
@@ -29,6 +29,13 @@
     if (viz.same(viz.query, query)) return;
     viz.query = query;
     viz.emit("query", query);
+  };
+  // The chosen head, {stack, kind, layer, head}; set by the grid and by whatever else names a head.
+  viz.setHead = (head) => {
+    const same = ["stack", "kind", "layer", "head"].every((part) => viz.head?.[part] === head?.[part]);
+    if (same) return;
+    viz.head = head;
+    viz.emit("head", head);
   };
   viz.same = (a, b) => a?.stack === b?.stack && a?.index === b?.index;
   // The first token of a stack's attention, by its place in the whole text.
