@@ -235,6 +235,7 @@ const tellHead = () => {
 // Another head was chosen: here in the grid, or elsewhere on the page.
 viz.on("head", ({ stack, kind: sort, layer, head }) => {
   const index = viz.run.kinds.findIndex((one) => one.stack === stack && one.kind === sort);
+  if (index === state.kind && layer === state.layer && head === state.head) return;
   const changed = index !== state.kind;
   Object.assign(state, { kind: index, layer, head });
   if (changed) {
@@ -273,6 +274,6 @@ viz.on("escape", () => {
 viz.preload();
 const whenRun = (draw) => async (current) => (viz.run ? draw(current) : undefined);
 if (viz.run) drawKinds();
-if (viz.run) tellHead();
 const refreshGrid = viz.keepDrawn(find(".heads-side"), ["run"], whenRun(drawGrid));
 const refreshLarge = viz.keepDrawn(root, ["run"], whenRun(drawLarge));
+if (viz.run) tellHead();
