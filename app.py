@@ -7,6 +7,9 @@ import os
 import sys
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before Gradio is imported
+# How long a thread waits awake for more work, before torch is imported. A token's products are
+# short: sleeping between them costs more than they do, waiting too long starves a busy machine.
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 try:
     from spaces import GPU  # a Space with a lent accelerator; must come before torch uses CUDA

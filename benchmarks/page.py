@@ -38,9 +38,9 @@ def main() -> None:
     imports, starts = [], []
     for _ in range(options.rounds):
         imports.append(_import_s())
-        with _server(options.port) as start_s:
+        with served(options.port) as start_s:
             starts.append(start_s)
-    with _server(options.port), sync_playwright() as playwright:
+    with served(options.port), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
         url = f"http://127.0.0.1:{options.port}/"
         loads = [_first_pictures(browser, url) for _ in range(options.rounds)]
@@ -63,10 +63,11 @@ def _import_s() -> float:
 
 
 @contextmanager
-def _server(port: int) -> Iterator[float]:
-    """A running page; yields the seconds until it answered."""
+def served(port: int, *checkpoints: str) -> Iterator[float]:
+    """A running page, with the bundled models or these; yields the seconds until it answered."""
     started = time.perf_counter()
     command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--checkpoints", *checkpoints] if checkpoints else []
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
         while True:

@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.inference.beam import beam_search
-from transformer.inference.generation import generate, pad
+from transformer.inference.generation import generate
+from transformer.inference.readers import pad
 from transformer.model.config import PRESETS
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer
 from transformer.model.transformer import build_transformer as build

@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from transformer.inference.engine import packing_of
 from transformer.inference.model import Model
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import build_transformer
@@ -67,6 +68,7 @@ def load(name_or_folder: str | Path, device: str | torch.device = "cpu") -> Mode
         network=network,
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
         metadata=metadata,
+        packed=packing_of(network),
     )
 
 

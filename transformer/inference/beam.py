@@ -8,7 +8,7 @@ from operator import itemgetter
 
 import torch
 
-from transformer.inference.generation import pad
+from transformer.inference.readers import pad
 from transformer.inference.sampling import check_number, check_whole
 from transformer.model.attention import KeyValueCache
 from transformer.model.transformer import EncoderDecoder

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer.inference.engine import PackedDecoder
+from transformer.inference.readers import reader_of
 from transformer.inference.sampling import Sampling, draw
-from transformer.model.attention import KeyValueCache
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
 N_CANDIDATES = 20
@@ -55,76 +56,6 @@ class GenerationStep:
 _Choice = tuple[int, tuple[Candidate, ...], int]  # token, candidates, how many were possible
 
 
-class _DecoderReader:
-    """Reads a batch of rows with a decoder-only network, keeping keys and values.
-
-    While all rows fit the network, each call reads one new token a row. Past max_len the window
-    slides: every position changes, so nothing of the past can be kept and the window is read anew.
-    """
-
-    def __init__(self, model: DecoderOnly, rows: list[list[int]], padding_id: int) -> None:
-        self.model, self.rows, self.padding_id = model, rows, padding_id
-        self.cache: KeyValueCache | None = KeyValueCache()
-        self.fed = 0  # columns already in the cache
-
-    def logits(self) -> Tensor:
-        """(B, V), for the token after each row."""
-        longest = max(map(len, self.rows))
-        if self.cache is None or longest > self.model.config.max_len:
-            self.cache = None
-            return self.model(self._columns(self.windows()))[:, -1]
-        columns = self._columns(self.rows)
-        fresh = columns[:, self.fed :]
-        self.fed = columns.shape[1]
-        return self.model(fresh, cache=self.cache)[:, -1]
-
-    def windows(self) -> list[list[int]]:
-        """What of each row the network sees."""
-        return [row[-self.model.config.max_len :] for row in self.rows]
-
-    def _columns(self, rows: list[list[int]]) -> Tensor:
-        """Rows of unequal length as a batch, padded on the left."""
-        width = max(map(len, rows))
-        padded = [[self.padding_id] * (width - len(row)) + row for row in rows]
-        return torch.tensor(padded, device=self.model.device)
-
-    @property
-    def full(self) -> bool:
-        """A window can always slide on."""
-        return False
-
-
-class _EncoderDecoderReader:
-    """Reads targets with an encoder-decoder; the sources are encoded once."""
-
-    def __init__(
-        self,
-        model: EncoderDecoder,
-        rows: list[list[int]],
-        sources: list[list[int]],
-        padding_id: int,
-    ) -> None:
-        self.model, self.rows = model, rows
-        self.source = pad(sources, padding_id).to(model.device)
-        self.memory = model.encode(self.source)
-        self.cache = KeyValueCache()
-
-    def logits(self) -> Tensor:
-        """(B, V), for the token after each row; rows are all of one length."""
-        target = torch.tensor([row[self.cache.length :] for row in self.rows])
-        target = target.to(self.model.device)
-        return self.model.decode(target, self.memory, self.source, cache=self.cache)[:, -1]
-
-    def windows(self) -> list[list[int]]:
-        """All of each row: an encoder-decoder's window does not slide."""
-        return self.rows
-
-    @property
-    def full(self) -> bool:
-        """No further token fits."""
-        return len(self.rows[0]) > self.model.config.max_len
-
-
 @torch.inference_mode()
 def generate(
     model: DecoderOnly | EncoderDecoder,
@@ -135,12 +66,14 @@ def generate(
     end_id: int,
     sampling: Sampling | None = None,
     seeds: Sequence[int] | None = None,
+    packed: PackedDecoder | None = None,
 ) -> Iterator[list[GenerationStep | None]]:
     """Continue each prompt; yields one list a step, with None for rows that have ended.
 
     prompts: ids to go on from, each at least one id (for an encoder-decoder of one length, the
     start id). sources: for an encoder-decoder, what to translate. sampling None = greedy.
     seeds: one a row; a row's result does not depend on the batch that it stands in.
+    packed: the model's packing, which reads a single row faster.
     A row ends when it takes end_id; padding is never taken. To cancel, stop iterating.
     """
     rows = [list(prompt) for prompt in prompts]
@@ -148,7 +81,7 @@ def generate(
         raise ValueError(
             "generation needs at least one token to go on from in each prompt; got none"
         )
-    reader = _reader(model, rows, sources, end_id)
+    reader = reader_of(model, rows, sources, end_id, packed)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds or [0] * len(rows)]
     ended = [False] * len(rows)
     for index in range(max_new_tokens):
@@ -200,36 +133,6 @@ def _append(
         steps.append(None if ended[place] else step)
         ended[place] = ended[place] or token == end_id
     return steps
-
-
-def pad(rows: Sequence[Sequence[int]], padding_id: int) -> Tensor:
-    """Rows of ids as one (B, T) int64, padded on the right."""
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[padding_id] * (width - len(row))] for row in rows])
-
-
-def _reader(
-    model: DecoderOnly | EncoderDecoder,
-    rows: list[list[int]],
-    sources: Sequence[Sequence[int]] | None,
-    end_id: int,
-) -> _DecoderReader | _EncoderDecoderReader:
-    padding_id = model.config.padding_id
-    if padding_id is None:
-        if len({len(row) for row in rows}) > 1:
-            raise ValueError(
-                "prompts of unequal length need a model with a padding_id; it has none"
-            )
-        padding_id = end_id  # never looked at: no row is padded
-    if isinstance(model, DecoderOnly):
-        return _DecoderReader(model, rows, padding_id)
-    if not isinstance(model, EncoderDecoder):
-        raise ValueError(f"a {model.config.family} model cannot generate; it has no decoder")
-    if sources is None or len(sources) != len(rows) or not all(sources):
-        raise ValueError(
-            "an encoder-decoder needs one source of at least one token for each prompt"
-        )
-    return _EncoderDecoderReader(model, rows, [list(source) for source in sources], padding_id)
 
 
 def _choose(

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from transformer.inference.beam import beam_search
+from transformer.inference.engine import PackedDecoder
 from transformer.inference.generation import GenerationStep, generate
 from transformer.inference.record import Prepared, batch_of, run_of
 from transformer.inference.request import Request, check_each, request_of
@@ -21,7 +22,10 @@ from transformer.text import Tokenizer
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Model:
-    """A trained network with its tokenizer. Shared by all visitors: nothing here changes."""
+    """A trained network with its tokenizer. Shared by all visitors: nothing here changes.
+
+    packed: the network's weights, packed for generating one text; None where that does not apply.
+    """
 
     name: str
     config: ModelConfig
@@ -29,6 +33,7 @@ class Model:
     network: DecoderOnly | EncoderOnly | EncoderDecoder
     card: str = ""
     metadata: dict[str, Any] | None = None
+    packed: PackedDecoder | None = None
 
     @property
     def device(self) -> torch.device:

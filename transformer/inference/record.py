@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from transformer.inference.beam import BeamResult
-from transformer.inference.generation import GenerationStep, forced_steps, pad
+from transformer.inference.generation import GenerationStep, forced_steps
+from transformer.inference.readers import pad
 from transformer.inference.request import Request
 from transformer.inference.run import Batch, Lens, Run, Search
 from transformer.model.trace import Trace

@@ -80,6 +80,7 @@ class Stream:
             end_id=self._model.tokenizer.end_id,
             sampling=self.request.sampling,
             seeds=[self.request.seed],
+            packed=self._model.packed,
         ):
             assert step is not None  # a single row: generation stops when it ends
             yield step

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer import checkpoint
-from transformer.inference.generation import pad
+from transformer.inference.readers import pad
 from transformer.inference.model import Model
 from transformer.model.transformer import DecoderOnly
 from transformer.training.data import encode_documents

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
-from transformer.inference.generation import pad
+from transformer.inference.readers import pad
 from transformer.text import END, Tokenizer
 
 Row = TypeVar("Row")

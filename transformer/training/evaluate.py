@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.inference.generation import pad
+from transformer.inference.readers import pad
 from transformer.inference.model import Model
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.training.data import Pair, collate, encode_documents

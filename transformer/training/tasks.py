@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer.inference.generation import pad
+from transformer.inference.readers import pad
 from transformer.inference.model import Model
 from transformer.model.config import ModelConfig
 from transformer.text import Tokenizer

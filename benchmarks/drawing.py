@@ -1,0 +1,93 @@
+"""Drawing every head of a large attention tensor: other tools' pages beside ours, in one run.
+
+    python -m benchmarks.drawing [--shapes 12x12x128 12x12x512] [--peers-python PYTHON] [--limit 60]
+
+The same weights (random scores under a causal mask, softmaxed) go into each tool's own HTML. Bytes
+are those of that page; a page counts as drawn when its first picture stands in the document and
+the browser is idle again; nothing is fetched from elsewhere. Our own page is measured by
+`benchmarks.scale` at the same shapes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from playwright.sync_api import Browser, Error, sync_playwright
+
+from benchmarks import scale
+from benchmarks.page import served
+from tests.chromium import ARGUMENTS, find
+from transformer.model.attention import masked_softmax
+from transformer.model.masks import causal_mask
+
+PEERS = {"bertviz": "#vis svg, [id^=bertviz] svg", "circuitsvis": "img, canvas", "inspectus": "svg"}
+WRITER = Path(__file__).parent / "peer_pages.py"
+
+
+def main() -> None:
+    """Print one row a tool and shape."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shapes", nargs="+", default=["12x12x128", "12x12x512"])
+    parser.add_argument("--peers-python", default=".venv-peers/bin/python")
+    parser.add_argument("--limit", type=float, default=60, help="seconds for a page; default 60")
+    options = parser.parse_args()
+    print("| layers x heads x tokens | tool | bytes | until drawn | DOM nodes |")
+    print("| --- | --- | --- | --- | --- |")
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
+        for shape in options.shapes:
+            sizes = tuple(int(part) for part in shape.split("x"))
+            print(f"| {shape} | ours | {_ours(browser, Path(folder), sizes)} |", flush=True)
+            source = Path(folder) / "weights.npy"
+            np.save(source, weights(*sizes))
+            for name, drawn in PEERS.items():
+                page = Path(folder) / f"{name}.html"
+                command = [options.peers_python, str(WRITER), name, str(source), str(page)]
+                subprocess.run(command, check=True)
+                found = _draw(browser, page, drawn, options.limit)
+                print(f"| {shape} | {name} | {found} |", flush=True)
+        browser.close()
+
+
+def weights(n_layers: int, n_heads: int, n_tokens: int) -> np.ndarray:
+    """(L, H, T, T) float32: causal attention of random scores."""
+    generator = torch.Generator().manual_seed(0)
+    scores = 2 * torch.randn(n_layers, n_heads, n_tokens, n_tokens, generator=generator)
+    return masked_softmax(scores, causal_mask(n_tokens, n_tokens)).numpy()
+
+
+def _ours(browser: Browser, folder: Path, sizes: tuple[int, ...]) -> str:
+    scale.write_model(folder / "large", *sizes)
+    with served(7897, str(folder / "large")):
+        size, clicks, nodes = scale.measure(browser, "http://127.0.0.1:7897/", sizes[2], 10)
+    middle = sorted(clicks)[len(clicks) // 2]
+    return f"{size / 1e6:.2f} MB | head click {middle:.0f} ms | {nodes:,}"
+
+
+def _draw(browser: Browser, page: Path, drawn: str, limit_s: float) -> str:
+    """'bytes | seconds | nodes' of a peer's page."""
+    size = f"{page.stat().st_size / 1e6:.1f} MB"
+    tab = browser.new_page(viewport={"width": 1440, "height": 900})
+    tab.set_default_timeout(1000 * limit_s)
+    tab.route("http*://**/*", lambda route: route.abort())
+    started = time.perf_counter()
+    try:
+        tab.goto(page.as_uri())
+        tab.wait_for_selector(drawn, state="attached")
+        tab.evaluate("new Promise(done => requestIdleCallback(done))")
+        seconds = f"{time.perf_counter() - started:.1f} s"
+        nodes = f"{tab.evaluate('document.querySelectorAll(`*`).length'):,}"
+    except Error:
+        seconds, nodes = f"nothing drawn in {limit_s:.0f} s", "–"
+    tab.close(run_before_unload=False)
+    return f"{size} | {seconds} | {nodes}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Write another tool's page for an attention tensor; runs in the peers' own environment.
+
+    python benchmarks/peer_pages.py {bertviz,circuitsvis,inspectus} WEIGHTS.npy OUT.html
+
+WEIGHTS.npy: (L, H, T, T) float32. Imports nothing of this project.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+
+def bertviz(weights: Any, tokens: list[str]) -> str:
+    """Its view of all layers and heads. The page itself fetches three libraries from elsewhere."""
+    import torch
+    from bertviz import model_view
+
+    layers = [torch.from_numpy(layer)[None] for layer in weights]
+    return str(model_view(layers, tokens, html_action="return").data)
+
+
+def circuitsvis(weights: Any, tokens: list[str]) -> str:
+    """Its grid of heads, all layers in one list, with its script inside."""
+    from circuitsvis.attention import attention_heads
+
+    return str(attention_heads(weights.reshape(-1, *weights.shape[2:]), tokens).local_src)
+
+
+def inspectus(weights: Any, tokens: list[str]) -> str:
+    """Its default charts, with its script and style inside."""
+    import inspectus as tool
+
+    shown: list[str] = []
+    with patch("IPython.display.display", lambda part: shown.append(str(part.data))):
+        tool.attention(weights, tokens)
+    return "".join(shown)
+
+
+def main() -> None:
+    """Write one page."""
+    name, source, out = sys.argv[1:]
+    weights = np.load(source)
+    tokens = [f"t{place}" for place in range(weights.shape[-1])]
+    page = {"bertviz": bertviz, "circuitsvis": circuitsvis, "inspectus": inspectus}[name]
+    content = f'<!doctype html><meta charset="utf-8"><body>{page(weights, tokens)}</body>'
+    Path(out).write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Large attention through the real page: bytes, clicks and nodes, in real Chromium.
+
+    python -m benchmarks.scale [--clicks 10] [--port 7898] [--shapes 12x12x128 12x12x512 24x16x1024]
+
+Each shape (layers x heads x tokens) is a GPT with random weights and a tokenizer that knows bytes
+alone, served by app.py; a text of that many bytes is typed into the page and one token generated.
+Bytes are those of the server's answer that holds the small pictures of all heads. A click is timed
+by the page, from the click's handler until after the next paint; each head for the first time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.page import served
+from tests.chromium import ARGUMENTS, find
+from transformer import Model, ModelConfig, Tokenizer, build_transformer
+from transformer.checkpoint import save
+
+SHAPES = ("12x12x128", "12x12x512", "24x16x1024")
+WAIT_MS = 300_000
+TEXT = "The quick brown fox jumps over the lazy dog, and the cat sleeps. "
+
+
+def main() -> None:
+    """Print the figures as a table, one row a shape."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clicks", type=int, default=10, help="default 10")
+    parser.add_argument("--port", type=int, default=7898, help="default 7898")
+    parser.add_argument("--shapes", nargs="+", default=SHAPES, help=f"default {' '.join(SHAPES)}")
+    options = parser.parse_args()
+    print("| layers x heads x tokens | bytes before a click | click to painted | DOM nodes |")
+    print("| --- | --- | --- | --- |")
+    for shape in options.shapes:
+        sizes = tuple(int(part) for part in shape.split("x"))
+        with tempfile.TemporaryDirectory() as folder:
+            write_model(Path(folder) / "large", *sizes)
+            with served(options.port, str(Path(folder) / "large")), sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
+                url = f"http://127.0.0.1:{options.port}/"
+                size, clicks, nodes = measure(browser, url, sizes[2], options.clicks)
+                browser.close()
+        times = f"{statistics.median(clicks):.0f} ms (to {max(clicks):.0f})"
+        print(f"| {shape} | {size / 1e6:.2f} MB | {times} | {nodes:,} |", flush=True)
+
+
+def write_model(folder: Path, n_layers: int, n_heads: int, n_tokens: int) -> None:
+    """A checkpoint with random weights."""
+    tokenizer = Tokenizer.train(["a"], 259)
+    config = ModelConfig(
+        family="decoder", vocab_size=tokenizer.vocab_size, d_model=8 * n_heads, n_heads=n_heads,
+        n_layers=n_layers, d_ff=8 * n_heads, max_len=n_tokens, positions="learned",
+        activation="gelu", padding_id=tokenizer.padding_id,
+    )  # fmt: skip
+    network = build_transformer(config).eval()
+    model = Model(name="large", config=config, tokenizer=tokenizer, network=network)
+    save(folder, network, config, model.tokenizer)
+
+
+def measure(
+    browser: Browser, url: str, n_tokens: int, n_clicks: int
+) -> tuple[int, list[float], int]:
+    """(bytes of the answer with all small pictures, ms of each click, DOM nodes at the end)."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(WAIT_MS)
+    sizes: list[int] = []
+    page.on("response", lambda answer: _note(answer, sizes))
+    page.goto(url)
+    page.wait_for_selector(".attention[data-rev]", state="attached")
+    sizes.clear()
+    page.get_by_role("button", name="Settings").click()
+    page.locator("#length input").fill("1")
+    old = page.locator("#tokens [data-state]").get_attribute("data-run")
+    box = page.locator("#text textarea")
+    box.fill((TEXT * (n_tokens // len(TEXT) + 1))[: n_tokens - 2])
+    box.press("Enter")
+    page.wait_for_function(
+        """old => { const d = document.querySelector("#tokens [data-state=done]")?.dataset;
+           return d?.run && d.run !== old
+             && document.querySelector(".attention").dataset.run === d.run; }""",
+        arg=old,
+    )
+    page.wait_for_timeout(1000)
+    before = sum(sizes)
+    clicks = [_click(page, place) for place in range(1, n_clicks + 1)]
+    nodes = int(page.evaluate("document.querySelectorAll('*').length"))
+    page.close()
+    return before, clicks, nodes
+
+
+def _note(answer: object, sizes: list[int]) -> None:
+    if "component_server" in answer.url:  # type: ignore[attr-defined]
+        sizes.append(len(answer.body()))  # type: ignore[attr-defined]
+
+
+def _click(page: Page, place: int) -> float:
+    before = page.locator(".attention").get_attribute("data-rev")
+    page.locator(".head-grid button").nth(place).click()
+    page.wait_for_function(
+        "n => document.querySelector('.attention').dataset.rev !== n", arg=before
+    )
+    return float(page.locator(".attention").get_attribute("data-click-ms") or "nan")
+
+
+if __name__ == "__main__":
+    main()
