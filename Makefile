@@ -2,6 +2,7 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 PORT ?= 7860
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -24,12 +25,15 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev $(PEERS)/.done
+	$(BIN)/python tests/chromium.py
 	$(BIN)/python -m benchmarks $(ARGS)
 	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.drawing --peers-python $(PEERS)/bin/python
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -41,3 +45,8 @@ $(VENV)/.run: requirements.txt | $(BIN)/python
 $(VENV)/.dev: requirements.txt requirements-dev.txt | $(BIN)/python
 	$(PIP) -r requirements-dev.txt
 	touch $@ $(VENV)/.run
+
+$(PEERS)/.done: requirements-peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt
+	touch $@

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.peers import gpt2_like, greedy_without_cache, transformers_generate
+from transformer.inference.engine import PackedDecoder, packing_of
 from transformer.inference.generation import generate
 from transformer.model.trace import Trace
 from transformer.model.transformer import DecoderOnly, build_transformer
@@ -30,10 +31,12 @@ N_PROMPT, N_NEW = 16, 64
 Result = tuple[list[int], Tensor | None]  # tokens, attention (L, H, rows, T)
 
 
-def ours(network: DecoderOnly, prompt: list[int], *, keep: bool) -> Result:
+def ours(
+    network: DecoderOnly, packed: PackedDecoder | None, prompt: list[int], *, keep: bool
+) -> Result:
     """Cached greedy decoding; with `keep`, one pass over the finished text for the attention."""
     ids = list(prompt)
-    for (step,) in generate(network, [prompt], max_new_tokens=N_NEW, end_id=-1):
+    for (step,) in generate(network, [prompt], max_new_tokens=N_NEW, end_id=-1, packed=packed):
         assert step is not None
         ids.append(step.token)
     if not keep:
@@ -61,9 +64,11 @@ def main() -> None:
     network.eval().requires_grad_(False)
     peer = gpt2_like(network)
     prompt = torch.randint(0, 4096, (N_PROMPT,)).tolist()
+    packed = packing_of(network)
     tasks: dict[str, Callable[[], Result]] = {
-        "ours, attention kept": lambda: ours(network, prompt, keep=True),
-        "ours, no attention": lambda: ours(network, prompt, keep=False),
+        "ours, attention kept": lambda: ours(network, packed, prompt, keep=True),
+        "ours, no attention": lambda: ours(network, packed, prompt, keep=False),
+        "ours by the plain network, attention kept": lambda: ours(network, None, prompt, keep=True),
         "transformers, attention kept (eager)": lambda: transformers_generate(peer, prompt, N_NEW),
         "no cache (as in the tutorials), attention kept": lambda: greedy_without_cache(
             network, prompt, N_NEW

@@ -14,16 +14,29 @@ from transformer import Batch, Model, Run
 from transformer.figures import (
     VIEWS,
     alignment,
+    architecture,
     attention_heatmap,
+    attention_rollout,
     beam_tree,
     candidates,
     head_grid,
+    input_strips,
+    input_token,
+    joint_attention,
+    logit_lens,
     mask_figure,
+    mask_removed,
+    mean_attention,
+    metrics_figure,
     padded_batch,
     position_curves,
     position_matrix,
+    position_shift,
     position_similarity,
+    query_lines,
     style,
+    surprise,
+    worked_row,
 )
 
 
@@ -273,7 +286,9 @@ def test_the_table_of_views_names_every_figure_function() -> None:
     functions = {view.function for view in VIEWS.values()}
     expected = {
         attention_heatmap, head_grid, mask_figure, padded_batch, position_matrix, position_curves,
-        position_similarity, candidates, alignment, beam_tree,
+        position_similarity, candidates, alignment, beam_tree, worked_row, mask_removed,
+        query_lines, mean_attention, attention_rollout, joint_attention, metrics_figure,
+        input_strips, input_token, position_shift, surprise, logit_lens, architecture,
     }  # fmt: skip
     assert functions == expected
     assert all(view.title and view.help.endswith(".") for view in VIEWS.values())

@@ -15,7 +15,8 @@ import pytest
 from playwright.sync_api import expect
 
 from transformer import Model, Run
-from transformer.figures import atlas, html
+from transformer.figures import VIEWS, atlas, html
+from transformer.figures.gallery import gallery
 
 TEXT = "the fox </script><script>document.title='broken'</script><b>x</b> {{value}}"
 
@@ -216,3 +217,24 @@ def test_hostile_text_is_shown_as_text(opened: Any, run: Run) -> None:
     opened.click(f"#tokens button:nth-child({run.n_prompt + 3})")
     assert opened.input_value("#step") == "2"
     assert opened.locator("#candidates tr.chosen").count() == 1
+
+
+def test_every_picture_that_needs_no_choice_is_inside_and_named(tiny_model):
+    run = tiny_model.generate("the fox said", max_new_tokens=4)
+    shown = html.content(run)["more"]
+    assert [one["title"] for one in shown] == [
+        picture.figure.layout.title.text for picture in gallery(run)
+    ]
+    assert {"architecture", "surprise", "lens", "worked", "rollout", "inputs"} <= {
+        picture.view for picture in gallery(run)
+    }
+    assert all(one["help"] for one in shown)
+
+
+def test_the_gallery_has_what_each_family_has(tiny_encoder, tiny_encoder_decoder):
+    read = {picture.view for picture in gallery(tiny_encoder.trace("the fox"))}
+    assert "surprise" not in read
+    searched = tiny_encoder_decoder.generate("the fox", beams=2, max_new_tokens=4)
+    views = {picture.view for picture in gallery(searched)}
+    assert {"alignment", "beams", "surprise", "shift"} <= views
+    assert views <= set(VIEWS)

@@ -33,7 +33,14 @@ KNOWN_BY = {
     "transformers": set(),
 }
 # Figures know the network's types, never its modules.
-TYPES_ONLY = {"transformer.model.config", "transformer.model.masks", "transformer.model.trace"}
+# (model.masks, model.positions and model.shapes: for their pure functions alone.)
+TYPES_ONLY = {
+    "transformer.model.config",
+    "transformer.model.masks",
+    "transformer.model.positions",
+    "transformer.model.shapes",
+    "transformer.model.trace",
+}
 
 
 def room(path):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from playwright.sync_api import Locator, Page
+
+from transformer.ui.examples import EXAMPLES
 
 WAIT_MS = 20_000
 
@@ -123,3 +126,8 @@ class Visit:
     def labels(self) -> list[str]:
         """The tokens as shown."""
         return self.tokens.all_inner_texts()
+
+    def example_request(self) -> dict[str, Any]:
+        """What the stored example of a text generator was asked for."""
+        example = EXAMPLES["decoder"]
+        return {"text": example.text, **example.settings}

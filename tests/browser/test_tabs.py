@@ -106,14 +106,6 @@ def test_a_text_beyond_the_window_says_that_it_slid(visit: Open, server: Server)
     assert "The window has slid" in page.page.locator(".step-window").inner_text()
 
 
-def test_the_model_tab_shows_configuration_and_card(visit: Open, server: Server) -> None:
-    page = visit()
-    page.tab("Model")
-    card = page.page.locator("#card")
-    card.get_by_text("Random weights, for tests.").wait_for()
-    assert f"{server.model.n_parameters:,}" in card.inner_text()
-
-
 def test_page_and_pictures_follow_the_visitors_dark_mode(visit: Open) -> None:
     page = visit(color_scheme="dark")
     paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -3,7 +3,7 @@
 What the figure carries, besides the cells:
 
 - `layout.meta`: query_labels and key_labels as plain, unescaped text, and site, stack, layer, kind,
-  head, stage, scale, row. It is data for a page's own script, which must write it with
+  head, stage, scale, range, row. It is data for a page's own script, which must write it with
   `textContent`. Plotly itself never shows it.
 - `customdata` (Tq, Tk, 3) float32: score, weight, allowed (0 or 1) of each cell, whatever `stage`
   and `scale` draw. `hover=False` leaves it out, for a page that has the numbers already.
@@ -24,10 +24,20 @@ from transformer.figures.data import Head, HeadView, SiteLike, check_choice, hea
 from transformer.figures.thumbnails import atlas, head_grid
 from transformer.inference.run import Batch, Run
 
-__all__ = ["SCALES", "STAGES", "TEXT_LIMIT", "atlas", "attention_heatmap", "head_grid", "rescale"]
+__all__ = [
+    "RANGES",
+    "SCALES",
+    "STAGES",
+    "TEXT_LIMIT",
+    "atlas",
+    "attention_heatmap",
+    "head_grid",
+    "rescale",
+]
 
 STAGES = ("scores", "masked", "weights")
 SCALES = ("linear", "sqrt", "log")
+RANGES = ("fixed", "own")
 TEXT_LIMIT = 64
 LOG_FLOOR = 1e-4  # weights below this share the darkest colour of the log scale
 
@@ -51,6 +61,7 @@ def attention_heatmap(
     *,
     stage: str = "weights",
     scale: str = "linear",
+    range_: str = "fixed",
     row: int = 0,
     dark: bool = False,
     hover: bool = True,
@@ -58,27 +69,31 @@ def attention_heatmap(
     """One head (or "mean") of one sentence; row: which sentence of a Batch.
 
     stage: "scores" (before the mask, every cell), "masked" (the same, forbidden cells left out) or
-    "weights" (after the softmax; colours fixed from 0 to 1, so that heads can be compared).
+    "weights" (after the softmax).
     Forbidden cells are NaN: the page's background shows through, hatched.
     scale: how weights become colours, "linear", "sqrt" or "log" (from LOG_FLOOR up); `z` is the
     number that is coloured, `customdata` keeps the weight itself.
-    Raises ValueError, listing what is allowed, for an unknown site, head, stage, scale or row.
+    range_: the weights that the colours span: "fixed", from 0 to 1, so that heads can be compared,
+    or "own", from 0 to this head's own largest weight.
+    Raises ValueError, listing what is allowed, for an unknown site, head, stage, scale, range_ or
+    row.
     """
     check_choice("stage", stage, STAGES)
     check_choice("scale", scale, SCALES)
+    check_choice("range_", range_, RANGES)
     view = head_view(run, site, head, row)
     n_queries, n_keys = view.weights.shape
     cells = go.Heatmap(
         z=stage_values(view, stage, scale),
         hoverongaps=True,
-        **_colours(view, stage, scale, dark),
+        **_colours(view, stage, scale, range_, dark),
         **(_hover(view) if hover else {"hoverinfo": "none"}),
     )
     layout = style.layout(
         _title(view),
         _STAGE_TITLES[stage],
         dark=dark,
-        meta=_meta(view, stage, scale, row),
+        meta=_meta(view, stage, scale, row) | {"range": range_},
         shapes=[style.hatching(n_queries, n_keys, dark)],
         **style.square_axes(view.query_labels, view.key_labels, dark=dark),
     )
@@ -103,9 +118,9 @@ def rescale(weights: NDArray[np.float32], scale: str) -> NDArray[np.float32]:
     return weights
 
 
-def _colours(view: HeadView, stage: str, scale: str, dark: bool) -> dict[str, Any]:
+def _colours(view: HeadView, stage: str, scale: str, range_: str, dark: bool) -> dict[str, Any]:
     if stage == "weights":
-        return weight_colours(scale)
+        return weight_colours(scale, top_of(view.weights, view.allowed, range_))
     # The same bound before and after the mask, so that switching changes no colour.
     bound = float(np.abs(view.scores).max(initial=0.0)) or 1.0
     return {
@@ -116,19 +131,33 @@ def _colours(view: HeadView, stage: str, scale: str, dark: bool) -> dict[str, An
     }
 
 
-def weight_colours(scale: str) -> dict[str, Any]:
-    """Colours and colour bar of weights: fixed from 0 to 1, numbers on the bar as they are."""
-    bar = style.colorbar("weight", **_ticks(scale))
-    return {"colorscale": style.cividis(), "zmin": 0, "zmax": 1, "colorbar": bar}
+def top_of(weights: NDArray[np.float32], allowed: NDArray[np.bool_], range_: str) -> float:
+    """The weight that has the brightest colour: 1, or the largest that is drawn."""
+    largest = float(weights.max(initial=0.0, where=allowed))
+    return 1.0 if range_ == "fixed" or largest <= LOG_FLOOR else largest
 
 
-def _ticks(scale: str) -> dict[str, Any]:
+def weight_colours(scale: str, top: float = 1.0) -> dict[str, Any]:
+    """Colours and colour bar of weights from 0 to `top`, numbers on the bar as they are."""
+    bar = style.colorbar("weight", **_ticks(scale, top))
+    zmax = 1 if top == 1 else _one(top, scale)
+    return {"colorscale": style.cividis(), "zmin": 0, "zmax": zmax, "colorbar": bar}
+
+
+def _ticks(scale: str, top: float) -> dict[str, Any]:
     shown = [1e-4, 1e-3, 1e-2, 0.1, 1] if scale == "log" else [0, 0.01, 0.05, 0.2, 0.5, 1]
     if scale == "linear":
         shown = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    places = rescale(np.asarray(shown, dtype=np.float32), scale)
-    text = [f"≤ {LOG_FLOOR:g}" if v == LOG_FLOOR else f"{v:g}" for v in shown]
-    return {"tickmode": "array", "tickvals": [round(float(p), 4) for p in places], "ticktext": text}
+    if top < 1:  # the round ones that stand clear of the largest, and that one
+        shown = [top * v for v in shown[:-1]] if scale == "linear" else shown
+        shown = [v for v in shown if _one(v, scale) < 0.9 * _one(top, scale)] + [top]
+    text = [f"≤ {LOG_FLOOR:g}" if v == LOG_FLOOR else f"{float(f'{v:.2g}'):g}" for v in shown]
+    places = [round(_one(v, scale), 4) for v in shown]
+    return {"tickmode": "array", "tickvals": places, "ticktext": text}
+
+
+def _one(weight: float, scale: str) -> float:
+    return float(rescale(np.asarray([weight], dtype=np.float32), scale)[0])
 
 
 def _hover(view: HeadView) -> dict[str, Any]:

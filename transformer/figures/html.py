@@ -18,8 +18,9 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.offline import get_plotlyjs
 
-from transformer.figures import attention, masks, positions, style, thumbnails
+from transformer.figures import VIEWS, attention, masks, positions, style, thumbnails
 from transformer.figures.data import array, head_view, records_of
+from transformer.figures.gallery import gallery
 from transformer.figures.prediction import how
 from transformer.inference.run import Run
 
@@ -71,6 +72,7 @@ def content(run: Run) -> dict[str, Any]:
         "steps": [_step(run, index) for index in range(len(run.steps))],
         "masks": _mask_figures(run),
         "positions": _position_figures(run),
+        "more": _more_figures(run),
     }
 
 
@@ -173,13 +175,23 @@ def _position_figures(run: Run) -> list[dict[str, Any]]:
     return result
 
 
+def _more_figures(run: Run) -> list[dict[str, Any]]:
+    result = []
+    for light, dark in zip(gallery(run), gallery(run, dark=True), strict=True):
+        text = light.figure.layout.title.text or VIEWS[light.view].title
+        words = {"title": text, "help": VIEWS[light.view].help}
+        result.append(words | _in_both_modes(light.figure, dark.figure))
+    return result
+
+
 def _in_both_modes(light: go.Figure, dark: go.Figure) -> dict[str, Any]:
-    """A figure's data once, with what differs in the dark: layout and colour scales."""
+    """A figure's data once, with what differs in the dark: the layout and parts of each trace."""
     bright, dim = _plain(light), _plain(dark)
+    pairs = zip(bright["data"], dim["data"], strict=True)
     return {
         "data": bright["data"],
         "layout": {"light": bright["layout"], "dark": dim["layout"]},
-        "dark_colorscales": [trace.get("colorscale") for trace in dim["data"]],
+        "dark": [{k: v for k, v in dim.items() if was.get(k) != v} for was, dim in pairs],
     }
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from transformer.figures import style
 from transformer.figures.data import array
 from transformer.inference.run import Run
+from transformer.model.positions import sinusoidal_matrix
 
 MAX_CURVES = 12
 _DASHES = ("solid", "dash", "dot", "dashdot")
@@ -34,13 +35,42 @@ def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
     return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
 
 
-def position_matrix(run: Run, stack: str | None = None, *, dark: bool = False) -> go.Figure:
+def formula_matrix(run: Run, stack: str | None = None) -> Matrix:
+    """The sinusoidal matrix of the size of the model's own, (max_len, C), whatever it uses.
+
+    Raises ValueError for an unknown stack, and for an odd size: sines and cosines come in pairs.
+    """
+    max_len, size = matrix_of(run, stack)[1].shape
+    if size % 2:
+        raise ValueError(f"the sinusoidal formula needs an even d_model; got {size}")
+    return array(sinusoidal_matrix(max_len, size))
+
+
+def formula_difference(run: Run, stack: str | None = None) -> float:
+    """The largest difference between the model's own matrix and the sinusoidal formula."""
+    return float(np.abs(matrix_of(run, stack)[1] - formula_matrix(run, stack)).max(initial=0.0))
+
+
+def _table(run: Run, stack: str | None, formula: bool) -> tuple[str, str, Matrix, int]:
+    """(stack, what the matrix is, the matrix, rows used): the model's own, or the formula's."""
+    chosen, own, used = matrix_of(run, stack)
+    if not formula:
+        return chosen, run.config.positions, own, used
+    unused = run.config.positions != "sinusoidal"
+    what = "formula, not used by this model" if unused else "formula"
+    return chosen, f"sinusoidal {what}", formula_matrix(run, stack), used
+
+
+def position_matrix(
+    run: Run, stack: str | None = None, *, dark: bool = False, formula: bool = False
+) -> go.Figure:
     """Position x dimension, every position that the model knows; z is the matrix itself.
 
     A line marks the positions that this run used: those above it.
+    formula: the sinusoidal formula's matrix of the same size in place of the model's own.
     Raises ValueError for a stack that the model does not have.
     """
-    chosen, matrix, used = matrix_of(run, stack)
+    chosen, name, matrix, used = _table(run, stack, formula)
     bound = _bound(matrix)
     cells = go.Heatmap(
         z=matrix,
@@ -52,13 +82,15 @@ def position_matrix(run: Run, stack: str | None = None, *, dark: bool = False) -
     )
     max_len, size = matrix.shape
     layout = style.layout(
-        f"Position matrix of the {chosen} ({run.config.positions})",
-        f"the row of a position is added to its token; this run used {used} of {max_len} rows",
+        f"Position matrix of the {chosen} ({name})",
+        "of the same size, to compare"
+        if formula
+        else f"the row of a position is added to its token; this run used {used} of {max_len} rows",
         dark=dark,
         xaxis=style.axis("dimension", dark=dark, range=[-0.5, size - 0.5]),
         yaxis=style.axis("position", dark=dark, range=[max_len - 0.5, -0.5]),
-        shapes=[_used_line(used, dark)],
-        annotations=[_used_note(used, max_len, dark)],
+        shapes=[] if formula else [_used_line(used, dark)],
+        annotations=[] if formula else [_used_note(used, max_len, dark)],
         meta={"stack": chosen, "used": used},
     )
     return go.Figure(data=[cells], layout=layout)
@@ -104,12 +136,15 @@ def position_curves(
     return go.Figure(data=lines, layout=layout)
 
 
-def position_similarity(run: Run, stack: str | None = None, dark: bool = False) -> go.Figure:
+def position_similarity(
+    run: Run, stack: str | None = None, dark: bool = False, *, formula: bool = False
+) -> go.Figure:
     """Cosine of the angle between every two positions' vectors; z in [-1, 1], 1 on the diagonal.
 
-    A vector of zeros has no direction: its similarities are shown as 0.
+    A vector of zeros has no direction: its similarities are shown as 0. formula: of the sinusoidal
+    formula's matrix in place of the model's own.
     """
-    chosen, matrix, used = matrix_of(run, stack)
+    chosen, name, matrix, used = _table(run, stack, formula)
     lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
     unit = matrix / np.where(lengths > 0, lengths, 1)
     cells = go.Heatmap(
@@ -122,15 +157,16 @@ def position_similarity(run: Run, stack: str | None = None, dark: bool = False) 
     )
     side = [-0.5, len(matrix) - 0.5]
     layout = style.layout(
-        f"Similarity of positions, {chosen} ({run.config.positions})",
-        f"cosine of their vectors; dashed: the {used} positions that this run used",
+        f"Similarity of positions, {chosen} ({name})",
+        "cosine of their vectors"
+        + ("" if formula else f"; dashed: the {used} positions that this run used"),
         dark=dark,
         xaxis=style.axis("position", dark=dark, range=side, constrain="domain"),
         yaxis=style.axis(
             "position", dark=dark, range=side[::-1], constrain="domain",
             constraintoward="top", scaleanchor="x",
         ),
-        shapes=[_used_square(used, dark)],
+        shapes=[] if formula else [_used_square(used, dark)],
         meta={"stack": chosen, "used": used},
     )  # fmt: skip
     return go.Figure(data=[cells], layout=layout)

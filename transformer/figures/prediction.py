@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from transformer.figures import style
+from transformer.figures.filters import why_cut
 from transformer.inference.generation import Candidate, GenerationStep
 from transformer.inference.request import Request
 from transformer.inference.run import Run
@@ -19,7 +20,7 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
 
     Trace 0: probability by the network. Trace 1: after temperature and filters, what was drawn
     from. x is the probability itself, y the candidate's place, the likeliest on top. The chosen one
-    has an arrow before its label, one that was cut the word "cut" instead of a second bar.
+    has an arrow before its label; one that could not be drawn says why instead of a second bar.
     Raises ValueError for a step that the run does not have.
     """
     step = step_of(run, step_index)
@@ -27,6 +28,7 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
     if step.chosen not in shown:
         shown = (*shown, step.chosen)
     labels = [run.candidate_labels[candidate.id] for candidate in shown]
+    reasons = why_cut(run, step)
     layout = style.layout(
         f"Candidates of step {step_index}",
         how(run.request) + drawable(run, step),
@@ -42,9 +44,12 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
         margin={"l": 60, "r": 16, "t": 72, "b": 100},
         height=172 + 44 * max(len(shown), 3),
-        meta={"labels": labels, "step": step_index, "chosen": step.token},
+        meta={
+            "labels": labels, "step": step_index, "chosen": step.token,
+            "cut": [reasons.get(candidate.id) for candidate in shown],
+        },
     )  # fmt: skip
-    return go.Figure(data=_bars(shown, labels, dark), layout=layout)
+    return go.Figure(data=_bars(shown, labels, reasons, dark), layout=layout)
 
 
 def _probability_axis(shown: tuple[Candidate, ...], dark: bool) -> dict[str, Any]:
@@ -86,7 +91,9 @@ def drawable(run: Run, step: GenerationStep) -> str:
     return f"; {step.n_kept:,} of {run.config.output_vocab_size:,} tokens could be drawn"
 
 
-def _bars(shown: tuple[Candidate, ...], labels: list[str], dark: bool) -> list[go.Bar]:
+def _bars(
+    shown: tuple[Candidate, ...], labels: list[str], reasons: dict[int, str], dark: bool
+) -> list[go.Bar]:
     colours = style.theme(dark)
     before = [candidate.probability for candidate in shown]
     after = [candidate.sampling_probability for candidate in shown]
@@ -110,7 +117,8 @@ def _bars(shown: tuple[Candidate, ...], labels: list[str], dark: bool) -> list[g
         ),
         go.Bar(
             x=after, name="after temperature and filters",
-            text=[_percent(p) if p > 0 else "✕ cut" for p in after],
+            text=[f"✕ {reasons[c.id]}" if c.id in reasons else _percent(p)
+                  for c, p in zip(shown, after, strict=True)],
             hovertemplate="%{customdata}<br>after temperature and filters" + ending,
             marker={"color": colours.accent}, **common,
         ),

@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 
 from transformer import checkpoint
-from transformer.inference.readers import pad
 from transformer.inference.model import Model
+from transformer.inference.readers import pad
 from transformer.model.transformer import DecoderOnly
 from transformer.training.data import encode_documents
 

@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.inference.readers import pad
 from transformer.inference.model import Model
+from transformer.inference.readers import pad
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.training.data import Pair, collate, encode_documents
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer.inference.readers import pad
 from transformer.inference.model import Model
+from transformer.inference.readers import pad
 from transformer.model.config import ModelConfig
 from transformer.text import Tokenizer
 from transformer.training.data import (

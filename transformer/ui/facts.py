@@ -119,11 +119,16 @@ def model_facts(model: Model) -> dict[str, Any]:
     }
 
 
-def model_page(model: Model) -> str:
-    """Markdown: every configuration value, then the model card."""
+def model_card(model: Model) -> str:
+    """Markdown: the model card, without its metadata; a sentence for a model without one."""
+    return _without_front_matter(model.card) or f"{model.name} has no model card."
+
+
+def settings_table(model: Model) -> str:
+    """Markdown: every configuration value."""
     facts = model_facts(model)
     rows = "\n".join(f"| `{name}` | {_cell(value)} |" for name, value in facts.items())
-    return f"| setting | value |\n| --- | --- |\n{rows}\n\n{_without_front_matter(model.card)}"
+    return f"| setting | value |\n| --- | --- |\n{rows}"
 
 
 def _cell(value: Any) -> str:

@@ -13,7 +13,7 @@ from transformer.ui import handlers, views
 from transformer.ui.api import add_endpoints
 from transformer.ui.components import PLOTLY_JS, component
 from transformer.ui.examples import METHODS, Example, example_of, is_offered
-from transformer.ui.facts import headline, model_page
+from transformer.ui.facts import headline, model_card, settings_table
 from transformer.ui.limits import AT_ONCE, MAX_NEW_TOKENS, MAX_WAITING
 from transformer.ui.service import Service
 
@@ -43,10 +43,10 @@ def _lay_out(service: Service) -> None:
         with gr.Column(elem_id="left"):
             left = _left(example_of(service.model(name)), run)
         with gr.Column(elem_id="right"), gr.Tabs():
-            masks, card = _right(service, name, batch, first)
+            masks, about = _right(service, name, batch, first)
     _connect_generation(service, model, left)
     _connect_batch(service, model, masks, left["status"])
-    _connect_choice(service, model, headline_text, left, masks, card)
+    _connect_choice(service, model, headline_text, left, masks, about)
 
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown]:
@@ -110,7 +110,7 @@ def _methods(example: Example) -> dict[str, Any]:
 
 def _right(
     service: Service, name: str, batch: dict[str, Any], first: dict[str, Any]
-) -> tuple[dict[str, Any], gr.Markdown]:
+) -> tuple[dict[str, Any], list[gr.Markdown]]:
     """The tabs. A picture is asked for only when its tab is first seen.
 
     first: the small pictures of all heads of the stored run, for the first glance.
@@ -118,22 +118,37 @@ def _right(
     ask = {view.__name__: views.server_function(service.store, view) for view in views.VIEWS}
     palette = [list(hex_to_rgb(colour)) for colour in sequential.Cividis]
     with gr.Tab("Attention", id="attention-tab"):
-        functions = [ask["atlas"], ask["heatmap"], ask["alignment"]]
+        functions = [ask["atlas"], ask["heatmap"], ask["alignment"], ask["flow"], ask["lines"]]
         component("attention", None, functions, palette=palette, first=first)
+        component("ranking", None, [ask["metrics"], ask["metric_map"]])
+        component("worked", None, [ask["worked"]])
     with gr.Tab("Masks", id="masks-tab"):
         lines = gr.Textbox(
             "\n".join(example_of(service.model(name)).batch), label="Sentences, one a line",
             lines=3, max_lines=8, elem_id="lines",
         )  # fmt: skip
         show = gr.Button("Show the masks", variant="primary", size="sm", elem_id="show-masks")
-        view = component("masks", batch, [ask["padded"], ask["mask"], ask["heatmap"]])
+        view = component(
+            "masks", batch, [ask["padded"], ask["mask"], ask["heatmap"], ask["removal"]]
+        )
     with gr.Tab("Positions", id="positions-tab"):
-        component("positions", None, [ask["positions"]])
+        component("positions", None, [ask["positions"], ask["inputs"], ask["shift"]])
     with gr.Tab("Prediction", id="prediction-tab"):
-        component("prediction", None, [ask["candidates"], ask["tree"]])
+        functions = [ask["candidates"], ask["surprise"], ask["lens"], ask["tree"]]
+        component("prediction", None, functions)
     with gr.Tab("Model", id="model-tab"):
-        card = gr.Markdown(model_page(service.model(name)), elem_id="card")
-    return {"lines": lines, "show": show, "view": view}, card
+        about = _model_tab(service, name, ask)
+    return {"lines": lines, "show": show, "view": view}, about
+
+
+def _model_tab(service: Service, name: str, ask: dict[str, Any]) -> list[gr.Markdown]:
+    """The drawing of the network, which follows the run; the card and all settings."""
+    model = service.model(name)
+    component("architecture", None, [ask["architecture"]])
+    card = gr.Markdown(model_card(model), elem_id="card")
+    with gr.Accordion("All settings", open=False, elem_id="all-settings"):
+        table = gr.Markdown(settings_table(model), elem_id="settings-table")
+    return [card, table]
 
 
 def _connect_generation(service: Service, model: gr.Dropdown, left: dict[str, Any]) -> None:
@@ -192,7 +207,7 @@ def _connect_choice(
     headline_text: gr.Markdown,
     left: dict[str, Any],
     masks: dict[str, Any],
-    card: gr.Markdown,
+    about: list[gr.Markdown],
 ) -> None:
     """Another model: its stored example at once; a text of the visitor's own stays."""
 
@@ -205,7 +220,8 @@ def _connect_choice(
         kept = " Your text is kept." if own else ""
         return (
             headline(chosen),
-            model_page(chosen),
+            model_card(chosen),
+            settings_table(chosen),
             run,
             batch,
             handlers.said("done", f"{name}: a stored example.{kept}"),
@@ -217,7 +233,7 @@ def _connect_choice(
         )
 
     outputs = [
-        headline_text, card, left["tokens"], masks["view"], left["status"], left["text"],
+        headline_text, *about, left["tokens"], masks["view"], left["status"], left["text"],
         *left["chips"], left["start"], left["settings"][0], masks["lines"],
     ]  # fmt: skip
     inputs = [model, left["text"], masks["lines"]]

@@ -265,16 +265,32 @@
     const place = byId(id);
     // All places first: each one that is added changes the width of the others.
     while (place.children.length < data[id].length) place.append(element('div', { className: 'figure' }));
-    data[id].forEach((figure, index) => {
-      const target = place.children[index];
-      const traces = figure.data.map((trace, at) => {
-        const scale = figure.dark_colorscales[at];
-        return mode() === 'dark' && scale ? { ...trace, colorscale: scale } : { ...trace };
-      });
-      const layout = structuredClone(figure.layout[mode()]);
-      if (target.clientWidth < NARROW) slim(traces, layout);
-      Plotly.react(target, traces, layout, options);
-    });
+    data[id].forEach((figure, index) => drawFigure(place.children[index], figure));
+  }
+
+  function drawFigure(target, figure) {
+    const traces = figure.data.map((trace, at) => (mode() === 'dark' ? { ...trace, ...figure.dark[at] } : { ...trace }));
+    const layout = structuredClone(figure.layout[mode()]);
+    if (target.clientWidth < NARROW) slim(traces, layout);
+    target.style.height = layout.height ? `${layout.height}px` : '';
+    Plotly.react(target, traces, layout, options);
+  }
+
+  // --- the rest, each drawn when it is opened ---------------------------------------------------
+
+  function listMore() {
+    byId('more').replaceChildren(...data.more.map((one) => {
+      const target = element('div', { className: 'figure' });
+      const wide = element('div', { className: 'wide', tabIndex: 0 }, [target]);
+      const summary = element('summary', { textContent: one.title });
+      const box = element('details', {}, [summary, element('p', { className: 'note', textContent: one.help }), wide]);
+      box.addEventListener('toggle', () => box.open && drawFigure(target, one));
+      return box;
+    }));
+  }
+
+  function redrawMore() {
+    [...byId('more').children].forEach((box, at) => box.open && drawFigure(box.querySelector('.figure'), data.more[at]));
   }
 
   // --- start -----------------------------------------------------------------------------------
@@ -294,10 +310,12 @@
     drawHeatmap();
     drawFigures('masks');
     drawFigures('positions');
+    redrawMore();
   });
   drawTokens();
   chooseKind(0);
   if (data.steps.length) drawStep(0);
   drawFigures('masks');
   drawFigures('positions');
+  listMore();
 })();

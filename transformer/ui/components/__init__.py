@@ -14,6 +14,11 @@ import gradio as gr
 import plotly
 
 FOLDER = Path(__file__).parent
+# Scripts of the page's head, in order.
+SHARED = (
+    "shared", "plots", "tables", "values", "grid", "readout", "cursor", "between", "pictures",
+    "choices",
+)  # fmt: skip
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 
@@ -37,7 +42,7 @@ def component(
 
 def head() -> str:
     """For the page's head: what the scripts share, and where Plotly's own script is found."""
-    scripts = "\n".join(_read(name) for name in ("shared.js", "plots.js", "grid.js", "readout.js"))
+    scripts = "\n".join(_read(f"{name}.js") for name in SHARED)
     source = f"gradio_api/file={PLOTLY_JS.as_posix()}"
     return f'<meta name="plotly-source" content="{source}">\n<script>\n{scripts}\n</script>'
 

@@ -2,22 +2,19 @@
 const viz = window.viz;
 const find = (selector) => element.querySelector(selector);
 const root = find(".attention");
-const grid = find(".head-grid");
 const large = find(".large");
 const state = {
-  kind: 0, layer: 0, head: 0, picture: "heatmap", stage: "weights", scale: "sqrt", over_heads: "head",
-  by: "written", pin: null, over: null, numbers: null, labels: null,
+  kind: 0, layer: 0, head: 0, picture: "heatmap", stage: "weights", scale: "sqrt", range: "fixed",
+  depth: "all", threshold: "0.05", over_heads: "head", by: "written",
+  pin: null, over: null, numbers: null, labels: null,
 };
-const KEPT = 64; // figures kept in the page
-let figures = new Map();
-let numbersOf = new Map();
 let clicked = null;
 
 const kind = () => viz.run.kinds[state.kind];
 const queryStack = () => kind().stack;
 const keyStack = () => (kind().kind === "cross" ? "encoder" : kind().stack);
 const site = () => `${kind().stack}.${state.layer}.${kind().kind}`;
-const name = viz.headName;
+const isHeatmap = () => !["lines", "alignment"].includes(state.picture);
 
 // ---- the grid ----
 
@@ -36,9 +33,15 @@ const chooseHead = (layer, head) => {
   clicked = performance.now();
   viz.setHead({ stack: kind().stack, kind: kind().kind, layer, head });
 };
-const heads = viz.headGrid(grid, props.palette, chooseHead);
+const heads = viz.headGrid(find(".head-grid"), props.palette, chooseHead);
 
-// ---- the chosen head ----
+// ---- the picture ----
+
+const pictures = viz.pictureStore(server);
+const between = viz.between(find(".lines-box"), find(".lines"), server, (row) => {
+  const token = tokenOf(queryStack(), row); // a click on a query
+  viz.setQuery(viz.same(viz.query, token) ? null : token);
+});
 
 const side = () => {
   const box = find(".large-box");
@@ -49,27 +52,17 @@ const side = () => {
 const drawLarge = async (current) => {
   const run = viz.run.run;
   drawSwitches();
-  const place = `${run} ${site()} ${state.head}`;
-  const key = `${place} ${state.stage} ${state.scale} ${viz.dark}`;
-  if (!figures.has(key) || !numbersOf.has(place)) await fetchHead(run, place, key);
-  const found = state.picture === "lines" ? await drawLines() : null;
+  const { head, stage, scale, range, picture } = state;
+  const { numbers, figure } = await pictures.get(state, kind());
   if (!current()) return;
-  if (found) await showLines(found);
-  if (found) return;
-  state.numbers = numbersOf.get(place);
-  const { layer, head, stage } = state;
-  const figure = await viz.draw(large, figures.get(key), {
-    fit: { side: side(), top: 26, bar: true },
-    tools: true,
-  });
+  Object.assign(state, { numbers, labels: numbers.labels });
+  if (isHeatmap()) await drawHeatmap(figure);
+  else await drawBetween(current, run);
   if (!current()) return;
-  state.labels = { query: figure.layout.meta.query_labels, key: figure.layout.meta.key_labels };
-  listen();
-  const { stack, kind: sort } = kind();
-  find(".large-title").textContent = `${name(layer, head)}: ${stack} ${sort}-attention, ${stage}`;
-  large.setAttribute("aria-label", `${name(layer, head)}, heatmap of query by key`);
-  Object.assign(root.dataset, { site: site(), head, stage, scale: state.scale, run });
-  for (const input of element.querySelectorAll(".scales input")) input.disabled = stage !== "weights";
+  find(".large-title").textContent = viz.pictureTitle(state, kind());
+  large.setAttribute("aria-label", `${find(".large-title").textContent}; heatmap of query by key`);
+  writeLabel();
+  Object.assign(root.dataset, { site: site(), head, stage, scale, range, picture, run });
   show();
   if (clicked !== null) {
     await viz.painted();
@@ -78,47 +71,44 @@ const drawLarge = async (current) => {
   }
 };
 
-const fetchHead = async (run, place, key) => {
-  const { stage, scale, head } = state;
-  const wanted = !numbersOf.has(place);
-  const answer = await viz.ask(server.heatmap, {
-    run, site: site(), head, stage, scale, dark: viz.dark, numbers: wanted,
+const drawHeatmap = async (json) => {
+  const { numbers, labels, stage, scale, picture } = state;
+  const scores = picture === "heatmap" && stage !== "weights";
+  const hides = picture !== "heatmap" || stage !== "scores";
+  await viz.draw(large, json, {
+    fit: { side: side(), top: 26, bar: true },
+    tools: true,
+    on: LISTENERS,
+    change: ({ data }) => {
+      // One head comes as its scores: what its colours stand for is worked out here.
+      data[0].z ??= viz.cellValues(numbers, labels.key.length, stage, scale, numbers.floor);
+    },
+    numbers: (row, column) => {
+      const at = row * labels.key.length + column;
+      if (hides && !numbers.allowed[at]) return "hidden";
+      return (scores ? numbers.scores : numbers.weights)[at].toFixed(4);
+    },
   });
-  if (wanted) {
-    keep(numbersOf, place, {
-      scores: viz.floats(answer.scores),
-      weights: viz.floats(answer.weights),
-      allowed: viz.bytes(answer.allowed),
-    });
-  }
-  keep(figures, key, answer.figure);
-};
-const keep = (table, key, value) => {
-  if (table.size >= KEPT) table.delete(table.keys().next().value);
-  table.set(key, value);
 };
 
-let listening = false;
-const listen = () => {
-  if (listening) return;
-  listening = true;
-  large.on("plotly_hover", ({ points }) => setOver({ row: points[0].y, column: points[0].x }));
-  large.on("plotly_unhover", () => setOver(null));
-  large.on("plotly_click", ({ points }) => {
-    const { x: column, y: row } = points[0];
-    const same = state.pin && state.pin.row === row && state.pin.column === column;
-    state.pin = same ? null : { row, column };
-    viz.setQuery(same ? null : tokenOf(queryStack(), row));
-    show();
-  });
-  large.on("plotly_relayout", () => {
-    viz.axisLabels(large);
-    show();
+const drawBetween = (current, run) => {
+  const { layer, head, picture, over_heads: over, by } = state;
+  if (picture === "lines") {
+    const row = state.pin?.row ?? placeOf(viz.query, queryStack(), "query");
+    const query = row >= 0 ? row : null;
+    return between.lines(current, { run, site: site(), head, query, threshold: Number(state.threshold) });
+  }
+  return between.alignment(current, {
+    run, layer: over === "all" ? "mean" : layer, head: over === "head" ? head : "mean", by,
   });
 };
-const setOver = (cell) => {
-  state.over = cell;
-  show();
+
+// What the ranking of heads says of this one, if it says anything.
+const writeLabel = () => {
+  const one = ["heatmap", "lines"].includes(state.picture) && viz.run;
+  const said = one ? viz.headLabel?.(viz.run.run, site(), state.head) : null;
+  find(".head-label")?.remove();
+  if (said) find(".large-title").append(viz.el("span", "head-label", said));
 };
 
 // ---- numbers, and the bands that light a row and a column ----
@@ -138,95 +128,74 @@ const cellOf = (token) => {
   return column >= 0 ? { row: null, column } : null;
 };
 const chosenCell = () => state.over ?? state.pin ?? cellOf(viz.query);
+const last = () => state.labels && { row: state.labels.query.length - 1, column: state.labels.key.length - 1 };
 
 const showNumbers = viz.readOut(find(".numbers-side"));
+const bands = viz.bands(root, large);
 const show = () => {
   if (!state.labels || !state.numbers) return;
   const cell = chosenCell();
   showNumbers(cell, state.labels, state.numbers);
-  bands(cell);
+  light(cell);
+  const pinned = state.pin?.column === null ? "Row pinned." : "Pinned.";
   find(".pin-note").textContent = state.pin
-    ? "Pinned. Esc lets go."
+    ? `${pinned} Esc lets go.`
     : cell ? "Click to pin." : "Point at a cell for its numbers; click to pin.";
   viz.emit("light", state.over && {
     query: tokenOf(queryStack(), cell.row), key: tokenOf(keyStack(), cell.column),
   });
 };
-
-const place = (band, at) => {
-  band.hidden = !at;
-  if (at) for (const [key, value] of Object.entries(at)) band.style[key] = `${value}px`;
-};
-const bands = (cell) => {
-  const { query, key } = state.labels;
-  const last = { row: query.length - 1, column: key.length - 1 };
+const light = (cell) => {
   const row = cell?.row ?? null;
   // A token that was chosen in the text is also shown as a key where the text reads itself.
   const itself = cell && row !== null && !state.over && !state.pin && queryStack() === keyStack();
   const column = cell?.column ?? (itself ? row : null);
-  place(find(".band.row"), row === null ? null : viz.cells(large, 0, last.column, row, row));
-  place(find(".band.column"), column === null ? null : viz.cells(large, column, column, 0, last.row));
+  if (isHeatmap() && large._fullLayout) bands(row, column, last());
   root.dataset.row = row === null ? "" : String(row);
   root.dataset.column = column === null ? "" : String(column);
 };
-
-// ---- cross-attention as lines between words ----
-
-const lines = find(".lines");
-const drawLines = async () => {
-  const run = viz.run.run;
-  const layer = state.over_heads === "all" ? "mean" : state.layer;
-  const head = state.over_heads === "head" ? state.head : "mean";
-  const answer = await viz.ask(server.alignment, { run, layer, head, by: state.by, dark: viz.dark });
-  return { answer, run, head, layer };
+const setOver = (cell) => {
+  state.over = cell;
+  show();
 };
-const showLines = async ({ answer, run, head, layer }) => {
-  const margins = ({ layout }) => {
-    layout.width = Math.min(layout.width, 620);
-    layout.height -= layout.margin.t - 12;
-    layout.margin = { ...layout.margin, t: 12 };
-  };
-  const figure = await viz.draw(lines, answer.figure, { change: margins });
-  const whose = { head: `layer ${layer}, head ${head}`, layer: `layer ${layer}, mean of its heads`, all: "mean of all heads" };
-  find(".large-title").textContent = `Most-read source token: ${whose[state.over_heads]}`;
-  lines.setAttribute("aria-label", figure.layout.meta.links.map(([to, from, weight]) =>
-    `${figure.layout.meta.target_labels[to]} reads ${figure.layout.meta.source_labels[from]}, ${weight.toFixed(2)}`).join("; "));
-  Object.assign(lines.dataset, { run, head, layer, by: state.by });
+const setPin = (cell) => {
+  const same = state.pin && state.pin.row === cell.row && state.pin.column === cell.column;
+  state.pin = same ? null : cell;
+  viz.setQuery(same ? null : tokenOf(queryStack(), cell.row));
+  show();
 };
-const drawSwitches = () => {
-  const crossing = kind().kind === "cross";
-  if (!crossing) state.picture = "heatmap";
-  const shows = state.picture;
-  find(".pictures").hidden = !crossing;
-  for (const part of element.querySelectorAll("[data-for]")) part.hidden = part.dataset.for !== shows;
-  find(`.pictures input[value=${shows}]`).checked = true;
+const LISTENERS = {
+  plotly_hover: ({ points }) => setOver({ row: points[0].y, column: points[0].x }),
+  plotly_unhover: () => setOver(null),
+  plotly_click: ({ points }) => setPin({ row: points[0].y, column: points[0].x }),
+  plotly_relayout: () => {
+    viz.axisLabels(large);
+    show();
+  },
 };
+const words = (cell) => viz.cellInWords(cell, state.labels, state.numbers);
+const say = (text) => (find(".said").textContent = text);
+viz.cellCursor(large, {
+  last,
+  start: () => state.pin ?? cellOf(viz.query),
+  move: (cell) => {
+    setOver(cell);
+    say(words(cell));
+  },
+  pin: (cell) => {
+    state.over = null;
+    setPin(cell);
+    say(state.pin ? `Pinned: ${words(cell)}` : "No longer pinned.");
+  },
+  leave: () => state.over && setOver(null),
+});
+viz.rowLabels(find(".large-box"), large, (row) => setPin({ row, column: null }));
 
 // ---- choices ----
 
-const drawKinds = () => {
-  const box = find(".kinds");
-  box.hidden = viz.run.kinds.length < 2;
-  box.replaceChildren(...viz.run.kinds.map(({ stack, kind: sort }, index) => {
-    const button = viz.el("button", "kind", `${stack} ${sort}`);
-    button.type = "button";
-    button.setAttribute("role", "radio");
-    button.setAttribute("aria-checked", String(index === state.kind));
-    button.addEventListener("click", () => viz.setHead({ stack, kind: sort, layer: 0, head: 0 }));
-    return button;
-  }));
-};
-
-const SWITCHES = { pictures: "picture", stages: "stage", scales: "scale", over: "over_heads", by: "by" };
-for (const [group, field] of Object.entries(SWITCHES)) {
-  for (const input of element.querySelectorAll(`.${group} input`)) {
-    input.name = `attention-${field}`;
-    input.addEventListener("change", () => {
-      state[field] = input.value;
-      refreshLarge();
-    });
-  }
-}
+const drawSwitches = viz.attentionSwitches(element, state, kind, () => refreshLarge());
+const drawKinds = () =>
+  viz.kindButtons(find(".kinds"), state.kind, (one) => viz.setHead({ ...one, layer: 0, head: 0 }));
 
 const tellHead = () => {
   const { layer, head } = state;
@@ -248,8 +217,8 @@ viz.on("head", ({ stack, kind: sort, layer, head }) => {
   refreshLarge();
 });
 viz.on("run", () => {
-  figures = new Map();
-  numbersOf = new Map();
+  pictures.forget();
+  between.forget();
   const fits = viz.run.kinds[state.kind]?.n_layers > state.layer && viz.run.n_heads > state.head;
   Object.assign(state, { pin: null, over: null, numbers: null, labels: null });
   if (!fits) Object.assign(state, { kind: 0, layer: 0, head: 0 });
@@ -259,17 +228,19 @@ viz.on("run", () => {
 viz.on("query", (token) => {
   if (token && state.pin && !viz.same(token, tokenOf(queryStack(), state.pin.row))) state.pin = null;
   show();
+  if (state.picture === "lines" && state.labels) refreshLarge();
 });
 viz.on("point", (token) => {
   state.over = null;
   const cell = token && state.labels ? cellOf(token) : null;
   if (!cell) return show();
-  bands(queryStack() === keyStack() ? { ...cell, column: cell.row } : cell);
+  light(queryStack() === keyStack() ? { ...cell, column: cell.row } : cell);
 });
 viz.on("escape", () => {
-  state.pin = null;
+  Object.assign(state, { pin: null, over: null });
   show();
 });
+viz.on("labels", writeLabel);
 
 viz.preload();
 const whenRun = (draw) => async (current) => (viz.run ? draw(current) : undefined);

@@ -1,8 +1,9 @@
-// Masks of a padded batch, and what they do to the scores of one head.
+// Masks of a padded batch, what they do to the scores of one head, and what it is without one.
 const viz = window.viz;
 const find = (selector) => element.querySelector(selector);
 const root = find(".masks");
-const state = { row: 0, kind: 0, layer: 0, head: 0 };
+const without = find(".removal");
+const state = { row: 0, kind: 0, layer: 0, head: 0, removed: null };
 const box = (name) => find(`[data-picture=${name}]`);
 const square = (name) => ({
   fit: { side: { width: box(name).clientWidth, height: 460 } },
@@ -35,6 +36,47 @@ const draw = async (current) => {
   Object.assign(root.dataset, { batch, row, site, head });
 };
 
+// ---- without one of the masks ----
+
+const drawRemoval = async (current) => {
+  if (!viz.batch) return;
+  const { batch, kinds } = viz.batch;
+  const { row, head, removed } = state;
+  const { stack, kind } = kinds[state.kind];
+  const site = `${stack}.${state.layer}.${kind}`;
+  const answer = await viz.ask(server.removal, { batch, row, site, head, which: removed, dark: viz.dark });
+  if (!current()) return;
+  drawRemoved(answer);
+  find(".removal-says").textContent = answer.sentence;
+  find(".removal-title").textContent = `Weights without the ${answer.which} mask`;
+  for (const [name, show] of [["without", "weights"], ["changes", "difference"]]) {
+    const side = { width: box(name).clientWidth, height: 460 };
+    await viz.draw(box(name), answer.figures[show], { fit: { side, bar: true } });
+    if (!current()) return;
+  }
+  const { which, share } = answer;
+  Object.assign(without.dataset, { batch, row, site, head, which, share });
+};
+// Only the masks that act in the chosen attention can be taken away.
+const drawRemoved = ({ acting, which }) => {
+  const group = find(".removed");
+  const made = acting.map((name) => {
+    const [label, input] = [viz.el("label"), viz.el("input")];
+    Object.assign(input, { type: "radio", name: "mask-removed", value: name, checked: name === which });
+    input.addEventListener("change", () => {
+      state.removed = name;
+      redrawRemoval();
+    });
+    label.append(input, viz.el("span", "", `${name} mask`));
+    return label;
+  });
+  const names = [...group.querySelectorAll("input")].map((input) => input.value);
+  if (names.join() !== acting.join()) group.replaceChildren(group.firstElementChild, ...made);
+  for (const input of group.querySelectorAll("input")) input.checked = input.value === which;
+};
+
+// ---- choices ----
+
 // Sentences are counted from 1 on the page.
 const fromOne = (picture) => ({ layout, data }) => {
   layout.margin = { l: 50, r: 8, t: 4, b: 54 };
@@ -63,7 +105,7 @@ const drawSentences = () => {
     button.addEventListener("click", () => {
       state.row = row;
       drawSentences();
-      refresh();
+      redraw();
     });
     return button;
   }));
@@ -91,18 +133,24 @@ const drawChoices = () => {
 for (const field of ["kind", "layer", "head"]) {
   find(`.pick-${field}`).addEventListener("change", (event) => {
     state[field] = Number(event.target.value);
+    if (field === "kind") Object.assign(state, { layer: 0, removed: null });
     drawChoices();
-    refresh();
+    redraw();
   });
 }
 
 const take = () => {
   if (!props.value?.batch) return;
-  Object.assign(state, { row: 0, kind: 0, layer: 0, head: 0 });
+  Object.assign(state, { row: 0, kind: 0, layer: 0, head: 0, removed: null });
   viz.setBatch(props.value);
   drawSentences();
   drawChoices();
 };
 const refresh = viz.keepDrawn(root, ["batch"], draw);
+const redrawRemoval = viz.keepDrawn(without, ["batch"], drawRemoval);
+const redraw = () => {
+  refresh();
+  redrawRemoval();
+};
 take();
 watch("value", take);

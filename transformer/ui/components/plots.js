@@ -10,6 +10,7 @@
   const LEAST_PX = 24; // a matrix of a single row
   const NARROW_PX = 480; // below this, axes say less, so that the cells keep some room
   let loading = null;
+  let library = null;
 
   const source = () =>
     new URL(document.querySelector('meta[name="plotly-source"]').content, document.baseURI).href;
@@ -26,7 +27,7 @@
     loading ??= new Promise((done, failed) => {
       const script = document.createElement("script");
       script.src = source();
-      script.onload = () => done(window.Plotly);
+      script.onload = () => done((library = window.Plotly));
       script.onerror = () => {
         loading = null;
         failed(new Error("The drawing library could not be loaded; reload the page."));
@@ -58,7 +59,8 @@
   // Draw a figure that the server made. Titles are the page's own headings.
   // height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure;
   // tools: zoom and save, and labels of the page's own (Plotly's take longer than all the cells).
-  viz.draw = async (box, json, { height, fit, change, tools = false } = {}) => {
+  // numbers: see viz.tableBehind. on: {event: listener}, Plotly's events, attached once.
+  viz.draw = async (box, json, { height, fit, change, numbers, on, tools = false } = {}) => {
     const plotly = await viz.plotly();
     const figure = JSON.parse(json);
     const { layout } = figure;
@@ -73,6 +75,8 @@
     box.style.height = `${layout.height}px`;
     if (!tools) {
       await plotly.react(box, figure.data, layout, PLAIN);
+      attach(box, on);
+      viz.tableBehind(box, figure, box.closest(".wide") ?? box, numbers);
       return figure;
     }
     box.vizFigure = { data: figure.data, layout: { ...layout, paper_bgcolor: viz.dark ? "#0d1117" : "#ffffff" } };
@@ -81,8 +85,29 @@
       bare[axis] = { ...layout[axis], showticklabels: false, ticks: "", title: { text: "" } };
     }
     await plotly.react(box, figure.data, bare, tooled(plotly));
+    attach(box, on);
     viz.axisLabels(box);
+    viz.tableBehind(box, figure, box.parentElement, numbers);
     return figure;
+  };
+
+  const attach = (box, listeners = {}) => {
+    if (box.vizListens) return;
+    box.vizListens = true;
+    for (const [event, listener] of Object.entries(listeners)) box.on(event, listener);
+  };
+
+  // Take the pictures of a part that is no longer seen off the page; its next draw makes them anew.
+  viz.purge = (root) => {
+    for (const box of root.querySelectorAll(".js-plotly-plot")) {
+      library.purge(box);
+      box.replaceChildren();
+      box.vizListens = false;
+      for (const own of ["vizLabels", "vizTable"]) {
+        box[own]?.remove();
+        box[own] = null;
+      }
+    }
   };
 
   // Labels beside a heatmap drawn with `tools`, where its axes now stand (they move with a zoom).
@@ -164,6 +189,7 @@
   // Axis labels come escaped for Plotly, between two direction marks.
   const plain = (label) =>
     label.replace(/[\u2068\u2069]/g, "").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+  viz.plainLabel = plain;
   const escaped = (text) =>
     text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   const short = (label, limit) => {

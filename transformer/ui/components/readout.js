@@ -3,8 +3,18 @@
   "use strict";
   const viz = window.viz;
 
+  // A cell in words, for those who cannot see the picture; a whole row if its column is null.
+  viz.cellInWords = ({ row, column }, labels, { scores, weights, allowed }) => {
+    const query = `query ${row} “${labels.query[row]}”`;
+    if (column === null) return `${query}, the whole row`;
+    const place = row * labels.key.length + column;
+    const score = scores ? `score ${scores[place].toFixed(2)}, ` : "";
+    return `${query} reads key ${column} “${labels.key[column]}”: weight ${weights[place].toFixed(4)}, ` +
+      `${score}${allowed[place] ? "allowed" : "hidden by the mask"}`;
+  };
+
   // Returns show(cell, labels, numbers). cell: {row, column}, either null; labels: {query, key};
-  // numbers: {scores, weights, allowed}, each a flat array of query x key.
+  // numbers: {scores, weights, allowed}, each a flat array of query x key; scores may be null.
   viz.readOut = (root) => {
     const set = (field, ...content) =>
       root.querySelector(`[data-field=${field}]`).replaceChildren(...content);
@@ -25,7 +35,7 @@
       if (column !== null) set("key", ...tokenAt(labels.key, column));
       if (row === null || column === null) return;
       const place = row * labels.key.length + column;
-      set("score", numbers.scores[place].toFixed(4));
+      if (numbers.scores) set("score", numbers.scores[place].toFixed(4));
       set("allowed", numbers.allowed[place] ? "allowed" : "hidden");
       set("weight", numbers.weights[place].toFixed(4));
     };

@@ -75,7 +75,7 @@
     new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
 
   // Keep `root` drawn: again on each of `events`, on a change of theme or width, and only while it
-  // can be seen. `draw(current)` may stop early once current() is false. Sets data-rev after paint,
+  // can be seen; in a tab that was left, its pictures go. `draw(current)` may stop early once current() is false. Sets data-rev after paint,
   // and once data-first-ms, the time since the visitor asked for the page.
   viz.keepDrawn = (root, events, draw) => {
     let stale = true;
@@ -104,6 +104,10 @@
     };
     new IntersectionObserver((entries) => {
       seen = entries[entries.length - 1].isIntersecting;
+      if (!seen && root.getClientRects().length === 0 && root.querySelector(".js-plotly-plot")) {
+        viz.purge(root); // its tab was left
+        stale = true;
+      }
       go();
     }, { rootMargin: "600px" }).observe(root);
     new ResizeObserver(() => {

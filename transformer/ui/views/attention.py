@@ -1,11 +1,19 @@
-"""Attention: all heads small, one head large, alignment."""
+"""Attention: all heads small, one head large, heads put together, and lines between tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
 from transformer import figures
+from transformer.figures.attention import LOG_FLOOR
 from transformer.figures.data import head_view
+from transformer.figures.flow import joint_weights, mean_weights, rollout_weights
 from transformer.ui.store import RunStore
-from transformer.ui.views.answers import Answer, as_json, binary
+from transformer.ui.views.answers import Answer, as_json, binary, one_of
 
 
 def atlas(store: RunStore, *, run: str, stack: str, kind: str) -> Answer:
@@ -26,24 +34,94 @@ def heatmap(
     head: int,
     stage: str = "weights",
     scale: str = "linear",
+    range_: str = "fixed",
     row: int = 0,
     dark: bool = False,
     numbers: bool = False,
+    cells: bool = True,
 ) -> Answer:
-    """One head large; with `numbers` also its exact scores, weights and mask for the read-out."""
+    """One head large.
+
+    numbers: also its exact scores and mask, from which the page works out the weights. cells=False:
+    a figure without its z, for a page that works that out from them too: a head is sent once.
+    """
     item = store.any(run)
     figure = figures.attention_heatmap(
-        item, site, head, stage=stage, scale=scale, row=row, dark=dark, hover=False
+        item, site, head, stage=stage, scale=scale, range_=range_, row=row, dark=dark, hover=False
     )
-    answer = {"figure": as_json(figure)}
+    if not cells:
+        figure.data[0].z = None
+    answer: Answer = {"figure": as_json(figure)}
     if numbers:
         view = head_view(item, site, head, row)
         answer |= {
+            "shape": list(view.scores.shape),
             "scores": binary(view.scores),
-            "weights": binary(view.weights),
-            "allowed": binary(view.allowed.astype("uint8")),
+            "allowed": binary(np.packbits(view.allowed)),
+            "floor": LOG_FLOOR,
+            "query_labels": list(view.query_labels),
+            "key_labels": list(view.key_labels),
         }
     return answer
+
+
+def flow(
+    store: RunStore,
+    *,
+    run: str,
+    which: str,
+    stack: str,
+    kind: str = "self",
+    layer: int | None = None,
+    scale: str = "linear",
+    range_: str = "fixed",
+    dark: bool = False,
+) -> Answer:
+    """Heads put together: "mean", "rollout" or "joint", with the exact weights and the mask."""
+    item = store.run(run)
+    draw, weights = one_of("which", which, _FLOWS)(kind)
+    if which != "mean" and kind != "self":
+        raise ValueError(f"{which} is defined for self-attention; got {kind}-attention")
+    figure = draw(item, stack, layer=layer, scale=scale, range_=range_, dark=dark, hover=False)
+    return {
+        "figure": as_json(figure),
+        "weights": binary(weights(item, stack, layer=layer).astype("float32")),
+        "allowed": binary(item.trace[stack, 0, kind].allowed[0].cpu().numpy().astype("uint8")),
+        "query_labels": list(item.queries(stack)),
+        "key_labels": list(item.keys(stack, kind)),
+    }
+
+
+_Pair = tuple[Callable[..., go.Figure], Callable[..., Any]]
+
+
+def _mean(kind: str) -> _Pair:
+    return (
+        lambda item, stack, **more: figures.mean_attention(item, stack, kind, **more),
+        lambda item, stack, **more: mean_weights(item, stack, kind, **more),
+    )
+
+
+_FLOWS: dict[str, Callable[[str], _Pair]] = {
+    "mean": _mean,
+    "rollout": lambda kind: (figures.attention_rollout, rollout_weights),
+    "joint": lambda kind: (figures.joint_attention, joint_weights),
+}
+
+
+def lines(
+    store: RunStore,
+    *,
+    run: str,
+    site: str,
+    head: int,
+    query: int | None = None,
+    threshold: float = 0.05,
+    dark: bool = False,
+) -> Answer:
+    """One head as lines from a query (or from all of them) to the keys that it reads."""
+    figure = figures.query_lines(store.any(run), site, head, query, threshold, dark=dark)
+    return {"figure": as_json(figure)}
 
 
 def alignment(

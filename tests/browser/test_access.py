@@ -1,0 +1,66 @@
+"""For everybody: axe-core's rules on every tab, tables behind pictures, the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from serving import Server
+from visit import Visit
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Visit]
+OURS = ".html-container"  # what the project draws; the rest is Gradio's
+DRAWN = {
+    "Attention": ".attention", "Masks": ".masks", "Positions": ".positions",
+    "Prediction": ".prediction", "Model": ".architecture",
+}  # fmt: skip
+
+
+def complaints(page: Visit) -> list[str]:
+    """What axe-core finds wrong in the project's own parts, as sentences."""
+    found = Axe().run(page.page, context={"include": [[OURS]]})
+    return [
+        f"{violation['id']}: {node['html'][:120]}"
+        for violation in found.response["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("model", ["first", "translator"])
+def test_axe_finds_nothing_in_our_own_parts(
+    visit: Open, server: Server, model: str, scheme: str
+) -> None:
+    page = visit(color_scheme=scheme)
+    if model == "translator":
+        page.choose_model(server.translator.name)
+    for tab in DRAWN:
+        page.tab(tab)
+        page.page.wait_for_selector(f"{DRAWN[tab]}[data-rev]")
+        assert complaints(page) == [], tab
+
+
+def test_the_table_behind_the_large_heatmap_has_the_weights(visit: Open, server: Server) -> None:
+    page = visit()
+    run = server.model.generate(**page.example_request())
+    page.page.locator(".large-side .as-table summary").first.click()
+    table = page.page.locator(".large-side .as-table table")
+    weights = run.trace["decoder.0.self"].weights[0, 0]
+    assert f"5 {run.tokens[5]}" in table.locator("tbody tr").nth(5).locator("th").inner_text()
+    cells = table.locator("tbody tr").nth(5).locator("td").all_inner_texts()
+    assert [float(text) for text in cells[:6]] == pytest.approx(weights[5, :6].tolist(), abs=6e-5)
+    assert set(cells[6:]) == {"hidden"}
+
+
+def test_a_table_larger_than_a_page_can_be_leafed_through(visit: Open, server: Server) -> None:
+    page = visit()
+    page.tab("Positions")
+    page.page.wait_for_selector(".positions[data-rev]")
+    matrix = server.model.network.embedding.positions.matrix
+    box = page.page.locator("section", has=page.page.locator("[data-picture=matrix]"))
+    box.locator(".as-table summary").click()
+    box.get_by_role("button", name="Next rows").click()
+    cells = box.locator("tbody tr").first.locator("td").all_inner_texts()
+    assert [float(text) for text in cells] == pytest.approx(matrix[24, :12].tolist(), abs=6e-5)

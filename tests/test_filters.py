@@ -1,0 +1,120 @@
+"""Why a candidate could not be taken: the first filter that cut it, by a plain computation."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+import torch
+from pictured import sampled_run
+
+from transformer import Model
+from transformer.figures import candidates
+from transformer.figures.filters import EITHER, MIN_P, NOT_BEST, OTHER_TEXT, PADDING, TOP_K, TOP_P
+from transformer.figures.filters import why_cut as reasons_of
+from transformer.inference.generation import Candidate
+
+
+def kept_by_hand(
+    logits: list[float], temperature: float, k: int | None, p: float | None, m: float | None
+) -> dict[int, str]:
+    """token -> the first filter that cuts it, by sorting and adding up in double precision."""
+    scaled = [logit / temperature for logit in logits]
+    order = sorted(range(len(logits)), key=lambda token: -scaled[token])
+    cut: dict[int, str] = {}
+    alive = [token for token in order if scaled[token] > -math.inf]
+    if k is not None:
+        cut |= dict.fromkeys(alive[k:], TOP_K)
+        alive = alive[:k]
+    if p is not None and p < 1:
+        weights = [math.exp(scaled[token] - scaled[alive[0]]) for token in alive]
+        before, kept = 0.0, []
+        for token, weight in zip(alive, weights, strict=True):
+            if before >= p * sum(weights) and kept:
+                cut[token] = TOP_P
+            else:
+                kept.append(token)
+            before += weight
+        alive = kept
+    if m:
+        for token in list(alive):
+            if math.exp(scaled[token] - scaled[alive[0]]) < m:
+                cut[token] = MIN_P
+    return cut
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6, 2.5])
+@pytest.mark.parametrize(
+    ("k", "p", "m"),
+    [
+        (4, None, None), (None, 0.4, None), (None, None, 0.2), (9, 0.5, None), (12, None, 0.3),
+        (None, 0.6, 0.25), (15, 0.8, 0.2), (30, 0.5, 0.1), (7, 1.0, None),
+    ],
+)  # fmt: skip
+def test_the_filter_that_cut_a_candidate_is_the_first_of_a_plain_computation(
+    tiny_model: Model, temperature: float, k: int | None, p: float | None, m: float | None
+) -> None:
+    run = tiny_model.generate(
+        "the fox", max_new_tokens=5, temperature=temperature, top_k=k, top_p=p, min_p=m, seed=1
+    )
+    seen = set()
+    for step in run.steps:
+        with torch.no_grad():
+            window = torch.tensor([run.ids[slice(*step.window)]])
+            logits = tiny_model.network(window)[0, -1].double()
+        logits[tiny_model.tokenizer.padding_id] = -math.inf
+        expected = kept_by_hand(logits.tolist(), temperature, k, p, m)
+        reasons = reasons_of(run, step)
+        for candidate in step.candidates:
+            if candidate.id == tiny_model.tokenizer.padding_id:
+                assert reasons[candidate.id] == PADDING
+            elif candidate.sampling_probability > 0:
+                assert candidate.id not in reasons
+            elif reasons[candidate.id] == EITHER:
+                assert p is not None
+                assert m is not None
+                assert expected[candidate.id] in (TOP_P, MIN_P)
+            else:
+                assert reasons[candidate.id] == expected[candidate.id]
+                seen.add(reasons[candidate.id])
+    assert seen or reasons == {} or EITHER in reasons.values()
+
+
+def test_both_late_filters_are_told_apart_where_the_mass_is_known(tiny_model: Model) -> None:
+    run = tiny_model.generate("the fox", max_new_tokens=8, top_k=15, top_p=0.8, min_p=0.2, seed=1)
+    reasons = [reason for step in run.steps for reason in reasons_of(run, step).values()]
+    assert EITHER not in reasons
+    assert {TOP_K, TOP_P} <= set(reasons)
+
+
+def test_greedy_beams_and_padding_have_words_of_their_own(
+    tiny_model: Model, tiny_encoder_decoder: Model
+) -> None:
+    translation = tiny_encoder_decoder.generate("the fox said", beams=2, max_new_tokens=5)
+    greedy = tiny_model.generate("the fox", max_new_tokens=2)
+    padding = greedy.config.padding_id
+    for item, reason in ((greedy, NOT_BEST), (translation, OTHER_TEXT)):
+        for step in item.steps:
+            found = reasons_of(item, step)
+            assert step.token not in found
+            assert set(found.values()) <= {reason, PADDING}
+            assert len(found) == len(step.candidates) - 1
+    step = greedy.steps[0]
+    assert padding is not None
+    lost = Candidate(id=padding, logit=9.0, probability=0.9, sampling_probability=0.0)
+    planted = dataclasses.replace(step, candidates=(lost, *step.candidates))
+    assert reasons_of(greedy, planted)[padding] == PADDING
+
+
+def test_a_bar_that_is_missing_says_which_filter_cut(tiny_model: Model) -> None:
+    run = sampled_run(tiny_model)
+    for index, step in enumerate(run.steps):
+        figure = candidates(run, index)
+        reasons = reasons_of(run, step)
+        for candidate, text, why in zip(
+            step.candidates, figure.data[1].text, figure.layout.meta["cut"], strict=False
+        ):
+            assert why == reasons.get(candidate.id)
+            assert (text == f"✕ {why}") == (candidate.sampling_probability == 0)
+    assert TOP_K in reasons_of(run, run.steps[0]).values()

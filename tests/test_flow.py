@@ -1,0 +1,305 @@
+"""Mean, rollout and joint attention by hand and by loops; lines of one head; the colours' range."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from pictured import HOSTILE, batch_of, relabelled, sampled_run
+
+from transformer import Batch, Model, Run, Site, Trace
+from transformer.figures import (
+    attention_heatmap,
+    attention_rollout,
+    joint_attention,
+    mean_attention,
+    query_lines,
+    query_links,
+    style,
+)
+from transformer.figures.flow import joint_weights, mean_weights, rollout_weights
+from transformer.figures.query import MOST_LINES
+
+# Two layers x two heads of a causal text of two tokens.
+WORKED = torch.tensor(
+    [
+        [[[1.0, 0.0], [0.25, 0.75]], [[1.0, 0.0], [0.75, 0.25]]],
+        [[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]]],
+    ]
+)
+FLOWS: list[Callable[..., go.Figure]] = [mean_attention, attention_rollout, joint_attention]
+
+
+@pytest.fixture(scope="module")
+def run(tiny_model: Model) -> Run:
+    """Given tokens and six generated ones."""
+    return sampled_run(tiny_model)
+
+
+@pytest.fixture(scope="module")
+def translation(tiny_encoder_decoder: Model) -> Run:
+    """A run with encoder, decoder and cross attention."""
+    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=7)
+
+
+@pytest.fixture(scope="module")
+def batch(tiny_encoder: Model) -> Batch:
+    """Two sentences of different length."""
+    return batch_of(tiny_encoder, "the fox", "hello to the bird")
+
+
+def with_weights(run: Run, weights: torch.Tensor) -> Run:
+    """The run with self-attention weights (L, H, T, T) of our own."""
+    trace = Trace()
+    mask = torch.ones(weights.shape[-2:], dtype=torch.bool).tril()
+    for layer, heads in enumerate(weights):
+        trace.record_attention(Site("decoder", layer, "self"), heads[None], heads[None], mask)
+    labels = tuple(f"t{place}" for place in range(weights.shape[-1]))
+    config = dataclasses.replace(run.config, max_len=max(run.config.max_len, len(labels)))
+    return dataclasses.replace(run, trace=trace, labels=labels, trace_start=0, config=config)
+
+
+# --- many heads in one picture --------------------------------------------------------------------
+
+
+def test_two_layers_worked_by_hand(run: Run) -> None:
+    worked = with_weights(run, WORKED)
+    # Means: [[1, 0], [1/2, 1/2]] and [[1, 0], [3/4, 1/4]].
+    np.testing.assert_array_equal(
+        mean_weights(worked, "decoder", "self", 1), [[1, 0], [0.75, 0.25]]
+    )
+    np.testing.assert_array_equal(mean_weights(worked, "decoder", "self"), [[1, 0], [0.625, 0.375]])
+    # Row 1 of the joint map: 3/4 of row 0 and 1/4 of row 1 of layer 0.
+    np.testing.assert_array_equal(joint_weights(worked, "decoder"), [[1, 0], [0.875, 0.125]])
+    # With the residual: [[1, 0], [1/4, 3/4]] and [[1, 0], [3/8, 5/8]].
+    np.testing.assert_array_equal(rollout_weights(worked, "decoder", 0), [[1, 0], [0.25, 0.75]])
+    np.testing.assert_array_equal(
+        rollout_weights(worked, "decoder"), [[1, 0], [0.375 + 0.625 * 0.25, 0.625 * 0.75]]
+    )
+
+
+def test_rollout_is_every_path_through_the_layers_summed(translation: Run) -> None:
+    """An oracle without matrices: a token reaches a key over all tokens in between."""
+    found = rollout_weights(translation, "encoder")
+    n = len(translation.source_labels)
+    means = [translation.trace["encoder", at, "self"].weights[0].mean(dim=0) for at in (0, 1)]
+
+    def step(layer: int, to: int, source: int) -> float:
+        return 0.5 * float(means[layer][to, source]) + (0.5 if to == source else 0.0)
+
+    for query in range(n):
+        for key in range(n):
+            expected = sum(step(1, query, via) * step(0, via, key) for via in range(n))
+            assert found[query, key] == pytest.approx(expected, abs=1e-6)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+
+
+def test_up_to_the_last_layer_is_all_layers(run: Run) -> None:
+    for weights in (rollout_weights, joint_weights):
+        np.testing.assert_array_equal(weights(run, "decoder", 1), weights(run, "decoder"))
+        assert not np.allclose(weights(run, "decoder", 0), weights(run, "decoder"))
+
+
+@pytest.mark.parametrize("draw", FLOWS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_flows_are_drawn_like_attention(
+    run: Run, draw: Callable[..., go.Figure], dark: bool
+) -> None:
+    figure = draw(run, "decoder", dark=dark)
+    one = attention_heatmap(run, "decoder.0.self", 0, dark=dark)
+    allowed = run.trace["decoder.0.self"].allowed[0].numpy()
+    np.testing.assert_array_equal(np.isnan(figure.data[0].z), ~allowed)
+    for axis in ("xaxis", "yaxis"):
+        assert figure.layout[axis] == one.layout[axis]
+    assert figure.layout.shapes == one.layout.shapes
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
+    assert figure.layout.paper_bgcolor == style.CLEAR
+    assert figure.layout.font.color == style.theme(dark).text
+    assert figure.layout.meta["query_labels"] == list(run.labels)
+    np.testing.assert_allclose(
+        np.nansum(figure.data[0].z, axis=1), 1, atol=1e-5
+    )  # nothing lies under the mask
+
+
+def test_titles_say_what_is_put_together_and_of_which_layers(run: Run, translation: Run) -> None:
+    titles = [
+        mean_attention(run, "decoder", layer=1).layout.title.text,
+        mean_attention(translation, "decoder", "cross").layout.title.text,
+        attention_rollout(run, "decoder").layout.title.text,
+        joint_attention(run, "decoder", 0).layout.title.text,
+    ]
+    assert titles == [
+        "Mean of all heads, decoder self-attention, layer 1",
+        "Mean of all heads, decoder cross-attention, all layers",
+        "Attention rollout, decoder self-attention, layers 0 to 1",
+        "Joint attention, decoder self-attention, layer 0",
+    ]
+
+
+def test_the_mean_of_cross_attention_has_source_columns(translation: Run) -> None:
+    figure = mean_attention(translation, "decoder", "cross", 0)
+    expected = translation.trace["decoder.0.cross"].weights[0].mean(dim=0)
+    np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
+    assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
+
+
+def test_a_row_of_a_batch_reads_no_padding(batch: Batch) -> None:
+    found = rollout_weights(batch, "encoder", row=0)
+    real = batch.padding[0].numpy()
+    assert (found[np.ix_(real, ~real)] == 0).all()
+    z = attention_rollout(batch, "encoder", row=0).data[0].z
+    assert np.isnan(z[:, ~real]).all()
+
+
+@pytest.mark.parametrize("draw", FLOWS)
+def test_flows_refuse_what_is_not_there(run: Run, draw: Callable[..., go.Figure]) -> None:
+    for arguments, sentence in (
+        ({"stack": "encoder"}, "no encoder self-attention was recorded"),
+        ({"layer": 2}, "layer must be a whole number from 0 to 1, or None; got 2"),
+        ({"layer": True}, "from 0 to 1, or None; got True"),
+        ({"row": 1}, "row must be a whole number from 0 to 0; got 1"),
+        ({"scale": "cubic"}, "scale must be one of"),
+        ({"range_": "all"}, r"range_ must be one of \['fixed', 'own'\]; got 'all'"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            draw(run, **({"stack": "decoder"} | arguments))
+
+
+# --- lines of one head ----------------------------------------------------------------------------
+
+
+def drawn(figure: go.Figure) -> list[tuple[int, int]]:
+    """(query, key) of each drawn line."""
+    found = []
+    for trace in figure.data:
+        if trace.mode == "lines":
+            assert list(trace.x[:3]) == [0, 1, None]
+            ends = np.array(trace.y, dtype=float).reshape(-1, 3)
+            found += [(int(query), int(key)) for query, key, _ in ends]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("threshold", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("query", [None, 0, 6])
+def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(
+    run: Run, query: int | None, threshold: float
+) -> None:
+    weights = run.trace["decoder.1.self"].weights[0, 1]
+    expected = [
+        (q, k)
+        for q in (range(len(weights)) if query is None else [query])
+        for k in range(q + 1)
+        if weights[q, k] >= threshold
+    ]
+    figure = query_lines(run, "decoder.1.self", 1, query, threshold)
+    assert drawn(figure) == expected
+    links = query_links(run, "decoder.1.self", 1, query, threshold)
+    assert sorted((link.query, link.key) for link in links) == expected
+    assert [link.weight for link in links] == sorted((link.weight for link in links), reverse=True)
+    assert figure.layout.meta["links"] == [list(link) for link in links]
+
+
+def test_the_weight_is_written_at_the_key_and_widens_the_line(translation: Run) -> None:
+    weights = translation.trace["decoder.0.cross"].weights[0, 1, 2]
+    figure = query_lines(translation, "decoder.0.cross", 1, 2, 0.0)
+    queries, keys = (trace for trace in figure.data if trace.mode == "markers+text")
+    assert len(queries.text) == len(translation.labels)
+    for place, text in enumerate(keys.text):
+        assert text.startswith(f"{float(weights[place]):.2f} ")
+        assert style.label(translation.source_labels[place]) in text
+    lines = [trace for trace in figure.data if trace.mode == "lines"]
+    widths = [trace.line.width for trace in lines]
+    assert widths == sorted(widths)
+    assert "all queries" in query_lines(translation, "decoder.0.cross", 1).layout.title.text
+
+
+def test_of_very_many_lines_the_strongest_are_drawn_and_it_says_so(run: Run) -> None:
+    even = torch.ones(80, 80).tril()
+    weights = (even / even.sum(dim=1, keepdim=True))[None, None]
+    figure = query_lines(with_weights(run, weights), "decoder.0.self", 0, None, 0.01)
+    assert len(drawn(figure)) == MOST_LINES
+    count = 80 * 81 // 2
+    assert f"the strongest {MOST_LINES:,} of {count:,}" in figure.layout.title.subtitle.text
+    assert len(figure.data) <= 11
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every string in it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from strings(part)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_hostile_tokens_are_text_in_every_picture(run: Run, dark: bool) -> None:
+    hostile = relabelled(run, HOSTILE)
+    figures = [
+        query_lines(hostile, "decoder.0.self", 0, 5, 0.0, dark=dark),
+        query_lines(hostile, "decoder.0.self", 0, dark=dark),
+        *(draw(hostile, "decoder", dark=dark) for draw in FLOWS),
+    ]
+    for figure in figures:
+        plain = json.loads(figure.to_json())
+        meta = plain["layout"].pop("meta")
+        assert meta["query_labels"] == list(hostile.labels)
+        assert not any("%{" in text for text in strings(plain["layout"]["title"]))
+        for text in strings(plain):
+            assert not any(bad in text for bad in ("<s>", "<b>", "</script", "w" * 61))
+        assert any("\u2068&lt;b&gt;x&lt;/b&gt;\u2069" in text for text in strings(plain))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"query": 99}, r"query must be a whole number from 0 to \d+, or None; got 99"),
+        ({"query": -1}, "or None; got -1"),
+        ({"query": True}, "or None; got True"),
+        ({"threshold": 1.5}, "threshold must be a number from 0 to 1; got 1.5"),
+        ({"threshold": math.nan}, "threshold must be a number from 0 to 1; got nan"),
+        ({"site": "decoder.9.self"}, "recorded: decoder"),
+        ({"head": 2}, "head must be a whole number from 0 to 1"),
+    ],
+)
+def test_lines_refuse_an_unknown_choice(run: Run, arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        query_lines(run, **({"site": "decoder.0.self", "head": 0} | arguments))
+
+
+# --- the range of the colours ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
+def test_an_own_range_ends_at_the_largest_weight_and_says_which(run: Run, scale: str) -> None:
+    weights = torch.full((1, 1, 9, 9), 1e-3).tril()
+    weights[0, 0, 7, 3] = 0.36
+    dim = with_weights(run, weights)
+    fixed, own = (
+        attention_heatmap(dim, "decoder.0.self", 0, scale=scale, range_=name).data[0]
+        for name in ("fixed", "own")
+    )
+    top = {"linear": 0.36, "sqrt": 0.6, "log": 1 + math.log10(0.36) / 4}[scale]
+    np.testing.assert_array_equal(fixed.z, own.z)
+    assert (fixed.zmin, fixed.zmax) == (0, 1)
+    assert (own.zmin, own.zmax) == (0, pytest.approx(top, abs=1e-6))
+    assert own.colorbar.ticktext[-1] == "0.36"
+    assert own.colorbar.tickvals[-1] == pytest.approx(top, abs=1e-4)
+    assert list(own.colorbar.tickvals) == sorted(own.colorbar.tickvals)
+    assert len(own.colorbar.tickvals) >= 3
+
+
+def test_scores_have_one_range_only(run: Run) -> None:
+    for stage in ("scores", "masked"):
+        one, two = (
+            attention_heatmap(run, "decoder.0.self", 0, stage=stage, range_=name).data[0]
+            for name in ("fixed", "own")
+        )
+        assert (one.zmin, one.zmax) == (two.zmin, two.zmax)

@@ -1,0 +1,275 @@
+"""Metrics of heads against plain loops, their baselines, and when a head gets a label."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from pictured import HOSTILE, relabelled, sampled_run
+
+from transformer import Model, Run, Site, Trace
+from transformer.figures import head_metrics, metrics_figure
+from transformer.figures.measures import ALL, measure
+from transformer.figures.metrics import MIN_ROWS, Metrics, label_of
+
+N = 9
+
+
+@pytest.fixture(scope="module")
+def run(tiny_model: Model) -> Run:
+    """Given tokens and six generated ones."""
+    return sampled_run(tiny_model)
+
+
+@pytest.fixture(scope="module")
+def translation(tiny_encoder_decoder: Model) -> Run:
+    """A run with encoder, decoder and cross attention."""
+    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=7)
+
+
+def with_scores(run: Run, scores: torch.Tensor, causal: bool = True, kind: str = "self") -> Run:
+    """The run with scores (L, H, Tq, Tk) of our own and the weights that follow from them."""
+    trace = Trace()
+    mask = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    mask = mask.tril() if causal else mask
+    for layer, heads in enumerate(scores):
+        weights = heads.masked_fill(~mask, -torch.inf).softmax(-1)
+        trace.record_attention(Site("decoder", layer, kind), heads[None], weights[None], mask)
+    labels = tuple(f"t{place}" for place in range(scores.shape[-1]))
+    return dataclasses.replace(run, trace=trace, labels=labels, source_labels=labels, trace_start=0)
+
+
+def by_loops(weights: np.ndarray, allowed: np.ndarray) -> dict[str, float]:
+    """Every metric of one head, cell by cell."""
+    sums: dict[str, list[float]] = {name: [] for name in ALL}
+    totals = np.zeros(weights.shape[1])
+    for q, row in enumerate(weights):
+        if allowed[q].sum() < 2:
+            continue
+        sums["entropy"].append(-sum(w * math.log2(w) for w in row if w > 0))
+        sums["largest"].append(max(row))
+        sums["distance"].append(sum(w * abs(q - k) for k, w in enumerate(row)))
+        sums["first"].append(row[0])
+        sums["last"].append(row[-1])
+        for name, k in (("previous", q - 1), ("itself", q), ("next", q + 1)):
+            if 0 <= k < len(row) and allowed[q, k]:
+                sums[name].append(row[k])
+        sums["order"].append(sum(w * k for k, w in enumerate(row)))
+        totals += row
+    centres = sums.pop("order")
+    places = np.flatnonzero(allowed.sum(axis=1) >= 2)
+    found = {name: float(np.mean(values)) for name, values in sums.items() if values}
+    found["most_read"] = max(totals) / len(places)
+    found["order"] = float(np.corrcoef(places, centres)[0, 1])
+    return found
+
+
+# --- the numbers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stack", "kind"), [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]
+)
+def test_every_metric_is_what_a_loop_over_the_cells_gives(
+    translation: Run, stack: str, kind: str
+) -> None:
+    found = head_metrics(translation, stack, kind)
+    assert len(found.heads) == 4
+    for head in found.heads:
+        record = translation.trace[stack, head.layer, kind]
+        weights = record.weights[0, head.head].double().numpy()
+        expected = by_loops(weights, record.allowed[0].numpy())
+        assert dict(head.values) == pytest.approx(
+            {name: expected[name] for name in head.values}, abs=2e-6
+        )
+        rows = record.allowed[0].sum(dim=1) >= 2
+        most = record.weights[0, head.head][rows].sum(dim=0).argmax()
+        assert head.most_read_key == int(most)
+
+
+def test_each_kind_of_attention_has_the_metrics_that_mean_something_there(
+    translation: Run,
+) -> None:
+    names = {
+        where: {metric.name for metric in head_metrics(translation, *where).metrics}
+        for where in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross"))
+    }
+    assert names["encoder", "self"] - names["decoder", "self"] == {"next"}
+    assert {"distance", "previous", "itself"} <= names["decoder", "self"]
+    assert {"last", "order"} == names["decoder", "cross"] - names["encoder", "self"]
+    assert not {"distance", "previous", "itself", "next"} & names["decoder", "cross"]
+
+
+def test_rows_that_may_read_one_key_only_are_left_out_and_counted(run: Run) -> None:
+    found = head_metrics(run, "decoder", "self")
+    assert (found.n_rows, found.n_left_out) == (len(run.ids) - 1, 1)
+
+
+def test_a_text_of_one_token_has_no_numbers(tiny_model: Model) -> None:
+    one = with_scores(sampled_run(tiny_model), torch.zeros(1, 2, 1, 1))
+    found = head_metrics(one, "decoder", "self")
+    assert found.n_rows == 0
+    assert all(math.isnan(value) for value in found.heads[0].values.values())
+    assert found.heads[0].label is None
+
+
+# --- the baselines --------------------------------------------------------------------------------
+
+
+def test_an_even_head_is_worked_out_under_the_same_mask(run: Run) -> None:
+    n = len(run.ids)
+    rows = range(2, n + 1)  # allowed keys of the rows that can choose
+    even = head_metrics(run, "decoder", "self").even
+    assert even["entropy"] == pytest.approx(np.mean([math.log2(k) for k in rows]), abs=1e-5)
+    for name in ("previous", "itself", "first", "largest", "most_read"):
+        assert even[name] == pytest.approx(np.mean([1 / k for k in rows]), abs=1e-6)
+    assert even["distance"] == pytest.approx(np.mean([(k - 1) / 2 for k in rows]), abs=1e-5)
+
+
+def test_shuffled_copies_are_the_keys_at_other_places_and_the_same_each_time(run: Run) -> None:
+    found = head_metrics(run, "decoder", "self")
+    record = run.trace["decoder.1.self"]
+    assert record.queries is not None
+    assert record.keys is not None
+    size = record.keys.shape[2]
+    generator = torch.Generator().manual_seed(0)
+    seen = []
+    while len(seen) < found.n_shuffles:
+        order = torch.randperm(size, generator=generator)
+        if any(int(place) == at for at, place in enumerate(order)):
+            continue
+        keys = record.keys[0, 1][order]
+        scores = record.queries[0, 1] @ keys.T / math.sqrt(keys.shape[1])
+        weights = scores.masked_fill(~record.allowed[0], -torch.inf).softmax(-1)
+        seen.append(np.mean([weights[q, q - 1] for q in range(1, size)]))
+    mean, most = found.heads[3].shuffled["previous"]
+    assert (mean, most) == pytest.approx((np.mean(seen), max(seen)), abs=1e-5)
+    again = head_metrics(run, "decoder", "self")
+    assert [head.shuffled for head in again.heads] == [head.shuffled for head in found.heads]
+
+
+def test_shuffling_the_keys_changes_no_entropy_without_a_mask(translation: Run) -> None:
+    """Why entropy, the largest weight and the most-read share are held against an even head."""
+    record = translation.trace["encoder.0.self"]
+    order = torch.randperm(record.scores.shape[-1])
+    shuffled = record.scores[0][..., order].softmax(-1)
+    names = ("entropy", "largest", "most_read")
+    before = measure(record.weights[0], record.allowed[0], names)
+    after = measure(shuffled, record.allowed[0], names)
+    for name in names:
+        assert ALL[name].against == "even"
+        torch.testing.assert_close(before[name], after[name])
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def planted_scores() -> torch.Tensor:
+    """(1, 6, N, N): heads that clearly read the previous, own and first token, one other, all
+    evenly, and one that does nothing clearly."""
+    scores = torch.zeros(1, 6, N, N)
+    scores[0, 0].diagonal(-1).fill_(9.0)
+    scores[0, 1].diagonal().fill_(9.0)
+    scores[0, 2, :, 0] = 9.0
+    scores[0, 3, :, 2] = 9.0
+    generator = torch.Generator().manual_seed(7)
+    scores[0, 5] = 1.6 * torch.randn(N, N, generator=generator)
+    return scores
+
+
+def labels(found: Metrics) -> list[str | None]:
+    return [head.label for head in found.heads]
+
+
+def test_heads_that_clearly_do_one_thing_are_named_after_it(run: Run) -> None:
+    found = head_metrics(with_scores(run, planted_scores(), causal=False), "decoder", "self")
+    assert labels(found) == [
+        "reads the previous token", "reads itself", "reads the first token", "reads one token",
+        "reads evenly", None,
+    ]  # fmt: skip
+    assert found.heads[3].most_read_key == 2
+
+
+def test_a_cross_head_that_walks_along_the_source_reads_in_order(translation: Run) -> None:
+    walking = torch.zeros(1, 2, 12, N)
+    for row in range(12):
+        walking[0, 0, row, row * N // 12] = 8.0
+    walking[0, 1, :, -1] = 8.0
+    found = head_metrics(with_scores(translation, walking, False, "cross"), "decoder", "cross")
+    assert labels(found) == ["reads in order", "reads the last source token"]
+    assert found.heads[0].values["order"] > 0.95
+    assert math.isnan(found.even["order"])
+
+
+def test_a_few_rows_give_no_label(run: Run) -> None:
+    scores = planted_scores()[..., :MIN_ROWS, :MIN_ROWS]
+    found = head_metrics(with_scores(run, scores), "decoder", "self")
+    assert found.n_rows == MIN_ROWS - 1
+    assert labels(found) == [None] * 6
+
+
+@pytest.mark.parametrize(
+    ("previous", "even", "shuffled", "label"),
+    [
+        (0.41, 0.13, 0.30, "reads the previous token"),
+        (0.39, 0.10, 0.30, None),  # too little weight
+        (0.41, 0.14, 0.30, None),  # not three times an even head's
+        (0.41, 0.13, 0.42, None),  # a shuffled copy reaches more
+    ],
+)
+def test_a_label_asks_for_weight_for_the_even_head_and_for_the_shuffled_copies(
+    previous: float, even: float, shuffled: float, label: str | None
+) -> None:
+    values = {"entropy": 1.0, "largest": 0.5, "previous": previous, "most_read": 0.3}
+    base = {"entropy": 2.0, "largest": 0.2, "previous": even, "most_read": 0.2}
+    assert label_of(values, base, {"previous": (0.1, shuffled)}) == label
+
+
+def test_random_weights_get_no_label_about_a_place(run: Run, translation: Run) -> None:
+    for made, stack in ((run, "decoder"), (translation, "encoder"), (translation, "decoder")):
+        for head in head_metrics(made, stack, "self").heads:
+            for name, (_, most) in head.shuffled.items():
+                if head.label is not None and ALL[name].label == head.label:
+                    assert head.values[name] > most
+
+
+# --- the picture ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run: Run, dark: bool) -> None:
+    found = head_metrics(run, "decoder", "self")
+    for metric in found.metrics:
+        figure = metrics_figure(run, "decoder", "self", metric.name, dark=dark)
+        expected = [[h.values[metric.name] for h in found.heads if h.layer == at] for at in (0, 1)]
+        np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
+        assert metric.title in figure.layout.title.text
+        assert f"an even head: {found.even[metric.name]:.2f}" in figure.layout.title.subtitle.text
+        assert (figure.layout.yaxis.title.text, figure.layout.xaxis.title.text) == ("layer", "head")
+        assert figure.layout.meta["row_labels"] == ["layer 0", "layer 1"]
+        assert figure.data[0].zmin == 0
+        assert figure.data[0].zmax == (
+            1 if not metric.unit else pytest.approx(np.max(expected), abs=1e-6)
+        )
+
+
+def test_the_picture_of_an_order_is_signed(translation: Run) -> None:
+    trace = metrics_figure(translation, "decoder", "cross", "order").data[0]
+    assert (trace.zmin, trace.zmax) == (-1, 1)
+
+
+def test_the_picture_holds_no_token_text(run: Run) -> None:
+    hostile = relabelled(run, HOSTILE)
+    figures = [metrics_figure(made, "decoder", "self") for made in (run, hostile)]
+    assert json.loads(figures[0].to_json()) == json.loads(figures[1].to_json())
+
+
+def test_what_is_not_there_is_refused(run: Run) -> None:
+    with pytest.raises(ValueError, match="no encoder self-attention was recorded; recorded: dec"):
+        head_metrics(run, "encoder", "self")
+    with pytest.raises(ValueError, match=r"metric must be one of \['entropy'.*; got 'order'"):
+        metrics_figure(run, "decoder", "self", "order")

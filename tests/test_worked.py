@@ -1,0 +1,216 @@
+"""One row worked out: every step is what plain arithmetic gives, and what the network recorded."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from pictured import HOSTILE, batch_of, planted, relabelled, sampled_run
+from torch.nn import functional as F
+
+from transformer import Model, Run, Site, Trace
+from transformer.figures import row_arithmetic, style, worked_row
+from transformer.figures.arithmetic import TOLERANCE
+from transformer.ui.store import RunStore
+from transformer.ui.views import VIEWS, server_function
+
+WORKED = next(view for view in VIEWS if view.__name__ == "worked")
+
+
+@pytest.fixture(scope="module")
+def run(tiny_model: Model) -> Run:
+    """Given tokens and six generated ones."""
+    return sampled_run(tiny_model)
+
+
+@pytest.fixture(scope="module")
+def translation(tiny_encoder_decoder: Model) -> Run:
+    """A run with encoder, decoder and cross attention."""
+    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=5)
+
+
+def made(run: Run, q: list[list[float]], k: list[list[float]], v: list[list[float]]) -> Run:
+    """The run with one causal head whose queries, keys and values are these."""
+    heads = tuple(torch.tensor(part)[None, None] for part in (q, k, v))
+    scores = heads[0] @ heads[1].transpose(-2, -1) / math.sqrt(len(q[0]))
+    mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
+    trace = Trace()
+    trace.record_attention(Site("decoder", 0, "self"), scores, weights, mask, heads)
+    labels = tuple(f"t{place}" for place in range(len(q)))
+    config = run.config.replace(max_len=max(len(q), run.config.max_len))
+    return dataclasses.replace(run, config=config, trace=trace, labels=labels, trace_start=0)
+
+
+# --- the numbers ----------------------------------------------------------------------------------
+
+
+def test_a_row_worked_by_hand(run: Run) -> None:
+    # D = 4, so the divisor is 2: the second query's dots are 2 ln 3 and 0, its weights 3/4 and 1/4.
+    third = math.log(3.0)
+    q = [[0.0, 0.0, 0.0, 0.0], [third, third, 0.0, 1.0], [0.0, 1.0, 2.0, 0.0]]
+    k = [[1.0, 1.0, 5.0, 0.0], [0.0, 0.0, 7.0, 0.0], [9.0, 9.0, 9.0, 9.0]]
+    v = [[4.0, 0.0, 8.0, -4.0], [0.0, 4.0, 8.0, 4.0], [100.0, 100.0, 100.0, 100.0]]
+    found = row_arithmetic(made(run, q, k, v), "decoder.0.self", 0, 1)
+    np.testing.assert_allclose(found.dots[:2], [2 * third, 0], rtol=1e-6)
+    np.testing.assert_allclose(found.scores[:2], [third, 0], rtol=1e-6)
+    np.testing.assert_array_equal(found.allowed, [True, True, False])
+    np.testing.assert_allclose(found.exps, [1, 1 / 3, 0], rtol=1e-6)
+    np.testing.assert_allclose(found.weights, [0.75, 0.25, 0], rtol=1e-6)
+    np.testing.assert_allclose(found.output, [3, 1, 8, -2], rtol=1e-6)
+    assert found.agrees
+
+
+@pytest.mark.parametrize("site", ["encoder.1.self", "decoder.0.self", "decoder.1.cross"])
+def test_every_row_agrees_with_the_networks_own_scores_weights_and_output(
+    translation: Run, site: str
+) -> None:
+    record = translation.trace[site]
+    assert record.queries is not None
+    mask = record.allowed[:, None]
+    output = F.scaled_dot_product_attention(
+        record.queries, record.keys, record.values, attn_mask=mask
+    )
+    for head in range(2):
+        for query in range(record.weights.shape[2]):
+            found = row_arithmetic(translation, site, head, query)
+            expected = record.weights[0, head, query].numpy()
+            np.testing.assert_allclose(found.weights, expected, atol=1e-6)
+            np.testing.assert_allclose(
+                found.scores, record.scores[0, head, query].numpy(), atol=1e-5
+            )
+            np.testing.assert_allclose(found.output, output[0, head, query].numpy(), atol=1e-5)
+            assert found.weight_difference == np.abs(found.weights - expected).max()
+            assert found.agrees
+
+
+def test_without_a_choice_the_last_query_is_worked_out(run: Run) -> None:
+    assert row_arithmetic(run, "decoder.0.self", 1).query == len(run.ids) - 1
+    assert row_arithmetic(run, "decoder.0.self", 1).query_label == run.labels[-1]
+
+
+def test_a_sentence_of_a_batch_has_rows_of_its_own(tiny_model: Model) -> None:
+    batch = batch_of(tiny_model, "the fox", "hello to the bird", "no")
+    found = row_arithmetic(batch, "decoder.1.self", 1, 3, row=1)
+    expected = batch.trace["decoder.1.self"].weights[1, 1, 3].numpy()
+    np.testing.assert_allclose(found.weights, expected, atol=1e-6)
+    assert found.key_labels == batch.labels[1]
+
+
+def test_numbers_that_were_changed_are_said_not_to_agree(run: Run) -> None:
+    record = run.trace["decoder.0.self"]
+    bent = record.weights.clone()
+    bent[0, 1, 4, 2] += 2 * TOLERANCE
+    trace = Trace(records={record.site: dataclasses.replace(record, weights=bent)})
+    changed = dataclasses.replace(run, trace=trace)
+    assert not row_arithmetic(changed, record.site, 1, 4).agrees
+    assert row_arithmetic(changed, record.site, 1, 4).weight_difference > TOLERANCE
+    assert row_arithmetic(changed, record.site, 1, 3).agrees
+
+
+def test_a_row_with_nothing_allowed_is_uniform_as_in_the_network(run: Run) -> None:
+    record = run.trace["decoder.0.self"]
+    trace = Trace(records={record.site: dataclasses.replace(
+        record,
+        mask=torch.zeros_like(record.allowed[:, None]),
+        weights=torch.full_like(record.weights, 1 / len(run.ids)),
+    )})  # fmt: skip
+    found = row_arithmetic(dataclasses.replace(run, trace=trace), record.site, 0, 2)
+    np.testing.assert_allclose(found.weights, 1 / len(run.ids))
+    assert found.agrees
+
+
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [
+        ({"query": -1}, "query must be a whole number from 0 to {last}; got -1"),
+        ({"query": 999}, "query must be a whole number from 0 to {last}; got 999"),
+        ({"query": True}, "query must be a whole number from 0 to {last}; got True"),
+        ({"query": "0"}, "query must be a whole number from 0 to {last}; got '0'"),
+        ({"head": 2}, "head must be a whole number from 0 to 1 or 'mean'; got 2"),
+        ({"head": "mean"}, "one head has queries of its own"),
+        ({"site": "encoder.0.self"}, "no record of site encoder.0.self"),
+        ({"row": 1}, "row must be a whole number from 0 to 0; got 1"),
+    ],
+)
+def test_an_unknown_row_is_refused(run: Run, choice: dict[str, object], sentence: str) -> None:
+    asked = {"site": "decoder.0.self", "head": 0, "query": 0} | choice
+    with pytest.raises(ValueError, match=sentence.format(last=len(run.ids) - 1)):
+        worked_row(run, **asked)  # type: ignore[arg-type]
+
+
+def test_a_record_without_queries_is_refused(run: Run) -> None:
+    bare = planted(run, 5, (3, 1), 0.9)
+    with pytest.raises(ValueError, match=r"decoder\.1\.self holds no queries, keys and values"):
+        row_arithmetic(bare, "decoder.1.self", 0, 0)
+
+
+# --- the figure -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run: Run, dark: bool) -> None:
+    figure = worked_row(run, "decoder.1.self", 1, 4, dark=dark)
+    found = row_arithmetic(run, "decoder.1.self", 1, 4)
+    keys, q, scores, weights, output = figure.data
+    record = run.trace["decoder.1.self"]
+    assert record.queries is not None
+    assert record.keys is not None
+    np.testing.assert_array_equal(keys.z, record.keys[0, 1].numpy())
+    np.testing.assert_array_equal(q.z, record.queries[0, 1, 4:5].numpy())
+    np.testing.assert_array_equal(scores.x, found.scores)
+    np.testing.assert_array_equal(weights.x, found.weights)
+    np.testing.assert_allclose(output.z[0], found.output, rtol=1e-6)
+    assert [shape == "/" for shape in weights.marker.pattern.shape] == list(~found.allowed)
+    for cells in (keys, q, output):
+        assert cells.zmax == -cells.zmin == np.abs(cells.z).max()
+    assert figure.layout.font.color == style.theme(dark).text
+    assert "layer 1, head 1, query 4" in figure.layout.title.text
+
+
+def test_token_text_is_shown_as_text(run: Run) -> None:
+    hostile = relabelled(run, HOSTILE)
+    figure = worked_row(hostile, "decoder.0.self", 0, 1)
+    plain = json.loads(figure.to_json())
+    assert plain["layout"].pop("meta")["row_labels"] == list(hostile.labels)
+    shown = json.dumps(plain)
+    for bad in ("<s>", "<b>x", "</script", "w" * 61):
+        assert bad not in shown
+    assert figure.layout.yaxis2.ticktext == ("\u2068&lt;b&gt;x&lt;/b&gt;\u2069",)
+    assert not any("%{" in note.text or "&lt;" in note.text for note in figure.layout.annotations)
+
+
+def test_a_long_text_keeps_its_height_and_at_most_32_labels(run: Run) -> None:
+    generator = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(300, 8, generator=generator).tolist() for _ in range(3))
+    figure = worked_row(made(run, q, k, v), "decoder.0.self", 0)
+    assert len(figure.layout.yaxis.ticktext) <= 32
+    assert figure.layout.height < 1000
+    assert len(figure.data[0].z) == 300
+
+
+# --- what the page is sent ------------------------------------------------------------------------
+
+
+def test_the_page_is_sent_exact_numbers_and_beyond_the_trace_the_last_row(run: Run) -> None:
+    store = RunStore()
+    ask = server_function(store, WORKED)
+    key = store.put(run)
+    answer = ask({"run": key, "site": "decoder.0.self", "head": 1, "query": 500})
+    found = row_arithmetic(run, "decoder.0.self", 1)
+    assert answer["query"] == len(run.ids) - 1
+
+    def floats(name: str) -> np.ndarray:
+        return np.frombuffer(base64.b64decode(answer[name]), dtype=np.float32)
+
+    np.testing.assert_array_equal(floats("q"), found.q)
+    np.testing.assert_array_equal(floats("keys"), found.keys.ravel())
+    np.testing.assert_array_equal(floats("values"), found.values.ravel())
+    np.testing.assert_array_equal(floats("weights"), found.traced_weights)
+    refused = ask({"run": key, "site": "decoder.0.self", "head": 1, "query": -2})
+    assert "query must be a whole number" in refused["error"]

@@ -1,0 +1,205 @@
+"""One head as lines between two columns of tokens: from the queries, left, to the keys that they
+read, right.
+
+`layout.meta` carries, for a page's own script, query_labels and key_labels as plain, unescaped
+text, and links as [query place, key place, weight], strongest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.figures import style
+from transformer.figures.data import Head, HeadView, SiteLike, head_view
+from transformer.inference.run import Batch, Run
+from transformer.inference.sampling import check_number
+
+ROW_PX, MIN_HEIGHT = 24, 200
+COLUMN_PX = 118  # two columns of this width leave room for the lines on a phone
+N_BUCKETS = 8  # lines of similar weight are one trace: a trace a line would take seconds to draw
+MOST_LINES = 2000  # of all queries together; more are neither drawn in time nor told apart
+_NO_NUMBER = "\u2007\u2008\u2007\u2007"  # as wide as "0.12"
+
+
+class Link(NamedTuple):
+    """How much a query reads a key; both are places counted from 0."""
+
+    query: int
+    key: int
+    weight: float
+
+
+def query_links(
+    run: Run | Batch,
+    site: SiteLike,
+    head: Head,
+    query: int | None = None,
+    threshold: float = 0.05,
+    row: int = 0,
+) -> list[Link]:
+    """Every allowed weight of at least `threshold` (of one query, or of all), strongest first.
+
+    Raises ValueError, listing what is allowed, for an unknown site, head, query, threshold or row.
+    """
+    view = head_view(run, site, head, row)
+    _check(view, query, threshold)
+    return _links(view, query, threshold)
+
+
+def query_lines(
+    run: Run | Batch,
+    site: SiteLike,
+    head: Head,
+    query: int | None = None,
+    threshold: float = 0.05,
+    *,
+    row: int = 0,
+    dark: bool = False,
+) -> go.Figure:
+    """Lines from a query to each key that it reads with a weight of at least `threshold`, wider the
+    larger the weight, the weight written at the key; without a query, faint lines of all queries.
+
+    At most MOST_LINES lines are drawn, the strongest; the subtitle says so. Errors as
+    `query_links`.
+    """
+    view = head_view(run, site, head, row)
+    _check(view, query, threshold)
+    links = _links(view, query, threshold)
+    shown = links[:MOST_LINES]
+    meta = {
+        "query_labels": list(view.query_labels),
+        "key_labels": list(view.key_labels),
+        "links": [list(link) for link in shown],
+        "query": query,
+        "threshold": threshold,
+    }
+    layout = _layout(view, query, threshold, len(links), dark) | {"meta": meta}
+    lines = _lines(shown, dark, faint=query is None)
+    return go.Figure(data=[*lines, *_columns(view, query, shown, dark)], layout=layout)
+
+
+def _check(view: HeadView, query: Any, threshold: Any) -> None:
+    check_number("threshold", threshold, 0.0, 1.0)
+    last = len(view.query_labels) - 1
+    whole = isinstance(query, int) and not isinstance(query, bool)
+    if query is not None and not (whole and 0 <= query <= last):
+        raise ValueError(f"query must be a whole number from 0 to {last}, or None; got {query!r}")
+
+
+def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
+    strong = view.allowed & (view.weights >= threshold)
+    if query is not None:
+        strong &= np.arange(len(strong))[:, None] == query
+    found = [Link(q, k, float(view.weights[q, k])) for q, k in np.argwhere(strong).tolist()]
+    return sorted(found, key=lambda link: -link.weight)
+
+
+def _layout(
+    view: HeadView, query: int | None, threshold: float, count: int, dark: bool
+) -> dict[str, Any]:
+    site = view.site
+    head = "mean of all heads" if view.head == "mean" else f"head {view.head}"
+    whose = "all queries" if query is None else f"query {query}"
+    few = f"the strongest {MOST_LINES:,} of {count:,}" if count > MOST_LINES else "all"
+    left, right = (
+        max(60, 12 + max(style.fitted(label, COLUMN_PX)[1] for label in labels))
+        for labels in (view.query_labels, view.key_labels)
+    )
+    n_rows = max(len(view.query_labels), len(view.key_labels))
+    layout = style.layout(
+        f"Lines: {site.stack} {site.kind}-attention, layer {site.layer}, {head}, {whose}",
+        f"{few} weights of at least {threshold:g}",
+        dark=dark,
+        showlegend=False,
+        hovermode="closest",
+        margin={"l": left, "r": right + 44, "t": 72, "b": 48},
+        height=max(MIN_HEIGHT, 72 + ROW_PX * (n_rows + 1) + 48),
+        xaxis=style.axis(
+            "width and opacity: weight, 0 to 1", dark=dark, range=[-0.04, 1.04],
+            showticklabels=False, ticks="", showline=False, fixedrange=True,
+        ),
+        yaxis={"visible": False, "fixedrange": True, "range": [n_rows - 0.5, -1.5]},
+    )  # fmt: skip
+    layout["title"] |= {"xref": "container", "pad": {"t": 12, "l": 12}}  # not at the wide margin
+    return layout
+
+
+def _lines(links: Sequence[Link], dark: bool, *, faint: bool) -> list[go.Scatter]:
+    """One trace for all lines of similar weight."""
+    buckets: dict[int, list[Link]] = {}
+    for link in links:
+        buckets.setdefault(min(N_BUCKETS - 1, int(link.weight * N_BUCKETS)), []).append(link)
+    traces = []
+    for bucket, members in sorted(buckets.items()):
+        middle = (bucket + 0.5) / N_BUCKETS
+        strong = (1 + 7 * middle, 0.35 + 0.65 * middle)
+        width, opacity = (1 + 2 * middle, 0.12 + 0.5 * middle) if faint else strong
+        traces.append(
+            go.Scatter(
+                x=[0, 1, None] * len(members),
+                y=[y for link in members for y in (link.query, link.key, None)],
+                mode="lines",
+                line={"width": width, "color": style.theme(dark).accent},
+                opacity=opacity,
+                hoverinfo="skip",
+            )
+        )
+    return traces
+
+
+def _columns(
+    view: HeadView, query: int | None, links: Sequence[Link], dark: bool
+) -> list[go.Scatter]:
+    """Queries, keys, and what stands above them."""
+    asking = {link.query for link in links} if query is None else {query}
+    read = {link.key for link in links}
+    numbers = {} if query is None else {link.key: f"{link.weight:.2f}" for link in links}
+    keys = [
+        f"{numbers.get(place, _NO_NUMBER)} {style.fitted(label, COLUMN_PX)[0]}"
+        for place, label in enumerate(view.key_labels)
+    ]
+    queries = [style.fitted(label, COLUMN_PX)[0] for label in view.query_labels]
+    headers = go.Scatter(
+        x=[0, 1], y=[-1, -1], text=["query", "weight, key"], mode="text", hoverinfo="skip",
+        textposition=["middle left", "middle right"], cliponaxis=False,
+        textfont={"size": style.FONT_SIZE, "color": style.theme(dark).muted},
+    )  # fmt: skip
+    left = _column(0, queries, _hover(view, links, "query"), asking, dark)
+    return [left, _column(1, keys, _hover(view, links, "key"), read, dark), headers]
+
+
+def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
+    """For each token its name and the three strongest of its lines."""
+    labels = view.query_labels if side == "query" else view.key_labels
+    others = view.key_labels if side == "query" else view.query_labels
+    words, other = ("reads key", "key") if side == "query" else ("is read by query", "query")
+    texts = [
+        [f"{side} {place}: {style.label(label, style.HOVER_CHARACTERS)}"]
+        for place, label in enumerate(labels)
+    ]
+    for link in links:
+        mine = texts[getattr(link, side)]
+        if len(mine) < 4:
+            at = getattr(link, other)
+            name = style.label(others[at], style.HOVER_CHARACTERS)
+            mine.append(f"{words} {at}: {name}, weight {link.weight:.4f}")
+    return ["<br>".join(text) for text in texts]
+
+
+def _column(x: int, texts: list[str], hover: list[str], linked: set[int], dark: bool) -> go.Scatter:
+    """Tokens, each with a dot where its lines begin; those without a line are muted."""
+    colours = style.theme(dark)
+    text, dot = (
+        [strong if place in linked else colours.muted for place in range(len(texts))]
+        for strong in (colours.text, colours.accent)
+    )
+    return go.Scatter(
+        x=[x] * len(texts), y=list(range(len(texts))), mode="markers+text", text=texts,
+        textposition="middle right" if x else "middle left", cliponaxis=False,
+        textfont={"size": style.FONT_SIZE, "color": text}, marker={"size": 6, "color": dot},
+        customdata=hover, hovertemplate="%{customdata}<extra></extra>",
+    )  # fmt: skip

@@ -1,0 +1,84 @@
+// Attention as lines between two columns of tokens: of one head's queries, or an alignment.
+(() => {
+  "use strict";
+  const viz = window.viz;
+  const WIDEST = 640; // px: longer lines say no more
+  const NARROW = 480;
+  const KEPT = 32;
+  const named = (labels, at) => `${at} ${labels[at]}`;
+
+  // The numbers behind the lines; a table of all their ends would say nothing.
+  const table = (box, [from, to], links) => {
+    const details = box.vizTable;
+    if (!details) return;
+    const words = links.map(([a, b, weight]) => [named(from.labels, a), named(to.labels, b), weight.toFixed(4)]);
+    details.viz = {
+      content: {
+        rows: words.map((_, place) => String(place)),
+        columns: [from.name, to.name, "weight"],
+        value: (row, column) => words[row][column],
+        corner: "line",
+      },
+    };
+    if (details.open) details.dispatchEvent(new Event("toggle"));
+  };
+  const spoken = (from, to, links) =>
+    links.slice(0, 12).map(([a, b, weight]) => `${from[a]} reads ${to[b]}, ${weight.toFixed(2)}`).join("; ");
+
+  // Titles are the page's own headings, so the room above the picture goes.
+  const slim = (width) => ({ layout }) => {
+    layout.width = Math.min(layout.width, width);
+    layout.height -= layout.margin.t - 12;
+    const { l, r } = layout.margin;
+    const some = layout.width < NARROW ? 0.9 : 1; // the guessed widths of labels are generous
+    layout.margin = { ...layout.margin, t: 12, l: some * l, r: some * r };
+  };
+
+  // frame: the box that scrolls; box: the picture in it; pick(place): a query was clicked.
+  // Both pictures take current(), false once another is wanted, and what to ask the server.
+  viz.between = (frame, box, server, pick) => {
+    let kept = new Map();
+    const get = async (question, data) => {
+      const key = JSON.stringify([question === server.lines, data]);
+      if (!kept.has(key)) {
+        if (kept.size >= KEPT) kept.delete(kept.keys().next().value);
+        kept.set(key, await viz.ask(question, data));
+      }
+      return kept.get(key);
+    };
+    const tell = (name, facts, speech) => {
+      box.setAttribute("aria-label", `${name}. ${speech || "No line."}`);
+      for (const key of Object.keys(box.dataset)) delete box.dataset[key];
+      Object.assign(box.dataset, facts);
+    };
+
+    const on = {
+      plotly_click: ({ points }) => {
+        if (box.dataset.site && points[0].x === 0) pick(points[0].y);
+      },
+    };
+
+    const lines = async (current, facts) => {
+      const answer = await get(server.lines, { ...facts, dark: viz.dark });
+      if (!current()) return;
+      const figure = await viz.draw(box, answer.figure, { on, change: slim(WIDEST) });
+      const { query_labels: from, key_labels: to, links } = figure.layout.meta;
+      const few = links.slice(0, 240);
+      table(box, [{ name: "query", labels: from }, { name: "key", labels: to }], few);
+      tell("Lines from queries to keys", { ...facts, query: facts.query ?? "" }, spoken(from, to, links));
+      if (facts.query === null || frame.scrollHeight <= frame.clientHeight) return;
+      const { yaxis } = box._fullLayout;
+      frame.scrollTop = yaxis._offset + yaxis.l2p(facts.query) - frame.clientHeight / 2;
+    };
+
+    const alignment = async (current, facts) => {
+      const answer = await get(server.alignment, { ...facts, dark: viz.dark });
+      if (!current()) return;
+      const figure = await viz.draw(box, answer.figure, { on, change: slim(WIDEST) });
+      const { target_labels: from, source_labels: to, links } = figure.layout.meta;
+      table(box, [{ name: "target", labels: from }, { name: "source", labels: to }], links);
+      tell("Most-read source tokens", facts, spoken(from, to, links));
+    };
+    return { lines, alignment, forget: () => (kept = new Map()) };
+  };
+})();
