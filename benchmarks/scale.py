@@ -24,6 +24,7 @@ from transformer.checkpoint import save
 
 SHAPES = ("12x12x128", "12x12x512", "24x16x1024")
 WAIT_MS = 300_000
+REST_MS = 4_000  # until what is drawn below the heads has come too
 TEXT = "The quick brown fox jumps over the lazy dog, and the cat sleeps. "
 
 
@@ -85,7 +86,7 @@ def measure(
              && document.querySelector(".attention").dataset.run === d.run; }""",
         arg=old,
     )
-    page.wait_for_timeout(1000)
+    page.wait_for_timeout(REST_MS)
     before = sum(sizes)
     clicks = [_click(page, place) for place in range(1, n_clicks + 1)]
     nodes = int(page.evaluate("document.querySelectorAll('*').length"))

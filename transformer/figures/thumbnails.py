@@ -17,6 +17,8 @@ from transformer.figures.data import array, check_row, records_of
 from transformer.inference.run import Batch, Run
 
 MAX_SIDE = 64  # px; a longer text is reduced to this
+MAX_PIXELS = 400_000  # of all heads together: with more, pictures are smaller, to MIN_SIDE
+MIN_SIDE = 24
 
 Pixels = NDArray[np.uint8]
 
@@ -25,9 +27,9 @@ class Atlas(NamedTuple):
     """pixels: (L, H, Sq, Sk) uint8; masked: (Sq, Sk) uint8, 1 = nothing here may be read.
 
     A pixel is round(255 * sqrt(weight)); the weight is (pixel / 255) ** 2 to within 0.004.
-    Sq = min(Tq, MAX_SIDE), Sk alike. A longer text is reduced by taking the largest weight of the
-    cells that fall on a pixel, so that a single bright cell stays as bright; a pixel is masked only
-    if all of its cells are. Masked pixels are 0.
+    Sq = min(Tq, MAX_SIDE), Sk alike, and less for very many heads. A longer text is reduced by
+    taking the largest weight of the cells that fall on a pixel, so that a single bright cell stays
+    as bright; a pixel is masked only if all of its cells are. Masked pixels are 0.
     """
 
     pixels: Pixels
@@ -43,17 +45,23 @@ def atlas(run: Run | Batch, stack: str, kind: str, row: int = 0) -> Atlas:
     records = records_of(run, stack, kind)
     allowed = records[0].allowed[row].cpu().numpy()
     weights = np.stack([array(record.weights[row]) for record in records])  # (L, H, Tq, Tk)
-    reduced = _reduce(np.where(allowed, weights, 0))
+    side = _side(weights.shape[0] * weights.shape[1])
+    reduced = _reduce(np.where(allowed, weights, 0), side)
     pixels = np.rint(255 * np.sqrt(reduced)).astype(np.uint8)
-    return Atlas(pixels, 1 - _reduce(allowed.astype(np.uint8)))
+    return Atlas(pixels, 1 - _reduce(allowed.astype(np.uint8), side))
 
 
-def _reduce(cells: NDArray[Any]) -> NDArray[Any]:
+def _side(n_heads: int) -> int:
+    """The longest side of a small picture, in px."""
+    return max(MIN_SIDE, min(MAX_SIDE, int((MAX_PIXELS / n_heads) ** 0.5)))
+
+
+def _reduce(cells: NDArray[Any], side: int) -> NDArray[Any]:
     """(..., Tq, Tk) -> (..., Sq, Sk), the maximum of the cells that share a place."""
     for along in (-2, -1):
         length = cells.shape[along]
-        if length > MAX_SIDE:
-            starts = np.arange(MAX_SIDE) * length // MAX_SIDE
+        if length > side:
+            starts = np.arange(side) * length // side
             cells = np.maximum.reduceat(cells, starts, axis=along)
     return cells
 

@@ -58,11 +58,28 @@
     return made;
   };
 
-  viz.bytes = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  viz.bytes = (base64) => {
+    const text = atob(base64);
+    const found = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at += 1) found[at] = text.charCodeAt(at);
+    return found;
+  };
   viz.floats = (base64) => new Float32Array(viz.bytes(base64).buffer);
 
-  // Ask the server; a refusal becomes an Error with the server's own sentence.
-  viz.ask = async (question, data) => {
+  // Ask the server; a refusal becomes an Error with the server's own sentence. A question that is
+  // on its way already is not asked again.
+  const asked = new Map();
+  viz.ask = (question, data) => {
+    const key = `${nameOf(question)} ${JSON.stringify(data)}`;
+    if (!asked.has(key)) asked.set(key, reply(question, data).finally(() => asked.delete(key)));
+    return asked.get(key);
+  };
+  const names = new Map();
+  const nameOf = (question) => {
+    if (!names.has(question)) names.set(question, names.size);
+    return names.get(question);
+  };
+  const reply = async (question, data) => {
     const answer = await question(data);
     if (answer === undefined || answer === null) {
       throw new Error("The server did not answer; is it still running?");

@@ -31,7 +31,7 @@ const makeToken = (stack, index) => {
   button.classList.toggle("special", isSpecial(label));
   button.style.setProperty("--p", generated ? probabilityOf(index).toFixed(3) : "0");
   button.setAttribute("aria-label", describe({ stack, index }));
-  button.append(viz.token(label));
+  button.append(...viz.token(label).childNodes);
   Object.assign(button.dataset, { stack, index });
   return button;
 };
@@ -40,9 +40,10 @@ const fill = (stack, keep) => {
   const box = listOf(stack);
   while (box.children.length > keep) box.lastElementChild.remove();
   labelsOf(stack).slice(keep).forEach((label, place) => {
-    const slot = viz.el("span", "slot");
-    slot.append(makeToken(stack, keep + place));
-    if (label.includes("⏎")) slot.append(viz.el("span", "break"));
+    const token = makeToken(stack, keep + place);
+    if (!label.includes("⏎")) return box.append(token);
+    const slot = viz.el("span", "slot"); // one child a token, a line's end with it
+    slot.append(token, viz.el("span", "break"));
     box.append(slot);
   });
   viz.rove(tokens(box), 0);

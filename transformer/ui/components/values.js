@@ -6,8 +6,11 @@
   const viz = window.viz;
 
   // One bit a cell, first cell in the highest bit, as numpy.packbits has it.
-  const unpack = (bits, count) =>
-    Uint8Array.from({ length: count }, (_, at) => (bits[at >> 3] >> (7 - (at & 7))) & 1);
+  const unpack = (bits, count) => {
+    const found = new Uint8Array(count);
+    for (let at = 0; at < count; at += 1) found[at] = (bits[at >> 3] >> (7 - (at & 7))) & 1;
+    return found;
+  };
 
   // softmax over the allowed keys of a row; a row that may read nothing is uniform, as in the network
   const softmaxRow = (scores, allowed, weights, start, count) => {
@@ -46,11 +49,12 @@
   viz.cellValues = ({ scores, weights, allowed }, nKeys, stage, scale, floor) => {
     const from = stage === "weights" ? weights : scores;
     const rescale = stage === "weights" ? RESCALE[scale] : RESCALE.linear;
-    return Array.from({ length: scores.length / nKeys }, (_, row) =>
-      Float32Array.from({ length: nKeys }, (__, column) => {
-        const at = row * nKeys + column;
-        return stage === "scores" || allowed[at] ? rescale(from[at], floor) : NaN;
-      }),
-    );
+    const every = stage === "scores";
+    const cells = new Float32Array(from.length);
+    for (let at = 0; at < cells.length; at += 1) {
+      cells[at] = every || allowed[at] ? rescale(from[at], floor) : NaN;
+    }
+    return Array.from({ length: cells.length / nKeys }, (_, row) =>
+      cells.subarray(row * nKeys, (row + 1) * nKeys));
   };
 })();
