@@ -17,7 +17,7 @@ from transformer.figures.data import array, check_row, records_of
 from transformer.inference.run import Batch, Run
 
 MAX_SIDE = 64  # px; a longer text is reduced to this
-MAX_PIXELS = 400_000  # of all heads together: with more, pictures are smaller, to MIN_SIDE
+MAX_PIXELS = 380_000  # of all heads together: with more, pictures are smaller, to MIN_SIDE
 MIN_SIDE = 24
 
 Pixels = NDArray[np.uint8]
