@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -22,9 +23,9 @@ class Transformer(nn.Module):
     head: nn.Linear
 
     @property
+    @abstractmethod
     def last_stack(self) -> Stack:
         """The stack that the head reads."""
-        raise NotImplementedError
 
     def lens(self, x: Tensor) -> Tensor:
         """What the head would say of a residual stream, were it the last: (B, T, C) -> (B, T, V).
