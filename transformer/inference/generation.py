@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer.inference.altered import AlteredReader
 from transformer.inference.engine import PackedDecoder
-from transformer.inference.readers import reader_of
+from transformer.inference.readers import Reader, reader_of
 from transformer.inference.sampling import Sampling, draw
+from transformer.model.changes import Changes
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
 N_CANDIDATES = 20
@@ -67,13 +69,16 @@ def generate(
     sampling: Sampling | None = None,
     seeds: Sequence[int] | None = None,
     packed: PackedDecoder | None = None,
+    taken: Sequence[int] = (),
+    changes: Changes | None = None,
 ) -> Iterator[list[GenerationStep | None]]:
     """Continue each prompt; yields one list a step, with None for rows that have ended.
 
     prompts: ids to go on from, each at least one id (for an encoder-decoder of one length, the
     start id). sources: for an encoder-decoder, what to translate. sampling None = greedy.
     seeds: one a row; a row's result does not depend on the batch that it stands in.
-    packed: the model's packing, which reads a single row faster.
+    packed: the model's packing, which reads a single row faster. taken: tokens that the first steps
+    take whatever the network says. changes: what to alter in the network, for a single row.
     A row ends when it takes end_id; padding is never taken. To cancel, stop iterating.
     """
     rows = [list(prompt) for prompt in prompts]
@@ -81,7 +86,11 @@ def generate(
         raise ValueError(
             "generation needs at least one token to go on from in each prompt; got none"
         )
-    reader = reader_of(model, rows, sources, end_id, packed)
+    reader: Reader
+    if changes is None:
+        reader = reader_of(model, rows, sources, end_id, packed)
+    else:
+        reader = AlteredReader(model, rows[0], sources[0] if sources else None, changes)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds or [0] * len(rows)]
     ended = [False] * len(rows)
     for index in range(max_new_tokens):
@@ -90,7 +99,9 @@ def generate(
         starts = [
             len(row) - len(window) for row, window in zip(rows, reader.windows(), strict=True)
         ]
-        chosen = _choose(reader.logits().float(), sampling, generators, model.config.padding_id)
+        forced = taken[index] if index < len(taken) else None
+        logits = reader.logits().float()
+        chosen = _choose(logits, sampling, generators, model.config.padding_id, forced)
         yield _append(rows, ended, starts, chosen, index, end_id)
 
 
@@ -140,16 +151,25 @@ def _choose(
     sampling: Sampling | None,
     generators: list[torch.Generator],
     padding_id: int | None,
+    forced: int | None = None,
 ) -> list[_Choice]:
-    """What each row of (B, V) logits takes."""
+    """What each row of (B, V) logits takes; forced: a token that is taken in any case.
+
+    A forced step draws too, so that the steps after it have the random numbers that they would have
+    had.
+    """
     allowed = logits.clone()
     if padding_id is not None:
         allowed[:, padding_id] = -math.inf  # later tokens could not attend to it
     if sampling is None:
-        chosen = allowed.argmax(dim=-1)
+        chosen = _forced(allowed.argmax(dim=-1), forced)
         return _describe(logits, _all_on(chosen, logits), chosen)
     filtered = sampling.filter(allowed).softmax(dim=-1)
-    return _describe(logits, filtered, draw(filtered, generators))
+    return _describe(logits, filtered, _forced(draw(filtered, generators), forced))
+
+
+def _forced(chosen: Tensor, forced: int | None) -> Tensor:
+    return chosen if forced is None else torch.full_like(chosen, forced)
 
 
 def _all_on(chosen: Tensor, logits: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from transformer.inference.altered import changes_for
 from transformer.inference.beam import beam_search
 from transformer.inference.engine import PackedDecoder
 from transformer.inference.generation import GenerationStep, generate
@@ -16,6 +17,7 @@ from transformer.inference.request import Request, check_each, request_of
 from transformer.inference.run import Batch, Run
 from transformer.inference.stream import Stream
 from transformer.model.config import ModelConfig
+from transformer.model.interventions import Intervention
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.text import Tokenizer
 
@@ -55,7 +57,7 @@ class Model:
     def stream(self, text: str, **settings: Any) -> Stream:
         """Generate token by token; `settings` are Request's fields."""
         request = request_of(text, settings)
-        self._check_beams(request)
+        self.check(request)
         return Stream(self, request)
 
     def generate(self, text: str, **settings: Any) -> Run:
@@ -81,9 +83,11 @@ class Model:
             request_of(text, {**settings, "seed": seed})
             for text, seed in zip(texts, seeds, strict=True)
         ]
-        self._check_beams(requests[0])
+        self.check(requests[0])
         if requests[0].beams > 1:
             return self.search(requests)
+        if requests[0].interventions or requests[0].taken:
+            return [self._alone(request) for request in requests]
         prepared = [self.prepare(text) for text in texts]
         return [
             run_of(self, request, row, steps, ended=True)
@@ -95,7 +99,7 @@ class Model:
     def search(self, requests: Sequence[Request]) -> list[Run]:
         """Beam searches, all in one batch; the requests differ in their text alone."""
         network, first = self.network, requests[0]
-        self._check_beams(first)
+        self.check(first)
         assert isinstance(network, EncoderDecoder)
         prepared = [self.prepare(request.text) for request in requests]
         if first.max_new_tokens == 0:
@@ -117,13 +121,23 @@ class Model:
             for request, row, result in zip(requests, prepared, found, strict=True)
         ]
 
-    def trace(self, texts: str | Sequence[str]) -> Run | Batch:
-        """Read without generating: one text gives a Run, several give a padded Batch."""
+    def trace(
+        self, texts: str | Sequence[str], interventions: Sequence[Intervention] = ()
+    ) -> Run | Batch:
+        """Read without generating: one text gives a Run, several give a padded Batch.
+
+        interventions: what to alter while reading. Raises ValueError for what the network does not
+        have.
+        """
         if isinstance(texts, str):
-            request = Request(text=texts, max_new_tokens=0)
-            return run_of(self, request, self.prepare(texts), [], ended=False)
+            request = Request(text=texts, max_new_tokens=0, interventions=interventions)
+            prepared = self.prepare(texts)
+            changes = changes_for(self, request, prepared)
+            return run_of(self, request, prepared, [], ended=False, changes=changes)
         _check_texts(texts)
-        return batch_of(self, texts, [self.prepare(text) for text in texts])
+        rows = [self.prepare(text) for text in texts]
+        request = Request(text=texts[0], max_new_tokens=0, interventions=interventions)
+        return batch_of(self, texts, rows, changes=changes_for(self, request, rows[0]))
 
     def translate_batch(self, texts: Sequence[str], **settings: Any) -> Batch:
         """Translate several texts, then read sources and translations as one padded Batch.
@@ -172,7 +186,21 @@ class Model:
                     row.append(step)
         return rows
 
-    def _check_beams(self, request: Request) -> None:
+    def _alone(self, request: Request) -> Run:
+        stream = Stream(self, request)
+        for _ in stream:
+            pass
+        return stream.run()
+
+    def check(self, request: Request) -> None:
+        """Raise ValueError for a request that this model cannot answer."""
+        highest = self.config.output_vocab_size - 1
+        for token in request.taken:
+            if token > highest or token == self.config.padding_id:
+                raise ValueError(
+                    f"a taken token must be an id from 0 to {highest}, without the padding "
+                    f"{self.config.padding_id}; got {token}"
+                )
         if request.beams > 1 and not isinstance(self.network, EncoderDecoder):
             raise ValueError(
                 f"a beam search needs an encoder-decoder; {self.name} is {self.config.family}; "

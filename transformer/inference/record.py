@@ -15,6 +15,7 @@ from transformer.inference.generation import GenerationStep, forced_steps
 from transformer.inference.readers import pad
 from transformer.inference.request import Request
 from transformer.inference.run import Batch, Lens, Run, Search
+from transformer.model.changes import Changes
 from transformer.model.trace import Trace
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 
@@ -40,8 +41,12 @@ def run_of(
     *,
     ended: bool,
     found: BeamResult | None = None,
+    changes: Changes | None = None,
 ) -> Run:
-    """What these steps (or the best hypothesis found) make, with the trace of one pass over it."""
+    """What these steps (or the best hypothesis found) make, with the trace of one pass over it.
+
+    changes: what the request's interventions alter; the pass is made with them.
+    """
     source, prompt = prepared
     tokens = list(found.hypotheses[0].ids) if found else [step.token for step in steps]
     ids = prompt + tokens
@@ -51,12 +56,13 @@ def run_of(
     trace = Trace()
     window = torch.tensor([ids[start:][: model.config.max_len]], device=model.device)
     if isinstance(model.network, EncoderDecoder):
-        logits = model.network(torch.tensor([source], device=model.device), window, trace=trace)
+        read = torch.tensor([source], device=model.device)
+        logits = model.network(read, window, trace=trace, changes=changes)
     else:
-        logits = model.network(window, trace=trace)
+        logits = model.network(window, trace=trace, changes=changes)
     if found:
         steps = forced_steps(logits[0, len(prompt) - 1 :][: len(tokens)], tokens, len(prompt))
-    lens = lens_of(model.network, trace)
+    lens = lens_of(model.network, trace, changes=changes)
     return Run(
         model=model.name,
         config=model.config,
@@ -85,11 +91,12 @@ def batch_of(
     texts: Sequence[str],
     rows: Sequence[Prepared],
     outputs: Sequence[str] = (),
+    changes: Changes | None = None,
 ) -> Batch:
     """One padded pass over rows: sources and targets of an encoder-decoder, else the ids alone.
 
-    outputs: what each row's ids say, for an encoder-decoder. Raises ValueError if rows must be
-    padded and the model knows no padding.
+    outputs: what each row's ids say, for an encoder-decoder. changes: what to alter. Raises
+    ValueError if rows must be padded and the model knows no padding.
     """
     sides = [row.source for row in rows], [row.ids for row in rows]
     if model.config.padding_id is None and any(len(set(map(len, side))) > 1 for side in sides):
@@ -98,9 +105,10 @@ def batch_of(
     trace = Trace()
     both = isinstance(model.network, EncoderDecoder)
     if both:
-        model.network(sources.to(model.device), targets.to(model.device), trace=trace)
+        sides_on = sources.to(model.device), targets.to(model.device)
+        model.network(*sides_on, trace=trace, changes=changes)
     else:
-        model.network(targets.to(model.device), trace=trace)
+        model.network(targets.to(model.device), trace=trace, changes=changes)
     read = sources if both else targets
     return Batch(
         model=model.name,
@@ -130,11 +138,14 @@ def surprise_of(
 
 
 def lens_of(
-    network: DecoderOnly | EncoderOnly | EncoderDecoder, trace: Trace, n_kept: int = LENS_KEPT
+    network: DecoderOnly | EncoderOnly | EncoderDecoder,
+    trace: Trace,
+    n_kept: int = LENS_KEPT,
+    changes: Changes | None = None,
 ) -> Lens:
     """The head's `n_kept` likeliest tokens for every residual stream of the last stack."""
     found = [
-        network.lens(x)[0].float().softmax(dim=-1).topk(n_kept)
+        network.lens(x, changes)[0].float().softmax(dim=-1).topk(n_kept)
         for x in trace.residuals[network.last_stack.name]
     ]
     return Lens(

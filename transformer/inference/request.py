@@ -8,6 +8,7 @@ from typing import Any
 
 from transformer.inference.beam import MAX_BEAMS, MAX_LENGTH_PENALTY
 from transformer.inference.sampling import MAX_SEED, Sampling, check_number, check_whole
+from transformer.model.interventions import Intervention, interventions_of
 
 MAX_NEW_TOKENS = 4096
 
@@ -18,8 +19,12 @@ class Request:
 
     Greedy when temperature, top_k, top_p and min_p are all None; else sampled, at temperature 1
     unless given. Two beams or more: a beam search, which does not sample; length_penalty is the
-    power of the length that a hypothesis' score is divided by. Raises ValueError naming what is
-    allowed.
+    power of the length that a hypothesis' score is divided by.
+
+    taken: ids of tokens that are taken first, whatever the network says of them; generation goes on
+    from there and max_new_tokens counts them. interventions: what is altered in the network for
+    this run, as objects or as their plain values. Both need one beam.
+    Raises ValueError naming what is allowed.
     """
 
     text: str
@@ -31,6 +36,8 @@ class Request:
     seed: int = 0
     beams: int = 1
     length_penalty: float = 1.0
+    taken: Sequence[int] = ()
+    interventions: Sequence[Intervention] = ()
 
     def __post_init__(self) -> None:
         check_text(self.text)
@@ -42,6 +49,13 @@ class Request:
             raise ValueError(
                 f"a beam search does not sample; got beams={self.beams} with a temperature or "
                 "filter; allowed: beams=1 with them, or more beams without"
+            )
+        object.__setattr__(self, "taken", _taken(self.taken, self.max_new_tokens))
+        object.__setattr__(self, "interventions", interventions_of(self.interventions))
+        if self.beams > 1 and (self.taken or self.interventions):
+            raise ValueError(
+                f"a beam search runs the network as it is and chooses every token; got "
+                f"beams={self.beams} with interventions or taken tokens; allowed: beams=1 with them"
             )
 
     @property
@@ -62,6 +76,17 @@ def request_of(text: str, settings: dict[str, Any]) -> Request:
     if unknown:
         raise ValueError(f"unknown setting {unknown[0]!r}; allowed: {known}")
     return Request(text=text, **settings)
+
+
+def _taken(got: Any, max_new_tokens: int) -> tuple[int, ...]:
+    is_list = isinstance(got, Sequence) and not isinstance(got, str)
+    if not is_list or not all(type(token) is int and token >= 0 for token in got):
+        raise ValueError("taken must be a list of token ids, whole numbers from 0")
+    if len(got) > max_new_tokens:
+        raise ValueError(
+            f"at most max_new_tokens={max_new_tokens} tokens can be taken; got {len(got)}"
+        )
+    return tuple(got)
 
 
 def check_text(text: Any) -> None:

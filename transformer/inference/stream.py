@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from transformer.inference.altered import changes_for
 from transformer.inference.generation import GenerationStep, generate
 from transformer.inference.record import run_of, text_of
 from transformer.inference.request import Request
@@ -24,6 +25,7 @@ class Stream:
         self._model = model
         self.request = request
         self._prepared = model.prepare(request.text)
+        self._changes = changes_for(model, request, self._prepared)
         self.steps: list[GenerationStep] = []
         self._ended = False
         self._searched: Run | None = None
@@ -68,7 +70,14 @@ class Stream:
         """What happened so far, with the trace of one pass over it."""
         if self._searched is not None:
             return self._searched
-        return run_of(self._model, self.request, self._prepared, self.steps, ended=self._ended)
+        return run_of(
+            self._model,
+            self.request,
+            self._prepared,
+            self.steps,
+            ended=self._ended,
+            changes=self._changes,
+        )
 
     def _generate(self) -> Iterator[GenerationStep]:
         source, ids = self._prepared
@@ -81,6 +90,8 @@ class Stream:
             sampling=self.request.sampling,
             seeds=[self.request.seed],
             packed=self._model.packed,
+            taken=self.request.taken,
+            changes=self._changes,
         ):
             assert step is not None  # a single row: generation stops when it ends
             yield step

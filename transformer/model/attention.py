@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +12,9 @@ from torch import Tensor, nn
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, combine
 from transformer.model.trace import Site, Trace
+
+if TYPE_CHECKING:
+    from transformer.model.changes import Changes
 
 
 def attention_scores(q: Tensor, k: Tensor) -> Tensor:
@@ -123,6 +127,7 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         cache: KeyValueCache | None = None,
         trace: Trace | None = None,
+        changes: Changes | None = None,
     ) -> Tensor:
         """x: (B, Tq, C) asks; memory (B, Tk, C), or x itself, answers. Returns (B, Tq, C).
 
@@ -130,8 +135,10 @@ class MultiHeadAttention(nn.Module):
         """
         q = self._split(self.query(x))  # (B, H, Tq, D)
         k, v = self._keys_and_values(x, memory, cache)  # (B, H, Tk, D) each
-        if trace is not None or _fused_is_slow(q):
-            heads = self._step_by_step(q, k, v, mask, causal, trace)  # (B, H, Tq, D)
+        if changes is not None:
+            heads = self._changed(q, k, v, mask, causal, trace, changes)  # (B, H, Tq, D)
+        elif trace is not None or _fused_is_slow(q):
+            heads = self._step_by_step(q, k, v, mask, causal, trace)
         else:
             heads = self._fused(q, k, v, mask, causal)
         return self.output(heads.transpose(1, 2).flatten(2))  # (B, Tq, C)
@@ -171,6 +178,27 @@ class MultiHeadAttention(nn.Module):
         if trace is not None:
             trace.record_attention(self.site, scores, weights, mask, (q, k, v))
         return F.dropout(weights, self.dropout, self.training) @ v
+
+    def _changed(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        padding: Tensor | None,
+        causal: bool,
+        trace: Trace | None,
+        changes: Changes,
+    ) -> Tensor:
+        """The same with whatever a visitor altered."""
+        mask = None if changes.removes(self.site, "padding") else padding
+        if causal and not changes.removes(self.site, "causal"):
+            mask = combine(causal_mask(q.shape[2], k.shape[2], q.device), mask)
+        scores = changes.scaled(attention_scores(q, k))
+        mask = changes.edited(self.site, mask, scores)
+        weights = changes.weighed(scores, mask, masked_softmax(scores, mask))
+        if trace is not None:
+            trace.record_attention(self.site, scores, weights, mask, (q, k, v))
+        return changes.heads(self.site, weights @ v, padding)
 
     def _fused(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
         """The same by PyTorch's fused kernel, which keeps no weights."""

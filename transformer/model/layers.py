@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -11,6 +12,9 @@ from transformer.model.attention import KeyValueCache, MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.trace import Site, Trace
+
+if TYPE_CHECKING:
+    from transformer.model.changes import Changes
 
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 
@@ -42,11 +46,14 @@ class Residual(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.norm_first = config.norm == "pre"
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def forward(
+        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], changes: Changes | None = None
+    ) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
+        stream = x if changes is None else changes.stream(x)
         if self.norm_first:
-            return x + self.dropout(sublayer(self.norm(x)))
-        return self.norm(x + self.dropout(sublayer(x)))
+            return stream + self.dropout(sublayer(self.norm(x)))
+        return self.norm(stream + self.dropout(sublayer(x)))
 
 
 class Layer(nn.Module):
@@ -54,6 +61,7 @@ class Layer(nn.Module):
 
     def __init__(self, config: ModelConfig, stack: str, index: int, cross: bool = False) -> None:
         super().__init__()
+        self.stack, self.index = stack, index
         self.self_attention = MultiHeadAttention(config, Site(stack, index, "self"))
         self.self_residual = Residual(config)
         if cross:
@@ -71,13 +79,21 @@ class Layer(nn.Module):
         memory_mask: Tensor | None = None,
         cache: KeyValueCache | None = None,
         trace: Trace | None = None,
+        changes: Changes | None = None,
     ) -> Tensor:
         """x: (B, T, C); memory: (B, Tk, C) for a layer with cross-attention. Returns (B, T, C)."""
+        seen = (cache, trace, changes)
         x = self.self_residual(
-            x, lambda h: self.self_attention(h, None, mask, causal, cache, trace)
+            x, lambda h: self.self_attention(h, None, mask, causal, *seen), changes
         )
         if memory is not None:
             x = self.cross_residual(
-                x, lambda h: self.cross_attention(h, memory, memory_mask, False, cache, trace)
+                x, lambda h: self.cross_attention(h, memory, memory_mask, False, *seen), changes
             )
-        return self.feed_forward_residual(x, self.feed_forward)
+        if changes is None:
+            return self.feed_forward_residual(x, self.feed_forward)
+        place = (self.stack, self.index)
+        x = self.feed_forward_residual(
+            x, lambda h: changes.feed_forward(*place, self.feed_forward(h)), changes
+        )
+        return changes.residual(*place, x)

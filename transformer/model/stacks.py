@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
@@ -11,6 +11,9 @@ from transformer.model.dropout import Dropout
 from transformer.model.layers import Layer
 from transformer.model.positions import POSITIONS
 from transformer.model.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.model.changes import Changes
 
 
 class Embedding(nn.Module):
@@ -28,10 +31,19 @@ class Embedding(nn.Module):
         self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
         self.max_len = config.max_len
 
-    def forward(self, ids: Tensor, positions: Tensor, trace: Trace | None = None) -> Tensor:
+    def forward(
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        trace: Trace | None = None,
+        changes: Changes | None = None,
+    ) -> Tensor:
         """ids: (B, T) int64; positions: (T,) or (B, T) int64, each below max_len -> (B, T, C)."""
         embedded = self.tokens(ids) * self.scale
-        added = self.positions(positions)
+        if changes is None:
+            added = self.positions(positions)
+        else:
+            added = changes.position_vectors(self.positions(changes.places(positions)))
         if trace is not None:
             trace.record_input(self.stack, embedded, added)
         x = embedded + added
@@ -51,16 +63,24 @@ class Stack(nn.Module):
         )
         self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.norm == "pre" else None
 
-    def forward(self, x: Tensor, *, trace: Trace | None = None, **context: Any) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        trace: Trace | None = None,
+        changes: Changes | None = None,
+        **context: Any,
+    ) -> Tensor:
         """x: (B, T, C) -> (B, T, C); `context` is Layer's masks, memory and cache."""
         if trace is not None:
             trace.record_residual(self.name, x)
         for layer in self.layers:
-            x = layer(x, trace=trace, **context)
+            x = layer(x, trace=trace, changes=changes, **context)
             if trace is not None:
                 trace.record_residual(self.name, x)
-        return self.end(x)
+        return self.end(x, changes)
 
-    def end(self, x: Tensor) -> Tensor:
+    def end(self, x: Tensor, changes: Changes | None = None) -> Tensor:
         """What leaves the stack of what its last layer made: (B, T, C) -> (B, T, C)."""
-        return x if self.norm is None else self.norm(x)
+        ends_with_norm = changes is None or changes.ends_with_norm
+        return self.norm(x) if self.norm is not None and ends_with_norm else x

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from transformer.model import config as configs
 from transformer.model.attention import KeyValueCache
+from transformer.model.changes import Changes
 from transformer.model.config import ModelConfig
 from transformer.model.masks import padding_mask
 from transformer.model.stacks import Embedding, Stack
@@ -27,12 +28,12 @@ class Transformer(nn.Module):
     def last_stack(self) -> Stack:
         """The stack that the head reads."""
 
-    def lens(self, x: Tensor) -> Tensor:
+    def lens(self, x: Tensor, changes: Changes | None = None) -> Tensor:
         """What the head would say of a residual stream, were it the last: (B, T, C) -> (B, T, V).
 
         The "logit lens" (nostalgebraist 2020): the last stack's own final norm, then the head.
         """
-        logits: Tensor = self.head(self.last_stack.end(x))
+        logits: Tensor = self.head(self.last_stack.end(x, changes))
         return logits
 
     def _finish(self, config: ModelConfig, output_embedding: Embedding) -> None:
@@ -86,6 +87,7 @@ class DecoderOnly(Transformer):
         where: Tensor | None = None,
         cache: KeyValueCache | None = None,
         trace: Trace | None = None,
+        changes: Changes | None = None,
     ) -> Tensor:
         """ids: (B, T) int64 -> logits (B, T, V).
 
@@ -98,10 +100,10 @@ class DecoderOnly(Transformer):
         if cache is not None:
             key_mask = cache.extend_mask(key_mask)
         positions = self._positions(ids, key_mask, past)
-        if positions.dim() == 1 and trace is None and cache is None:
+        if positions.dim() == 1 and trace is None and cache is None and changes is None:
             key_mask = None  # padding stands only on the right: the future, hidden anyway
-        x = self.embedding(ids, positions, trace)
-        x = self.decoder(x, mask=key_mask, causal=True, cache=cache, trace=trace)
+        x = self.embedding(ids, positions, trace, changes)
+        x = self.decoder(x, mask=key_mask, causal=True, cache=cache, trace=trace, changes=changes)
         if cache is not None:
             cache.length += n_new
         return self.head(x if where is None else x[where])
@@ -120,11 +122,13 @@ class EncoderOnly(Transformer):
     def last_stack(self) -> Stack:
         return self.encoder
 
-    def forward(self, ids: Tensor, *, trace: Trace | None = None) -> Tensor:
+    def forward(
+        self, ids: Tensor, *, trace: Trace | None = None, changes: Changes | None = None
+    ) -> Tensor:
         """ids: (B, T) int64 -> logits (B, T, V). Raises ValueError for T above max_len."""
         mask = padding_mask(ids, self.config.padding_id)
-        x = self.embedding(ids, self._positions(ids, mask), trace)
-        return self.head(self.encoder(x, mask=mask, trace=trace))
+        x = self.embedding(ids, self._positions(ids, mask), trace, changes)
+        return self.head(self.encoder(x, mask=mask, trace=trace, changes=changes))
 
 
 class EncoderDecoder(Transformer):
@@ -151,19 +155,22 @@ class EncoderDecoder(Transformer):
         *,
         where: Tensor | None = None,
         trace: Trace | None = None,
+        changes: Changes | None = None,
     ) -> Tensor:
         """source: (B, Ts), target: (B, Tt) int64 -> logits (B, Tt, V), each for the next token.
 
         where: (B, Tt) bool, the N positions whose logits are wanted; then (N, V), in reading order.
         """
-        memory = self.encode(source, trace=trace)
-        return self.decode(target, memory, source, where=where, trace=trace)
+        memory = self.encode(source, trace=trace, changes=changes)
+        return self.decode(target, memory, source, where=where, trace=trace, changes=changes)
 
-    def encode(self, source: Tensor, *, trace: Trace | None = None) -> Tensor:
+    def encode(
+        self, source: Tensor, *, trace: Trace | None = None, changes: Changes | None = None
+    ) -> Tensor:
         """source: (B, Ts) int64 -> memory (B, Ts, C)."""
         mask = padding_mask(source, self.config.padding_id)
-        x = self.source_embedding(source, self._positions(source, mask), trace)
-        return self.encoder(x, mask=mask, trace=trace)
+        x = self.source_embedding(source, self._positions(source, mask), trace, changes)
+        return self.encoder(x, mask=mask, trace=trace, changes=changes)
 
     def decode(
         self,
@@ -174,6 +181,7 @@ class EncoderDecoder(Transformer):
         where: Tensor | None = None,
         cache: KeyValueCache | None = None,
         trace: Trace | None = None,
+        changes: Changes | None = None,
     ) -> Tensor:
         """target: (B, Tt) int64, memory from `encode(source)` -> logits (B, Tt, V).
 
@@ -184,7 +192,8 @@ class EncoderDecoder(Transformer):
         key_mask = padding_mask(target, self.config.padding_id)
         if cache is not None:
             key_mask = cache.extend_mask(key_mask)
-        x = self.target_embedding(target, self._positions(target, key_mask, past), trace)
+        positions = self._positions(target, key_mask, past)
+        x = self.target_embedding(target, positions, trace, changes)
         x = self.decoder(
             x,
             mask=key_mask,
@@ -193,6 +202,7 @@ class EncoderDecoder(Transformer):
             memory_mask=padding_mask(source, self.config.padding_id),
             cache=cache,
             trace=trace,
+            changes=changes,
         )
         if cache is not None:
             cache.length += n_new
