@@ -4,6 +4,7 @@
     NAME/tokenizer.json                 the tokenizers library's own format
     NAME/model-00001-of-00002.safetensors, ...    weights, each file below SHARD_BYTES
     NAME/README.md                      the model card
+    NAME/sample.json                    optional: text that it was not trained on
 
 Nothing is ever unpickled.
 """
@@ -22,6 +23,7 @@ from torch import Tensor, nn
 
 from transformer.inference.engine import packing_of
 from transformer.inference.model import Model
+from transformer.inference.sample import Sample, sample_of
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import build_transformer
 from transformer.text import Tokenizer
@@ -69,6 +71,7 @@ def load(name_or_folder: str | Path, device: str | torch.device = "cpu") -> Mode
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
         metadata=metadata,
         packed=packing_of(network),
+        sample=_read_sample(folder, config),
     )
 
 
@@ -155,6 +158,16 @@ def _read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
         raise CheckpointError(f"{path} describes no usable model: {error}") from error
     metadata = content.get("metadata")
     return config, metadata if isinstance(metadata, dict) else {}
+
+
+def _read_sample(folder: Path, config: ModelConfig) -> Sample | None:
+    path = folder / "sample.json"
+    if not path.is_file():
+        return None
+    try:
+        return sample_of(json.loads(path.read_text(encoding="utf-8")), config.family)
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is not a usable sample: {error}") from error
 
 
 def _read_tokenizer(folder: Path, config: ModelConfig) -> Tokenizer:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer.model.attention import KeyValueCache
 from transformer.model.changes import Activity, Changes, changes_of
-from transformer.model.interventions import Patch
+from transformer.model.interventions import Patch, check_all
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 
 if TYPE_CHECKING:
@@ -62,6 +62,28 @@ class AlteredReader:
         """Whether no further token fits."""
         slides = not isinstance(self.network, EncoderDecoder)
         return not slides and len(self.row) > self.network.config.max_len
+
+
+def check_interventions(model: Model, request: Request, prepared: Prepared) -> None:
+    """Raise ValueError for what the network, or another text of a patch, does not have."""
+    check_all(request.interventions, model.config)
+    for patch in request.interventions:
+        if not isinstance(patch, Patch):
+            continue
+        source, ids = model.prepare(patch.text)
+        read = source if patch.stack == "encoder" and source else ids
+        if source and patch.stack == "decoder":
+            read = [*prepared.ids, *request.taken]
+        if len(ids) > model.config.max_len:
+            raise ValueError(
+                f"the other text of a patch is {len(ids)} tokens long; {model.name} reads at most "
+                f"{model.config.max_len}"
+            )
+        if patch.positions and patch.positions[-1] >= len(read):
+            raise ValueError(
+                f"the other run has places from 0 to {len(read) - 1} there; got "
+                f"{patch.positions[-1]}"
+            )
 
 
 def changes_for(model: Model, request: Request, prepared: Prepared) -> Changes | None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 
-from transformer.inference.altered import changes_for
+from transformer.inference.altered import changes_for, check_interventions
 from transformer.inference.beam import beam_search
 from transformer.inference.engine import PackedDecoder
 from transformer.inference.generation import GenerationStep, generate
 from transformer.inference.record import Prepared, batch_of, run_of
 from transformer.inference.request import Request, check_each, request_of
 from transformer.inference.run import Batch, Run
+from transformer.inference.sample import Sample
 from transformer.inference.stream import Stream
 from transformer.model.config import ModelConfig
 from transformer.model.interventions import Intervention
@@ -27,6 +28,7 @@ class Model:
     """A trained network with its tokenizer. Shared by all visitors: nothing here changes.
 
     packed: the network's weights, packed for generating one text; None where that does not apply.
+    sample: text that it was not trained on, to see what an alteration does to its loss.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Model:
     card: str = ""
     metadata: dict[str, Any] | None = None
     packed: PackedDecoder | None = None
+    sample: Sample | None = None
 
     @property
     def device(self) -> torch.device:
@@ -132,11 +135,13 @@ class Model:
         if isinstance(texts, str):
             request = Request(text=texts, max_new_tokens=0, interventions=interventions)
             prepared = self.prepare(texts)
+            check_interventions(self, request, prepared)
             changes = changes_for(self, request, prepared)
             return run_of(self, request, prepared, [], ended=False, changes=changes)
         _check_texts(texts)
         rows = [self.prepare(text) for text in texts]
         request = Request(text=texts[0], max_new_tokens=0, interventions=interventions)
+        check_interventions(self, request, rows[0])
         return batch_of(self, texts, rows, changes=changes_for(self, request, rows[0]))
 
     def translate_batch(self, texts: Sequence[str], **settings: Any) -> Batch:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from transformer.inference.altered import changes_for
+from transformer.inference.altered import changes_for, check_interventions
 from transformer.inference.generation import GenerationStep, generate
 from transformer.inference.record import run_of, text_of
 from transformer.inference.request import Request
 from transformer.inference.run import Run
+from transformer.model.changes import Changes
 
 if TYPE_CHECKING:
     from transformer.inference.model import Model
@@ -25,7 +27,7 @@ class Stream:
         self._model = model
         self.request = request
         self._prepared = model.prepare(request.text)
-        self._changes = changes_for(model, request, self._prepared)
+        check_interventions(model, request, self._prepared)
         self.steps: list[GenerationStep] = []
         self._ended = False
         self._searched: Run | None = None
@@ -78,6 +80,10 @@ class Stream:
             ended=self._ended,
             changes=self._changes,
         )
+
+    @functools.cached_property
+    def _changes(self) -> Changes | None:
+        return changes_for(self._model, self.request, self._prepared)
 
     def _generate(self) -> Iterator[GenerationStep]:
         source, ids = self._prepared

@@ -162,7 +162,7 @@ def changes_of(
     """What the network is to apply; None where there is nothing to do.
 
     activity: by the text of each patch, what the intact network does with it. Raises ValueError
-    for what the network does not have, and for places beyond the other text's end.
+    for what the network does not have.
     """
     check_all(interventions, config)
     made = Changes(max_len=config.max_len)
@@ -220,10 +220,6 @@ def _patch(made: Changes, asked: Patch, config: ModelConfig, activity: Activity)
     place = Place(asked.part, asked.stack, asked.layer, kind)
     values = activity.heard[place]
     length = values.shape[-2]
-    if asked.positions and asked.positions[-1] >= length:
-        raise ValueError(
-            f"the other run has places from 0 to {length - 1} there; got {asked.positions[-1]}"
-        )
     where = torch.zeros(length, dtype=torch.bool)
     where[list(asked.positions)] = True
     if asked.part == "heads":
