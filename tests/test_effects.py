@@ -1,0 +1,151 @@
+"""What parts of a network matter for one token, against one altered pass at a time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from transformer.inference import effects
+from transformer.inference.effects import head_importance, next_token, patch_effect
+from transformer.inference.sample import broken, sample_loss, sample_of
+from transformer.model.interventions import BREAKS, Break, Patch, Silence
+from transformer.model.sites import sites_of
+from transformer.training.evaluate import score_documents, score_pairs
+
+TEXT, OTHER = "The fox said hello", "The bird sang hello"
+
+
+def log_probability(model, run, interventions, place, target):
+    """By one pass over the text up to the token, altered as told."""
+    request = run.request.text
+    altered = model.generate(
+        request,
+        max_new_tokens=max(place + 1 - run.n_prompt, 0),
+        taken=run.ids[run.n_prompt : place],
+        interventions=interventions,
+    )
+    step = altered.steps[place - run.n_prompt]
+    network, ids = model.network, torch.tensor([run.ids[:place]])
+    changes = model.stream(request, interventions=interventions, max_new_tokens=1)._changes
+    with torch.inference_mode():
+        if run.source_ids:
+            logits = network(torch.tensor([run.source_ids]), ids, changes=changes)
+        else:
+            logits = network(ids, changes=changes)
+    found = logits[0, -1].log_softmax(-1)
+    assert step.chosen.logit == pytest.approx(logits[0, -1, step.token].item(), abs=1e-4)
+    return found[target].item()
+
+
+@pytest.fixture(params=["decoder", "encoder-decoder"])
+def model(request, tiny_model, tiny_encoder_decoder):
+    return tiny_model if request.param == "decoder" else tiny_encoder_decoder
+
+
+@pytest.mark.parametrize("by", ["zero", "mean"])
+def test_importance_is_the_change_when_each_head_is_silenced_alone(model, by, monkeypatch):
+    monkeypatch.setattr(effects, "MAX_WEIGHTS", 300)  # several batches
+    run = model.generate(TEXT, max_new_tokens=5)
+    place = run.n_prompt + 3
+    found = head_importance(model, run, place, by)
+    before = log_probability(model, run, [], place, run.ids[place])
+    assert found.log_probability == pytest.approx(before, abs=1e-4)
+    for site in sites_of(model.config):
+        for head in range(model.config.n_heads):
+            silence = Silence(*site[:2], [head], site.kind, by)
+            after = log_probability(model, run, [silence], place, run.ids[place])
+            change = found.change[site.stack, site.kind][site.layer, head].item()
+            assert change == pytest.approx(after - before, abs=1e-4)
+
+
+@pytest.mark.parametrize("part", ["residual", "heads", "feed_forward"])
+def test_a_patch_map_is_one_patch_after_the_other(model, part):
+    run = model.generate(TEXT, max_new_tokens=4)
+    place, stack = run.n_prompt + 2, "decoder"
+    if run.source_ids:
+        stack = "encoder"
+    found = patch_effect(model, run, OTHER, place, stack=stack, part=part)
+    before = log_probability(model, run, [], place, found.target)
+    assert found.before == pytest.approx(before, abs=1e-4)
+    for layer, position in [(0, 0), (0, 2), (1, 1), (1, found.change.shape[1] - 1)]:
+        patch = Patch(stack, layer, [position], OTHER, part=part)
+        after = log_probability(model, run, [patch], place, found.target)
+        assert found.change[layer, position].item() == pytest.approx(after - before, abs=1e-4)
+
+
+def test_a_patch_maps_target_is_what_the_other_text_foresees(tiny_model):
+    run = tiny_model.trace(TEXT)
+    found = patch_effect(tiny_model, run, OTHER, len(run.ids) - 1)
+    ids = torch.tensor([tiny_model.prepare(OTHER).ids])
+    with torch.inference_mode():
+        there = tiny_model.network(ids)[0, -1].log_softmax(-1)
+    assert found.target == int(there.argmax())
+    assert found.other == pytest.approx(there.max().item(), abs=1e-4)
+    chosen = patch_effect(tiny_model, run, OTHER, len(run.ids) - 1, target=7)
+    assert (chosen.target, chosen.other) == (7, pytest.approx(there[7].item(), abs=1e-4))
+
+
+def test_the_next_token_is_foreseen_with_the_changes_and_without(tiny_model):
+    silence = Silence("decoder", 0, [1])
+    run = tiny_model.generate(TEXT, max_new_tokens=4, interventions=[silence])
+    place = run.n_prompt + 1
+    found = next_token(tiny_model, run, place, n_kept=3)
+    assert run.ids[place] in found.ids
+    assert 3 <= len(found.ids) <= 7
+    for at, token in enumerate(found.ids):
+        for probabilities, asked in ((found.intact, []), (found.altered, [silence])):
+            wanted = log_probability(tiny_model, run, asked, place, token)
+            assert probabilities[at].log().item() == pytest.approx(wanted, abs=1e-4)
+
+
+def test_what_nothing_foresees_is_refused(tiny_model, tiny_encoder):
+    run = tiny_model.generate(TEXT, max_new_tokens=2)
+    for place in (0, len(run.ids), -1, True, "3"):
+        with pytest.raises(ValueError, match="the token must be one that the network predicted"):
+            head_importance(tiny_model, run, place)
+    with pytest.raises(ValueError, match="by must be one of"):
+        head_importance(tiny_model, run, 2, "noise")
+    with pytest.raises(ValueError, match="part must be one of"):
+        patch_effect(tiny_model, run, OTHER, 2, part="soul")
+    with pytest.raises(ValueError, match=r"no site encoder\.0\.self"):
+        patch_effect(tiny_model, run, OTHER, 2, stack="encoder")
+    with pytest.raises(ValueError, match="target must be an id from 0 to 319; got 320"):
+        patch_effect(tiny_model, run, OTHER, 2, target=320)
+    with pytest.raises(ValueError, match="cannot generate"):
+        head_importance(tiny_encoder, tiny_encoder.trace(TEXT), 2)
+
+
+def with_sample(model, texts):
+    import dataclasses
+
+    sample = sample_of({"about": "For a test.", "texts": texts}, model.config.family)
+    return dataclasses.replace(model, sample=sample)
+
+
+def test_the_samples_loss_is_that_of_the_evaluation(tiny_model, tiny_encoder_decoder):
+    texts = ["The fox said hello.", "Nobody said"]
+    model = with_sample(tiny_model, texts)
+    assert sample_loss(model) == pytest.approx(score_documents(model, texts).loss, rel=1e-4)
+    pairs = [["The fox.", "Le renard."], ["Nobody said hello.", "Ça va ?"]]
+    translator = with_sample(tiny_encoder_decoder, pairs)
+    wanted = score_pairs(translator, [tuple(pair) for pair in pairs]).loss
+    assert sample_loss(translator) == pytest.approx(wanted, rel=1e-4)
+    assert sample_loss(tiny_model) is None
+
+
+def test_every_break_stands_beside_the_intact_network(tiny_model):
+    model = with_sample(tiny_model, ["The fox said hello."])
+    intact, *others = broken(model)
+    assert (intact.what, intact.loss) == (None, sample_loss(model))
+    assert [other.what for other in others] == list(BREAKS)
+    for other in others:
+        assert other.loss == sample_loss(model, [Break(other.what)])
+        assert other.loss != intact.loss
+
+
+@pytest.mark.parametrize("content", [None, [], {}, {"texts": []}, {"texts": [3]}, {"texts": "a"}])
+def test_a_damaged_sample_is_refused(content):
+    with pytest.raises(ValueError, match="a sample must hold from 1 to 100 texts"):
+        sample_of(content, "decoder")
+    with pytest.raises(ValueError, match=r"\[source, target\] pairs"):
+        sample_of({"texts": ["alone"]}, "encoder-decoder")

@@ -1,0 +1,242 @@
+"""Interventions as plain values, and what a model makes of them when it generates."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+import torch
+from builders import H, L, config
+
+from transformer.inference.request import Request
+from transformer.inference.sampling import MAX_SEED
+from transformer.model.interventions import (
+    BREAKS,
+    Break,
+    EditMask,
+    Patch,
+    Silence,
+    check_all,
+    interventions_of,
+    to_dict,
+)
+from transformer.model.sites import MAX_CELLS
+
+ALL = [
+    Silence("decoder", 1, [2, 0]),
+    Silence("decoder", 0, heads=[1], kind="cross", by="mean"),
+    EditMask("decoder", without=["causal"], forbid=[(1, None), (None, 2)], allow=[(0, 3)]),
+    EditMask("encoder", 1, without=["padding"]),
+    Break("no-scale"),
+    Patch("decoder", 1, [3, 1], "Another text", part="heads", heads=[0]),
+]
+TEXT = "The fox said"
+
+
+@pytest.mark.parametrize("intervention", ALL, ids=str)
+def test_plain_values_travel_as_json_and_come_back_equal(intervention):
+    (back,) = interventions_of([json.loads(json.dumps(to_dict(intervention)))])
+    assert back == intervention
+
+
+def test_what_is_at_its_default_does_not_travel():
+    assert to_dict(Silence("decoder", 1, [2])) == {
+        "type": "silence", "stack": "decoder", "layer": 1, "heads": [2],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_every_break_says_why_in_a_sentence(what):
+    assert BREAKS[what].endswith(".")
+    assert len(BREAKS[what]) > 40
+
+
+SILENCE = {"type": "silence", "stack": "decoder", "layer": 0, "heads": [0]}
+MASK = {"type": "mask", "stack": "decoder"}
+PATCH = {"type": "patch", "stack": "decoder", "layer": 0, "positions": [0], "text": "Hello"}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("silence", "interventions must be a list; got str"),
+        ({}, "interventions must be a list; got dict"),
+        ([7], "an intervention's type must be one of .*'silence'.*; got 7"),
+        ([{"type": "explode"}], "must be one of .*; got 'explode'"),
+        ([{"type": ["silence"]}], "must be one of"),
+        ([{"type": "silence"}], "needs .*'stack'.*; 'stack' is missing"),
+        ([{**SILENCE, "head": 1}], "unknown field 'head' of a 'silence'; allowed: .*'heads'"),
+        ([{**SILENCE, "stack": "brain"}], "stack must be one of .*; got 'brain'"),
+        ([{**SILENCE, "layer": -1}], "layer must be a whole number of at least 0; got -1"),
+        ([{**SILENCE, "layer": True}], "layer must be a whole number of at least 0; got True"),
+        ([{**SILENCE, "heads": "01"}], "heads must be a list .*; got '01'"),
+        ([{**SILENCE, "heads": [0.5]}], "heads must be a list"),
+        ([{**SILENCE, "heads": [10**30]}], "heads must be a list"),
+        ([{**SILENCE, "kind": None}], "kind must be one of"),
+        ([{**SILENCE, "by": "noise"}], r"by must be one of \['zero', 'mean'\]; got 'noise'"),
+        ([{**MASK, "without": "causal"}], "without must be a list"),
+        ([{**MASK, "without": ["all"]}], "without must be one of .*; got 'all'"),
+        ([{**MASK, "forbid": [[None, None]]}], "forbid must be a list of .* pairs"),
+        ([{**MASK, "allow": [[0, 1, 2]]}], "allow must be a list of .* pairs"),
+        ([{**MASK, "allow": [[0, 1]] * (MAX_CELLS + 1)}], "at most 4,096 pairs"),
+        ([{"type": "break", "what": "everything"}], "what must be one of .*; got 'everything'"),
+        ([{**PATCH, "text": " "}], "a patch needs the text of the other run; got ' '"),
+        ([{**PATCH, "part": "soul"}], "part must be one of .*; got 'soul'"),
+        ([{**PATCH, "positions": 3}], "positions must be a list"),
+    ],
+)
+def test_what_is_no_intervention_is_refused_with_a_sentence(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        interventions_of(given)
+
+
+@pytest.mark.parametrize(
+    ("intervention", "sentence"),
+    [
+        (
+            Silence("decoder", L, [0]),
+            "no site decoder.2.self; its sites: decoder.0.self to decoder.1.self",
+        ),
+        (Silence("encoder", 0, [0]), "no site encoder.0.self"),
+        (Silence("decoder", 0, [H]), "heads must be from 0 to 2; got 3"),
+        (EditMask("decoder", kind="cross"), "no site decoder.0.cross"),
+        (EditMask("decoder", forbid=[(9, 0)]), "places must be from 0 to 8"),
+        (Patch("decoder", 0, [0], "Hello", heads=[4]), "heads must be from 0 to 2; got 4"),
+    ],
+)
+def test_what_a_network_does_not_have_is_refused_with_what_it_has(intervention, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        check_all([intervention], config())
+
+
+def test_a_break_that_a_network_has_nothing_for_is_refused():
+    with pytest.raises(ValueError, match=r"no such part for 'no-final-norm'; allowed: .*no-scale"):
+        check_all([Break("no-final-norm")], config(norm="post"))
+
+
+def test_a_search_runs_the_network_as_it_is():
+    for settings in ({"taken": [3]}, {"interventions": [Break("no-scale")]}):
+        with pytest.raises(ValueError, match="allowed: beams=1"):
+            Request(text="Hello", beams=2, **settings)
+
+
+@pytest.mark.parametrize("taken", ["12", [1.0], [True], [-1], 5])
+def test_taken_tokens_must_be_ids(taken):
+    with pytest.raises(ValueError, match="taken must be a list of token ids"):
+        Request(text="Hello", taken=taken)
+
+
+def test_taken_tokens_must_fit_the_length_and_the_vocabulary(tiny_model):
+    with pytest.raises(ValueError, match="at most max_new_tokens=1 tokens can be taken; got 2"):
+        Request(text="Hello", taken=[4, 5], max_new_tokens=1)
+    with pytest.raises(ValueError, match="an id from 0 to 319"):
+        tiny_model.generate(TEXT, taken=[320])
+    with pytest.raises(ValueError, match="without the padding"):
+        tiny_model.generate(TEXT, taken=[tiny_model.config.padding_id])
+
+
+def test_generation_with_a_silenced_head_is_that_of_a_network_without_it(tiny_model):
+    other = copy.deepcopy(tiny_model.network)
+    with torch.no_grad():
+        other.decoder.layers[1].self_attention.output.weight[:, :8] = 0  # head 0 of 2
+    wanted = _greedy(other, tiny_model, 10)
+    run = tiny_model.generate(TEXT, max_new_tokens=10, interventions=[Silence("decoder", 1, [0])])
+    assert list(run.ids) == wanted
+    assert list(run.ids) != list(tiny_model.generate(TEXT, max_new_tokens=10).ids)
+    assert run.request.interventions == (Silence("decoder", 1, [0]),)
+    with torch.inference_mode():
+        logits = other(torch.tensor([wanted[:-1]]))[0]
+    assert run.steps[-1].chosen.logit == pytest.approx(logits[-1, wanted[-1]].item(), abs=1e-3)
+
+
+def _greedy(network, model, count):
+    found = list(model.prepare(TEXT).ids)
+    for _ in range(count):
+        with torch.no_grad():
+            logits = network(torch.tensor([found[-model.config.max_len :]]))[0, -1]
+        logits[model.config.padding_id] = -torch.inf
+        found.append(int(logits.argmax()))
+    return found
+
+
+def test_altered_generation_slides_its_window_like_the_intact_one(tiny_model):
+    intact = tiny_model.generate(TEXT, max_new_tokens=40)
+    idle = EditMask("decoder", 0, allow=[(0, 0)])  # allowed anyway
+    altered = tiny_model.generate(TEXT, max_new_tokens=40, interventions=[idle])
+    assert altered.ids == intact.ids
+    assert [s.window for s in altered.steps] == [s.window for s in intact.steps]
+
+
+def test_a_translator_generates_altered_and_stays_as_it_was(tiny_encoder_decoder):
+    model = tiny_encoder_decoder
+    before = model.generate(TEXT, max_new_tokens=8)
+    run = model.generate(
+        TEXT, max_new_tokens=8, interventions=[to_dict(Silence("encoder", 0, [0, 1]))]
+    )
+    other = copy.deepcopy(model.network)
+    with torch.no_grad():
+        other.encoder.layers[0].self_attention.output.weight.zero_()
+    source, target = (torch.tensor([row]) for row in (run.source_ids, run.ids))
+    with torch.inference_mode():
+        logits = other(source, target)[0]
+    for step in run.steps:
+        assert step.chosen.logit == pytest.approx(logits[step.index, step.token].item(), abs=1e-3)
+    assert model.generate(TEXT, max_new_tokens=8).ids == before.ids
+
+
+def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
+    intact = tiny_model.generate(TEXT, max_new_tokens=6)
+    other = intact.steps[2].candidates[1].id
+    taken = [*(step.token for step in intact.steps[:2]), other]
+    run = tiny_model.generate(TEXT, max_new_tokens=6, taken=taken)
+    generated = run.ids[run.n_prompt :]
+    assert list(generated[:3]) == taken
+    assert run.steps[2].chosen.probability < intact.steps[2].chosen.probability
+    prompt = torch.tensor([run.ids[: run.n_prompt + 3]])
+    with torch.no_grad():
+        logits = tiny_model.network(prompt)[0, -1]
+    logits[tiny_model.config.padding_id] = -torch.inf
+    assert generated[3] == int(logits.argmax())
+
+
+@pytest.mark.parametrize("seed", [0, 5, MAX_SEED])
+def test_taking_what_was_drawn_anyway_gives_the_same_sampled_text(tiny_model, seed):
+    settings = dict(max_new_tokens=9, temperature=1.3, seed=seed)
+    run = tiny_model.generate(TEXT, **settings)
+    taken = [step.token for step in run.steps[:4]]
+    assert tiny_model.generate(TEXT, taken=taken, **settings).ids == run.ids
+
+
+def test_several_texts_at_once_are_altered_each_as_alone(tiny_model):
+    settings = dict(max_new_tokens=5, interventions=[Break("uniform-attention")])
+    texts = [TEXT, "One day the forest was quiet"]
+    together = tiny_model.generate_batch(texts, **settings)
+    assert [run.ids for run in together] == [tiny_model.generate(t, **settings).ids for t in texts]
+
+
+def test_a_padded_batch_is_read_without_its_padding_mask(tiny_encoder_decoder):
+    texts = ["Hello", "The fox lived at the edge"]
+    edit = EditMask("encoder", without=["padding"])
+    batch = tiny_encoder_decoder.trace(texts, [edit])
+    padding = ~batch.padding[0]
+    assert float(batch.trace["encoder.0.self"].weights[0][:, :, padding].min()) > 0
+    intact = tiny_encoder_decoder.trace(texts)
+    assert float(intact.trace["encoder.0.self"].weights[0][:, :, padding].max()) == 0
+
+
+def test_a_patch_reads_another_text(tiny_model, tiny_encoder_decoder):
+    same = tiny_model.trace(TEXT, [Patch("decoder", 0, [1, 2], TEXT)])
+    intact = tiny_model.trace(TEXT)
+    assert torch.equal(same.trace.weights("decoder"), intact.trace.weights("decoder"))
+    other = "The bird sang"
+    whole = Patch("encoder", 1, range(3), other)
+    source = tiny_encoder_decoder.prepare(other).source
+    if len(source) == len(tiny_encoder_decoder.prepare(TEXT).source):
+        whole = Patch("encoder", 1, range(len(source)), other)
+        run = tiny_encoder_decoder.generate(TEXT, max_new_tokens=6, interventions=[whole])
+        assert run.text == tiny_encoder_decoder.generate(other, max_new_tokens=6).text
+    with pytest.raises(ValueError, match="the other run has places from 0 to"):
+        tiny_model.generate(TEXT, interventions=[Patch("decoder", 0, [30], "Hello")])
+    with pytest.raises(ValueError, match="reads at most 32"):
+        tiny_model.generate(TEXT, interventions=[Patch("decoder", 0, [0], "Hello " * 40)])
