@@ -1,0 +1,119 @@
+"""Endpoints that ask "what if?" of a kept run, and what a text costs a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from transformer.inference.run import Run
+from transformer.ui.experiments import Experiments
+from transformer.ui.limits import check_input
+from transformer.ui.service import Service
+
+
+def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., Any]]:
+    """The functions behind them; each runs the network."""
+    default = next(iter(service.models))
+
+    def importance(run: str, place: int, by: str = "zero") -> dict[str, Any]:
+        """What each head matters for the token at a place of a run's ids.
+
+        For each kind of attention, layers x heads: what is added to ln p of that token when the
+        head alone is silenced (by "zero" or "mean") in the intact network.
+        """
+        item = service.store.run(run)
+        found = experiments.importance(item, place, by)
+        return {
+            "place": place,
+            "token": item.labels[place],
+            "log_probability": found.log_probability,
+            "change": {f"{s} {k}": change.tolist() for (s, k), change in found.change.items()},
+        }
+
+    def next_token(run: str, place: int) -> dict[str, Any]:
+        """The token at a place, foreseen by the intact network and with the run's interventions."""
+        item = service.store.run(run)
+        found = experiments.next_token(item, place)
+        tokens = service.model(item.model).tokenizer
+        rows = zip(found.ids, found.intact.tolist(), found.altered.tolist(), strict=True)
+        return {
+            "place": place,
+            "token": item.labels[place],
+            "candidates": [
+                {"id": i, "token": tokens.label(i), "intact": intact, "altered": altered}
+                for i, intact, altered in rows
+            ],
+        }
+
+    def patching(
+        run: str,
+        other: str,
+        place: int,
+        stack: str = "decoder",
+        part: str = "residual",
+        kind: str = "self",
+        target: int | None = None,
+    ) -> dict[str, Any]:
+        """Activity of another text patched into a run, one layer and place at a time.
+
+        Returns layers x places: what is added to ln p of the target (by default what the other
+        text foresees) as the token at `place`. part: "residual", "heads" or "feed_forward".
+        """
+        item = service.store.run(run)
+        where = {"stack": stack, "part": part, "kind": kind, "target": target}
+        found = experiments.patching(item, other, place, **where)
+        return {
+            "place": place,
+            "target": found.target,
+            "token": service.model(item.model).tokenizer.label(found.target),
+            "before": found.before,
+            "other": found.other,
+            "change": found.change.tolist(),
+        }
+
+    def breaks(model: str = default) -> list[dict[str, Any]]:
+        """The intact network and each switch that takes an idea away: why, and the loss with it.
+
+        The loss is in nats a token over the model's own small sample, null where it has none.
+        """
+        return [
+            {"what": each.what, "why": each.why, "loss": each.loss}
+            for each in experiments.broken(model)
+        ]
+
+    def score(text: str, model: str = default, target: str = "") -> dict[str, Any]:
+        """What a text costs a model, token by token, in bits.
+
+        A translator is asked for the target given the text; the end token counts there. Else the
+        end does not count, since the text may go on.
+        """
+        if service.model(model).config.family == "encoder-decoder":
+            return score_values(_translated(service, model, text, target), target)
+        if target:
+            raise ValueError(f"a target is for a translator; {model} is none")
+        return score_values(service.read(model, text), text)
+
+    return [importance, next_token, patching, breaks, score]
+
+
+def score_values(run: Run, text: str) -> dict[str, Any]:
+    """The surprise of a run's tokens as plain values. Raises ValueError where nothing foresees."""
+    bits = [bit for bit in run.surprise if bit is not None]
+    if not bits:
+        raise ValueError(f"{run.model} is an encoder: it foresees nothing, so a text has no cost")
+    n_bytes = len(text.encode())
+    return {
+        "tokens": list(run.labels[run.trace_start :]),
+        "bits": list(run.surprise),
+        "total_bits": math.fsum(bits),
+        "bits_per_byte": math.fsum(bits) / n_bytes,
+        "perplexity": 2 ** (math.fsum(bits) / len(bits)),
+    }
+
+
+def _translated(service: Service, name: str, text: str, target: str) -> Run:
+    """The run that takes the target's tokens one after the other, and the end."""
+    tokenizer = service.model(name).tokenizer
+    taken = [*tokenizer.encode(check_input(target)), tokenizer.end_id]
+    return service.generate(name, text, max_new_tokens=len(taken), taken=taken)
