@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PORT ?= 7860
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test lint format bench clean
+.PHONY: run test lint format bench load soak clean
 
 run: $(VENV)/.run
 	$(BIN)/python app.py --port $(PORT)
@@ -27,10 +27,19 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev $(PEERS)/.done
 	$(BIN)/python tests/chromium.py
-	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python -m benchmarks --peers-python $(PEERS)/bin/python
+	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m benchmarks.visitors
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.drawing --peers-python $(PEERS)/bin/python
+	$(BIN)/python -m benchmarks.report
+
+load: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.load --save load $(ARGS)
+
+soak: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.load --seconds 900 --save soak $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache

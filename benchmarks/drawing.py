@@ -4,7 +4,8 @@
 
 The same weights (random scores under a causal mask, softmaxed) go into each tool's own HTML. Bytes
 are those of that page; a page counts as drawn when its first picture stands in the document and
-the browser is idle again; nothing is fetched from elsewhere. Our own page is measured by
+the browser is idle again; nothing is fetched from elsewhere. A tool that cannot write its page, or
+whose page takes its tab down, has that as its row. Our own page is measured by
 `benchmarks.scale` at the same shapes.
 """
 
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 from playwright.sync_api import Browser, Error, sync_playwright
 
-from benchmarks import scale
+from benchmarks import results, scale
 from benchmarks.page import served
 from tests.chromium import ARGUMENTS, find
 from transformer.model.attention import masked_softmax
@@ -28,31 +29,38 @@ from transformer.model.masks import causal_mask
 
 PEERS = {"bertviz": "#vis svg, [id^=bertviz] svg", "circuitsvis": "img, canvas", "inspectus": "svg"}
 WRITER = Path(__file__).parent / "peer_pages.py"
+WRITE_S = 300  # for a tool to write its page
 
 
 def main() -> None:
-    """Print one row a tool and shape."""
+    """Print one row a tool and shape, and add them to the JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shapes", nargs="+", default=["12x12x128", "12x12x512"])
     parser.add_argument("--peers-python", default=".venv-peers/bin/python")
     parser.add_argument("--limit", type=float, default=60, help="seconds for a page; default 60")
+    parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
     options = parser.parse_args()
+    rows: list[list[str]] = []
     print("| layers x heads x tokens | tool | bytes | until drawn | DOM nodes |")
     print("| --- | --- | --- | --- | --- |")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
         for shape in options.shapes:
             sizes = tuple(int(part) for part in shape.split("x"))
-            print(f"| {shape} | ours | {_ours(browser, Path(folder), sizes)} |", flush=True)
+            rows.append([shape, "ours", *_ours(browser, Path(folder), sizes)])
+            print(f"| {' | '.join(rows[-1])} |", flush=True)
             source = Path(folder) / "weights.npy"
             np.save(source, weights(*sizes))
             for name, drawn in PEERS.items():
                 page = Path(folder) / f"{name}.html"
                 command = [options.peers_python, str(WRITER), name, str(source), str(page)]
-                subprocess.run(command, check=True)
-                found = _draw(browser, page, drawn, options.limit)
-                print(f"| {shape} | {name} | {found} |", flush=True)
+                failed = _write(command)
+                found = failed or _draw(browser, page, drawn, options.limit)
+                rows.append([shape, name, *found])
+                print(f"| {' | '.join(rows[-1])} |", flush=True)
         browser.close()
+    versions = results.versions_for(options.peers_python, *PEERS)
+    results.add("drawing", {"rows": rows, "versions": versions}, options.json)
 
 
 def weights(n_layers: int, n_heads: int, n_tokens: int) -> np.ndarray:
@@ -62,16 +70,29 @@ def weights(n_layers: int, n_heads: int, n_tokens: int) -> np.ndarray:
     return masked_softmax(scores, causal_mask(n_tokens, n_tokens)).numpy()
 
 
-def _ours(browser: Browser, folder: Path, sizes: tuple[int, ...]) -> str:
+def _ours(browser: Browser, folder: Path, sizes: tuple[int, ...]) -> list[str]:
     scale.write_model(folder / "large", *sizes)
     with served(7897, str(folder / "large")):
         size, clicks, nodes = scale.measure(browser, "http://127.0.0.1:7897/", sizes[2], 10)
     middle = sorted(clicks)[len(clicks) // 2]
-    return f"{size / 1e6:.2f} MB | head click {middle:.0f} ms | {nodes:,}"
+    return [f"{size / 1e6:.2f} MB", f"head click {middle:.0f} ms", f"{nodes:,}"]
 
 
-def _draw(browser: Browser, page: Path, drawn: str, limit_s: float) -> str:
-    """'bytes | seconds | nodes' of a peer's page."""
+def _write(command: list[str]) -> list[str]:
+    """Have a tool write its page; if it cannot, that is its row: '–', why not, '–'."""
+    try:
+        subprocess.run(command, check=True, timeout=WRITE_S, stderr=subprocess.PIPE, text=True)
+    except subprocess.TimeoutExpired:
+        return ["–", f"no page written in {WRITE_S} s", "–"]
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.strip().splitlines()
+        why = said[-1][:80] if said else f"ended by signal {-error.returncode}"
+        return ["–", f"no page written: {why}", "–"]
+    return []
+
+
+def _draw(browser: Browser, page: Path, drawn: str, limit_s: float) -> list[str]:
+    """Bytes, seconds and nodes of a peer's page."""
     size = f"{page.stat().st_size / 1e6:.1f} MB"
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
     tab.set_default_timeout(1000 * limit_s)
@@ -83,10 +104,12 @@ def _draw(browser: Browser, page: Path, drawn: str, limit_s: float) -> str:
         tab.evaluate("new Promise(done => requestIdleCallback(done))")
         seconds = f"{time.perf_counter() - started:.1f} s"
         nodes = f"{tab.evaluate('document.querySelectorAll(`*`).length'):,}"
-    except Error:
-        seconds, nodes = f"nothing drawn in {limit_s:.0f} s", "–"
+    except Error as error:
+        crashed = "crashed" in error.message
+        seconds = "the tab crashed" if crashed else f"nothing drawn in {limit_s:.0f} s"
+        nodes = "–"
     tab.close(run_before_unload=False)
-    return f"{size} | {seconds} | {nodes}"
+    return [size, seconds, nodes]
 
 
 if __name__ == "__main__":

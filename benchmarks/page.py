@@ -21,6 +21,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from benchmarks import results
+from benchmarks.tables import page_table
 from tests.chromium import ARGUMENTS, find
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,10 +32,11 @@ GRID_DRAWN = ".heads-side[data-rev]"
 
 
 def main() -> None:
-    """Print the figures as a table."""
+    """Print the figures as a table and add them to the JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--port", type=int, default=7899, help="default 7899")
+    parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
     options = parser.parse_args()
     imports, starts = [], []
     for _ in range(options.rounds):
@@ -46,14 +49,19 @@ def main() -> None:
         loads = [_first_pictures(browser, url) for _ in range(options.rounds)]
         clicks = _clicks(browser, url)
         browser.close()
-    start, bare = statistics.median(starts), statistics.median(imports)
-    print("| | median |\n| --- | --- |")
-    print(f"| `import torch, gradio` alone | {bare:.2f} s |")
-    print(f"| `python app.py` until the page answers | {start:.2f} s ({start / bare:.2f} times) |")
-    names = ("page's load event", "all heads painted after it", "chosen head painted after it")
-    for name, times in zip(names, zip(*loads, strict=True), strict=True):
-        print(f"| {name} | {statistics.median(times):.2f} s |")
-    print(f"| click on a head until painted | {statistics.median(clicks):.0f} ms |")
+    loaded, heads, head = (statistics.median(times) for times in zip(*loads, strict=True))
+    part = {
+        "rounds": options.rounds,
+        "clicks": CLICKS,
+        "imports_s": statistics.median(imports),
+        "start_s": statistics.median(starts),
+        "load_s": loaded,
+        "heads_s": heads,
+        "head_s": head,
+        "click_ms": statistics.median(clicks),
+    }
+    print(page_table(part))
+    results.add("page", part, options.json)
 
 
 def _import_s() -> float:

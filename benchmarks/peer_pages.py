@@ -2,17 +2,21 @@
 
     python benchmarks/peer_pages.py {bertviz,circuitsvis,inspectus} WEIGHTS.npy OUT.html
 
-WEIGHTS.npy: (L, H, T, T) float32. Imports nothing of this project.
+WEIGHTS.npy: (L, H, T, T) float32. Imports nothing of this project. Ends with a MemoryError rather
+than take more than MEMORY_BYTES.
 """
 
 from __future__ import annotations
 
+import resource
 import sys
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+
+MEMORY_BYTES = 16 * 2**30
 
 
 def bertviz(weights: Any, tokens: list[str]) -> str:
@@ -44,6 +48,7 @@ def inspectus(weights: Any, tokens: list[str]) -> str:
 def main() -> None:
     """Write one page."""
     name, source, out = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     weights = np.load(source)
     tokens = [f"t{place}" for place in range(weights.shape[-1])]
     page = {"bertviz": bertviz, "circuitsvis": circuitsvis, "inspectus": inspectus}[name]

@@ -14,10 +14,13 @@ import argparse
 import statistics
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from benchmarks import results
 from benchmarks.page import served
+from benchmarks.tables import scale_table
 from tests.chromium import ARGUMENTS, find
 from transformer import Model, ModelConfig, Tokenizer, build_transformer
 from transformer.checkpoint import save
@@ -29,25 +32,35 @@ TEXT = "The quick brown fox jumps over the lazy dog, and the cat sleeps. "
 
 
 def main() -> None:
-    """Print the figures as a table, one row a shape."""
+    """Print the figures as a table, one row a shape, and add them to the JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clicks", type=int, default=10, help="default 10")
     parser.add_argument("--port", type=int, default=7898, help="default 7898")
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help=f"default {' '.join(SHAPES)}")
+    parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
     options = parser.parse_args()
-    print("| layers x heads x tokens | bytes before a click | click to painted | DOM nodes |")
-    print("| --- | --- | --- | --- |")
-    for shape in options.shapes:
-        sizes = tuple(int(part) for part in shape.split("x"))
-        with tempfile.TemporaryDirectory() as folder:
-            write_model(Path(folder) / "large", *sizes)
-            with served(options.port, str(Path(folder) / "large")), sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
-                url = f"http://127.0.0.1:{options.port}/"
-                size, clicks, nodes = measure(browser, url, sizes[2], options.clicks)
-                browser.close()
-        times = f"{statistics.median(clicks):.0f} ms (to {max(clicks):.0f})"
-        print(f"| {shape} | {size / 1e6:.2f} MB | {times} | {nodes:,} |", flush=True)
+    found = [_shape(shape, options.clicks, options.port) for shape in options.shapes]
+    part = {"clicks": options.clicks, "shapes": found}
+    print(scale_table(part))
+    results.add("scale", part, options.json)
+
+
+def _shape(shape: str, n_clicks: int, port: int) -> dict[str, Any]:
+    sizes = tuple(int(part) for part in shape.split("x"))
+    with tempfile.TemporaryDirectory() as folder:
+        write_model(Path(folder) / "large", *sizes)
+        with served(port, str(Path(folder) / "large")), sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
+            url = f"http://127.0.0.1:{port}/"
+            size, clicks, nodes = measure(browser, url, sizes[2], n_clicks)
+            browser.close()
+    return {
+        "shape": shape,
+        "bytes": size,
+        "click_ms": statistics.median(clicks),
+        "longest_click_ms": max(clicks),
+        "nodes": nodes,
+    }
 
 
 def write_model(folder: Path, n_layers: int, n_heads: int, n_tokens: int) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import chromium
 import pytest
 import torch
-from builders import model_of
+from builders import tiny
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
 
-from transformer import Model, ModelConfig, Tokenizer
+from transformer import Model, Tokenizer
 
 SENTENCES = [
     "Once upon a time, a little fox lived at the edge of the forest.",
@@ -46,55 +46,25 @@ def tokenizer() -> Tokenizer:
 @pytest.fixture(scope="session")
 def tiny_model(tokenizer: Tokenizer) -> Model:
     """A GPT of 2 layers x 2 heads x 16 features that reads 32 tokens."""
-    config = ModelConfig(
-        family="decoder",
-        vocab_size=tokenizer.vocab_size,
-        d_model=16,
-        n_heads=2,
-        n_layers=2,
-        d_ff=64,
-        max_len=32,
-        positions="learned",
-        activation="gelu",
-        head_bias=False,
-        padding_id=tokenizer.padding_id,
-    )
-    return model_of("tiny", config, tokenizer)
+    return tiny(
+        "tiny", "decoder", tokenizer,
+        d_ff=64, max_len=32, positions="learned", activation="gelu", head_bias=False,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def tiny_encoder_decoder(tokenizer: Tokenizer) -> Model:
     """An encoder-decoder of 2 + 2 layers x 2 heads x 16 features that reads 24 tokens."""
-    config = ModelConfig(
-        family="encoder-decoder",
-        vocab_size=tokenizer.vocab_size,
-        d_model=16,
-        n_heads=2,
-        n_layers=2,
-        d_ff=48,
-        max_len=24,
-        padding_id=tokenizer.padding_id,
-    )
-    return model_of("tiny-translator", config, tokenizer)
+    return tiny("tiny-translator", "encoder-decoder", tokenizer)
 
 
 @pytest.fixture(scope="session")
 def tiny_encoder(tokenizer: Tokenizer) -> Model:
     """A BERT of 2 layers x 2 heads x 16 features that reads 28 tokens."""
-    config = ModelConfig(
-        family="encoder",
-        vocab_size=tokenizer.vocab_size,
-        d_model=16,
-        n_heads=2,
-        n_layers=2,
-        d_ff=40,
-        max_len=28,
-        norm="post",
-        positions="learned",
-        activation="gelu",
-        padding_id=tokenizer.padding_id,
-    )
-    return model_of("tiny-encoder", config, tokenizer)
+    return tiny(
+        "tiny-encoder", "encoder", tokenizer,
+        d_ff=40, max_len=28, norm="post", positions="learned", activation="gelu",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import functools
+import json
 import os
 import shutil
 import socket
@@ -13,13 +15,16 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders import model_of
+import torch
+from builders import save_model, tiny, tokenizer_of
+from pictured import HOSTILE
 
-from transformer import Model, ModelConfig, Tokenizer
-from transformer.checkpoint import save
+from transformer import Model, Tokenizer
+from transformer.inference.sample import sample_of
 
 ROOT = Path(__file__).resolve().parent.parent
 START_S = 120
@@ -28,52 +33,52 @@ TEXTS = [
     "The dog ran to the park. It was a sunny day.",
     "Tom & Lily said: <b>hello</b> to the {{fox}} and the ${bird}.",
 ]
+SAMPLE = {"about": "For tests alone.", "texts": ["The fox met a bird.", "Tom ran home."]}
+# Token texts that a page may take for markup, for a template or a script, or that turn its text.
+MARKUP = (*HOSTILE, "<img/src=x/onerror=alert(1)>", "${alert(2)}", "مرحبا", "שלום")
+
+NAMES = ("tiny", "stories", "hostile", "hostile-translator", "tiny-translator")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Server:
-    """Where it listens, and two of the models that it offers: the first and the last.
+    """Where it listens, and the models that it offers; NAMES also has the bundled "stories".
 
-    Between them stands the bundled "stories".
+    hostile, hostile_translator: their tokens are MARKUP.
     """
 
     url: str
+    log: Path
+    process: subprocess.Popen[bytes]
     model: Model
+    hostile: Model
+    hostile_translator: Model
     translator: Model
 
 
 def tiny_model() -> Model:
     """A GPT of 2 layers x 3 heads that reads 48 tokens, so that a long text slides."""
     tokenizer = Tokenizer.train(TEXTS * 3, 320)
-    config = ModelConfig(
-        family="decoder",
-        vocab_size=tokenizer.vocab_size,
-        d_model=24,
-        n_heads=3,
-        n_layers=2,
-        d_ff=48,
-        max_len=48,
-        positions="learned",
-        activation="gelu",
-        padding_id=tokenizer.padding_id,
-    )
-    return model_of("tiny", config, tokenizer, seed=1)
+    model = tiny(
+        "tiny", "decoder", tokenizer, seed=1,
+        d_model=24, n_heads=3, max_len=48, positions="learned", activation="gelu",
+    )  # fmt: skip
+    return dataclasses.replace(model, sample=sample_of(SAMPLE, "decoder"))
 
 
 def tiny_translator() -> Model:
     """An encoder-decoder of 2 + 2 layers x 2 heads that reads 40 tokens."""
     tokenizer = Tokenizer.train(TEXTS * 3, 320)
-    config = ModelConfig(
-        family="encoder-decoder",
-        vocab_size=tokenizer.vocab_size,
-        d_model=16,
-        n_heads=2,
-        n_layers=2,
-        d_ff=32,
-        max_len=40,
-        padding_id=tokenizer.padding_id,
-    )
-    return model_of("tiny-translator", config, tokenizer, seed=2)
+    return tiny("tiny-translator", "encoder-decoder", tokenizer, seed=2, d_ff=32, max_len=40)
+
+
+def hostile(name: str, family: str) -> Model:
+    """A model that reads and writes MARKUP: its own head finds those tokens far likelier."""
+    tokenizer = tokenizer_of(MARKUP)
+    model = tiny(name, family, tokenizer, seed=3, max_len=64)
+    with torch.no_grad():
+        model.network.head.bias[-len(MARKUP) :] += 9
+    return model
 
 
 @functools.cache
@@ -81,29 +86,43 @@ def running() -> Server:
     """The server, started at the first call and stopped when the tests end."""
     folder = Path(tempfile.mkdtemp(prefix="transformer-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    models = tiny_model(), tiny_translator()
-    for model in models:
+    models = {
+        "model": tiny_model(),
+        "hostile": hostile("hostile", "decoder"),
+        "hostile_translator": hostile("hostile-translator", "encoder-decoder"),
+        "translator": tiny_translator(),
+    }
+    for model in models.values():
         card = f"# {model.name}\n\nRandom weights, for tests."
-        place = folder / model.name
-        save(place, model.network, model.config, model.tokenizer, dtype="float32", card=card)
-    port = _free_port()
-    command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port)]
-    log = (folder / "server.log").open("w")
-    offered = [str(folder / "tiny"), "stories", str(folder / "tiny-translator")]
-    process = subprocess.Popen(
-        [*command, "--device", "cpu", "--checkpoints", *offered],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
-    atexit.register(_stop, process, log)
-    url = f"http://127.0.0.1:{port}/"
-    _wait(url, process, folder / "server.log")
-    return Server(url=url, model=models[0], translator=models[1])
+        save_model(model, folder / model.name, dtype="float32", card=card)
+    (folder / "tiny" / "sample.json").write_text(json.dumps(SAMPLE))
+    own = {model.name: str(folder / model.name) for model in models.values()}
+    log = folder / "server.log"
+    port = free_port()
+    process = started(port, [own.get(name, name) for name in NAMES], log)
+    atexit.register(stop, process)
+    return Server(url=f"http://127.0.0.1:{port}/", log=log, process=process, **models)
 
 
-def _free_port() -> int:
+def started(
+    port: int, offered: Sequence[str], log: Path, script: str = "app.py"
+) -> subprocess.Popen[bytes]:
+    """A server in a process of its own, which answers; what it writes is added to `log`."""
+    command = [sys.executable, script, "--host", "127.0.0.1", "--port", str(port)]
+    with log.open("a") as file:
+        process = subprocess.Popen(
+            [*command, "--device", "cpu", "--checkpoints", *offered],
+            cwd=ROOT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    _wait(f"http://127.0.0.1:{port}/", process, log)
+    return process
+
+
+def free_port() -> int:
+    """One that nobody listens on now."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
@@ -122,11 +141,11 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise RuntimeError(f"the server did not answer within {START_S} s:\n{log.read_text()}")
 
 
-def _stop(process: subprocess.Popen[bytes], log: object) -> None:
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End it, if it still runs."""
     process.terminate()
     try:
         process.wait(10)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait(10)
-    log.close()  # type: ignore[attr-defined]

@@ -2,25 +2,10 @@
 
 import pytest
 import torch
-from builders import spread
+from builders import H, L, ids, network
 
-from transformer import ModelConfig, Trace, build_transformer
+from transformer import Trace
 from transformer.model.attention import KeyValueCache
-
-V, C, H, L, FF, T_MAX = 13, 12, 3, 2, 20, 9
-
-
-def config(family="decoder", **changes):
-    sizes = dict(vocab_size=V, d_model=C, n_heads=H, n_layers=L, d_ff=FF, max_len=T_MAX)
-    return ModelConfig(family=family, **{"padding_id": 0, **sizes, **changes})
-
-
-def network(family="decoder", **changes):
-    return spread(build_transformer(config(family, **changes))).eval()
-
-
-def ids(*shape):
-    return torch.randint(1, V, shape)  # no padding
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -1,11 +1,16 @@
 """What each step could have taken."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
-from generating import PROMPTS, SAMPLED, continued, network, next_logits
+from generating import END, PROMPTS, SAMPLED, continued, network, next_logits
 
 from transformer import Sampling
-from transformer.inference.generation import N_CANDIDATES
+from transformer.inference import candidates
+from transformer.inference.candidates import N_CANDIDATES
+from transformer.inference.generation import generate
 
 
 @pytest.mark.parametrize("sampling", [None, SAMPLED])
@@ -76,3 +81,40 @@ def test_padding_is_never_taken_however_likely(sampling):
         assert step.candidates[0].id == 0
         assert step.candidates[0].probability == pytest.approx(1)
         assert step.candidates[0].sampling_probability == 0
+
+
+@pytest.mark.parametrize("sampling", [None, SAMPLED])
+def test_a_step_looked_at_late_is_described_as_one_looked_at_at_once(sampling):
+    settings = dict(sampling=sampling, seeds=[3])
+    (late,) = continued(network(), [PROMPTS[0]], **settings)
+    assert all(step.candidates.waiting is not None for step in late)
+    now = []
+    for (step,) in generate(network(), [PROMPTS[0]], max_new_tokens=8, end_id=END, **settings):
+        now.append(tuple(step.candidates))
+    assert [tuple(step.candidates) for step in late] == now
+    assert all(step.candidates.waiting is None for step in late)
+    assert late[0].candidates == now[0]
+    assert late[0].candidates != now[1]
+
+
+def test_steps_are_described_before_too_many_logits_wait(monkeypatch):
+    monkeypatch.setattr(candidates, "WAITING_BYTES", 3 * 37 * 4)
+    (steps,) = continued(network(), [PROMPTS[0]])
+    waiting = [step.candidates.waiting is not None for step in steps]
+    assert waiting[0] is waiting[1] is waiting[2] is waiting[3] is False
+    assert sum(waiting) <= 3
+
+
+def test_a_pickled_step_is_the_same_and_carries_no_logits():
+    (steps,) = continued(network(), [PROMPTS[0]])
+    (again,) = pickle.loads(pickle.dumps([steps]))
+    assert [step.candidates for step in again] == [tuple(step.candidates) for step in steps]
+    assert all(isinstance(step.candidates, tuple) for step in again)
+
+
+def test_eight_threads_may_look_first():
+    (steps,) = continued(network(), [PROMPTS[0]], sampling=SAMPLED)
+    (alone,) = continued(network(), [PROMPTS[0]], sampling=SAMPLED)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda place: tuple(steps[place % len(steps)].candidates), range(64)))
+    assert found == [tuple(alone[place % len(alone)].candidates) for place in range(64)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -77,6 +78,10 @@ def test_every_setting_of_a_request_is_an_option_with_its_default() -> None:
         (["a", "--device", "abacus"], "device must be one of ['auto', 'cpu'"),
         (["a", "--html", "/no/such/folder/x.html"], "there is no folder /no/such/folder"),
         (["a", "--html", "."], "it is a folder; --html needs a file"),
+        (["a", "--json", "/no/such/folder/x.json"], "there is no folder /no/such/folder"),
+        (["a", "--npz", "."], "it is a folder; --npz needs a file"),
+        (["a", "--interventions", "{"], "argument --interventions: not JSON:"),
+        (["a", "--interventions", "3"], "interventions must be a list; got int"),
         ([], "the following arguments are required: text"),
     ],
 )
@@ -97,25 +102,45 @@ def test_bad_input_gets_one_sentence_and_status_2(
     assert printed.out == ""
 
 
-def test_a_full_disk_is_one_sentence_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("form", ["html", "json", "npz"])
+def test_a_full_disk_is_one_sentence_too(
+    folder: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
-    status = main(
-        ["the fox", "--model", str(folder), "--max-new-tokens", "1", "--html", "/dev/full"]
-    )
+    arguments = ["the fox", "--model", str(folder), "--max-new-tokens", "1"]
+    status = main([*arguments, f"--{form}", "/dev/full"])
     printed = capsys.readouterr()
     assert status == 2
     assert "cannot write /dev/full: No space left on device" in printed.err.splitlines()[-1]
 
 
-def test_the_html_option_writes_the_page_of_the_printed_run(
+def test_a_run_is_saved_in_every_form_as_printed(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "out.html"
-    arguments = ["the fox", "--model", str(folder), "--max-new-tokens", "3", "--html", str(path)]
+    paths = {name: tmp_path / f"out.{name}" for name in ("html", "json", "npz")}
+    arguments = ["the fox", "--model", str(folder), "--max-new-tokens", "3"]
+    for name, path in paths.items():
+        arguments += [f"--{name}", str(path)]
     assert main(arguments) == 0
     printed = capsys.readouterr()
     run = transformer.load(folder).generate("the fox", max_new_tokens=3)
     assert printed.out.startswith(run.text)
-    assert html.safe_json(run.text) in path.read_text(encoding="utf-8")
-    assert f"wrote {path}" in printed.err
+    assert transformer.from_json(paths["json"].read_text(encoding="utf-8")).text == run.text
+    assert transformer.read_npz(paths["npz"]).steps == run.steps
+    assert paths["html"].read_text(encoding="utf-8") == html.page(run)
+    assert all(f"wrote {path}" in printed.err for path in paths.values())
+
+
+def test_what_is_altered_and_taken_first_can_be_given(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    silence = [{"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}]
+    settings = ["--interventions", json.dumps(silence), "--taken", "70", "71"]
+    arguments = ["the fox", "--model", str(folder), "--max-new-tokens", "6", *settings]
+    assert main(arguments) == 0
+    run = transformer.load(folder).generate(
+        "the fox", max_new_tokens=6, interventions=silence, taken=[70, 71]
+    )
+    assert capsys.readouterr().out.startswith(run.text)
+    assert [step.token for step in run.steps[:2]] == [70, 71]

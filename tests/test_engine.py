@@ -8,8 +8,9 @@ import pytest
 import torch
 from builders import spread
 
-from transformer.inference.engine import PackedDecoder, Reading, packing_of
+from transformer.inference.engine import PackedDecoder, packing_of
 from transformer.inference.generation import generate
+from transformer.inference.reading import Reading
 from transformer.inference.sampling import Sampling
 from transformer.model.attention import KeyValueCache
 from transformer.model.config import PRESETS
@@ -27,11 +28,13 @@ def network(preset, **changes):
     return spread(build_transformer(preset, **{**sizes, **changes})).eval()
 
 
-def tokens(model, *, packed, n_new=8, **settings):
+def tokens(model, *, packed, n_new=8, prompt=(5,), **settings):
     sources = [SOURCE] if model.config.family == "encoder-decoder" else None
+    reading = None if packed is None else Reading(packed)
     steps = generate(
-        model, [[5]], sources=sources, max_new_tokens=n_new, end_id=1, packed=packed, **settings
-    )
+        model, [prompt], sources=sources, max_new_tokens=n_new, end_id=1, reading=reading,
+        **settings,
+    )  # fmt: skip
     return [step for (step,) in steps]
 
 
@@ -39,24 +42,33 @@ def tokens(model, *, packed, n_new=8, **settings):
 @pytest.mark.parametrize("preset", DECODERS)
 def test_logits_are_those_of_the_network_token_by_token(preset, threads):
     model = network(preset)
-    packed, cache, same = PackedDecoder(model, threads), KeyValueCache(), KeyValueCache()
-    with torch.inference_mode():
+    reading, cache = Reading(PackedDecoder(model, threads)), KeyValueCache()
 
-        def read(ids, into):
-            if model.config.family == "decoder":
-                return model(torch.tensor([ids]), cache=into)[0, -1]
-            memory = model.encode(torch.tensor([SOURCE]))
-            return model.decode(torch.tensor([ids]), memory, torch.tensor([SOURCE]), cache=into)[
-                0, -1
-            ]
+    @torch.inference_mode()
+    def plain(ids):
+        if model.config.family == "decoder":
+            return model(torch.tensor([ids]), cache=cache)[0, -1]
+        memory = model.encode(torch.tensor([SOURCE]))
+        return model.decode(torch.tensor([ids]), memory, torch.tensor([SOURCE]), cache=cache)[0, -1]
 
-        read([5, 7, 2], cache)
-        read([5, 7, 2], same)
-        reading = Reading(packed, cache)
-        for token in [8, 30, 1, 1, 12]:
-            torch.testing.assert_close(
-                reading.read(token), read([token], same), atol=1e-4, rtol=1e-4
-            )
+    torch.testing.assert_close(reading.begin([5, 7, 2], SOURCE), plain([5, 7, 2]))
+    for token in [8, 30, 1, 1, 12]:
+        torch.testing.assert_close(reading.read(token), plain([token]), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(attention_bias=False, feed_forward_bias=False, head_bias=False),
+        dict(norm_embeddings=True, scale_embeddings=True),
+        dict(padding_id=None, tie_embeddings=True),
+    ],
+)
+def test_every_setting_of_a_configuration_gives_the_networks_tokens(changes):
+    for preset in ("gpt", "vaswani-2017"):
+        model = network(preset, **changes)
+        plain = [step.token for step in tokens(model, packed=None)]
+        assert [step.token for step in tokens(model, packed=packing_of(model))] == plain
 
 
 @pytest.mark.parametrize("sampling", [None, Sampling(temperature=0.9, top_k=7)])
@@ -70,6 +82,23 @@ def test_generation_takes_the_same_tokens_past_the_window_too(preset, sampling):
     assert [step.window for step in fast] == [step.window for step in plain]
     for ours, theirs in zip(fast, plain, strict=True):
         assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
+
+
+def test_padding_in_a_prompt_is_left_to_the_network():
+    model = network("gpt")
+    prompt = [5, 0, 7]
+    plain = tokens(model, packed=None, prompt=prompt)
+    fast = tokens(model, packed=packing_of(model), prompt=prompt)
+    assert [step.token for step in fast] == [step.token for step in plain]
+    for ours, theirs in zip(fast, plain, strict=True):
+        assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
+
+
+def test_the_network_itself_reads_the_prompt_once_and_nothing_else():
+    model, passes = network("gpt"), []
+    model.register_forward_hook(lambda *_: passes.append(1))
+    assert len(tokens(model, packed=packing_of(model))) > 1
+    assert len(passes) == 1
 
 
 def test_eight_threads_share_a_packing_and_get_their_own_texts():
@@ -99,3 +128,38 @@ def test_a_loaded_model_generates_with_its_packing(tiny_model, tmp_path):
 
     save(tmp_path / "m", tiny_model.network, tiny_model.config, tiny_model.tokenizer)
     assert transformer.load(tmp_path / "m").packed is not None
+
+
+def test_there_is_one_copy_of_the_weights_and_the_network_computes_what_it_did():
+    for preset in ("gpt", "vaswani-2017"):
+        changes = dict(tie_embeddings=True, share_embeddings=preset != "gpt")
+        model, same = network(preset, **changes), network(preset, **changes)
+        names = list(model.state_dict())
+        packed = packing_of(model)
+        layer, product = model.decoder.layers[1], packed.layers[1].query_key_value
+        assert product.weight.untyped_storage().data_ptr() == (
+            layer.self_attention.key.weight.untyped_storage().data_ptr()
+        )
+        assert model.head.weight.data_ptr() == packed.head.weight.data_ptr()
+        assert model.head.weight is packed.embedding.tokens.weight
+        assert list(model.state_dict()) == names
+        for name, weight in same.state_dict().items():
+            assert weight.equal(model.state_dict()[name])
+        given = [torch.tensor([SOURCE])] if preset != "gpt" else []
+        ids = torch.tensor([[5, 7, 2, 8]])
+        with torch.inference_mode():
+            torch.testing.assert_close(model(*given, ids), same(*given, ids))
+
+
+def test_a_packed_model_is_saved_and_loaded_as_it_is(tiny_model, tmp_path):
+    import transformer
+    from transformer.checkpoint import save
+
+    save(tmp_path / "a", tiny_model.network, tiny_model.config, tiny_model.tokenizer)
+    first = transformer.load(tmp_path / "a")
+    save(tmp_path / "b", first.network, first.config, first.tokenizer)
+    second = transformer.load(tmp_path / "b")
+    for name, weight in first.network.state_dict().items():
+        assert weight.equal(second.network.state_dict()[name])
+    text, settings = "the fox", dict(max_new_tokens=6)
+    assert second.generate(text, **settings).ids == first.generate(text, **settings).ids

@@ -13,7 +13,7 @@ from transformer import Model
 from transformer.figures import candidates
 from transformer.figures.filters import EITHER, MIN_P, NOT_BEST, OTHER_TEXT, PADDING, TOP_K, TOP_P
 from transformer.figures.filters import why_cut as reasons_of
-from transformer.inference.generation import Candidate
+from transformer.inference.candidates import Candidate
 
 
 def kept_by_hand(

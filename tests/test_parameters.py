@@ -2,25 +2,11 @@
 
 import pytest
 import torch
-from builders import spread
+from builders import FF, T_MAX, C, L, V, ids, network
 
-from transformer import ModelConfig, Trace, build_transformer
+from transformer import Trace, build_transformer
 
 FAMILIES = ["decoder", "encoder", "encoder-decoder"]
-V, C, H, L, FF, T_MAX = 13, 12, 3, 2, 20, 9
-
-
-def config(family="decoder", **changes):
-    sizes = dict(vocab_size=V, d_model=C, n_heads=H, n_layers=L, d_ff=FF, max_len=T_MAX)
-    return ModelConfig(family=family, **{"padding_id": 0, **sizes, **changes})
-
-
-def network(family="decoder", **changes):
-    return spread(build_transformer(config(family, **changes))).eval()
-
-
-def ids(*shape, vocab_size=V):
-    return torch.randint(1, vocab_size, shape)  # no padding
 
 
 def test_tied_embeddings_are_one_matrix():

@@ -2,29 +2,15 @@
 
 import pytest
 import torch
-from builders import spread
+from builders import V, config, ids, network
 from torch import nn
 
 from transformer import PRESETS, ModelConfig, Trace, build_transformer
 from transformer.model.attention import KeyValueCache
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 
-V, C, H, L, FF, T_MAX = 13, 12, 3, 2, 20, 9
 FAMILIES = ["decoder", "encoder", "encoder-decoder"]
 CLASSES = {"decoder": DecoderOnly, "encoder": EncoderOnly, "encoder-decoder": EncoderDecoder}
-
-
-def config(family="decoder", **changes):
-    sizes = dict(vocab_size=V, d_model=C, n_heads=H, n_layers=L, d_ff=FF, max_len=T_MAX)
-    return ModelConfig(family=family, **{"padding_id": 0, **sizes, **changes})
-
-
-def network(family="decoder", **changes):
-    return spread(build_transformer(config(family, **changes))).eval()
-
-
-def ids(*shape, vocab_size=V):
-    return torch.randint(1, vocab_size, shape)  # no padding
 
 
 @pytest.mark.parametrize("name", PRESETS)

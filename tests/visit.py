@@ -6,11 +6,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page
 
 from transformer.ui.examples import EXAMPLES
 
 WAIT_MS = 20_000
+OURS = ".html-container"  # what the project draws; the rest is Gradio's
+
+
+def complaints(visit: Visit, *parts: str) -> list[str]:
+    """What axe-core finds wrong in these parts, or in all of the project's own, as sentences."""
+    found = Axe().run(visit.page, context={"include": [[part] for part in parts or (OURS,)]})
+    return [
+        f"{violation['id']}: {node['html'][:120]}"
+        for violation in found.response["violations"]
+        for node in violation["nodes"]
+    ]
 
 
 class Visit:

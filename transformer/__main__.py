@@ -6,12 +6,13 @@ import argparse
 import codecs
 import dataclasses
 import io
+import json
 import os
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 
@@ -30,6 +31,14 @@ _HELP = {
     "seed": "the same seed and settings give the same text",
     "beams": "hypotheses followed at once, for translators; more than one is a beam search",
     "length_penalty": "power of the length that a hypothesis' score is divided by",
+    "taken": "ids of tokens to take first, whatever the network says of them",
+    "interventions": "what to alter in the network, as a JSON list of the API's values",
+}
+# What a run can be saved as: option -> what is written, and the function that writes it.
+_SAVED: dict[str, tuple[str, Callable[[Run, Path], object]]] = {
+    "html": ("one self-contained page, with its heatmaps", Run.to_html),
+    "json": ("JSON, with every head's attention", lambda run, path: path.write_text(run.to_json())),
+    "npz": ("NPZ, with every array of its trace", Run.to_npz),
 }
 
 
@@ -52,15 +61,7 @@ def parser() -> argparse.ArgumentParser:
     for field in dataclasses.fields(Request):
         if field.name == "text":
             continue
-        kind = int if "int" in str(field.type) else float
-        default = "off" if field.default is None else field.default
-        result.add_argument(
-            "--" + field.name.replace("_", "-"),
-            type=kind,
-            default=field.default,
-            metavar="N" if kind is int else "X",
-            help=f"{_HELP[field.name]} (default: {default})",
-        )
+        result.add_argument("--" + field.name.replace("_", "-"), **_option(field))
     names = ", ".join(bundled_names()) or "none"
     result.add_argument(
         "--model",
@@ -73,13 +74,38 @@ def parser() -> argparse.ArgumentParser:
         default="auto",
         help="auto, cpu, cuda or cuda:NUMBER (default: %(default)s: a GPU if there is one)",
     )
-    result.add_argument(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="also write one self-contained page with the heatmaps of this run (default: off)",
-    )
+    for name, (what, _) in _SAVED.items():
+        result.add_argument(
+            f"--{name}",
+            type=Path,
+            metavar="FILE",
+            help=f"also save the run as {what} (default: off)",
+        )
     return result
+
+
+def _option(field: dataclasses.Field[Any]) -> dict[str, Any]:
+    """How argparse is to read a setting of a Request."""
+    if field.name == "taken":
+        return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": _HELP["taken"]}
+    if field.name == "interventions":
+        told = _HELP[field.name]
+        return {"type": _json, "default": (), "metavar": "JSON", "help": told}
+    kind = int if "int" in str(field.type) else float
+    default = "off" if field.default is None else field.default
+    return {
+        "type": kind,
+        "default": field.default,
+        "metavar": "N" if kind is int else "X",
+        "help": f"{_HELP[field.name]} (default: {default})",
+    }
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"not JSON: {error}") from error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -102,14 +128,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> None:
     settings = {field.name: getattr(arguments, field.name) for field in dataclasses.fields(Request)}
     request = Request(**settings)  # before the model is loaded: a wrong setting costs no wait
-    if arguments.html:
-        _check_place(arguments.html)
+    places = {name: path for name in _SAVED if (path := getattr(arguments, name))}
+    for name, path in places.items():
+        _check_place(name, path)
     model = load(arguments.model, _device(arguments.device))
     print(summary(model, request), file=sys.stderr)
     run = _print_text(model.stream(**settings), model)
     _print_search(run)
-    if arguments.html:
-        _write_page(run, arguments.html)
+    for name, path in places.items():
+        _save(run, name, path)
 
 
 def summary(model: Model, request: Request) -> str:
@@ -165,20 +192,19 @@ def _for_terminal(text: str) -> str:
     )
 
 
-def _write_page(run: Run, path: Path) -> None:
-    from transformer.figures import html  # Plotly takes a while to import
-
+def _save(run: Run, name: str, path: Path) -> None:
+    _, write = _SAVED[name]
     try:
-        html.write(run, path)
+        write(run, path)
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror}") from error
     print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
 
 
-def _check_place(path: Path) -> None:
+def _check_place(name: str, path: Path) -> None:
     """Raise ValueError if a file cannot be there, before anything is generated."""
     if path.is_dir():
-        raise ValueError(f"cannot write {path}: it is a folder; --html needs a file")
+        raise ValueError(f"cannot write {path}: it is a folder; --{name} needs a file")
     if not path.parent.is_dir():
         raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):

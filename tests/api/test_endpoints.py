@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 import torch
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from serving import Server
+from serving import NAMES, Server
 
 SAMPLED = {"max_new_tokens": 12, "temperature": 0.9, "top_k": 20, "seed": 5}
 
 
 def test_models_lists_every_model_with_its_configuration(client: Client, server: Server) -> None:
     models = client.predict(api_name="/models")
-    assert [model["name"] for model in models] == ["tiny", "stories", "tiny-translator"]
+    assert [model["name"] for model in models] == list(NAMES)
     assert models[0]["n_heads"] == server.model.config.n_heads
     assert models[0]["n_parameters"] == server.model.n_parameters
 
@@ -23,7 +24,8 @@ def test_models_lists_every_model_with_its_configuration(client: Client, server:
 def test_only_the_named_endpoints_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     assert set(endpoints) == {
-        "/models", "/generate", "/translate", "/trace", "/batch", "/attention",
+        "/models", "/generate", "/translate", "/trace", "/batch", "/attention", "/positions",
+        "/limits", "/importance", "/next_token", "/patching", "/breaks", "/score",
     }  # fmt: skip
 
 
@@ -103,7 +105,7 @@ BAD = [
     ({"text": "Hi", "seed": -1}, "seed must be a whole number"),
     (
         {"text": "Hi", "model": "gpt-9"},
-        r"model must be one of \['tiny', 'stories', 'tiny-translator'\]",
+        re.escape(f"model must be one of {list(NAMES)}"),
     ),
 ]
 

@@ -27,14 +27,14 @@ def visit(browser: Browser, server: serving.Server) -> Iterator[Open]:
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
-    def open_page(**settings: Any) -> Visit:
+    def open_page(address: str = server.url, **settings: Any) -> Visit:
         context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **settings})
         contexts.append(context)
         context.set_default_timeout(WAIT_MS)
         context.route(ELSEWHERE, lambda route: _refuse(route, complaints))
         page = context.new_page()
         _listen(page, complaints)
-        page.goto(server.url)
+        page.goto(address)
         return Visit(page)
 
     yield open_page

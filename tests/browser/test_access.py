@@ -5,27 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from serving import Server
-from visit import Visit
+from visit import Visit, complaints
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
-OURS = ".html-container"  # what the project draws; the rest is Gradio's
 DRAWN = {
     "Attention": ".attention", "Masks": ".masks", "Positions": ".positions",
-    "Prediction": ".prediction", "Model": ".architecture",
+    "Prediction": ".prediction", "What if?": ".breaks", "Model": ".architecture",
 }  # fmt: skip
-
-
-def complaints(page: Visit) -> list[str]:
-    """What axe-core finds wrong in the project's own parts, as sentences."""
-    found = Axe().run(page.page, context={"include": [[OURS]]})
-    return [
-        f"{violation['id']}: {node['html'][:120]}"
-        for violation in found.response["violations"]
-        for node in violation["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

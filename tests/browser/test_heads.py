@@ -18,6 +18,8 @@ from transformer.ui.examples import EXAMPLES
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 Z = "document.querySelector('.large').calcdata[0][0].z.map(row => [...row])"
+INSIDE = """one => { const { top, bottom } = one.getBoundingClientRect();
+    return top >= -1 && bottom <= innerHeight + 1; }"""
 LINKS = "document.querySelector('.lines').layout.meta.links"
 
 
@@ -89,6 +91,23 @@ def test_a_click_on_a_column_sorts_and_a_row_chooses_its_head(page: Visit, run: 
     assert page.head(other.layer, other.head).get_attribute("aria-pressed") == "true"
     assert "chosen" in str(row.get_attribute("class"))
     assert page.page.locator(".metric-map").get_attribute("data-metric") == "entropy"
+
+
+def test_a_head_chosen_far_down_brings_the_picture_into_view_and_keeps_the_focus(
+    visit: Open,
+) -> None:
+    page = visit(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    page.page.locator(".ranking").scroll_into_view_if_needed()
+    page.page.wait_for_selector(".ranking[data-rev]")
+    button = page.page.get_by_role("button", name="Show layer 1, head 2", exact=True)
+    button.scroll_into_view_if_needed()
+    large = page.page.locator(".large")
+    assert not large.evaluate(INSIDE)
+    with page.drawn(".attention"):
+        button.press("Enter")
+    assert large.evaluate(INSIDE)
+    assert button.evaluate("button => button === document.activeElement")
+    assert page.large.get_attribute("data-site") == "decoder.1.self"
 
 
 def test_each_kind_of_attention_has_its_own_table(page: Visit, server: Server) -> None:

@@ -58,6 +58,7 @@ def test_the_list_and_the_drawing_tell_the_networks_own_numbers(
     title = page.page.locator(".architecture-title").inner_text()
     assert title == f"Architecture: encoder and decoder, {model.n_parameters:,} parameters"
     parts = page.page.locator(".part")
+    assert page.page.locator(".architecture .as-table").count() == 0  # the list is its table
     found = blocks(model.config)
     assert parts.count() == len(found)
     drawn = page.page.evaluate(f"{BOX}._fullData[0].text.map(String)")

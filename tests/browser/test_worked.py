@@ -88,6 +88,39 @@ def test_a_chosen_key_is_written_out_with_its_numbers(page: Visit, server: Serve
     assert "the mask hides this key" in page.page.locator(".row-steps").inner_text()
 
 
+def test_the_table_behind_the_picture_holds_all_that_it_shows(visit: Open, server: Server) -> None:
+    page = visit()
+    run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
+    page.tokens.nth(4).click()
+    until(page, "decoder.0.self", 0, 4)
+    found = row_arithmetic(run, "decoder.0.self", 0, 4)
+    behind = page.page.locator(".worked > .as-table")
+    behind.locator("summary").click()
+
+    def line(place: int) -> list[str]:
+        return behind.locator("tr").nth(place).locator("th, td").all_text_contents()
+
+    n_keys = len(found.key_labels)
+    assert line(0) == ["vector", "score", "weight", *(f"dimension {at}" for at in range(8))]
+    assert line(1)[:3] == [f"q, query 4 {run.labels[4]}", "", ""]
+    assert numbers(line(1)[3:]) == pytest.approx(found.q, abs=6e-5)
+    assert line(4)[0] == f"key 2 {run.labels[2]}"
+    assert numbers(line(4)[1:3]) == pytest.approx([found.scores[2], found.weights[2]], abs=6e-5)
+    assert numbers(line(4)[3:]) == pytest.approx(found.keys[2], abs=6e-5)
+    assert line(8)[2] == "0.0000, hidden"  # key 6 stands in the future of query 4
+    while behind.get_by_label("Next rows").is_enabled():
+        behind.get_by_label("Next rows").click()
+    last = behind.locator("tr").last.locator("th, td").all_text_contents()
+    assert behind.get_by_text(f"of {n_keys + 2}").is_visible()
+    assert last[0] == "output"
+    assert numbers(last[3:]) == pytest.approx(found.output, abs=6e-5)
+
+
+def numbers(texts: list[str]) -> list[float]:
+    """Numbers as a table writes them."""
+    return [float(text) for text in texts]
+
+
 def test_a_translation_has_rows_of_each_kind_of_attention(visit: Open, server: Server) -> None:
     page = visit()
     page.choose_model("tiny-translator")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from serving import tiny_translator
 
@@ -19,13 +17,13 @@ def service(tiny_model: Model, tiny_encoder: Model) -> Service:
 
 
 def test_an_encoder_reads_what_is_entered(service: Service) -> None:
-    (only,) = handlers.generate(service, threading.Event(), "tiny-encoder", "The fox", {})
+    (only,) = handlers.generate(service, "visitor", "tiny-encoder", "The fox", {})
     facts, status, running = only
     assert facts is not None
     assert facts["stack"] == "encoder"
     assert facts["labels"] == list(service.model("tiny-encoder").trace("The fox").labels)
     assert (status["kind"], running) == ("done", False)
-    (refused,) = handlers.generate(service, threading.Event(), "tiny-encoder", " ", {})
+    (refused,) = handlers.generate(service, "visitor", "tiny-encoder", " ", {})
     assert refused[0] is None
     assert "at least one character" in refused[1]["text"]
 
@@ -42,7 +40,7 @@ def test_a_search_shows_its_source_first_and_its_best_text_at_the_end(service: S
         seed=0,
     )
     started, finished = handlers.generate(
-        service, threading.Event(), "tiny-translator", "The fox", settings
+        service, "visitor", "tiny-translator", "The fox", settings
     )
     model = service.model("tiny-translator")
     run = model.generate("The fox", beams=3, length_penalty=1.5, max_new_tokens=8)

@@ -18,11 +18,15 @@ from transformer.figures.alignment import alignment, alignment_links
 from transformer.figures.architecture import architecture
 from transformer.figures.attention import RANGES, SCALES, STAGES, attention_heatmap
 from transformer.figures.beams import beam_nodes, beam_tree
+from transformer.figures.compare import attention_difference
 from transformer.figures.flow import attention_rollout, joint_attention, mean_attention
+from transformer.figures.importance import foreseen, importance
 from transformer.figures.inputs import input_strips, input_token
 from transformer.figures.lens import logit_lens
 from transformer.figures.masks import MASKS, mask_figure, mask_heatmap, masks_of, padded_batch
 from transformer.figures.metrics import head_metrics, metrics_figure
+from transformer.figures.outcomes import candidates_compared, probability_difference
+from transformer.figures.patching import patching
 from transformer.figures.positions import position_curves, position_matrix, position_similarity
 from transformer.figures.prediction import candidates
 from transformer.figures.query import query_lines, query_links
@@ -147,6 +151,36 @@ VIEWS: dict[str, View] = {
         "Logit lens",
         "What each layer would have said comes next, had the network ended there.",
     ),
+    "importance": View(
+        importance,
+        "What each head matters",
+        "The change of one token's log-probability when each head alone is silenced.",
+    ),
+    "foreseen": View(
+        foreseen,
+        "Intact and altered",
+        "What comes next after the same text, by the intact and by the altered network.",
+    ),
+    "difference": View(
+        attention_difference,
+        "Attention of two runs",
+        "The weights of a head in run B minus those in run A, on the tokens of both.",
+    ),
+    "outcomes": View(
+        probability_difference,
+        "Probabilities of two runs",
+        "How much likelier run B found each generated token than run A did.",
+    ),
+    "weighed": View(
+        candidates_compared,
+        "Candidates of two runs",
+        "What the next token could be, by a step of run A and by one of run B.",
+    ),
+    "patching": View(
+        patching,
+        "Patch",
+        "The change of one token's log-probability by a patch at each layer and place.",
+    ),
     "architecture": View(
         architecture,
         "Architecture",
@@ -171,13 +205,17 @@ __all__ = [
     "alignment_links",
     "architecture",
     "atlas",
+    "attention_difference",
     "attention_heatmap",
     "attention_rollout",
     "beam_nodes",
     "beam_tree",
     "candidates",
+    "candidates_compared",
+    "foreseen",
     "head_grid",
     "head_metrics",
+    "importance",
     "input_strips",
     "input_token",
     "joint_attention",
@@ -189,10 +227,12 @@ __all__ = [
     "mean_attention",
     "metrics_figure",
     "padded_batch",
+    "patching",
     "position_curves",
     "position_matrix",
     "position_shift",
     "position_similarity",
+    "probability_difference",
     "query_lines",
     "query_links",
     "row_arithmetic",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from transformer.inference.generation import Candidate, GenerationStep
+from transformer.inference.candidates import Candidate
+from transformer.inference.generation import GenerationStep
 from transformer.inference.run import Run
 from transformer.inference.sampling import Sampling
 

@@ -6,7 +6,8 @@ the feed-forward layers do is left out, so none of them shows what a prediction 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import plotly.graph_objects as go
@@ -66,69 +67,75 @@ def joint_weights(run: Run | Batch, stack: str, layer: int | None = None, row: i
     return _product(_upto(run, stack, layer, row))
 
 
+class Look(TypedDict, total=False):
+    """How weights are drawn, and whose: arguments and defaults of `attention_heatmap`."""
+
+    scale: str
+    range_: str
+    row: int
+    dark: bool
+    hover: bool
+
+
 def mean_attention(
     run: Run | Batch,
     stack: str,
     kind: str = "self",
     layer: int | None = None,
-    *,
-    scale: str = "linear",
-    range_: str = "fixed",
-    row: int = 0,
-    dark: bool = False,
-    hover: bool = True,
+    **look: Unpack[Look],
 ) -> go.Figure:
-    """The mean of all heads of a layer; of all layers without one.
-
-    scale, range_, row, dark, hover: as of `attention_heatmap`. Errors as `mean_weights`.
-    """
-    weights = mean_weights(run, stack, kind, layer, row)
+    """The mean of all heads of a layer; of all layers without one. Errors as `mean_weights`."""
+    weights = mean_weights(run, stack, kind, layer, look.get("row", 0))
     which = "all layers" if layer is None else f"layer {layer}"
     title = f"Mean of all heads, {stack} {kind}-attention, {which}"
-    return _figure(
-        run, (stack, kind, row), weights, title, "mean weight, each row sums to 1",
-        picture="mean", scale=scale, range_=range_, dark=dark, hover=hover,
-    )  # fmt: skip
+    subtitle = "mean weight, each row sums to 1"
+    return _figure(run, "mean", (stack, kind), weights, title, subtitle, **look)
 
 
 def attention_rollout(
-    run: Run | Batch,
-    stack: str,
-    layer: int | None = None,
-    *,
-    scale: str = "linear",
-    range_: str = "fixed",
-    row: int = 0,
-    dark: bool = False,
-    hover: bool = True,
+    run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[Look]
 ) -> go.Figure:
     """Attention rollout of a stack's self-attention, see `rollout_weights`; errors alike."""
-    weights = rollout_weights(run, stack, layer, row)
-    return _figure(
-        run, (stack, "self", row), weights, _named("Attention rollout", run, stack, layer),
-        "mean of heads and residual, multiplied over the layers",
-        picture="rollout", scale=scale, range_=range_, dark=dark, hover=hover,
-    )  # fmt: skip
+    return _product_figure(run, "rollout", stack, layer, look)
 
 
 def joint_attention(
-    run: Run | Batch,
-    stack: str,
-    layer: int | None = None,
-    *,
-    scale: str = "linear",
-    range_: str = "fixed",
-    row: int = 0,
-    dark: bool = False,
-    hover: bool = True,
+    run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[Look]
 ) -> go.Figure:
     """Joint attention of a stack's self-attention, see `joint_weights`; errors alike."""
-    weights = joint_weights(run, stack, layer, row)
-    return _figure(
-        run, (stack, "self", row), weights, _named("Joint attention", run, stack, layer),
+    return _product_figure(run, "joint", stack, layer, look)
+
+
+class _Product(NamedTuple):
+    weights: Callable[[Run | Batch, str, int | None, int], Weights]
+    title: str
+    subtitle: str
+
+
+_PRODUCTS = {
+    "rollout": _Product(
+        rollout_weights,
+        "Attention rollout",
+        "mean of heads and residual, multiplied over the layers",
+    ),
+    "joint": _Product(
+        joint_weights,
+        "Joint attention",
         "mean of heads without the residual, multiplied over the layers",
-        picture="joint", scale=scale, range_=range_, dark=dark, hover=hover,
-    )  # fmt: skip
+    ),
+}
+
+
+def _product_figure(
+    run: Run | Batch, picture: str, stack: str, layer: int | None, look: Look
+) -> go.Figure:
+    """One of `_PRODUCTS`; the title says which layers are multiplied."""
+    drawn = _PRODUCTS[picture]
+    weights = drawn.weights(run, stack, layer, look.get("row", 0))
+    last = len(records_of(run, stack, "self")) - 1 if layer is None else layer
+    layers = "layer 0" if last == 0 else f"layers 0 to {last}"
+    title = f"{drawn.title}, {stack} self-attention, {layers}"
+    return _figure(run, picture, (stack, "self"), weights, title, drawn.subtitle, **look)
 
 
 def _layers(run: Run | Batch, stack: str, kind: str, row: int) -> Weights:
@@ -159,20 +166,24 @@ def _product(layers: Weights) -> Weights:
     return through
 
 
-def _named(what: str, run: Run | Batch, stack: str, layer: int | None) -> str:
-    last = len(records_of(run, stack, "self")) - 1 if layer is None else layer
-    layers = "layer 0" if last == 0 else f"layers 0 to {last}"
-    return f"{what}, {stack} self-attention, {layers}"
-
-
 def _figure(
-    run: Run | Batch, where: tuple[str, str, int], weights: Weights, title: str, subtitle: str,
-    *, picture: str, scale: str, range_: str, dark: bool, hover: bool,
-) -> go.Figure:  # fmt: skip
+    run: Run | Batch,
+    picture: str,
+    place: tuple[str, str],
+    weights: Weights,
+    title: str,
+    subtitle: str,
+    *,
+    scale: str = "linear",
+    range_: str = "fixed",
+    row: int = 0,
+    dark: bool = False,
+    hover: bool = True,
+) -> go.Figure:
     """Axes, hatching and colours of `attention_heatmap`; meta holds the labels and the picture."""
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
-    stack, kind, row = where
+    stack, kind = place
     record = records_of(run, stack, kind)[0]
     allowed = record.allowed[row].cpu().numpy()
     queries, keys = labels_of(run, record, row)

@@ -1,13 +1,14 @@
-"""A run as one HTML file that needs nothing else: Plotly, numbers and script are all inside.
+"""A run as one HTML file that needs nothing else: numbers and drawing script are inside.
 
-The page's data is one JSON text. Per kind of attention it holds the scores (exact float32, little
-endian, base64, one text a head) and the mask; the page works out the weights from them by the
-softmax, as the network did. Token text stands in the JSON only and is shown through `textContent`.
+Of each head the file holds its queries and keys (exact float32, half the size of the scores); the
+page works out scores and weights from them, as the network did. A head whose recorded scores or
+weights are something else, because somebody intervened, travels as it was recorded. Figures are
+Plotly's, drawn by a small script of our own: Plotly itself would be twice the rest. Token text
+stands in the compressed data only and is shown through `textContent` and canvas text.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from pathlib import Path
@@ -15,16 +16,20 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
-from plotly.offline import get_plotlyjs
 
-from transformer.figures import VIEWS, attention, masks, positions, style, thumbnails
+from transformer.figures import VIEWS, attention, masks, positions, style
+from transformer.figures.darkness import in_the_dark
 from transformer.figures.data import array, head_view, records_of
 from transformer.figures.gallery import gallery
+from transformer.figures.packing import Pack
 from transformer.figures.prediction import how
 from transformer.inference.run import Run
+from transformer.model.trace import AttentionRecord
 
 _PARTS = Path(__file__).parent / "export"
+SCRIPTS = ("pack", "numbers", "ink", "frame", "marks", "around", "draw", "rows", "page")
+CLOSE = 2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
+_LEFT_OUT = ("template", "title", "modebar", "hoverlabel", "font", "meta")  # of a figure's layout
 
 
 def write(run: Run, path: Path) -> None:
@@ -34,31 +39,22 @@ def write(run: Run, path: Path) -> None:
 
 def page(run: Run) -> str:
     """The whole page as text."""
+    pack = Pack()
     parts = {
         "style": (_PARTS / "page.css").read_text(encoding="utf-8"),
-        "plotly": _in_script(get_plotlyjs()),
-        "data": safe_json(content(run)),
-        "script": (_PARTS / "page.js").read_text(encoding="utf-8"),
+        "data": pack.text(content(run, pack)),
+        "script": "\n".join(
+            (_PARTS / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS
+        ),
     }
     template = (_PARTS / "page.html").read_text(encoding="utf-8")
     # Split once, so that nothing inside a part is taken for a marker.
-    pieces = re.split(r"/\*(style|plotly|data|script)\*/", template)
+    pieces = re.split(r"/\*(style|data|script)\*/", template)
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
 
 
-def safe_json(value: Any) -> str:
-    """JSON that may stand in a script element: no <, > or & in it, so no tag can end it."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _in_script(code: str) -> str:
-    """JavaScript whose strings cannot end the script element that it stands in."""
-    return re.sub(r"</(?=script)", r"<\\/", code, flags=re.IGNORECASE)
-
-
-def content(run: Run) -> dict[str, Any]:
-    """All that the page shows, as plain JSON values."""
+def content(run: Run, pack: Pack) -> dict[str, Any]:
+    """All that the page shows, as plain JSON values; arrays go to the pack."""
     return {
         "model": run.model,
         "summary": summary(run),
@@ -66,22 +62,24 @@ def content(run: Run) -> dict[str, Any]:
         "tokens": _tokens(run),
         "source": list(run.source_labels),
         "trace_start": run.trace_start,
-        "attention": [_attention(run, stack, kind) for stack, kind in run.trace.kinds()],
-        "styles": _styles(run),
-        "palette": _base64(thumbnails.palette()),
+        "positions": _position_figures(run, pack),  # first: later arrays are parts of these
+        "attention": [_attention(run, stack, kind, pack) for stack, kind in run.trace.kinds()],
+        "styles": _styles(),
+        "colours": in_the_dark(),
         "steps": [_step(run, index) for index in range(len(run.steps))],
-        "masks": _mask_figures(run),
-        "positions": _position_figures(run),
-        "more": _more_figures(run),
+        "masks": _mask_figures(run, pack),
+        "more": _more_figures(run, pack),
     }
 
 
 def summary(run: Run) -> str:
     """The model's shape and the run's settings in one line."""
     config = run.config
+    changed = f"; altered: {', '.join(map(str, run.request.interventions))}"
     return (
         f"{config.family}, {config.n_layers} layers × {config.n_heads} heads × {config.d_model}; "
         f"{how(run.request)}; seed {run.request.seed}; {len(run.steps)} tokens generated"
+        + (changed if run.request.interventions else "")
     )
 
 
@@ -94,43 +92,52 @@ def _tokens(run: Run) -> list[dict[str, Any]]:
     return given + made
 
 
-def _attention(run: Run, stack: str, kind: str) -> dict[str, Any]:
+def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
     records = records_of(run, stack, kind)
     view = head_view(run, records[0].site, 0)
-    small = thumbnails.atlas(run, stack, kind)
+    figure = attention.attention_heatmap(run, records[0].site, 0, hover=False)
     return {
         "stack": stack,
         "kind": kind,
         "query_labels": list(view.query_labels),
         "key_labels": list(view.key_labels),
-        "allowed": _base64(view.allowed.astype(np.uint8)),
-        "scores": [[_base64(array(head)) for head in record.scores[0]] for record in records],
-        "thumbnails": {
-            "shape": list(small.pixels.shape),
-            "pixels": _base64(small.pixels),
-            "masked": _base64(small.masked),
-        },
-        "layout": {mode: _layout(run, records[0].site, mode) for mode in ("light", "dark")},
+        "allowed": pack.array(view.allowed.astype(np.uint8)),
+        "n_heads": run.config.n_heads,
+        "layers": [heads_of(record, pack) for record in records],
+        "figure": {"layout": _drawn(figure.update_traces(z=None), pack)["layout"]},
     }
 
 
-def _layout(run: Run, site: Any, mode: str) -> dict[str, Any]:
-    figure = attention.attention_heatmap(run, site, 0, dark=mode == "dark", hover=False)
-    return _plain(figure.update_layout(meta=None, title=None))["layout"]
+def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
+    """One layer's heads, in as few numbers as give all of them back.
+
+    queries and keys (H, T, D) where the scores are their products, else scores (H, Tq, Tk);
+    and weights (H, Tq, Tk) where they are not the masked softmax of the scores.
+    """
+    scores, weights = array(record.scores[0]), array(record.weights[0])
+    found = {}
+    if record.queries is not None and record.keys is not None:
+        q, k = array(record.queries[0]), array(record.keys[0])
+        products = q @ k.swapaxes(1, 2) / np.sqrt(np.float32(q.shape[-1]))
+        if np.abs(products - scores).max() <= CLOSE * max(1.0, float(np.abs(scores).max())):
+            found = {"queries": pack.array(q), "keys": pack.array(k)}
+    found = found or {"scores": pack.array(scores)}
+    if np.abs(_softmax(scores, record.allowed[0].cpu().numpy()) - weights).max() > CLOSE:
+        found["weights"] = pack.array(weights)
+    return found
 
 
-def _styles(run: Run) -> dict[str, Any]:
-    """How cells are coloured: by mode, then "score" or a scale of the weights."""
-    return {
-        mode: {
-            "score": {
-                "colorscale": style.diverging(mode == "dark"),
-                "colorbar": style.colorbar("score"),
-            },
-            **{scale: attention.weight_colours(scale) for scale in attention.SCALES},
-        }
-        for mode in ("light", "dark")
-    }
+def _softmax(scores: Any, allowed: Any) -> Any:
+    """(H, Tq, Tk) over the allowed keys; a row that may read nothing is uniform."""
+    masked = np.where(allowed, scores.astype(np.float64), np.finfo(np.float32).min)
+    powers = np.exp(masked - masked.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def _styles() -> dict[str, Any]:
+    """How cells are coloured: "score", or a scale of the weights."""
+    score = {"colorscale": style.diverging(), "colorbar": style.colorbar("score")}
+    return {"score": score} | {scale: attention.weight_colours(scale) for scale in attention.SCALES}
 
 
 def _step(run: Run, index: int) -> dict[str, Any]:
@@ -151,55 +158,51 @@ def _step(run: Run, index: int) -> dict[str, Any]:
     }
 
 
-def _mask_figures(run: Run) -> list[dict[str, Any]]:
+def _mask_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     result = []
     for stack, kind in run.trace.kinds():
         view = head_view(run, records_of(run, stack, kind)[0].site, 0)
         title = f"Mask of the {stack}'s {kind}-attention"
-        both = [
-            masks.mask_heatmap(view.query_labels, view.key_labels, view.allowed, title, dark=dark)
-            for dark in (False, True)
-        ]
-        result.append(_in_both_modes(*both))
+        figure = masks.mask_heatmap(view.query_labels, view.key_labels, view.allowed, title)
+        result.append(_drawn(figure, pack))
     return result
 
 
-def _position_figures(run: Run) -> list[dict[str, Any]]:
+def _position_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     result = []
     for stack, matrix in run.position_matrices.items():
         size = matrix.shape[1]
         shown = sorted({0, 1, size // 8, size // 4, size // 2, size - 1})
-        matrices = [positions.position_matrix(run, stack, dark=dark) for dark in (False, True)]
-        curves = [positions.position_curves(run, shown, stack, dark=dark) for dark in (False, True)]
-        result += [_in_both_modes(*matrices), _in_both_modes(*curves)]
+        result.append(_drawn(positions.position_matrix(run, stack), pack))
+        result.append(_drawn(positions.position_curves(run, shown, stack), pack))
     return result
 
 
-def _more_figures(run: Run) -> list[dict[str, Any]]:
+def _more_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     result = []
-    for light, dark in zip(gallery(run), gallery(run, dark=True), strict=True):
-        text = light.figure.layout.title.text or VIEWS[light.view].title
-        words = {"title": text, "help": VIEWS[light.view].help}
-        result.append(words | _in_both_modes(light.figure, dark.figure))
+    for view, figure in gallery(run):
+        if view == "similarity":  # worked out in the page
+            figure.data[0].z = None
+        one = _drawn(figure, pack) | {"help": VIEWS[view].help}
+        one["title"] = one["title"] or VIEWS[view].title
+        if view == "similarity":
+            stack = figure.layout.meta["stack"]
+            one["data"][0]["z"] = {"cosine": pack.array(array(run.position_matrices[stack]))}
+        if view == "inputs":
+            token, position, both = (trace for trace in one["data"])
+            both["z"] = {"sum": [token["z"], position["z"]]}
+        result.append(one)
     return result
 
 
-def _in_both_modes(light: go.Figure, dark: go.Figure) -> dict[str, Any]:
-    """A figure's data once, with what differs in the dark: the layout and parts of each trace."""
-    bright, dim = _plain(light), _plain(dark)
-    pairs = zip(bright["data"], dim["data"], strict=True)
-    return {
-        "data": bright["data"],
-        "layout": {"light": bright["layout"], "dark": dim["layout"]},
-        "dark": [{k: v for k, v in dim.items() if was.get(k) != v} for was, dim in pairs],
-    }
-
-
-def _plain(figure: go.Figure) -> dict[str, Any]:
+def _drawn(figure: go.Figure, pack: Pack) -> dict[str, Any]:
+    """A figure as the page's script draws it, its title and subtitle as words."""
     plain: dict[str, Any] = json.loads(figure.to_json())
-    return plain
-
-
-def _base64(values: NDArray[Any]) -> str:
-    raw = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes()
-    return base64.b64encode(raw).decode("ascii")
+    title = plain["layout"].get("title", {})
+    layout = {key: part for key, part in plain["layout"].items() if key not in _LEFT_OUT}
+    return {
+        "title": title.get("text", ""),
+        "subtitle": re.sub(r"<br>", "; ", title.get("subtitle", {}).get("text", "")),
+        "data": pack.plain(plain["data"]),
+        "layout": pack.plain(layout),
+    }

@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 
 from transformer.figures import style
 from transformer.figures.filters import why_cut
-from transformer.inference.generation import Candidate, GenerationStep
+from transformer.inference.candidates import Candidate
+from transformer.inference.generation import GenerationStep
 from transformer.inference.request import Request
 from transformer.inference.run import Run
 
@@ -24,7 +25,7 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
     Raises ValueError for a step that the run does not have.
     """
     step = step_of(run, step_index)
-    shown = step.candidates[:limit]
+    shown = tuple(step.candidates[:limit])
     if step.chosen not in shown:
         shown = (*shown, step.chosen)
     labels = [run.candidate_labels[candidate.id] for candidate in shown]
@@ -45,7 +46,8 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
         margin={"l": 60, "r": 16, "t": 72, "b": 100},
         height=172 + 44 * max(len(shown), 3),
         meta={
-            "labels": labels, "step": step_index, "chosen": step.token,
+            "labels": labels, "ids": [candidate.id for candidate in shown],
+            "step": step_index, "chosen": step.token,
             "cut": [reasons.get(candidate.id) for candidate in shown],
         },
     )  # fmt: skip

@@ -8,6 +8,7 @@ from operator import itemgetter
 
 import torch
 
+from transformer.inference import patience
 from transformer.inference.readers import pad
 from transformer.inference.sampling import check_number, check_whole
 from transformer.model.attention import KeyValueCache
@@ -86,7 +87,8 @@ def beam_search(
 
     At each step every live hypothesis is extended by every token and the `beams` best go on. One
     that takes the end token is finished. A row stops when `beams` hypotheses are finished, so that
-    one beam is greedy decoding. Raises ValueError for settings out of range.
+    one beam is greedy decoding. When the request's patience is over, hypotheses stay as they are.
+    Raises ValueError for settings out of range.
     Source: Graves 2012; the length penalty as in Wu et al. 2016, with plain length.
     """
     check_whole("beams", beams, 1, MAX_BEAMS)
@@ -94,8 +96,8 @@ def beam_search(
     if not sources or not all(sources):
         raise ValueError("beam search needs at least one source, each of at least one token")
     search = _Search(model, sources, start_id, end_id, beams, length_penalty)
-    for _ in range(min(max_new_tokens, model.config.max_len)):
-        if not search.active:
+    for step in range(min(max_new_tokens, model.config.max_len)):
+        if not search.active or (step and patience.is_over()):
             break
         search.step()
     return search.finish()

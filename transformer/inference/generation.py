@@ -9,28 +9,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer.inference import patience
 from transformer.inference.altered import AlteredReader
-from transformer.inference.engine import PackedDecoder
+from transformer.inference.candidates import Candidate, Described, describe
 from transformer.inference.readers import Reader, reader_of
+from transformer.inference.reading import Reading
 from transformer.inference.sampling import Sampling, draw
 from transformer.model.changes import Changes
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
-
-N_CANDIDATES = 20
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Candidate:
-    """A token that the step could have taken.
-
-    probability: by the network alone (softmax of the logits).
-    sampling_probability: after temperature and filters, what was drawn from; 0 = cut.
-    """
-
-    id: int
-    logit: float
-    probability: float
-    sampling_probability: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,14 +25,14 @@ class GenerationStep:
 
     window: (start, stop) in the row's tokens; the step saw exactly these.
     candidates: the N_CANDIDATES likeliest, likeliest first; the chosen one is added at the end
-    if it is not among them.
+    if it is not among them. In a step that `generate` made they are described at the first look.
     n_kept: how many tokens of the vocabulary the filters left.
     """
 
     index: int
     token: int
     window: tuple[int, int]
-    candidates: tuple[Candidate, ...]
+    candidates: Sequence[Candidate]
     n_kept: int
 
     @property
@@ -55,7 +41,7 @@ class GenerationStep:
         return next(c for c in self.candidates if c.id == self.token)
 
 
-_Choice = tuple[int, tuple[Candidate, ...], int]  # token, candidates, how many were possible
+_Choice = tuple[int, Sequence[Candidate], int]  # token, candidates, how many were possible
 
 
 @torch.inference_mode()
@@ -68,7 +54,7 @@ def generate(
     end_id: int,
     sampling: Sampling | None = None,
     seeds: Sequence[int] | None = None,
-    packed: PackedDecoder | None = None,
+    reading: Reading | None = None,
     taken: Sequence[int] = (),
     changes: Changes | None = None,
 ) -> Iterator[list[GenerationStep | None]]:
@@ -77,8 +63,9 @@ def generate(
     prompts: ids to go on from, each at least one id (for an encoder-decoder of one length, the
     start id). sources: for an encoder-decoder, what to translate. sampling None = greedy.
     seeds: one a row; a row's result does not depend on the batch that it stands in.
-    packed: the model's packing, which reads a single row faster. taken: tokens that the first steps
-    take whatever the network says. changes: what to alter in the network, for a single row.
+    reading: reads a single row faster, and keeps what the decoder computed. taken: tokens that the
+    first steps take whatever the network says. changes: what to alter in the network, for a
+    single row.
     A row ends when it takes end_id; padding is never taken. To cancel, stop iterating.
     """
     rows = [list(prompt) for prompt in prompts]
@@ -88,20 +75,24 @@ def generate(
         )
     reader: Reader
     if changes is None:
-        reader = reader_of(model, rows, sources, end_id, packed)
+        reader = reader_of(model, rows, sources, end_id, reading)
     else:
         reader = AlteredReader(model, rows[0], sources[0] if sources else None, changes)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds or [0] * len(rows)]
-    ended = [False] * len(rows)
+    ended, described = [False] * len(rows), Described()
     for index in range(max_new_tokens):
-        if all(ended) or reader.full:
+        if all(ended) or reader.full or patience.is_over():
             return
         starts = [
             len(row) - len(window) for row, window in zip(rows, reader.windows(), strict=True)
         ]
         forced = taken[index] if index < len(taken) else None
         logits = reader.logits().float()
-        chosen = _choose(logits, sampling, generators, model.config.padding_id, forced)
+        taking = _take(logits, sampling, generators, model.config.padding_id, forced)
+        chosen: list[_Choice] = [
+            (token, described.add(row, drawn, token), n_kept)
+            for row, (token, drawn, n_kept) in zip(logits, taking, strict=True)
+        ]
         yield _append(rows, ended, starts, chosen, index, end_id)
 
 
@@ -110,17 +101,16 @@ def forced_steps(logits: Tensor, tokens: Sequence[int], n_prompt: int) -> list[G
 
     logits: (T, V), row t those from which tokens[t] was taken.
     """
-    chosen = torch.tensor(list(tokens), device=logits.device)
-    described = _describe(logits.float(), _all_on(chosen, logits.float()), chosen)
+    described = describe(logits.float(), [None] * len(tokens), tokens)
     return [
         GenerationStep(
             index=index,
             token=token,
             window=(0, n_prompt + index),
             candidates=candidates,
-            n_kept=n_kept,
+            n_kept=1,
         )
-        for index, (token, candidates, n_kept) in enumerate(described)
+        for index, (token, candidates) in enumerate(zip(tokens, described, strict=True))
     ]
 
 
@@ -146,51 +136,35 @@ def _append(
     return steps
 
 
-def _choose(
+def _take(
     logits: Tensor,
     sampling: Sampling | None,
     generators: list[torch.Generator],
     padding_id: int | None,
     forced: int | None = None,
-) -> list[_Choice]:
+) -> list[tuple[int, Tensor | None, int]]:
     """What each row of (B, V) logits takes; forced: a token that is taken in any case.
 
-    A forced step draws too, so that the steps after it have the random numbers that they would have
-    had.
+    With it the probabilities that it was drawn from, (V,) after the filters, and how many tokens
+    these leave; greedy: None and 1. A forced step draws too, so that the steps after it have the
+    random numbers that they would have had.
     """
-    allowed = logits.clone()
-    if padding_id is not None:
-        allowed[:, padding_id] = -math.inf  # later tokens could not attend to it
     if sampling is None:
-        chosen = _forced(allowed.argmax(dim=-1), forced)
-        return _describe(logits, _all_on(chosen, logits), chosen)
-    filtered = sampling.filter(allowed).softmax(dim=-1)
-    return _describe(logits, filtered, _forced(draw(filtered, generators), forced))
+        tokens = logits.argmax(dim=-1).tolist()
+        if padding_id in tokens:  # not taken: later tokens could not attend to it
+            tokens = _without(logits, padding_id).argmax(dim=-1).tolist()
+        return [(token if forced is None else forced, None, 1) for token in tokens]
+    filtered = sampling.filter(_without(logits, padding_id)).softmax(dim=-1).cpu()
+    drawn = draw(filtered, generators).tolist()
+    counts = (filtered > 0).sum(dim=-1).tolist()
+    return [
+        (token if forced is None else forced, row, n_kept)
+        for token, row, n_kept in zip(drawn, filtered, counts, strict=True)
+    ]
 
 
-def _forced(chosen: Tensor, forced: int | None) -> Tensor:
-    return chosen if forced is None else torch.full_like(chosen, forced)
-
-
-def _all_on(chosen: Tensor, logits: Tensor) -> Tensor:
-    """(B,) tokens -> (B, V): all probability on each."""
-    return torch.zeros_like(logits).scatter(-1, chosen[:, None], 1.0)
-
-
-def _describe(logits: Tensor, filtered: Tensor, chosen: Tensor) -> list[_Choice]:
-    """For each row of (B, V) logits: the token taken, its candidates, how many were possible."""
-    probabilities = logits.softmax(dim=-1)
-    top = logits.topk(min(N_CANDIDATES, logits.shape[-1]), dim=-1).indices
-    shown = torch.cat([top, chosen[:, None]], dim=-1)
-    columns = [t.gather(-1, shown).tolist() for t in (logits, probabilities, filtered)]
-    kept = (filtered > 0).sum(dim=-1).tolist()
-    result = []
-    for row, ids in enumerate(shown.tolist()):
-        candidates = [
-            Candidate(id=i, logit=a, probability=b, sampling_probability=c)
-            for i, a, b, c in zip(ids, *(column[row] for column in columns), strict=True)
-        ]
-        if ids[-1] in ids[:-1]:
-            candidates.pop()
-        result.append((ids[-1], tuple(candidates), kept[row]))
-    return result
+def _without(logits: Tensor, padding_id: int | None) -> Tensor:
+    """Logits by which padding is impossible."""
+    if padding_id is None:
+        return logits
+    return logits.index_fill(-1, torch.tensor(padding_id, device=logits.device), -math.inf)

@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from transformer.inference.engine import PackedDecoder, Reading
+from transformer.inference.reading import Reading
 from transformer.model.attention import KeyValueCache
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
@@ -40,14 +40,17 @@ def reader_of(
     rows: list[list[int]],
     sources: Sequence[Sequence[int]] | None,
     end_id: int,
-    packed: PackedDecoder | None = None,
+    reading: Reading | None = None,
 ) -> Reader:
-    """What reads these rows. packed: the model's packing, used for a single row.
+    """What reads these rows. reading: what reads a single row faster, with packed weights.
 
     Raises ValueError for rows that the model cannot read together.
     """
     plain = _plain_reader(model, rows, sources, end_id)
-    return plain if packed is None or len(rows) > 1 else _PackedReader(plain, packed, rows[0])
+    source = list(sources[0]) if sources else []
+    if reading is None or len(rows) > 1 or model.config.padding_id in [*rows[0], *source]:
+        return plain
+    return _PackedReader(plain, reading, rows[0], source)
 
 
 def _plain_reader(
@@ -84,7 +87,7 @@ class _DecoderReader:
     def __init__(self, model: DecoderOnly, rows: list[list[int]], padding_id: int) -> None:
         self.model, self.rows, self.padding_id = model, rows, padding_id
         self.cache: KeyValueCache | None = KeyValueCache()
-        self.fed = 0  # columns already in the cache
+        self.begun = False  # the cache holds all but each row's last token
 
     def logits(self) -> Tensor:
         """(B, V), for the token after each row."""
@@ -92,9 +95,8 @@ class _DecoderReader:
         if self.cache is None or longest > self.model.config.max_len:
             self.cache = None
             return self.model(self._columns(self.windows()))[:, -1]
-        columns = self._columns(self.rows)
-        fresh = columns[:, self.fed :]
-        self.fed = columns.shape[1]
+        fresh = self._columns([row[-1:] for row in self.rows] if self.begun else self.rows)
+        self.begun = True
         return self.model(fresh, cache=self.cache)[:, -1]
 
     def windows(self) -> list[list[int]]:
@@ -125,12 +127,14 @@ class _EncoderDecoderReader:
     ) -> None:
         self.model, self.rows = model, rows
         self.source = pad(sources, padding_id).to(model.device)
-        self.memory = model.encode(self.source)
+        self.memory: Tensor | None = None  # encoded when first needed
         self.cache: KeyValueCache | None = KeyValueCache()
 
     def logits(self) -> Tensor:
         """(B, V), for the token after each row; rows are all of one length."""
         assert self.cache is not None
+        if self.memory is None:
+            self.memory = self.model.encode(self.source)
         target = torch.tensor([row[self.cache.length :] for row in self.rows])
         target = target.to(self.model.device)
         return self.model.decode(target, self.memory, self.source, cache=self.cache)[:, -1]
@@ -146,24 +150,27 @@ class _EncoderDecoderReader:
 
 
 class _PackedReader:
-    """One row: the network reads the prompt, the packing each further token.
+    """One row, read by packed weights as far as it fits the network.
 
-    Where a decoder-only window slides, the network takes over again.
+    Where a decoder-only window slides, the network takes over.
     """
 
-    def __init__(self, plain: Reader, packed: PackedDecoder, row: list[int]) -> None:
-        self.plain, self.packed, self.row = plain, packed, row
-        self.cache = plain.cache
-        self.reading: Reading | None = None
+    cache: KeyValueCache | None = None
+
+    def __init__(self, plain: Reader, reading: Reading, row: list[int], source: list[int]) -> None:
+        self.plain, self.reading, self.row, self.source = plain, reading, row, source
+        self.begun = False
 
     def logits(self) -> Tensor:
         """(1, V), for the token after the row."""
-        if self.reading is not None and len(self.row) <= self.packed.network.config.max_len:
-            return self.reading.read(self.row[-1])[None]
-        logits = self.plain.logits()
-        cache = self.plain.cache
-        self.reading = None if cache is None else Reading(self.packed, cache)
-        return logits
+        if len(self.row) > self.reading.packed.network.config.max_len:
+            return self.plain.logits()
+        if not self.begun:
+            self.begun = True
+            self.reading.begin(self.row, self.source)
+        while len(self.reading.ids) < len(self.row):
+            self.reading.read(self.row[len(self.reading.ids)])
+        return self.reading.logits[None]
 
     def windows(self) -> list[list[int]]:
         """What of the row the network sees."""

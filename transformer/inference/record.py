@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +11,11 @@ from torch import Tensor
 
 from transformer.inference.beam import BeamResult
 from transformer.inference.generation import GenerationStep, forced_steps
+from transformer.inference.kept import kept
+from transformer.inference.later import Labels
 from transformer.inference.readers import pad
+from transformer.inference.reading import Reading
+from transformer.inference.readout import LaterLens, LaterSurprise, Readout
 from transformer.inference.request import Request
 from transformer.inference.run import Batch, Lens, Run, Search
 from transformer.model.changes import Changes
@@ -21,8 +24,6 @@ from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOn
 
 if TYPE_CHECKING:
     from transformer.inference.model import Model
-
-LENS_KEPT = 5  # tokens of each layer's prediction
 
 
 class Prepared(NamedTuple):
@@ -42,10 +43,12 @@ def run_of(
     ended: bool,
     found: BeamResult | None = None,
     changes: Changes | None = None,
+    reading: Reading | None = None,
 ) -> Run:
     """What these steps (or the best hypothesis found) make, with the trace of one pass over it.
 
-    changes: what the request's interventions alter; the pass is made with them.
+    changes: what the request's interventions alter; the pass is made with them. reading: what
+    generated the steps, if it was packed weights; it has the trace already, unless the window slid.
     """
     source, prompt = prepared
     tokens = list(found.hypotheses[0].ids) if found else [step.token for step in steps]
@@ -53,16 +56,15 @@ def run_of(
     # A decoder-only window slides; an encoder-decoder's does not, and its last token may be unread.
     slides = not isinstance(model.network, EncoderDecoder)
     start = max(0, len(ids) - model.config.max_len) if slides else 0
-    trace = Trace()
-    window = torch.tensor([ids[start:][: model.config.max_len]], device=model.device)
-    if isinstance(model.network, EncoderDecoder):
-        read = torch.tensor([source], device=model.device)
-        logits = model.network(read, window, trace=trace, changes=changes)
-    else:
-        logits = model.network(window, trace=trace, changes=changes)
-    if found:
-        steps = forced_steps(logits[0, len(prompt) - 1 :][: len(tokens)], tokens, len(prompt))
-    lens = lens_of(model.network, trace, changes=changes)
+    window = ids[start:][: model.config.max_len]
+    trace = None if reading is None or start else reading.trace_of(window)
+    engine = "network" if trace is None else "packed"
+    if trace is None:
+        trace, logits = _full_pass(model, source, window, changes)
+        if found:
+            steps = forced_steps(logits[len(prompt) - 1 :][: len(tokens)], tokens, len(prompt))
+    readout = Readout(model.network, trace, torch.tensor(window, device=model.device), changes)
+    lens = LaterLens(readout)
     return Run(
         model=model.name,
         config=model.config,
@@ -78,11 +80,29 @@ def run_of(
         trace=trace,
         trace_start=start,
         position_matrices=_position_matrices(model.network),
-        candidate_labels=_candidate_labels(model, steps, found, lens),
-        surprise=surprise_of(model.network, logits[0], window[0]),
+        candidate_labels=Labels(model.tokenizer.label, lambda: _candidates(steps, found, lens)),
+        surprise=LaterSurprise(readout),
         lens=lens,
         search=_search_of(model, request, found) if found else None,
+        engine=engine,
     )
+
+
+def _full_pass(
+    model: Model, source: list[int], ids: list[int], changes: Changes | None
+) -> tuple[Trace, Tensor]:
+    """The trace of one text and its logits (T, V), by the network itself."""
+    trace = Trace()
+    given = [source, ids] if isinstance(model.network, EncoderDecoder) else [ids]
+    tensors = [torch.tensor([row], device=model.device) for row in given]
+    logits = model.network(*tensors, trace=trace, changes=changes)[0]
+    return _in_little_room(model, trace, changes), logits
+
+
+def _in_little_room(model: Model, trace: Trace, changes: Changes | None) -> Trace:
+    """Scores and weights only where they cannot be computed again as they were."""
+    exact = changes is None and model.network.head.weight.dtype == torch.float32
+    return kept(trace) if exact else trace
 
 
 @torch.inference_mode()
@@ -120,37 +140,7 @@ def batch_of(
         target_labels=_labels(model, targets) if both else (),
         target_padding=targets != model.tokenizer.padding_id if both else None,
         outputs=tuple(outputs),
-        trace=trace,
-    )
-
-
-def surprise_of(
-    network: DecoderOnly | EncoderOnly | EncoderDecoder, logits: Tensor, ids: Tensor
-) -> tuple[float | None, ...]:
-    """-log2 of the probability of each of (T,) ids, as (T, V) logits at the place before foresaw.
-
-    None for the first, and for all where the network is an encoder, which foresees nothing.
-    """
-    if isinstance(network, EncoderOnly):
-        return (None,) * len(ids)
-    nats = torch.nn.functional.cross_entropy(logits[:-1].float(), ids[1:], reduction="none")
-    return (None, *(nats / math.log(2)).tolist())
-
-
-def lens_of(
-    network: DecoderOnly | EncoderOnly | EncoderDecoder,
-    trace: Trace,
-    n_kept: int = LENS_KEPT,
-    changes: Changes | None = None,
-) -> Lens:
-    """The head's `n_kept` likeliest tokens for every residual stream of the last stack."""
-    found = [
-        network.lens(x, changes)[0].float().softmax(dim=-1).topk(n_kept)
-        for x in trace.residuals[network.last_stack.name]
-    ]
-    return Lens(
-        ids=torch.stack([best.indices for best in found]),
-        probabilities=torch.stack([best.values for best in found]),
+        trace=_in_little_room(model, trace, changes),
     )
 
 
@@ -181,14 +171,13 @@ def _search_of(model: Model, request: Request, found: BeamResult) -> Search:
     )
 
 
-def _candidate_labels(
-    model: Model, steps: Sequence[GenerationStep], found: BeamResult | None, lens: Lens
-) -> dict[int, str]:
+def _candidates(steps: Sequence[GenerationStep], found: BeamResult | None, lens: Lens) -> set[int]:
+    """The ids that are candidates of a step, a layer or a search."""
     ids = {candidate.id for step in steps for candidate in step.candidates}
     ids |= set(lens.ids.unique().tolist())
     if found:
         ids |= {node.token for nodes in found.steps for node in nodes}
-    return {token: model.tokenizer.label(token) for token in sorted(ids)}
+    return ids
 
 
 def _why_stopped(request: Request, tokens: Sequence[int], ended: bool, end_id: int) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from torch import Tensor
 
 from transformer.inference.beam import BeamNode, Hypothesis
 from transformer.inference.generation import GenerationStep
+from transformer.inference.pictures import Drawable, pictures
 from transformer.inference.request import Request
 from transformer.model.config import ModelConfig
 from transformer.model.trace import Trace
@@ -39,7 +42,7 @@ class Lens:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Run:
+class Run(Drawable):
     """All that a view needs of one generation (or of one text that was only read).
 
     ids: every token of the text the decoder read, the leading end-of-text token included;
@@ -47,13 +50,15 @@ class Run:
     trace: one pass over the last max_len of ids (an encoder-decoder's first max_len, with the
     whole source); `trace_start` is the index of its first token.
     source_ids, source_labels: what an encoder read, empty without one.
-    stopped: "end" (the model ended its text), "length", "cancelled", or "read" (nothing generated).
+    stopped: "end" (the model ended its text), "length", "cancelled", "time" (a server's limit was
+    reached), or "read" (nothing generated).
     candidate_labels: the label of every token that is a candidate of some step or layer, by id.
     surprise: for each traced token of the text, -log2 of the probability that the network gave it;
     None for the first, which nothing foresaw, and for all of an encoder's.
     lens: for each traced token, what each layer would have said comes next (an encoder: stands
     there).
     search: of a beam search; ids, text and steps are those of its best hypothesis.
+    engine: what generated and traced it, "packed" weights or the "network"; None if not known.
     """
 
     model: str
@@ -70,10 +75,11 @@ class Run:
     trace: Trace
     trace_start: int
     position_matrices: dict[str, Tensor]
-    candidate_labels: dict[int, str]
-    surprise: tuple[float | None, ...]
+    candidate_labels: Mapping[int, str]
+    surprise: Sequence[float | None]
     lens: Lens
     search: Search | None = None
+    engine: str | None = None
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -90,9 +96,29 @@ class Run:
         """Labels of the tokens that this attention reads: its columns."""
         return self.queries("encoder" if kind == "cross" else stack)
 
+    def to_json(self, *, attention: bool = True) -> str:
+        """The run as JSON, see `archive.to_json`."""
+        from transformer.inference import archive
+
+        return archive.to_json(self, attention=attention)
+
+    def to_npz(self, path: str | Path) -> None:
+        """The run as NPZ, see `archive.write_npz`. Raises OSError if it cannot be written."""
+        from transformer.inference import archive
+
+        archive.write_npz(self, path)
+
+    def to_html(self, path: str | Path) -> None:
+        """The run as one page that works offline. Raises OSError if it cannot be written."""
+        pictures().save_page(self, path)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it."""
+        return pictures().html(self)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Batch:
+class Batch(Drawable):
     """Several texts read at once, padded to one length.
 
     ids, labels, padding: (B, T) int64, B rows of T labels, (B, T) bool (True = a token, no

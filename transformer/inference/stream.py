@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from transformer.inference.altered import changes_for, check_interventions
 from transformer.inference.generation import GenerationStep, generate
+from transformer.inference.reading import Reading
 from transformer.inference.record import run_of, text_of
 from transformer.inference.request import Request
 from transformer.inference.run import Run
@@ -79,7 +80,14 @@ class Stream:
             self.steps,
             ended=self._ended,
             changes=self._changes,
+            reading=self._reading,
         )
+
+    @functools.cached_property
+    def _reading(self) -> Reading | None:
+        """Packed weights read one text by an unaltered network."""
+        packed = self._model.packed if self._changes is None else None
+        return None if packed is None else Reading(packed)
 
     @functools.cached_property
     def _changes(self) -> Changes | None:
@@ -95,7 +103,7 @@ class Stream:
             end_id=self._model.tokenizer.end_id,
             sampling=self.request.sampling,
             seeds=[self.request.seed],
-            packed=self._model.packed,
+            reading=self._reading,
             taken=self.request.taken,
             changes=self._changes,
         ):

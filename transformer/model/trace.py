@@ -6,7 +6,7 @@ so any number of threads can share one model, each with a trace of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -84,7 +84,7 @@ class Trace:
     what each layer made of it (before the norm that ends a pre-norm stack).
     """
 
-    records: dict[Site, AttentionRecord] = field(default_factory=dict)
+    records: MutableMapping[Site, AttentionRecord] = field(default_factory=dict)
     embedded: dict[str, Tensor] = field(default_factory=dict)
     positions: dict[str, Tensor] = field(default_factory=dict)
     residuals: dict[str, list[Tensor]] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class Trace:
         return torch.stack([record.scores for record in self._of(stack, kind)])
 
     def _of(self, stack: str, kind: str) -> list[AttentionRecord]:
-        found = [r for s, r in self.records.items() if (s.stack, s.kind) == (stack, kind)]
+        found = [self.records[s] for s in self.records if (s.stack, s.kind) == (stack, kind)]
         if not found:
             raise ValueError(
                 f"no {stack} {kind}-attention was recorded; recorded: {_names(self.records)}"

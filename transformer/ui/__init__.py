@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
+from typing import Any
 
 import gradio as gr
+from starlette.middleware import Middleware
 
 from transformer.inference.model import Model
+from transformer.ui import memory
 from transformer.ui.components import css, head
+from transformer.ui.gate import Gate, uptime
+from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_SESSIONS
 from transformer.ui.page import build
 from transformer.ui.service import Decorator, Service
+
+SWEEP_S = 10.0
 
 
 def launch(
@@ -23,8 +32,14 @@ def launch(
 
     host None: what the environment says (GRADIO_SERVER_NAME), else this machine only.
     """
-    page = build(Service(models, gpu))
+    memory.bound()
+    service = Service(models, gpu)
+    page = build(service)
+    threading.Thread(target=_sweep, args=[service], daemon=True).start()
     page.launch(
+        app_kwargs={"middleware": [gate_of(service, page)]},
+        state_session_capacity=MAX_SESSIONS,
+        max_file_size=MAX_REQUEST_BYTES,
         server_name=host,
         server_port=port,
         show_error=True,
@@ -38,6 +53,40 @@ def launch(
         css=css(),
         head=head(),
     )
+
+
+def gate_of(service: Service, page: gr.Blocks) -> Middleware:
+    """The gate before the page; who leaves is also forgotten by Gradio, which keeps what stands in
+    a visitor's controls."""
+    clock = uptime()
+
+    def health() -> dict[str, Any]:
+        kept, size = service.store.sweep()
+        return {
+            "status": "ok",
+            "models": list(service.models),
+            "uptime_s": round(clock(), 1),
+            "waiting": len(page._queue),
+            "running": service.visitors.under_way(),
+            "kept_runs": kept,
+            "kept_bytes": size,
+        }
+
+    def forget(visitor: str) -> None:
+        page.state_holder.session_data.pop(visitor, None)
+        page.state_holder.time_last_used.pop(visitor, None)
+
+    service.visitors.on_leave.append(forget)
+    return Middleware(
+        Gate, health=health, waiting=lambda: len(page._queue), leave=service.visitors.leave
+    )
+
+
+def _sweep(service: Service) -> None:
+    while True:
+        time.sleep(SWEEP_S)
+        service.store.sweep()
+        memory.trim()
 
 
 def _theme() -> gr.themes.Base:

@@ -11,17 +11,20 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+from gradio.context import LocalContext
 from gradio.events import api
 
-from transformer.figures.data import head_view
-from transformer.inference.generation import GenerationStep
-from transformer.inference.run import Batch, Run
-from transformer.ui.facts import hypotheses_of, kinds_of, model_facts
-from transformer.ui.limits import AT_ONCE
+from transformer.inference.patience import until
+from transformer.ui.api_values import attention_values, batch_values, position_values, run_values
+from transformer.ui.api_whatif import endpoints as what_if
+from transformer.ui.experiments import Experiments
+from transformer.ui.facts import model_facts
+from transformer.ui.limits import AT_ONCE, sentence_of, table
 from transformer.ui.service import Service
+from transformer.ui.visitors import Visitors
 
 
-def add_endpoints(service: Service) -> None:
+def add_endpoints(service: Service, experiments: Experiments) -> None:
     """Register the endpoints; call inside a `gr.Blocks` context."""
     default = next(iter(service.models))
     families = {name: model.config.family for name, model in service.models.items()}
@@ -42,12 +45,16 @@ def add_endpoints(service: Service) -> None:
         seed: int = 0,
         beams: int = 1,
         length_penalty: float = 1.0,
+        taken: list[int] | None = None,
+        interventions: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """Continue a text. Greedy unless temperature, top_k, top_p or min_p is given.
 
-        Two beams or more, with a translator: a beam search. Returns text, tokens, how many of them
-        were given, why it stopped, every step with its candidates, the hypotheses of a search, and
-        the run's id for /attention.
+        Two beams or more, with a translator: a beam search. taken: ids of tokens that come first.
+        interventions: what to alter in the network for this run, e.g.
+        {"type": "silence", "stack": "decoder", "layer": 2, "heads": [3]}.
+        Returns text, tokens, how many of them were given, why it stopped, every step with its
+        candidates, the hypotheses of a search, and the run's id for /attention.
         """
         run = service.generate(
             model,
@@ -60,8 +67,10 @@ def add_endpoints(service: Service) -> None:
             seed=seed,
             beams=beams,
             length_penalty=length_penalty,
+            taken=taken or (),
+            interventions=interventions or (),
         )
-        return run_values(run, service.store.put(run))
+        return run_values(run, service.store.put(run, _visitor()))
 
     def translate(
         texts: list[str],
@@ -81,12 +90,14 @@ def add_endpoints(service: Service) -> None:
             length_penalty=length_penalty,
             max_new_tokens=max_new_tokens,
         )
-        return [run_values(run, service.store.put(run)) for run in runs]
+        return [run_values(run, service.store.put(run, _visitor())) for run in runs]
 
-    def trace(text: str, model: str = default) -> dict[str, Any]:
-        """Read a text without continuing it; the id is for /attention."""
-        run = service.read(model, text)
-        return run_values(run, service.store.put(run))
+    def trace(
+        text: str, model: str = default, interventions: list[dict[str, Any]] | None = None
+    ) -> dict[str, Any]:
+        """Read a text without continuing it, altered if told so; the id is for /attention."""
+        run = service.read(model, text, interventions or ())
+        return run_values(run, service.store.put(run, _visitor()))
 
     def batch(texts: list[str], model: str = default) -> dict[str, Any]:
         """Read several texts as one padded batch; the id is for /attention.
@@ -94,7 +105,7 @@ def add_endpoints(service: Service) -> None:
         A translator translates them first (greedily) and reads sources and translations.
         """
         read = service.batch(model, texts)
-        return batch_values(read, service.store.put(read))
+        return batch_values(read, service.store.put(read, _visitor()))
 
     def attention(
         run: str, site: str = "decoder.0.self", head: int = 0, row: int = 0
@@ -105,92 +116,23 @@ def add_endpoints(service: Service) -> None:
         """
         return attention_values(service.store.any(run), site, head, row)
 
-    running: tuple[Callable[..., Any], ...] = (generate, translate, trace, batch)
-    looking: tuple[Callable[..., Any], ...] = (models, attention)
+    def positions(run: str, stack: str = "decoder") -> dict[str, Any]:
+        """What a stack adds to its tokens to say where they stand: a row a position."""
+        return position_values(service.store.run(run), stack)
+
+    def limits() -> dict[str, dict[str, Any]]:
+        """How much may be asked at once: each limit with its unit, and what happens beyond it."""
+        return table()
+
+    running: tuple[Callable[..., Any], ...] = (
+        generate, translate, trace, batch, *what_if(service, experiments),
+    )  # fmt: skip
+    looking: tuple[Callable[..., Any], ...] = (models, attention, positions, limits)
     for function in running:
-        _add(function, concurrency_limit=AT_ONCE, concurrency_id="model")
+        patient = _with_patience(service.visitors, function)
+        _add(patient, concurrency_limit=AT_ONCE, concurrency_id="model")
     for function in looking:
         _add(function)
-
-
-def run_values(run: Run, key: str) -> dict[str, Any]:
-    """A run as plain values."""
-    return {
-        "run": key,
-        "model": run.model,
-        "text": run.text,
-        "source_tokens": list(run.source_labels),
-        "source_ids": list(run.source_ids),
-        "tokens": list(run.labels),
-        "ids": list(run.ids),
-        "n_prompt": run.n_prompt,
-        "stopped": run.stopped,
-        "trace_start": run.trace_start,
-        "attention": kinds_of(run),
-        "n_heads": run.config.n_heads,
-        "steps": [_step_values(run, step) for step in run.steps],
-        "hypotheses": hypotheses_of(run),
-    }
-
-
-def batch_values(batch: Batch, key: str) -> dict[str, Any]:
-    """A padded batch as plain values."""
-    return {
-        "run": key,
-        "model": batch.model,
-        "tokens": [list(row) for row in batch.labels],
-        "ids": batch.ids.tolist(),
-        "is_token": batch.padding.tolist(),
-        **_target_values(batch),
-        "attention": kinds_of(batch),
-    }
-
-
-def _target_values(batch: Batch) -> dict[str, Any]:
-    """What the decoder of a translator read."""
-    if batch.target_ids is None or batch.target_padding is None:
-        return {}
-    return {
-        "translations": list(batch.outputs),
-        "target_tokens": [list(row) for row in batch.target_labels],
-        "target_ids": batch.target_ids.tolist(),
-        "target_is_token": batch.target_padding.tolist(),
-    }
-
-
-def attention_values(item: Run | Batch, site: str, head: int, row: int) -> dict[str, Any]:
-    """One head as nested lists. Raises ValueError for an unknown site, head or row."""
-    view = head_view(item, site, head, row)
-    return {
-        "site": str(view.site),
-        "head": view.head,
-        "queries": list(view.query_labels),
-        "keys": list(view.key_labels),
-        "scores": view.scores.tolist(),
-        "weights": view.weights.tolist(),
-        "allowed": view.allowed.tolist(),
-    }
-
-
-def _step_values(run: Run, step: GenerationStep) -> dict[str, Any]:
-    return {
-        "index": step.index,
-        "id": step.token,
-        "token": run.candidate_labels[step.token],
-        "probability": step.chosen.probability,
-        "window": list(step.window),
-        "n_kept": step.n_kept,
-        "candidates": [
-            {
-                "id": candidate.id,
-                "token": run.candidate_labels[candidate.id],
-                "logit": candidate.logit,
-                "probability": candidate.probability,
-                "sampling_probability": candidate.sampling_probability,
-            }
-            for candidate in step.candidates
-        ],
-    }
 
 
 def _add(function: Callable[..., Any], **settings: Any) -> None:
@@ -205,7 +147,24 @@ def _with_sentences(function: Callable[..., Any]) -> Callable[..., Any]:
     def endpoint(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except ValueError as error:
-            raise gr.Error(str(error), print_exception=False) from error
+        except (ValueError, RecursionError) as error:
+            raise gr.Error(sentence_of(error), print_exception=False) from error
 
     return endpoint
+
+
+def _with_patience(visitors: Visitors, function: Callable[..., Any]) -> Callable[..., Any]:
+    """End what it generates when its time is up, or when the program that asked has gone."""
+
+    @functools.wraps(function)
+    def endpoint(*args: Any, **kwargs: Any) -> Any:
+        with visitors.request(_visitor()) as patience, until(patience):
+            return function(*args, **kwargs)
+
+    return endpoint
+
+
+def _visitor() -> str:
+    """The session of the request that this thread answers; "" outside of one."""
+    request = LocalContext.request.get(None)
+    return str(request.session_hash) if request is not None else ""

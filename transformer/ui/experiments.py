@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,17 +16,41 @@ from transformer.inference.effects import (
     next_token,
     patch_effect,
 )
+from transformer.inference.elsewhere import most_changed
+from transformer.inference.model import Model
+from transformer.inference.patience import Patience, until
+from transformer.inference.request import Request
 from transformer.inference.run import Run
 from transformer.inference.sample import Broken, broken
-from transformer.ui.limits import check_input
+from transformer.inference.stream import Stream
+from transformer.model.interventions import Break
+from transformer.ui.limits import MAX_EXPERIMENTS, MAX_SECONDS, check_input
 from transformer.ui.service import Service
 
 PATIENCE_S = 20.0  # how long a question waits for its turn
+BROKEN_TOKENS = 24  # generated to see what a missing idea does to a text
+
+
+def continued(model: Model, request: Request) -> tuple[int, ...]:
+    """Ids of a request's whole text, of which nothing is recorded.
+
+    Raises ValueError if that takes longer than a request may.
+    """
+    stream = Stream(model, request)
+    patience = Patience(MAX_SECONDS)
+    with until(patience):
+        ids = (*stream.prompt_ids, *(step.token for step in stream))
+    if patience.why is not None:
+        raise ValueError(f"this text takes longer than the {MAX_SECONDS:.0f} s that it may")
+    return ids
+
 
 _QUESTIONS: dict[str, Callable[..., Any]] = {
     "importance": head_importance,
     "next": next_token,
     "patching": patch_effect,
+    "changed": most_changed,
+    "continued": lambda model, _, request: continued(model, request),
 }
 
 
@@ -39,6 +64,7 @@ class Experiments:
         self.service = service
         self.store = service.store
         self._turn = threading.Lock()
+        self._room = threading.BoundedSemaphore(MAX_EXPERIMENTS)
         self._asked = service.on_device(self._ask)
         self._broken: dict[str, list[Broken]] = {}
 
@@ -61,6 +87,13 @@ class Experiments:
             found: PatchEffect = self._asked("patching", run, other=other, place=place, **where)
             return found
 
+    def most_changed(self, run: Run, other: str) -> int:
+        """See elsewhere.most_changed."""
+        check_input(other)
+        with self._in_turn():
+            found: int = self._asked("changed", run, other=other)
+            return found
+
     def broken(self, name: str) -> list[Broken]:
         """See sample.broken."""
         model = self.service.model(name)
@@ -69,14 +102,42 @@ class Experiments:
                 self._broken[name] = broken(model)
             return self._broken[name]
 
+    def known_broken(self, name: str) -> list[Broken]:
+        """The same if somebody has asked for it; else nothing."""
+        self.service.model(name)
+        return self._broken.get(name, [])
+
+    def intact_ids(self, run: Run) -> tuple[int, ...]:
+        """What the intact network makes of the run's request, every other setting kept."""
+        return self._continued(run, dataclasses.replace(run.request, interventions=()))
+
+    def broken_ids(self, run: Run, what: str | None) -> tuple[int, ...]:
+        """How the run's prompt goes on greedily without one idea; None: with all of them."""
+        missing = [] if what is None else [Break(what)]
+        text = run.request.text
+        return self._continued(
+            run, Request(text=text, max_new_tokens=BROKEN_TOKENS, interventions=missing)
+        )
+
+    def _continued(self, run: Run, request: Request) -> tuple[int, ...]:
+        with self._in_turn():
+            ids: tuple[int, ...] = self._asked("continued", run, request=request)
+            return ids
+
     def _ask(self, question: str, run: Run, **values: Any) -> Any:
         return _QUESTIONS[question](self.service.model(run.model), run, **values)
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        if not self._turn.acquire(timeout=PATIENCE_S):
-            raise ValueError("the server is busy with other visitors' experiments; ask again")
+        busy = "the server is busy with other visitors' experiments; ask again"
+        if not self._room.acquire(blocking=False):  # who waits holds a thread that others need
+            raise ValueError(busy)
         try:
-            yield
+            if not self._turn.acquire(timeout=PATIENCE_S):
+                raise ValueError(busy)
+            try:
+                yield
+            finally:
+                self._turn.release()
         finally:
-            self._turn.release()
+            self._room.release()

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from transformer.figures.prediction import how
 from transformer.inference.model import Model
+from transformer.inference.request import Request
 from transformer.inference.run import Batch, Run
+from transformer.model.interventions import to_dict
+from transformer.ui.limits import MAX_SECONDS
+from transformer.ui.link import state_of_batch, state_of_run
 
 _STOPPED = {
     "end": "the model ended its text",
     "length": "the length that was asked for",
     "cancelled": "stopped by you",
+    "time": f"the {MAX_SECONDS:.0f} s that one request may take",
     "read": "read, nothing generated",
 }
 
@@ -19,10 +25,12 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
     """What the page's scripts know of a run; `key` is its id in the store."""
     return {
         "run": key,
+        "model": run.model,
         "state": "done",
         "stack": "encoder" if run.config.family == "encoder" else "decoder",
         "source_labels": list(run.source_labels),
         "labels": list(run.labels),
+        "ids": list(run.ids),
         "n_prompt": run.n_prompt,
         "probabilities": [step.chosen.probability for step in run.steps],
         "trace_start": run.trace_start,
@@ -32,7 +40,27 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
         "d_model": run.config.d_model,
         "stopped": run.stopped,
         "hypotheses": hypotheses_of(run),
+        "text": run.request.text,
+        "taken": list(run.request.taken),
+        "how": how_chosen(run),
+        "interventions": interventions_of_request(run.request),
+        "link": state_of_run(run),
     }
+
+
+def how_chosen(run: Run) -> str:
+    """How its tokens were chosen, in a few words, with the seed where one was used."""
+    if run.stopped == "read":
+        return "only read"
+    words = how(run.request)
+    if run.request.sampling is None:
+        return words.split(":")[0]
+    return f"{words}, seed {run.request.seed}"
+
+
+def interventions_of_request(request: Request) -> list[dict[str, Any]]:
+    """What was altered: {"is": plain values, "says": a few words} each."""
+    return [{"is": to_dict(i), "says": str(i)} for i in request.interventions]
 
 
 def hypotheses_of(run: Run) -> list[dict[str, Any]]:
@@ -70,6 +98,7 @@ def batch_facts(batch: Batch, key: str) -> dict[str, Any]:
     return {
         "batch": key,
         "texts": list(batch.texts),
+        "link": state_of_batch(batch),
         "outputs": list(batch.outputs),
         "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),
         "lengths": batch.padding.sum(dim=1).tolist(),

@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from transformer.inference.generation import GenerationStep
+from transformer.inference.patience import Patience, until
 from transformer.ui.examples import BEAM, METHODS, SAMPLE
 from transformer.ui.facts import batch_facts, outcome, run_facts, running_facts
-from transformer.ui.limits import lines_of
+from transformer.ui.limits import lines_of, sentence_of
 from transformer.ui.service import Service
 
+INTACT: dict[str, list[Any]] = {"interventions": [], "taken": []}
 Progress = tuple[dict[str, Any] | None, dict[str, Any], bool]
 
-
-class Stops:
-    """Which visitors have pressed Stop: one flag for each generation under way."""
-
-    def __init__(self) -> None:
-        self._flags: dict[str, threading.Event] = {}
-
-    def start(self, visitor: str) -> threading.Event:
-        """A flag for a new generation; one that still runs for this visitor is stopped."""
-        self.stop(visitor)
-        flag = self._flags[visitor] = threading.Event()
-        return flag
-
-    def stop(self, visitor: str) -> None:
-        """Raise the flag, if something runs."""
-        flag = self._flags.pop(visitor, None)
-        if flag is not None:
-            flag.set()
-
-    def end(self, visitor: str, flag: threading.Event) -> None:
-        """Forget a flag whose generation is over."""
-        if self._flags.get(visitor) is flag:
-            del self._flags[visitor]
+SHOWN_EVERY_S = 0.05
 
 
 def settings_of(
@@ -54,7 +33,7 @@ def settings_of(
 
     Raises ValueError for an unknown method; the rest is checked by the request itself.
     """
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"the method must be one of {list(METHODS)}; got {method!r}")
     settings: dict[str, Any] = {"max_new_tokens": length, "seed": seed}
     if method == SAMPLE:
@@ -66,55 +45,89 @@ def settings_of(
     return settings
 
 
+def altered_settings(settings: dict[str, Any], altered: Any) -> dict[str, Any]:
+    """Settings with what the visitor altered: {"interventions": [...], "taken": [...]}.
+
+    An altered network does not search: a beam search becomes greedy. Raises ValueError for anything
+    else; what an intervention may be is checked by the request.
+    """
+    if not isinstance(altered, dict) or set(altered) - set(INTACT):
+        raise ValueError(f"what is altered must be an object with {list(INTACT)}; got {altered!r}")
+    given = {name: value for name, value in altered.items() if value}
+    if given:
+        settings = {k: v for k, v in settings.items() if k not in ("beams", "length_penalty")}
+    return settings | given
+
+
 def generate(
-    service: Service, stop: threading.Event, name: str, text: str, settings: dict[str, Any]
+    service: Service, visitor: str, name: str, text: str, settings: dict[str, Any]
 ) -> Iterator[Progress]:
-    """Yields (facts for the page, status, is it still running) after every token, then the run.
+    """Yields (facts for the page, status, is it still running) as tokens come, then the run.
 
     Facts are None where the page keeps what it shows. A mistake is a status, not an exception.
+    What this visitor had under way is stopped first.
     """
-    began = time.monotonic()
-    try:
-        if service.model(name).config.family == "encoder":
-            run = service.read(name, text)
-            yield run_facts(run, service.store.put(run)), said("done", "Read."), False
-            return
-        reader, stream = service.stream(name, text, **settings)
-    except ValueError as error:
-        yield None, problem(error), False
-        return
+    service.visitors.stop(visitor)
+    with service.visitors.request(visitor) as patience:
+        try:
+            if service.model(name).config.family == "encoder":
+                yield _read(service, visitor, name, text)
+            else:
+                yield from _continue(service, visitor, patience, name, text, settings)
+        except (ValueError, RecursionError) as error:
+            yield None, problem(error), False
+
+
+def _read(service: Service, visitor: str, name: str, text: str) -> Progress:
+    run = service.read(name, text)
+    return run_facts(run, service.store.put(run, visitor)), said("done", "Read."), False
+
+
+def _continue(
+    service: Service,
+    visitor: str,
+    patience: Patience,
+    name: str,
+    text: str,
+    settings: dict[str, Any],
+) -> Iterator[Progress]:
+    """Tokens that come close together are shown together: each showing costs more than a token."""
+    began = shown_at = time.monotonic()
+    reader, stream = service.stream(name, text, **settings)
     tokenizer = service.model(name).tokenizer
     source = tokenizer.labels(reader.source_ids)
     shown, n_prompt = tokenizer.labels(reader.prompt_ids), reader.n_prompt
     steps: list[GenerationStep] = []
 
-    def facts() -> dict[str, Any]:
+    def progress(busy: str) -> Progress:
         probabilities = [step.chosen.probability for step in steps]
-        return running_facts(source, shown, n_prompt, probabilities)
+        return running_facts(source, shown, n_prompt, probabilities), said("busy", busy), True
 
-    busy = "Searching …" if reader.request.beams > 1 else "Generating …"
-    yield facts(), said("busy", busy), True
+    yield progress("Searching …" if reader.request.beams > 1 else "Generating …")
     for step in stream:
         steps.append(step)
         shown.append(tokenizer.label(step.token))
-        busy = f"Generating … {len(steps)} of {settings['max_new_tokens']}"
-        yield facts(), said("busy", busy), True
-        if stop.is_set():
+        if patience.is_over():
             break
-    run = service.finish(name, text, steps, **settings)
-    seconds = time.monotonic() - began
-    yield run_facts(run, service.store.put(run)), said("done", outcome(run, seconds)), False
+        if time.monotonic() >= shown_at + SHOWN_EVERY_S:
+            yield progress(f"Generating … {len(steps)} of {settings['max_new_tokens']}")
+            shown_at = time.monotonic()
+    with until(patience):
+        run = service.finish(name, text, steps, **settings)
+    done = said("done", outcome(run, time.monotonic() - began))
+    yield run_facts(run, service.store.put(run, visitor)), done, False
 
 
 def read_batch(
-    service: Service, name: str, text: str
+    service: Service, visitor: str, name: str, text: str
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """(facts, status) of the lines that a visitor typed; facts None on a mistake."""
     try:
-        batch = service.batch(name, lines_of(text))
-    except ValueError as error:
+        with service.visitors.request(visitor) as patience, until(patience):
+            batch = service.batch(name, lines_of(text))
+    except (ValueError, RecursionError) as error:
         return None, problem(error)
-    facts = batch_facts(batch, service.store.put(batch))
+    facts = batch_facts(batch, service.store.put(batch, visitor))
     count, length = batch.ids.shape
     done = f"{count} sentences, padded to {length} tokens each"
     if batch.target_ids is not None:
@@ -123,16 +136,20 @@ def read_batch(
 
 
 def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(facts of the stored run, facts of the stored batch) of a model."""
+    """(facts of the stored run, facts of the stored batch) of a model.
+
+    A link to them names the model alone.
+    """
     service.model(name)
     run_key, batch_key = service.examples[name]
     store = service.store
-    return run_facts(store.run(run_key), run_key), batch_facts(store.batch(batch_key), batch_key)
+    run = run_facts(store.run(run_key), run_key) | {"link": {"model": name}}
+    return run, batch_facts(store.batch(batch_key), batch_key) | {"link": {}}
 
 
 def problem(error: Exception) -> dict[str, Any]:
     """A status that says what was wrong."""
-    return said("error", str(error))
+    return said("error", sentence_of(error))
 
 
 def said(kind: str, text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,29 +12,38 @@ from plotly.colors import hex_to_rgb, sequential
 from transformer.inference.beam import MAX_BEAMS
 from transformer.ui import handlers, views
 from transformer.ui.api import add_endpoints
+from transformer.ui.choosing import connect_choice, controls_of
 from transformer.ui.components import PLOTLY_JS, component
-from transformer.ui.examples import METHODS, Example, example_of, is_offered
+from transformer.ui.examples import METHODS, Example, example_of
+from transformer.ui.experiments import Experiments
 from transformer.ui.facts import headline, model_card, settings_table
 from transformer.ui.limits import AT_ONCE, MAX_NEW_TOKENS, MAX_WAITING
+from transformer.ui.opening import connect_links
 from transformer.ui.service import Service
+from transformer.ui.whatif_page import whatif_tab
 
 TITLE = "Transformer, seen from inside"
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+# preprocess: the handlers check every value themselves, with the sentences that the API gives too.
+PRIVATE: dict[str, Any] = {
+    "api_visibility": "private", "show_progress": "hidden", "preprocess": False,
+}  # fmt: skip
 
 
 def build(service: Service) -> gr.Blocks:
     """The page and its API, ready to launch."""
     gr.set_static_paths([PLOTLY_JS])
     with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
-        _lay_out(service)
-        add_endpoints(service)
-    page.queue(max_size=MAX_WAITING)
+        experiments = Experiments(service)
+        _lay_out(experiments)
+        add_endpoints(service, experiments)
+    page.queue(max_size=MAX_WAITING, api_open=False)  # else programs could go past the queue
     return page
 
 
-def _lay_out(service: Service) -> None:
+def _lay_out(experiments: Experiments) -> None:
+    service = experiments.service
     name = next(iter(service.models))
-    model, headline_text = _top_line(service, name)
+    model, headline_text, share = _top_line(service, name)
     run, batch = handlers.example(service, name)
     place = {"run": run["run"], "stack": run["kinds"][0]["stack"], "kind": run["kinds"][0]["kind"]}
     first = place | views.atlas(service.store, **place)
@@ -42,22 +52,28 @@ def _lay_out(service: Service) -> None:
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
             left = _left(example_of(service.model(name)), run)
-        with gr.Column(elem_id="right"), gr.Tabs():
-            masks, about = _right(service, name, batch, first)
+            component("exports", None, [views.server_function(service.store, views.export)])
+        with gr.Column(elem_id="right"):
+            left["altered"] = component("altered", handlers.INTACT)
+            with gr.Tabs():
+                masks, about = _right(experiments, name, batch, first)
     _connect_generation(service, model, left)
     _connect_batch(service, model, masks, left["status"])
-    _connect_choice(service, model, headline_text, left, masks, about)
+    controls = controls_of(model, headline_text, left, masks, about)
+    connect_choice(service, controls)
+    connect_links(service, controls | {"share": share})
 
 
-def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown]:
+def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown, gr.HTML]:
     with gr.Row(elem_id="top"):
         gr.Markdown(f"# {TITLE}")
         model = gr.Dropdown(
             list(service.models), value=name, show_label=False, label="Model", elem_id="model",
             container=False, filterable=False,
         )  # fmt: skip
+        share = component("share", space=os.environ.get("SPACE_ID"))
         headline_text = gr.Markdown(headline(service.model(name)), elem_id="headline")
-    return model, headline_text
+    return model, headline_text, share
 
 
 def _left(example: Example, run: dict[str, Any]) -> dict[str, Any]:
@@ -109,12 +125,13 @@ def _methods(example: Example) -> dict[str, Any]:
 
 
 def _right(
-    service: Service, name: str, batch: dict[str, Any], first: dict[str, Any]
+    experiments: Experiments, name: str, batch: dict[str, Any], first: dict[str, Any]
 ) -> tuple[dict[str, Any], list[gr.Markdown]]:
     """The tabs. A picture is asked for only when its tab is first seen.
 
     first: the small pictures of all heads of the stored run, for the first glance.
     """
+    service = experiments.service
     ask = {view.__name__: views.server_function(service.store, view) for view in views.VIEWS}
     palette = [list(hex_to_rgb(colour)) for colour in sequential.Cividis]
     with gr.Tab("Attention", id="attention-tab"):
@@ -136,6 +153,7 @@ def _right(
     with gr.Tab("Prediction", id="prediction-tab"):
         functions = [ask["candidates"], ask["surprise"], ask["lens"], ask["tree"]]
         component("prediction", None, functions)
+    whatif_tab(experiments, ask)
     with gr.Tab("Model", id="model-tab"):
         about = _model_tab(service, name, ask)
     return {"lines": lines, "show": show, "view": view}, about
@@ -152,27 +170,24 @@ def _model_tab(service: Service, name: str, ask: dict[str, Any]) -> list[gr.Mark
 
 
 def _connect_generation(service: Service, model: gr.Dropdown, left: dict[str, Any]) -> None:
-    stops = handlers.Stops()
-
-    def generate(request: gr.Request, name: str, text: str, *settings: Any) -> Iterator[Any]:
+    def generate(
+        request: gr.Request, name: str, text: str, altered: Any, *settings: Any
+    ) -> Iterator[Any]:
         visitor = str(request.session_hash)
-        flag = stops.start(visitor)
         try:
-            chosen = handlers.settings_of(*settings)
-            for facts, status, running in handlers.generate(service, flag, name, text, chosen):
+            chosen = handlers.altered_settings(handlers.settings_of(*settings), altered)
+            for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
                 yield _or_skip(facts), status, gr.Button(interactive=running)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             yield gr.skip(), handlers.problem(error), gr.Button(interactive=False)
-        finally:
-            stops.end(visitor, flag)
 
     def stop(request: gr.Request) -> None:
-        stops.stop(str(request.session_hash))
+        service.visitors.stop(str(request.session_hash))
 
     gr.on(
-        [left["text"].submit, left["start"].click],
+        [left["text"].submit, left["start"].click, left["altered"].submit],
         generate,
-        [model, left["text"], *left["settings"]],
+        [model, left["text"], left["altered"], *left["settings"]],
         [left["tokens"], left["status"], left["stop"]],
         concurrency_limit=AT_ONCE,
         concurrency_id="model",
@@ -186,8 +201,8 @@ def _connect_generation(service: Service, model: gr.Dropdown, left: dict[str, An
 def _connect_batch(
     service: Service, model: gr.Dropdown, masks: dict[str, Any], status: gr.HTML
 ) -> None:
-    def read(name: str, lines: str) -> tuple[Any, Any]:
-        facts, said = handlers.read_batch(service, name, lines)
+    def read(request: gr.Request, name: str, lines: str) -> tuple[Any, Any]:
+        facts, said = handlers.read_batch(service, str(request.session_hash), name, lines)
         return _or_skip(facts), said
 
     masks["show"].click(
@@ -199,45 +214,6 @@ def _connect_batch(
         api_name="page_batch",
         **PRIVATE,
     )
-
-
-def _connect_choice(
-    service: Service,
-    model: gr.Dropdown,
-    headline_text: gr.Markdown,
-    left: dict[str, Any],
-    masks: dict[str, Any],
-    about: list[gr.Markdown],
-) -> None:
-    """Another model: its stored example at once; a text of the visitor's own stays."""
-
-    def pick(name: str, text: str, lines: str) -> tuple[Any, ...]:
-        chosen = service.model(name)
-        example = example_of(chosen)
-        models = service.models.values()
-        own = not is_offered(text, models)
-        run, batch = handlers.example(service, name)
-        kept = " Your text is kept." if own else ""
-        return (
-            headline(chosen),
-            model_card(chosen),
-            settings_table(chosen),
-            run,
-            batch,
-            handlers.said("done", f"{name}: a stored example.{kept}"),
-            gr.Textbox(value=text if own else example.text, label=example.label),
-            *(gr.Button(suggestion) for suggestion in example.suggestions),
-            gr.Button(example.action),
-            gr.Radio(**_methods(example)),
-            "\n".join(example.batch) if is_offered(lines, models) else lines,
-        )
-
-    outputs = [
-        headline_text, *about, left["tokens"], masks["view"], left["status"], left["text"],
-        *left["chips"], left["start"], left["settings"][0], masks["lines"],
-    ]  # fmt: skip
-    inputs = [model, left["text"], masks["lines"]]
-    model.change(pick, inputs, outputs, api_name="page_model", **PRIVATE)
 
 
 def _or_skip(facts: dict[str, Any] | None) -> Any:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from transformer.inference.generation import GenerationStep
 from transformer.inference.model import Model
+from transformer.inference.patience import CANCELLED, why_over
 from transformer.inference.run import Batch, Run
 from transformer.inference.stream import Stream
+from transformer.model.interventions import Patch
 from transformer.ui.examples import example_of
-from transformer.ui.limits import MAX_NEW_TOKENS, check_input, check_length, check_texts
+from transformer.ui.limits import (
+    MAX_NEW_TOKENS,
+    check_input,
+    check_interventions,
+    check_length,
+    check_texts,
+)
 from transformer.ui.store import RunStore, on_cpu
+from transformer.ui.visitors import Visitors
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -28,7 +38,8 @@ class Service:
             raise ValueError("the page needs at least one model; got none")
         self.models = {model.name: model for model in models}
         self.store = RunStore()
-        wrap = gpu or (lambda function: function)
+        self.visitors = Visitors(self.store.leave)
+        wrap = self.on_device = gpu or (lambda function: function)
         self._steps = wrap(self._steps_of)
         self._finish = wrap(self._run_of)
         self._trace = wrap(self._trace_of)
@@ -51,15 +62,20 @@ class Service:
         """
         model = self.model(name)
         check_length(settings.get("max_new_tokens"))
+        check_interventions(settings.get("interventions"))
+        check_interventions(settings.get("interventions", ()))
         stream = model.stream(check_input(text), **settings)  # only the tokenizer runs as yet
+        for intervention in stream.request.interventions:
+            if isinstance(intervention, Patch):
+                check_input(intervention.text)
         if stream.request.beams > 1:
             return stream, iter(())
         return stream, self._steps(name, text, settings)
 
     def finish(self, name: str, text: str, steps: Sequence[GenerationStep], **settings: Any) -> Run:
-        """The run that these steps make, with its trace."""
+        """The run that these steps make, with its trace; it says if the request's time was up."""
         run: Run = self._finish(name, text, settings, list(steps))
-        return run
+        return _noted(run)
 
     def generate(self, name: str, text: str, **settings: Any) -> Run:
         """All of it at once."""
@@ -86,13 +102,15 @@ class Service:
                 f"translating needs an encoder-decoder; {name} is {model.config.family}"
             )
         check_length(settings.get("max_new_tokens"))
+        check_interventions(settings.get("interventions"))
         runs: list[Run] = self._translate(name, check_texts(texts), settings)
-        return runs
+        return [_noted(run) for run in runs]
 
-    def read(self, name: str, text: str) -> Run:
+    def read(self, name: str, text: str, interventions: Any = ()) -> Run:
         """One text, read and not continued. Raises ValueError for bad input."""
         self.model(name)
-        run: Run = self._trace(name, check_input(text))
+        check_interventions(interventions)
+        run: Run = self._trace(name, check_input(text), interventions)
         return run
 
     def _steps_of(self, name: str, text: str, settings: dict[str, Any]) -> Iterator[GenerationStep]:
@@ -111,8 +129,8 @@ class Service:
     def _translations_of(self, name: str, texts: list[str], settings: dict[str, Any]) -> list[Run]:
         return [on_cpu(run) for run in self.models[name].generate_batch(texts, **settings)]
 
-    def _trace_of(self, name: str, text: str) -> Run:
-        run = self.models[name].trace(text)
+    def _trace_of(self, name: str, text: str, interventions: Any) -> Run:
+        run = self.models[name].trace(text, interventions)
         assert isinstance(run, Run)  # a single text always gives one
         return on_cpu(run)
 
@@ -132,3 +150,10 @@ class Service:
         else:
             run = self.generate(name, example.text, **example.settings)
         return self.store.pin(run), self.store.pin(self.batch(name, example.batch))
+
+
+def _noted(run: Run) -> Run:
+    """The run with the reason why it ends early, if its request was told to."""
+    why = why_over()
+    early = len(run.steps) < run.request.max_new_tokens and run.stopped in ("length", CANCELLED)
+    return dataclasses.replace(run, stopped=why) if why and early else run

@@ -9,42 +9,61 @@ import time
 from collections import OrderedDict
 from typing import TypeVar
 
+from transformer.inference.kept import bytes_of, moved
 from transformer.inference.run import Batch, Lens, Run
-from transformer.model.trace import AttentionRecord, Trace
+from transformer.ui.limits import (
+    LEFT_AGE_S,
+    MAX_AGE_S,
+    MAX_RUN_BYTES,
+    MAX_RUNS,
+    MAX_VISITOR_RUNS,
+)
 
 Item = TypeVar("Item", Run, Batch)
 
-MAX_ITEMS = 256
-MAX_BYTES = 1_000_000_000
-MAX_AGE_S = 2 * 3600.0
+Kept = Run | Batch
+CANDIDATE_BYTES = 200  # an object and its numbers
+
+
+@dataclasses.dataclass(slots=True)
+class _Entry:
+    """What is kept of one run or batch, whose it is, and until when (by the monotonic clock)."""
+
+    item: Kept
+    size: int
+    visitor: str
+    until: float
 
 
 class RunStore:
     """id -> Run or Batch. The least recently used ones go first; pinned ones stay.
 
-    An id is 128 random bits: who does not know it cannot reach the run.
+    An id is 128 random bits: who does not know it cannot reach the run. A visitor's own oldest runs
+    make room for the newer ones, so that nobody fills the store alone.
     """
 
     def __init__(
         self,
-        max_items: int = MAX_ITEMS,
-        max_bytes: int = MAX_BYTES,
+        max_items: int = MAX_RUNS,
+        max_bytes: int = MAX_RUN_BYTES,
         max_age_s: float = MAX_AGE_S,
+        max_own: int = MAX_VISITOR_RUNS,
     ) -> None:
-        self._limits = (max_items, max_bytes, max_age_s)
-        self._items: OrderedDict[str, tuple[Run | Batch, int, float]] = OrderedDict()
-        self._pinned: dict[str, Run | Batch] = {}
+        self._limits = (max_items, max_bytes, max_age_s, max_own)
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()  # the least recently used first
+        self._pinned: dict[str, Kept] = {}
         self._lock = threading.Lock()
 
-    def put(self, item: Run | Batch) -> str:
-        """Keep it for a while; returns its id."""
+    def put(self, item: Kept, visitor: str = "") -> str:
+        """Keep it for a while; returns its id. visitor: whose it is, if known."""
         key = secrets.token_urlsafe(16)
+        until = time.monotonic() + self._limits[2]
         with self._lock:
-            self._items[key] = (item, size_of(item), time.monotonic())
+            self._entries[key] = _Entry(item, size_of(item), visitor, until)
             self._drop()
         return key
 
-    def pin(self, item: Run | Batch) -> str:
+    def pin(self, item: Kept) -> str:
         """Keep it as long as the server runs; returns its id."""
         key = secrets.token_urlsafe(16)
         self._pinned[key] = item
@@ -64,59 +83,80 @@ class RunStore:
             raise ValueError("this id belongs to a run; needed: that of a batch")
         return item
 
-    def any(self, key: object) -> Run | Batch:
+    def any(self, key: object) -> Kept:
         """Either. Raises ValueError if it is not, or no longer, kept."""
         return self._get(key)
 
-    def _get(self, key: object) -> Run | Batch:
+    def has(self, key: object) -> bool:
+        """Whether it is still kept. Asking does not make it stay longer."""
+        with self._lock:
+            self._drop()
+            return isinstance(key, str) and (key in self._pinned or key in self._entries)
+
+    def leave(self, visitor: str, age_s: float = LEFT_AGE_S) -> None:
+        """This visitor has left: the runs go soon, unless one of them is asked for again."""
+        soon = time.monotonic() + age_s
+        with self._lock:
+            for entry in self._entries.values():
+                if visitor and entry.visitor == visitor:
+                    entry.until = min(entry.until, soon)
+
+    def sweep(self) -> tuple[int, int]:
+        """Let go what is too old; returns how many are kept, and their bytes."""
+        with self._lock:
+            self._drop()
+            return len(self._entries), sum(entry.size for entry in self._entries.values())
+
+    def _get(self, key: object) -> Kept:
         with self._lock:
             self._drop()
             if isinstance(key, str) and key in self._pinned:
                 return self._pinned[key]
-            if not isinstance(key, str) or key not in self._items:
+            if not isinstance(key, str) or key not in self._entries:
                 raise ValueError("the server no longer keeps this run; generate it again")
-            item, size, _ = self._items.pop(key)
-            self._items[key] = (item, size, time.monotonic())
-            return item
+            entry = self._entries[key]
+            entry.until = time.monotonic() + self._limits[2]
+            self._entries.move_to_end(key)
+            return entry.item
 
     def _drop(self) -> None:
-        max_items, max_bytes, max_age_s = self._limits
-        total = sum(size for _, size, _ in self._items.values())
+        """Too old ones; then a visitor's oldest beyond its share, then the oldest of all, but never
+        the newest."""
+        max_items, max_bytes, _, max_own = self._limits
         now = time.monotonic()
-        while self._items:
-            key, (_, size, used) = next(iter(self._items.items()))
-            too_many = len(self._items) > max_items or total > max_bytes
-            alone = len(self._items) == 1
-            if not (too_many and not alone) and now - used <= max_age_s:
-                return
-            del self._items[key]
-            total -= size
+        for key in [key for key, entry in self._entries.items() if entry.until <= now]:
+            del self._entries[key]
+        if not self._entries:
+            return
+        newest = next(reversed(self._entries.values())).visitor
+        own = [key for key, entry in self._entries.items() if newest and entry.visitor == newest]
+        for key in own[: max(0, len(own) - max_own)]:
+            del self._entries[key]
+        total = sum(entry.size for entry in self._entries.values())
+        while len(self._entries) > 1 and (len(self._entries) > max_items or total > max_bytes):
+            total -= self._entries.popitem(last=False)[1].size
 
 
 def size_of(item: Run | Batch) -> int:
-    """Bytes of the recorded scores and weights, which are nearly all there is."""
-    return sum(r.scores.nbytes + r.weights.nbytes for r in item.trace.records.values())
+    """Bytes of the trace, and about those of the candidates: nearly all there is."""
+    steps = item.steps if isinstance(item, Run) else ()
+    return bytes_of(item.trace) + CANDIDATE_BYTES * sum(len(step.candidates) for step in steps)
 
 
 def on_cpu(item: Item) -> Item:
-    """The same with its trace in main memory, so that kept runs do not fill the accelerator."""
-    trace = item.trace
-    moved = Trace(
-        records={site: _record_on_cpu(record) for site, record in trace.records.items()},
-        embedded={stack: x.cpu() for stack, x in trace.embedded.items()},
-        positions={stack: x.cpu() for stack, x in trace.positions.items()},
-        residuals={stack: [x.cpu() for x in made] for stack, made in trace.residuals.items()},
-    )
-    changes: dict[str, object] = {"trace": moved}
+    """The same in main memory, so that kept runs do not fill the accelerator.
+
+    The steps' candidates are described, so that nothing holds their logits any longer.
+    """
+    if isinstance(item, Run):
+        for step in item.steps:
+            len(step.candidates)
+    if all(x.device.type == "cpu" for made in item.trace.residuals.values() for x in made):
+        return item
+    changes: dict[str, object] = {"trace": moved(item.trace, "cpu")}
     if isinstance(item, Run):
         changes["position_matrices"] = {k: m.cpu() for k, m in item.position_matrices.items()}
         changes["lens"] = Lens(ids=item.lens.ids.cpu(), probabilities=item.lens.probabilities.cpu())
+        changes["surprise"] = tuple(item.surprise)
+        changes["candidate_labels"] = dict(item.candidate_labels)
     return dataclasses.replace(item, **changes)  # type: ignore[arg-type]
-
-
-def _record_on_cpu(record: AttentionRecord) -> AttentionRecord:
-    names = ("scores", "weights", "mask", "queries", "keys", "values")
-    tensors = {name: getattr(record, name) for name in names}
-    return dataclasses.replace(
-        record, **{name: x.cpu() for name, x in tensors.items() if x is not None}
-    )

@@ -1,145 +1,87 @@
-// Draws the page from the JSON in #data. Token text goes to the page through textContent only.
-(() => {
+// The page: fills it from the data in #data. Token text goes to it through textContent only.
+(async () => {
   'use strict';
+  const viz = window.viz;
   const byId = (id) => document.getElementById(id);
-  const data = JSON.parse(byId('data').textContent);
+  const say = (text) => {
+    byId('problem').textContent = text;
+    byId('problem').hidden = false;
+    document.querySelector('main').hidden = true;
+  };
+  if (!viz.canUnpack) {
+    say('This browser cannot unpack the page’s data: it has no DecompressionStream. Browsers made since 2023 have.');
+    return;
+  }
+  const data = await viz.unpack(byId('data').textContent).catch(() => null);
+  if (!data) {
+    say('The page’s data is damaged; save the page again.');
+    return;
+  }
   const darkness = window.matchMedia('(prefers-color-scheme: dark)');
-  const mode = () => (darkness.matches ? 'dark' : 'light');
-  const NARROW = 520; // px
-  const options = {
-    displaylogo: false, responsive: true,
-    showSendToCloud: false, showEditInChartStudio: false, plotlyServerURL: '', // nothing leaves
-  };
-  if (window.innerWidth < NARROW) options.displayModeBar = false; // it would cover the titles
-  const state = { kind: 0, layer: 0, head: 0, query: null, revision: 0 };
-
-  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const floats = (text) => new Float32Array(bytes(text).buffer);
-
-  function element(tag, properties = {}, children = []) {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
-  }
-
-  // --- numbers ---------------------------------------------------------------------------------
-
-  const cache = new Map();
-
-  /** Scores, mask and weights of a head; weights by the masked softmax, row by row. */
-  function numbers(kind, layer, head) {
-    const name = `${kind}.${layer}.${head}`;
-    if (!cache.has(name)) {
-      if (cache.size > 8) cache.clear();
-      const part = data.attention[kind];
-      part.mask ??= bytes(part.allowed);
-      const scores = floats(part.scores[layer][head]);
-      cache.set(name, { scores, allowed: part.mask, weights: softmax(scores, part.mask, part.key_labels.length) });
-    }
-    return cache.get(name);
-  }
-
-  function softmax(scores, allowed, nKeys) {
-    const weights = new Float32Array(scores.length);
-    for (let start = 0; start < scores.length; start += nKeys) {
-      const end = start + nKeys;
-      let highest = -Infinity;
-      for (let cell = start; cell < end; cell++) if (allowed[cell]) highest = Math.max(highest, scores[cell]);
-      if (highest === -Infinity) { // as the network does it: a row with nothing allowed is uniform
-        weights.fill(1 / nKeys, start, end);
-        continue;
-      }
-      let total = 0;
-      for (let cell = start; cell < end; cell++) if (allowed[cell]) total += Math.exp(scores[cell] - highest);
-      for (let cell = start; cell < end; cell++) {
-        if (allowed[cell]) weights[cell] = Math.exp(scores[cell] - highest) / total;
-      }
-    }
-    return weights;
-  }
-
-  const rescale = {
-    linear: (weight) => weight,
-    sqrt: Math.sqrt,
-    log: (weight) => 1 + Math.log10(Math.max(weight, 1e-4)) / 4,
-  };
+  const state = { kind: 0, layer: 0, head: 0, query: null, cell: null };
+  const kind = () => data.attention[state.kind];
+  const numbers = () => viz.numbers(kind(), state.layer, state.head);
+  const { element } = viz;
 
   // --- the large heatmap -----------------------------------------------------------------------
 
   function drawHeatmap() {
-    const part = data.attention[state.kind];
-    const found = numbers(state.kind, state.layer, state.head);
+    const { stack, kind: sort, figure, query_labels: queries, key_labels: keys } = kind();
     const stage = byId('stage').value;
     const scale = byId('scale').value;
-    const values = stage === 'weights' ? found.weights.map(rescale[scale]) : found.scores.slice();
-    if (stage !== 'scores') found.allowed.forEach((may, cell) => { if (!may) values[cell] = NaN; });
-    const trace = {
-      type: 'heatmap', z: rows(values, part.key_labels.length), hoverinfo: 'none', hoverongaps: true,
-      ...colours(stage, scale, found.scores),
-    };
+    const values = viz.coloured(numbers(), stage, scale);
     byId('scale').disabled = stage !== 'weights';
-    const layout = structuredClone(part.layout[mode()]);
-    layout.title = {
-      text: `${part.stack} ${part.kind}-attention, layer ${state.layer}, head ${state.head}: ${stage}`,
-      x: 0, xref: 'paper', xanchor: 'left', font: { size: 17 },
+    const cells = {
+      type: 'heatmap', hoverinfo: 'none', z: Object.assign(values, { shape: [queries.length, keys.length] }),
+      ...colours(stage, scale),
     };
-    layout.margin.t = 48;
-    if (byId('heatmap').clientWidth < NARROW) slim([trace], layout);
-    if (state.query !== null) layout.shapes.push(rowMark(state.query, part.key_labels.length));
-    const picture = byId('heatmap');
-    const first = !picture.on;
-    Plotly.react(picture, [trace], layout, options).then(() => {
-      picture.dataset.rev = String(++state.revision);
+    const shapes = [...figure.layout.shapes];
+    if (state.query !== null) shapes.push(rowMark(state.query, keys.length));
+    const title = `${stack} ${sort}-attention, layer ${state.layer}, head ${state.head}: ${stage}`;
+    byId('heatmap-title').textContent = title;
+    viz.draw(byId('heatmap'), { data: [cells], layout: { ...figure.layout, shapes } }, {
+      label: `${title}; heatmap of query by key`,
+      point: (found) => found && readOut(found),
+      choose: (found) => found && chooseQuery(found.row),
     });
-    if (first) {
-      picture.on('plotly_hover', ({ points }) => readOut(points[0].y, points[0].x));
-      picture.on('plotly_click', ({ points }) => chooseQuery(points[0].y));
-    }
   }
 
-  /** On a phone the cells get the room: no colour bar, short titles, fewer labels. */
-  function slim(traces, layout) {
-    traces.forEach((trace) => { if (trace.type === 'heatmap') trace.showscale = false; });
-    Object.assign(layout.title, { font: { size: 14 }, xref: 'container' });
-    delete layout.title.subtitle;
-    Object.assign(layout.margin, { l: 8, r: 8, b: 8, t: 40 });
-    for (const axis of [layout.xaxis, layout.yaxis]) {
-      axis.title.text = axis.title.text.split(' (')[0];
-      if (!axis.ticktext) continue;
-      const stride = Math.ceil(axis.ticktext.length / 12);
-      axis.tickvals = axis.tickvals.filter((_, place) => place % stride === 0);
-      axis.ticktext = axis.ticktext.filter((_, place) => place % stride === 0);
-    }
-  }
-
-  function rows(values, width) {
-    const result = [];
-    for (let start = 0; start < values.length; start += width) result.push(values.subarray(start, start + width));
-    return result;
-  }
-
-  function colours(stage, scale, scores) {
-    if (stage === 'weights') return data.styles[mode()][scale];
-    const bound = scores.reduce((most, score) => Math.max(most, Math.abs(score)), 0) || 1;
-    return { ...data.styles[mode()].score, zmin: -bound, zmax: bound };
+  function colours(stage, scale) {
+    if (stage === 'weights') return data.styles[scale];
+    const bound = numbers().scores.reduce((most, score) => Math.max(most, Math.abs(score)), 0) || 1;
+    return { ...data.styles.score, zmin: -bound, zmax: bound };
   }
 
   function rowMark(query, nKeys) {
-    const color = getComputedStyle(document.body).color;
-    return { type: 'rect', x0: -0.5, x1: nKeys - 0.5, y0: query - 0.5, y1: query + 0.5, line: { color, width: 2 } };
+    return { type: 'rect', x0: -0.5, x1: nKeys - 0.5, y0: query - 0.5, y1: query + 0.5, line: { width: 2 } };
   }
 
-  function readOut(query, key) {
-    const part = data.attention[state.kind];
-    const { scores, weights, allowed } = numbers(state.kind, state.layer, state.head);
-    const cell = query * part.key_labels.length + key;
-    const may = allowed[cell];
+  function readOut({ row, column }) {
+    state.cell = { row, column };
+    const { query_labels: queries, key_labels: keys } = kind();
+    const { scores, weights, allowed } = numbers();
+    const cell = row * keys.length + column;
     byId('readout').replaceChildren(
-      `query ${query} `, element('bdi', { textContent: part.query_labels[query] }),
-      ` reads key ${key} `, element('bdi', { textContent: part.key_labels[key] }), ': ',
-      `score ${scores[cell].toFixed(4)}, ${may ? 'allowed' : 'hidden by the mask'}, `,
+      `query ${row} `, element('bdi', { textContent: queries[row] }),
+      ` reads key ${column} `, element('bdi', { textContent: keys[column] }), ': ',
+      `score ${scores[cell].toFixed(4)}, ${allowed[cell] ? 'allowed' : 'hidden by the mask'}, `,
       `weight ${weights[cell].toFixed(4)}; its row sums to 1`,
     );
+  }
+
+  /** With the picture in focus, arrow keys walk from cell to cell and Enter marks the row. */
+  function walk(event) {
+    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    if (event.key === 'Enter' && state.cell) chooseQuery(state.cell.row);
+    if (!moves[event.key]) return;
+    event.preventDefault();
+    const { query_labels: queries, key_labels: keys } = kind();
+    const from = state.cell ?? { row: (state.query ?? 0) - moves[event.key][0], column: -moves[event.key][1] };
+    const within = (value, count) => Math.min(count - 1, Math.max(0, value));
+    readOut({
+      row: within(from.row + moves[event.key][0], queries.length),
+      column: within(from.column + moves[event.key][1], keys.length),
+    });
   }
 
   // --- choices ---------------------------------------------------------------------------------
@@ -149,8 +91,8 @@
   }
 
   function chooseKind(kind) {
-    Object.assign(state, { kind, query: null });
-    const [nLayers, nHeads] = data.attention[kind].thumbnails.shape;
+    Object.assign(state, { kind, query: null, cell: null });
+    const { layers: { length: nLayers }, n_heads: nHeads } = data.attention[kind];
     fill(byId('layer'), Array.from({ length: nLayers }, (_, layer) => layer));
     fill(byId('head'), Array.from({ length: nHeads }, (_, head) => head));
     drawGrid();
@@ -175,21 +117,17 @@
 
   // --- the grid of heads -----------------------------------------------------------------------
 
-  function drawGrid() {
-    const { stack, kind, thumbnails } = data.attention[state.kind];
-    const [nLayers, nHeads, height, width] = thumbnails.shape;
-    const pixels = bytes(thumbnails.pixels);
-    const masked = bytes(thumbnails.masked);
-    const palette = bytes(data.palette);
-    const cells = [element('span'), ...Array.from({ length: nHeads }, (_, head) => element('span', { textContent: head }))];
-    for (let layer = 0; layer < nLayers; layer++) {
+  let drawing = 0;
+
+  async function drawGrid() {
+    const { stack, kind: sort, layers, n_heads: nHeads } = kind();
+    const numbered = (count) => Array.from({ length: count }, (_, at) => element('span', { textContent: at }));
+    const cells = [element('span'), ...numbered(nHeads)];
+    for (let layer = 0; layer < layers.length; layer++) {
       cells.push(element('span', { textContent: layer }));
       for (let head = 0; head < nHeads; head++) {
-        const canvas = element('canvas', { width, height, className: Math.max(width, height) < 32 ? 'few' : '' });
-        const start = (layer * nHeads + head) * height * width;
-        paint(canvas, pixels.subarray(start, start + height * width), masked, palette);
-        const button = element('button', { type: 'button', title: `layer ${layer}, head ${head}` }, [canvas]);
-        button.setAttribute('aria-label', `${stack} ${kind}-attention, layer ${layer}, head ${head}`);
+        const button = element('button', { type: 'button', title: `layer ${layer}, head ${head}` }, [element('canvas')]);
+        button.setAttribute('aria-label', `${stack} ${sort}-attention, layer ${layer}, head ${head}`);
         Object.assign(button.dataset, { layer, head });
         button.addEventListener('click', () => chooseHead(layer, head));
         cells.push(button);
@@ -197,16 +135,21 @@
     }
     byId('grid').style.gridTemplateColumns = `1.5em repeat(${nHeads}, minmax(0, 1fr))`;
     byId('grid').replaceChildren(...cells);
+    await paintGrid(++drawing);
   }
 
-  function paint(canvas, pixels, masked, palette) {
-    const context = canvas.getContext('2d');
-    const image = context.createImageData(canvas.width, canvas.height);
-    pixels.forEach((pixel, place) => {
-      const colour = palette.subarray(3 * pixel, 3 * pixel + 3);
-      image.data.set([...colour, masked[place] ? 0 : 255], 4 * place);
-    });
-    context.putImageData(image, 0, 0);
+  /** A layer at a time: a long text has millions of weights to work out. */
+  async function paintGrid(mine) {
+    const { query_labels: queries, key_labels: keys } = kind();
+    const palette = viz.palette(data.styles.sqrt.colorscale);
+    for (const button of byId('grid').querySelectorAll('button')) {
+      const { layer, head } = button.dataset;
+      const found = viz.numbers(kind(), Number(layer), Number(head));
+      viz.thumbnail(button.firstElementChild, found, [queries.length, keys.length], palette);
+      if (Number(head) === kind().n_heads - 1) await new Promise((done) => setTimeout(done));
+      if (mine !== drawing) return;
+    }
+    byId('grid').dataset.rev = String(mine);
   }
 
   // --- text and candidates ---------------------------------------------------------------------
@@ -240,56 +183,45 @@
     byId('step').value = index;
     byId('step-note').textContent =
       `It saw tokens ${step.window[0]} to ${step.window[1] - 1}; ${step.n_kept} tokens could be drawn.`;
-    const most = Math.max(...step.candidates.flatMap((c) => [c.probability, c.sampling_probability]));
-    byId('candidates').replaceChildren(...step.candidates.map((candidate) => {
-      const chosen = candidate.id === step.token;
-      const cut = candidate.sampling_probability === 0;
-      const label = element('td', {}, [chosen ? '▶ ' : '', element('bdi', { textContent: candidate.label }), chosen ? ' (chosen)' : '']);
-      const after = cut ? element('td', { textContent: '✕ cut' }) : bar(candidate.sampling_probability, most, 'bar after');
-      const row = element('tr', {}, [label, bar(candidate.probability, most, 'bar'), after]);
-      row.classList.toggle('chosen', chosen);
-      row.classList.toggle('cut', cut);
-      return row;
-    }));
+    byId('candidates').replaceChildren(...viz.candidateRows(step));
   }
 
-  function bar(probability, most, className) {
-    const line = element('span', { className });
-    line.style.width = `${(70 * probability) / most}%`;
-    return element('td', {}, [line, `${(100 * probability).toFixed(2)}%`]);
-  }
-
-  // --- masks and positions ---------------------------------------------------------------------
+  // --- masks and positions, and the rest, drawn when it is opened --------------------------------
 
   function drawFigures(id) {
     const place = byId(id);
     // All places first: each one that is added changes the width of the others.
-    while (place.children.length < data[id].length) place.append(element('div', { className: 'figure' }));
-    data[id].forEach((figure, index) => drawFigure(place.children[index], figure));
+    while (place.children.length < data[id].length) {
+      const one = data[id][place.children.length];
+      const target = element('div', { className: 'figure' });
+      place.append(element('figure', {}, [
+        element('figcaption', { textContent: one.title }), element('p', { className: 'note', textContent: one.subtitle }), target,
+      ]));
+    }
+    data[id].forEach((one, at) => drawFigure(place.children[at].querySelector('.figure'), one));
   }
 
-  function drawFigure(target, figure) {
-    const traces = figure.data.map((trace, at) => (mode() === 'dark' ? { ...trace, ...figure.dark[at] } : { ...trace }));
-    const layout = structuredClone(figure.layout[mode()]);
-    if (target.clientWidth < NARROW) slim(traces, layout);
-    target.style.height = layout.height ? `${layout.height}px` : '';
-    Plotly.react(target, traces, layout, options);
+  function drawFigure(target, one) {
+    viz.draw(target, one, { label: `${one.title}; ${one.subtitle}` });
   }
-
-  // --- the rest, each drawn when it is opened ---------------------------------------------------
 
   function listMore() {
     byId('more').replaceChildren(...data.more.map((one) => {
       const target = element('div', { className: 'figure' });
       const wide = element('div', { className: 'wide', tabIndex: 0 }, [target]);
+      const note = (text) => element('p', { className: 'note', textContent: text });
       const summary = element('summary', { textContent: one.title });
-      const box = element('details', {}, [summary, element('p', { className: 'note', textContent: one.help }), wide]);
+      const box = element('details', {}, [summary, note(one.help), note(one.subtitle), wide]);
       box.addEventListener('toggle', () => box.open && drawFigure(target, one));
       return box;
     }));
   }
 
-  function redrawMore() {
+  function drawAll() {
+    viz.setColours(data.colours, darkness.matches);
+    drawHeatmap();
+    drawFigures('masks');
+    drawFigures('positions');
     [...byId('more').children].forEach((box, at) => box.open && drawFigure(box.querySelector('.figure'), data.more[at]));
   }
 
@@ -306,16 +238,19 @@
     byId(id).addEventListener('change', () => chooseHead(Number(byId('layer').value), Number(byId('head').value)));
   }
   for (const id of ['stage', 'scale']) byId(id).addEventListener('change', drawHeatmap);
-  darkness.addEventListener('change', () => {
-    drawHeatmap();
-    drawFigures('masks');
-    drawFigures('positions');
-    redrawMore();
+  byId('heatmap').addEventListener('keydown', walk);
+  darkness.addEventListener('change', drawAll);
+  let width = window.innerWidth;
+  window.addEventListener('resize', () => {
+    if (Math.abs(window.innerWidth - width) < 8) return;
+    width = window.innerWidth;
+    drawAll();
   });
+  viz.setColours(data.colours, darkness.matches);
   drawTokens();
   chooseKind(0);
   if (data.steps.length) drawStep(0);
+  listMore();
   drawFigures('masks');
   drawFigures('positions');
-  listMore();
 })();

@@ -16,9 +16,10 @@ import plotly
 FOLDER = Path(__file__).parent
 # Scripts of the page's head, in order.
 SHARED = (
-    "shared", "plots", "tables", "values", "grid", "readout", "cursor", "between", "pictures",
-    "choices",
+    "shared", "link", "plots", "tables", "values", "grid", "readout", "cursor", "between",
+    "pictures", "choices", "connection", "changing", "edits", "board", "history",
 )  # fmt: skip
+REFERRER = '<meta name="referrer" content="no-referrer">'  # an address may hold a visitor's words
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 
@@ -44,7 +45,8 @@ def head() -> str:
     """For the page's head: what the scripts share, and where Plotly's own script is found."""
     scripts = "\n".join(_read(f"{name}.js") for name in SHARED)
     source = f"gradio_api/file={PLOTLY_JS.as_posix()}"
-    return f'<meta name="plotly-source" content="{source}">\n<script>\n{scripts}\n</script>'
+    about = f'<meta name="plotly-source" content="{source}">\n{REFERRER}'
+    return f"{about}\n<script>\n{scripts}\n</script>"
 
 
 def css() -> str:

@@ -4,13 +4,15 @@ const viz = window.viz;
 const root = element.querySelector(".altered");
 const list = root.querySelector("ul");
 
-const now = () => props.value ?? { interventions: [], taken: [] };
 const ask = (interventions, taken = []) => {
   props.value = { interventions, taken };
   trigger("submit");
 };
 viz.alter = (interventions) => ask(interventions);
-viz.branch = (taken) => ask(now().interventions, taken);
+viz.branch = async (taken) => {
+  await viz.useText(viz.run.text); // whatever was typed since: the tokens are of this text
+  ask(viz.interventions(), taken);
+};
 viz.interventions = () => (viz.run?.interventions ?? []).map((one) => one.is);
 
 const row = ({ says }, place, all) => {

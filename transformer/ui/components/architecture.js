@@ -35,9 +35,7 @@ const picture = async (json) => {
     plotly_unhover: () => show(null),
     plotly_click: ({ points }) => open(blockOf(points[0].customdata)),
   };
-  await viz.draw(box, json, { change, on });
-  box.vizTable?.remove(); // the list beside it is its table
-  box.vizTable = null;
+  await viz.draw(box, json, { change, on, table: false }); // the list beside it is its table
   box.setAttribute("aria-label", `Drawing of the network: ${state.blocks.map((b) => b.title).join(", ")}`);
 };
 const blockOf = (name) => state.blocks.find((block) => block.name === name);
@@ -127,8 +125,7 @@ find(".architecture-list").addEventListener("pointerleave", () => show(null));
 const open = (block) => {
   show(block);
   const name = state.leads[block.kind];
-  const tabs = [...document.querySelectorAll("#right button[role=tab]")];
-  const tab = name && tabs.find((button) => button.textContent.trim() === name);
+  const tab = name && viz.tabs().find((button) => button.textContent.trim() === name);
   if (!tab) return;
   const { stack, kind } = block;
   if (name === "Attention" && (viz.head?.stack !== stack || viz.head?.kind !== kind)) {

@@ -138,9 +138,8 @@ const show = () => {
   showNumbers(cell, state.labels, state.numbers);
   light(cell);
   const pinned = state.pin?.column === null ? "Row pinned." : "Pinned.";
-  find(".pin-note").textContent = state.pin
-    ? `${pinned} Esc lets go.`
-    : cell ? "Click to pin." : "Point at a cell for its numbers; click to pin.";
+  const free = cell ? "Click to pin." : "Point at a cell for its numbers; click to pin.";
+  find(".pin-note").textContent = state.pin ? `${pinned} Esc lets go.` : free;
   viz.emit("light", state.over && {
     query: tokenOf(queryStack(), cell.row), key: tokenOf(keyStack(), cell.column),
   });
@@ -241,7 +240,8 @@ viz.on("escape", () => {
   show();
 });
 viz.on("labels", writeLabel);
-
+viz.linkCell(state, queryStack, keyStack, show);
+viz.silenceButton(find(".silence-head"));
 viz.preload();
 const whenRun = (draw) => async (current) => (viz.run ? draw(current) : undefined);
 if (viz.run) drawKinds();

@@ -5,22 +5,18 @@
   const WIDEST = 640; // px: longer lines say no more
   const NARROW = 480;
   const KEPT = 32;
+  const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
   const named = (labels, at) => `${at} ${labels[at]}`;
 
-  // The numbers behind the lines; a table of all their ends would say nothing.
-  const table = (box, [from, to], links) => {
-    const details = box.vizTable;
-    if (!details) return;
-    const words = links.map(([a, b, weight]) => [named(from.labels, a), named(to.labels, b), weight.toFixed(4)]);
-    details.viz = {
-      content: {
-        rows: words.map((_, place) => String(place)),
-        columns: [from.name, to.name, "weight"],
-        value: (row, column) => words[row][column],
-        corner: "line",
-      },
+  // The numbers behind the lines, a row a line; null without one.
+  const tableOf = (names, from, to, links) => {
+    const words = links.map(([a, b, weight]) => [named(from, a), named(to, b), weight.toFixed(4)]);
+    return words.length === 0 ? null : {
+      rows: words.map((_, place) => String(place)),
+      columns: [...names, "weight"],
+      value: (row, column) => words[row][column],
+      corner: "line",
     };
-    if (details.open) details.dispatchEvent(new Event("toggle"));
   };
   const spoken = (from, to, links) =>
     links.slice(0, 12).map(([a, b, weight]) => `${from[a]} reads ${to[b]}, ${weight.toFixed(2)}`).join("; ");
@@ -61,10 +57,10 @@
     const lines = async (current, facts) => {
       const answer = await get(server.lines, { ...facts, dark: viz.dark });
       if (!current()) return;
-      const figure = await viz.draw(box, answer.figure, { on, change: slim(WIDEST) });
+      const table = ({ layout: { meta } }) =>
+        tableOf(["query", "key"], meta.query_labels, meta.key_labels, meta.links.slice(0, MOST_ROWS));
+      const figure = await viz.draw(box, answer.figure, { on, table, change: slim(WIDEST) });
       const { query_labels: from, key_labels: to, links } = figure.layout.meta;
-      const few = links.slice(0, 240);
-      table(box, [{ name: "query", labels: from }, { name: "key", labels: to }], few);
       tell("Lines from queries to keys", { ...facts, query: facts.query ?? "" }, spoken(from, to, links));
       if (facts.query === null || frame.scrollHeight <= frame.clientHeight) return;
       const { yaxis } = box._fullLayout;
@@ -74,9 +70,10 @@
     const alignment = async (current, facts) => {
       const answer = await get(server.alignment, { ...facts, dark: viz.dark });
       if (!current()) return;
-      const figure = await viz.draw(box, answer.figure, { on, change: slim(WIDEST) });
+      const table = ({ layout: { meta } }) =>
+        tableOf(["target", "source"], meta.target_labels, meta.source_labels, meta.links);
+      const figure = await viz.draw(box, answer.figure, { on, table, change: slim(WIDEST) });
       const { target_labels: from, source_labels: to, links } = figure.layout.meta;
-      table(box, [{ name: "target", labels: from }, { name: "source", labels: to }], links);
       tell("Most-read source tokens", facts, spoken(from, to, links));
     };
     return { lines, alignment, forget: () => (kept = new Map()) };

@@ -11,6 +11,8 @@
   // attention that is shown. Returns draw(), which offers what fits the picture and the kind.
   viz.attentionSwitches = (element, state, kind, changed) => {
     const find = (selector) => element.querySelector(selector);
+    const texts = ([group, field]) => [field, [...element.querySelectorAll(`.${group} input`)].map((one) => one.value)];
+    viz.link.choices(state, Object.fromEntries(Object.entries(SWITCHES).map(texts)), changed);
     for (const [group, field] of Object.entries(SWITCHES)) {
       for (const input of element.querySelectorAll(`.${group} input`)) {
         input.name = `attention-${field}`;
@@ -26,7 +28,9 @@
         label.hidden = label.dataset.kind !== sort;
         if (label.hidden && label.firstElementChild.value === state.picture) state.picture = "heatmap";
       }
-      find(`.pictures input[value=${state.picture}]`).checked = true;
+      for (const [group, field] of Object.entries(SWITCHES)) {
+        for (const input of element.querySelectorAll(`.${group} input`)) input.checked = input.value === state[field];
+      }
       for (const part of element.querySelectorAll("[data-for]")) {
         part.hidden = !part.dataset.for.split(" ").includes(state.picture);
       }

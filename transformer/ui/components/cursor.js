@@ -51,6 +51,22 @@
     });
   };
 
+  // The pinned cell, state.pin, as a link has it: "row,column", or "row" alone. The row's token becomes
+  // the query. queryStack(), keyStack(): what the rows and the columns are.
+  viz.linkCell = (state, queryStack, keyStack, show) => {
+    const count = (stack) =>
+      (stack === viz.run.stack ? viz.run.labels : viz.run.source_labels).length - viz.offset(stack);
+    const read = () => state.pin && { cell: [state.pin.row, state.pin.column].filter((at) => at !== null).join() };
+    viz.link.part({ cell: "" }, read, ({ cell }) => {
+      const [row, column] = cell.split(",");
+      const pin = { row: viz.link.whole("cell's row", row, 0, count(queryStack()) - 1), column: null };
+      if (column) pin.column = viz.link.whole("cell's column", column, 0, count(keyStack()) - 1);
+      state.pin = pin;
+      viz.setQuery({ stack: queryStack(), index: pin.row + viz.offset(queryStack()) });
+      show();
+    });
+  };
+
   // A click on a label beside a row of the drawn heatmap `box`: pick(row).
   viz.rowLabels = (frame, box, pick) => {
     frame.addEventListener("click", (event) => {

@@ -154,3 +154,27 @@ const redraw = () => {
 };
 take();
 watch("value", take);
+const siteNow = () => {
+  const { stack, kind } = viz.batch.kinds[state.kind];
+  return `${stack}.${state.layer}.${kind}`;
+};
+const firstSite = () => `${viz.batch.kinds[0].stack}.0.${viz.batch.kinds[0].kind}`;
+viz.link.part(
+  { row: "0", mask_site: "", mask_head: "0", without: "" },
+  () => viz.batch && {
+    row: state.row, mask_site: siteNow() === firstSite() ? "" : siteNow(), mask_head: state.head,
+    without: state.removed ?? "",
+  },
+  ({ row = "0", mask_site: site, mask_head: head = "0", without: which }) => {
+    const { stack, kind, layer } = viz.link.site("mask_site", site ?? firstSite(), viz.batch);
+    const index = viz.batch.kinds.findIndex((one) => one.stack === stack && one.kind === kind);
+    Object.assign(state, {
+      row: viz.link.whole("row", row, 0, viz.batch.texts.length - 1), kind: index, layer,
+      head: viz.link.whole("mask_head", head, 0, viz.batch.n_heads - 1),
+      removed: which === undefined ? null : viz.link.oneOf("without", which, ["causal", "padding"]),
+    });
+    drawSentences();
+    drawChoices();
+    redraw();
+  },
+);

@@ -4,9 +4,11 @@
   const viz = window.viz;
   const LABEL_PX = 17; // room that one line of an axis' labels needs
   const FONT_PX = 14;
+  const LABEL_GAP_PX = 12; // between the labels and the cells
   const TITLE_PX = 26; // an axis' title with the space around it
   const BAR_PX = 78; // a colour bar with its labels
   const LONGEST = 11; // characters of a label on an axis
+  const SHORTEST = 7; // the same where there is little room
   const LEAST_PX = 24; // a matrix of a single row
   const NARROW_PX = 480; // below this, axes say less, so that the cells keep some room
   let loading = null;
@@ -59,8 +61,8 @@
   // Draw a figure that the server made. Titles are the page's own headings.
   // height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure;
   // tools: zoom and save, and labels of the page's own (Plotly's take longer than all the cells).
-  // numbers: see viz.tableBehind. on: {event: listener}, Plotly's events, attached once.
-  viz.draw = async (box, json, { height, fit, change, numbers, on, tools = false } = {}) => {
+  // numbers, table: see viz.tableBehind. on: {event: listener}, Plotly's events, attached once.
+  viz.draw = async (box, json, { height, fit, change, numbers, table, on, tools = false } = {}) => {
     const plotly = await viz.plotly();
     const figure = JSON.parse(json);
     const { layout } = figure;
@@ -76,7 +78,7 @@
     if (!tools) {
       await plotly.react(box, figure.data, layout, PLAIN);
       attach(box, on);
-      viz.tableBehind(box, figure, box.closest(".wide") ?? box, numbers);
+      viz.tableBehind(box, figure, box.closest(".wide") ?? box, { numbers, table });
       return figure;
     }
     box.vizFigure = { data: figure.data, layout: { ...layout, paper_bgcolor: viz.dark ? "#0d1117" : "#ffffff" } };
@@ -87,7 +89,7 @@
     await plotly.react(box, figure.data, bare, tooled(plotly));
     attach(box, on);
     viz.axisLabels(box);
-    viz.tableBehind(box, figure, box.parentElement, numbers);
+    viz.tableBehind(box, figure, box.parentElement, { numbers, table });
     return figure;
   };
 
@@ -153,11 +155,11 @@
     const narrow = side.width < NARROW_PX;
     for (const axis of [xaxis, yaxis]) {
       axis.automargin = false;
-      axis.ticktext = axis.ticktext.map((label) => short(label, narrow ? 7 : LONGEST));
+      axis.ticktext = axis.ticktext.map((label) => short(label, narrow ? SHORTEST : LONGEST));
       axis.title.standoff = 6;
       if (narrow) axis.title.text = axis.title.text.split(" (")[0];
     }
-    const room = (axis) => Math.ceil(Math.max(...axis.ticktext.map(widthOf))) + 12 + TITLE_PX;
+    const room = (axis) => viz.labelRoom(axis) + TITLE_PX;
     const [left, bottom] = [room(yaxis), room(xaxis)];
     const right = bar ? BAR_PX : 8;
     for (const trace of figure.data) {
@@ -197,11 +199,17 @@
     const shown = text.length > limit ? `${text.slice(0, limit - 1).join("")}…` : text.join("");
     return `\u2068${escaped(shown)}\u2069`;
   };
+  // The labels of a drawn figure's axis, as short as a phone needs them.
+  viz.shortLabels = (axis) => {
+    axis.ticktext = axis.ticktext.map((label) => short(label, SHORTEST));
+  };
   const pen = document.createElement("canvas").getContext("2d");
   const widthOf = (label) => {
     pen.font = `${FONT_PX}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif`;
     return pen.measureText(plain(label)).width;
   };
+  // The room in px that an axis' widest label takes.
+  viz.labelRoom = (axis) => Math.ceil(Math.max(0, ...(axis.ticktext ?? []).map(widthOf))) + LABEL_GAP_PX;
 
   // The pixels of a cell range in a drawn heatmap: {left, top, width, height} within the box.
   viz.cells = (box, x0, x1, y0, y1) => {

@@ -195,21 +195,36 @@ const drawStacks = () => {
   }));
 };
 
-input.addEventListener("change", () => {
-  const parts = input.value.split(/[\s,;]+/).filter(Boolean);
-  const numbers = parts.map(Number);
+const dimensionsOf = (text) => {
+  const numbers = text.split(/[\s,;]+/).filter(Boolean).map(Number);
   const size = viz.run.d_model;
   const fine = numbers.length >= 1 && numbers.length <= 12 && new Set(numbers).size === numbers.length
     && numbers.every((n) => Number.isInteger(n) && n >= 0 && n < size);
-  if (!fine) {
-    viz.say(`dimensions must be 1 to 12 different whole numbers from 0 to ${size - 1}`);
-    return;
+  if (!fine) throw new Error(`dimensions must be 1 to 12 different whole numbers from 0 to ${size - 1}`);
+  return numbers;
+};
+input.addEventListener("change", () => {
+  try {
+    state.dimensions = dimensionsOf(input.value);
+    refresh();
+  } catch (error) {
+    viz.say(error.message);
   }
-  state.dimensions = numbers;
-  refresh();
 });
 
 const refresh = viz.keepDrawn(root, ["run"], draw);
 const refreshInputs = viz.keepDrawn(inputs, ["run", "query"], drawInputs);
 const refreshFormula = viz.keepDrawn(formula, ["run"], drawFormula);
 const refreshShift = viz.keepDrawn(moved, ["run"], drawShift);
+
+viz.link.part(
+  { stack: "0", dimensions: state.dimensions.join(), steps: "1", shown: find(".steps-shown").value },
+  () => ({ stack: state.stack, dimensions: state.dimensions.join(), steps: state.k, shown: find(".steps-shown").value }),
+  ({ stack = "0", dimensions, steps: k = "1", shown = find(".steps-shown").value }) => {
+    state.stack = viz.link.whole("stack", stack, 0, viz.run.stacks.length - 1);
+    if (dimensions !== undefined) state.dimensions = dimensionsOf(dimensions);
+    state.k = steps.value = viz.link.whole("steps", k, 1, 4096);
+    find(".steps-shown").value = viz.link.oneOf("shown", shown, [...find(".steps-shown").options].map((one) => one.value));
+    for (const again of [refresh, refreshInputs, refreshFormula, refreshShift]) again();
+  },
+);

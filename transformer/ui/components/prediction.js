@@ -3,6 +3,7 @@
 const viz = window.viz;
 const find = (selector) => element.querySelector(selector);
 const root = find(".prediction");
+const NARROW_PX = 480;
 const state = { step: 0 };
 const steps = () => viz.run?.probabilities.length ?? 0;
 
@@ -21,14 +22,25 @@ const draw = async (current) => {
   const answer = await viz.ask(server.candidates, { run, step, dark: viz.dark });
   if (!current()) return;
   words(answer, step);
-  await viz.draw(find("[data-picture=candidates]"), answer.figure, { change: narrow });
+  await viz.draw(find("[data-picture=candidates]"), answer.figure, { change: narrow, on: BRANCH });
   Object.assign(root.dataset, { run, step });
+};
+
+const BRANCH = {
+  plotly_click: ({ points }) => {
+    const { ids, chosen, step } = find("[data-picture=candidates]").layout.meta;
+    const id = ids[Math.round(points[0].y)];
+    if (id !== chosen) viz.branchAt(step, id);
+  },
 };
 
 const narrow = ({ layout }) => {
   layout.height -= layout.margin.t - 40;
   layout.margin = { ...layout.margin, t: 40 };
   layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
+  if (layout.width >= NARROW_PX) return;
+  layout.xaxis.range[1] *= 1.25; // the longest bar's number has its width all the same
+  layout.xaxis.nticks = 3;
 };
 
 const words = (answer, step) => {
@@ -167,7 +179,8 @@ const lensWords = ({ says, tied, foresees }) => {
 const lensLook = ({ data, layout }, width) => {
   layout.width = width - layout.margin.l - layout.margin.r + 16;
   const rows = layout.height - layout.margin.t - layout.margin.b;
-  layout.margin = { l: 8, r: 8, t: layout.xaxis2.visible === false ? 8 : 92, b: 92 };
+  const above = layout.xaxis2.visible === false ? 8 : viz.labelRoom(layout.xaxis2);
+  layout.margin = { l: 8, r: 8, t: above, b: viz.labelRoom(layout.xaxis) };
   layout.height = rows + layout.margin.t + layout.margin.b;
   Object.assign(layout.yaxis, { showticklabels: false, ticks: "" });
   for (const axis of [layout.xaxis, layout.xaxis2, layout.yaxis]) {
@@ -235,3 +248,5 @@ const refresh = viz.keepDrawn(root, ["run"], draw);
 viz.keepDrawn(find(".surprise-box"), ["run"], drawSurprise);
 const refreshLens = viz.keepDrawn(find(".lens-box"), ["run"], drawLens);
 viz.keepDrawn(find(".tree-box"), ["run"], drawTree);
+viz.link.part({ lens: "0" }, () => ({ lens: lens.first }), (given) =>
+  turnLens(viz.link.whole("lens", given.lens, 0, Math.max(0, viz.run.labels.length - viz.run.trace_start - 1))));

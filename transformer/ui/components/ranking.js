@@ -82,6 +82,12 @@ const drawBaselines = () => baselines.replaceChildren(
 const choose = ({ layer, head: index }) => {
   const { stack, kind } = place();
   viz.setHead({ stack, kind, layer, head: index });
+  showPicture();
+};
+// The picture stands above the table, on a small screen far above. The focus stays where it is.
+const showPicture = () => {
+  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
+  document.querySelector(".large-side")?.scrollIntoView({ block: "nearest", behavior });
 };
 const lineOfHead = (one) => {
   const button = viz.el("button", "pick", name(one));
@@ -198,3 +204,9 @@ viz.on("head", (chosen) => {
   else refresh();
 });
 const refresh = viz.keepDrawn(root, ["run"], draw);
+viz.link.part({ sort: "head", order: "up" }, () => ({ sort: state.by, order: state.down ? "down" : "up" }), (given) => {
+  const [by, order] = [given.sort ?? "head", viz.link.oneOf("order", given.order ?? "up", ["up", "down"])];
+  if (!/^[a-z_]+$/.test(by)) throw new Error("The link's sort must be the name of a column.");
+  Object.assign(state, { by, down: order === "down" });
+  refresh();
+});

@@ -12,6 +12,7 @@ const update = () => {
   const value = props.value;
   if (value && value.text !== undefined) show(value.kind, value.text);
 };
+window.viz.on("waiting", (text) => show("busy", text));
 window.viz.on("problem", (text) => show("error", text));
 update();
 watch("value", update);

@@ -108,10 +108,12 @@
     show();
   };
 
-  // Put (or renew) the table behind a picture. own(row, column): the text of a cell, where the
-  // picture's colours stand for something else than the number itself.
-  viz.tableBehind = (box, figure, after, own) => {
-    const content = contentOf(box, figure, own);
+  // Put (or renew) the table behind a picture. numbers(row, column): the text of a cell, where the
+  // picture's colours stand for something else than the number itself. table(figure): the whole
+  // content {rows, columns, value(row, column), corner}, for a picture that is neither one matrix
+  // nor series; false for one that has its numbers beside it already.
+  viz.tableBehind = (box, figure, after, { numbers, table } = {}) => {
+    const content = table === undefined ? contentOf(box, figure, numbers) : table && table(figure);
     let details = box.vizTable;
     if (!content) {
       details?.remove();

@@ -64,7 +64,8 @@ const draw = () => {
   if (translates()) fill("encoder", 0);
   element.dataset.state = facts.state;
   element.dataset.run = facts.run ?? "";
-  if (facts.state === "done") viz.setRun(facts);
+  // The framework gives a finished run twice: the page hears of it once.
+  if (facts.state === "done" && facts.run !== viz.run?.run) viz.setRun(facts);
   else mark();
   element.dataset.rev = String(Number(element.dataset.rev ?? 0) + 1);
 };
@@ -115,6 +116,10 @@ for (const box of [list, sourceList]) {
   });
 }
 viz.on("query", mark);
+viz.on("show", (shown) => {
+  props.value = shown;
+  draw();
+});
 viz.on("light", light);
 draw();
 watch("value", draw);

@@ -176,6 +176,29 @@ const choose = (key) => {
 
 // ---- drawing ----
 
+// What the picture shows, as one table: q, each key with its score and weight, and the output.
+const pictured = () => {
+  const { row, sums } = shown;
+  const size = row.q.length;
+  const ofKey = (label, key) => ({
+    name: `key ${key} ${label}`,
+    first: [sums.scores[key].toFixed(4), `${sums.weights[key].toFixed(4)}${row.allowed[key] ? "" : ", hidden"}`],
+    vector: row.keys.subarray(key * size, (key + 1) * size),
+  });
+  const lines = [
+    { name: `q, query ${row.query} ${row.query_label}`, first: ["", ""], vector: row.q },
+    ...row.key_labels.map(ofKey),
+    { name: "output", first: ["", ""], vector: sums.output },
+  ];
+  const valueOf = ({ first, vector }, column) => first[column] ?? vector[column - first.length].toFixed(4);
+  return {
+    rows: lines.map(({ name }) => name),
+    columns: ["score", "weight", ...Array.from(row.q, (_, dimension) => `dimension ${dimension}`)],
+    value: (line, column) => valueOf(lines[line], column),
+    corner: "vector",
+  };
+};
+
 // The chosen query as a row of the picture; null (the last one) without one in this attention.
 const placeOf = (stack) => {
   if (viz.query?.stack !== stack) return null;
@@ -189,15 +212,16 @@ const fitted = ({ layout, data }) => {
   layout.margin.t = 8;
   for (const name of ["xaxis3", "xaxis4", "xaxis5"]) layout[name].title.font = { size: 14 };
   if (picture.clientWidth >= NARROW_PX) return;
-  layout.margin.l = 90;
+  layout.margin.l = 50; // and what the labels need
+  for (const name of ["yaxis", "yaxis2", "yaxis5"]) viz.shortLabels(layout[name]);
   layout.xaxis.title.text = "dimension";
   data[2].visible = false;
   layout.xaxis3.visible = false;
   layout.annotations = layout.annotations.filter(({ text: says }) => !says.startsWith("q·k"));
   for (const heading of layout.annotations) heading.text = heading.text.replace("colours from ", "");
-  layout.annotations.find(({ text: says }) => says === "softmax").x = 0.72;
-  for (const name of ["xaxis", "xaxis2", "xaxis5"]) layout[name].domain = [0, 0.68];
-  Object.assign(layout.xaxis4, { domain: [0.72, 1], nticks: 2, tickangle: 0 });
+  layout.annotations.find(({ text: says }) => says === "softmax").x = 0.76;
+  for (const name of ["xaxis", "xaxis2", "xaxis5"]) layout[name].domain = [0, 0.66];
+  Object.assign(layout.xaxis4, { domain: [0.76, 1], nticks: 2, tickangle: 0 });
 };
 
 const draw = async (current) => {
@@ -220,7 +244,7 @@ const draw = async (current) => {
   drawTable();
   find(".worked-both").hidden = false;
   picture.setAttribute("aria-label", `q, the keys, scores, weights and output of query ${row.query}`);
-  await viz.draw(picture, answer.figure, { change: fitted });
+  await viz.draw(picture, answer.figure, { change: fitted, table: pictured });
   Object.assign(root.dataset, { run: viz.run.run, site, head, query: row.query });
 };
 viz.keepDrawn(root, ["run", "head", "query"], draw);

@@ -6,18 +6,23 @@ None of them runs the network.
 
 from transformer.ui.views.answers import server_function
 from transformer.ui.views.attention import alignment, atlas, flow, heatmap, lines
+from transformer.ui.views.branches import choices, kept
+from transformer.ui.views.compare import compare, difference, outcomes, weighed
+from transformer.ui.views.exports import export
 from transformer.ui.views.masks import mask, padded, removal
 from transformer.ui.views.metrics import metric_map, metrics
 from transformer.ui.views.model import architecture
 from transformer.ui.views.positions import inputs, positions, shift
 from transformer.ui.views.prediction import candidates, lens, surprise, tree
+from transformer.ui.views.whatif import used_mask
 from transformer.ui.views.worked import worked
 
 VIEWS = (
     atlas, heatmap, mask, padded, alignment, positions, candidates, tree,
     flow, lines, metrics, metric_map,
     worked, removal, inputs, shift,
-    surprise, lens, architecture,
+    surprise, lens, architecture, export, used_mask,
+    choices, kept, compare, difference, outcomes, weighed,
 )  # fmt: skip
 
-__all__ = ["VIEWS", "atlas", "heatmap", "server_function"]
+__all__ = ["VIEWS", "atlas", "export", "heatmap", "server_function"]

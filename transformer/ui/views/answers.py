@@ -9,21 +9,21 @@ from typing import Any
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.ui.store import RunStore
+from transformer.ui.limits import sentence_of
 
 Answer = dict[str, Any]
 View = Callable[[dict[str, Any]], Answer]
 
 
-def server_function(store: RunStore, view: Callable[..., Answer]) -> View:
+def server_function(of: Any, view: Callable[..., Answer]) -> View:
     """A view as Gradio wants it for a component: one dict in, one dict out, never an exception
-    for a visitor's mistake."""
+    for a visitor's mistake. of: what the view takes first, the RunStore or the Experiments."""
 
     def answer(data: dict[str, Any]) -> Answer:
         try:
-            return view(store, **data)
-        except (ValueError, TypeError) as error:
-            return {"error": str(error)}
+            return view(of, **data)
+        except (ValueError, TypeError, RecursionError) as error:
+            return {"error": sentence_of(error)}
 
     answer.__name__ = view.__name__
     return answer

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 
 from transformer import figures
 from transformer.figures.attention import LOG_FLOOR
-from transformer.figures.data import head_view
+from transformer.figures.data import check_choice, head_view
 from transformer.figures.flow import joint_weights, mean_weights, rollout_weights
 from transformer.ui.store import RunStore
-from transformer.ui.views.answers import Answer, as_json, binary, one_of
+from transformer.ui.views.answers import Answer, as_json, binary
 
 
 def atlas(store: RunStore, *, run: str, stack: str, kind: str) -> Answer:
@@ -32,28 +32,22 @@ def heatmap(
     run: str,
     site: str,
     head: int,
-    stage: str = "weights",
-    scale: str = "linear",
-    range_: str = "fixed",
-    row: int = 0,
-    dark: bool = False,
     numbers: bool = False,
     cells: bool = True,
+    **look: Any,
 ) -> Answer:
-    """One head large.
+    """One head large; look: stage, scale, range_, row and dark of `attention_heatmap`.
 
     numbers: also its exact scores and mask, from which the page works out the weights. cells=False:
     a figure without its z, for a page that works that out from them too: a head is sent once.
     """
     item = store.any(run)
-    figure = figures.attention_heatmap(
-        item, site, head, stage=stage, scale=scale, range_=range_, row=row, dark=dark, hover=False
-    )
+    figure = figures.attention_heatmap(item, site, head, hover=False, **look)
     if not cells:
         figure.data[0].z = None
     answer: Answer = {"figure": as_json(figure)}
     if numbers:
-        view = head_view(item, site, head, row)
+        view = head_view(item, site, head, look.get("row", 0))
         answer |= {
             "shape": list(view.scores.shape),
             "scores": binary(view.scores),
@@ -73,39 +67,34 @@ def flow(
     stack: str,
     kind: str = "self",
     layer: int | None = None,
-    scale: str = "linear",
-    range_: str = "fixed",
-    dark: bool = False,
+    **look: Any,
 ) -> Answer:
-    """Heads put together: "mean", "rollout" or "joint", with the exact weights and the mask."""
+    """Heads put together: "mean", "rollout" or "joint", with the exact weights and the mask.
+
+    look: scale, range_ and dark of `attention_heatmap`.
+    """
     item = store.run(run)
-    draw, weights = one_of("which", which, _FLOWS)(kind)
-    if which != "mean" and kind != "self":
+    check_choice("which", which, tuple(_FLOWS))
+    draw, weights = _FLOWS[which]
+    place: dict[str, Any] = {"stack": stack, "layer": layer}
+    if which == "mean":
+        place["kind"] = kind
+    elif kind != "self":
         raise ValueError(f"{which} is defined for self-attention; got {kind}-attention")
-    figure = draw(item, stack, layer=layer, scale=scale, range_=range_, dark=dark, hover=False)
+    figure = draw(item, hover=False, **place, **look)
     return {
         "figure": as_json(figure),
-        "weights": binary(weights(item, stack, layer=layer).astype("float32")),
+        "weights": binary(weights(item, **place).astype("float32")),
         "allowed": binary(item.trace[stack, 0, kind].allowed[0].cpu().numpy().astype("uint8")),
         "query_labels": list(item.queries(stack)),
         "key_labels": list(item.keys(stack, kind)),
     }
 
 
-_Pair = tuple[Callable[..., go.Figure], Callable[..., Any]]
-
-
-def _mean(kind: str) -> _Pair:
-    return (
-        lambda item, stack, **more: figures.mean_attention(item, stack, kind, **more),
-        lambda item, stack, **more: mean_weights(item, stack, kind, **more),
-    )
-
-
-_FLOWS: dict[str, Callable[[str], _Pair]] = {
-    "mean": _mean,
-    "rollout": lambda kind: (figures.attention_rollout, rollout_weights),
-    "joint": lambda kind: (figures.joint_attention, joint_weights),
+_FLOWS: dict[str, tuple[Callable[..., go.Figure], Callable[..., Any]]] = {
+    "mean": (figures.mean_attention, mean_weights),
+    "rollout": (figures.attention_rollout, rollout_weights),
+    "joint": (figures.joint_attention, joint_weights),
 }
 
 

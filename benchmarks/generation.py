@@ -1,0 +1,210 @@
+"""One process of the generation benchmark: one shape, one number of threads. See __main__.py.
+
+    python -m benchmarks.generation --shape S --threads 2 --rounds 9 --out FILE.json
+
+Everything is timed the way its users call it: ours by `Model.generate` and `Model.stream`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.networks import (
+    N_PROMPT,
+    PROMPT,
+    QUICK_SHAPES,
+    SHAPES,
+    Shape,
+    decoder_bytes,
+    load_model,
+)
+from benchmarks.peers import Result, TransformerLens, Transformers, WithoutCache, XTransformers
+from transformer import Model, Run, Trace
+from transformer.model.attention import KeyValueCache
+from transformer.model.transformer import DecoderOnly
+
+OURS = "ours, attention kept"
+PEERS: dict[str, tuple[str, Callable[[DecoderOnly], Any]]] = {
+    "transformers, attention kept (eager)": (
+        "transformers", lambda network: Transformers(network, keep=True)
+    ),
+    "transformers, no attention (sdpa)": (
+        "transformers", lambda network: Transformers(network, keep=False)
+    ),
+    "TransformerLens, attention kept": ("transformer_lens", TransformerLens),
+    "x-transformers, attention kept": ("x_transformers", XTransformers),
+    "a loop without cache, no attention": ("torch", WithoutCache),
+}  # fmt: skip
+TOLERANCE = 1e-4  # between attention weights: sums in another order, twelve layers deep
+READS = 15  # of the buffer that stands for the weights
+BAND = 16  # steps around a length that make up the cost at that length
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """run: the work that is timed. read: what it made, for the comparison with ours."""
+
+    run: Callable[[], Any]
+    read: Callable[[Any], Result]
+
+
+def main() -> None:
+    """Measure, and write the figures to a file."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--shape", required=True, choices=[*SHAPES, *QUICK_SHAPES])
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    found = measure((SHAPES | QUICK_SHAPES)[options.shape], options.rounds)
+    options.out.write_text(json.dumps(found), encoding="utf-8")
+
+
+def measure(shape: Shape, rounds: int) -> dict[str, Any]:
+    """Seconds of every task, by name, and what is derived from our own steps.
+
+    Raises SystemExit if a tool's tokens or attention differ from ours.
+    """
+    model = load_model(shape)
+    assert isinstance(model.network, DecoderOnly)
+    prompt = list(model.prepare(PROMPT).ids)
+    tasks = _ours(model, prompt, shape.n_new) | _peers(model.network, prompt, shape.n_new)
+    differences = check_equal(tasks)
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    steps, floors = [], []
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            started = time.perf_counter()
+            task.run()
+            seconds[name].append(time.perf_counter() - started)
+        steps.append(_step_seconds(model, shape))
+        floors.append(read_floor(decoder_bytes(model.network)))
+    return {
+        "seconds": {name: statistics.median(times) for name, times in seconds.items()},
+        "largest_difference": differences,
+        "floor_s": statistics.median(floors),
+        "step_s": statistics.median(around(steps, N_PROMPT + shape.n_new // 2, shape.n_new)),
+        "step_at_64_s": statistics.median(around(steps, 64, BAND)),
+        "step_at_256_s": statistics.median(around(steps, shape.n_long, BAND)),
+        "missing": [name for name in PEERS if name not in tasks],
+    }
+
+
+def _ours(model: Model, prompt: list[int], n_new: int) -> dict[str, Task]:
+    def kept() -> Run:
+        run = model.generate(PROMPT, max_new_tokens=n_new)
+        run.trace.weights("decoder")
+        return run
+
+    def read(run: Run) -> Result:
+        return list(run.ids), run.trace.weights("decoder")[:, 0]
+
+    def tokens() -> list[int]:
+        stream = model.stream(PROMPT, max_new_tokens=n_new)
+        return [*stream.prompt_ids, *(step.token for step in stream)]
+
+    assert isinstance(model.network, DecoderOnly)
+    network = model.network
+    return {
+        OURS: Task(run=kept, read=read),
+        "ours, no attention": Task(run=tokens, read=lambda ids: (ids, None)),
+        "ours by the plain network, attention kept": Task(
+            run=lambda: plainly(network, prompt, n_new), read=lambda result: result
+        ),
+    }
+
+
+@torch.inference_mode()
+def plainly(network: DecoderOnly, prompt: list[int], n_new: int) -> Result:
+    """Greedy by the readable network itself with its cache, then one pass for the attention."""
+    cache, ids = KeyValueCache(), list(prompt)
+    logits = network(torch.tensor([ids]), cache=cache)
+    for _ in range(n_new - 1):
+        ids.append(int(logits[0, -1].argmax()))
+        logits = network(torch.tensor([ids[-1:]]), cache=cache)
+    ids.append(int(logits[0, -1].argmax()))
+    trace = Trace()
+    network(torch.tensor([ids]), trace=trace)
+    return ids, trace.weights("decoder")[:, 0]
+
+
+def _peers(network: DecoderOnly, prompt: list[int], n_new: int) -> dict[str, Task]:
+    """Those that are installed."""
+    result = {}
+    for name, (library, make) in PEERS.items():
+        if importlib.util.find_spec(library) is not None:
+            peer = make(network)
+            result[name] = Task(run=partial(peer.run, prompt, n_new), read=peer.read)
+    return result
+
+
+def check_equal(tasks: dict[str, Task]) -> dict[str, float]:
+    """The largest difference between a tool's attention and ours, by name."""
+    ids, weights = tasks[OURS].read(tasks[OURS].run())
+    assert weights is not None
+    differences = {}
+    for name, task in tasks.items():
+        found_ids, found = task.read(task.run())
+        if found_ids != ids:
+            raise SystemExit(f"{name}: other tokens than ours: {found_ids}; ours: {ids}")
+        if found is None:
+            continue
+        largest = float((found - weights[:, :, : found.shape[2]]).abs().max())
+        if largest > TOLERANCE:
+            raise SystemExit(f"{name}: attention differs from ours by {largest:.1e}")
+        differences[name] = largest
+    return differences
+
+
+def _step_seconds(model: Model, shape: Shape) -> list[float]:
+    """Seconds of each step of one long stream; the first of them reads the whole prompt."""
+    stream = model.stream(PROMPT, max_new_tokens=shape.n_long + BAND - N_PROMPT)
+    times, before = [], time.perf_counter()
+    for _ in stream:
+        now = time.perf_counter()
+        times.append(now - before)
+        before = now
+    return times
+
+
+def around(streams: list[list[float]], length: int, width: int) -> list[float]:
+    """Of all streams the `width` steps around that which reads the token at place `length`.
+
+    Step n reads the token at place N_PROMPT + n - 1; step 0, the prompt, is left out.
+    """
+    first = max(1, length - width // 2 - N_PROMPT + 1)
+    return [seconds for stream in streams for seconds in stream[first : first + width]]
+
+
+def read_floor(n_bytes: int) -> float:
+    """Seconds to read this many bytes of float32 once, with the threads that torch has.
+
+    Two of PyTorch's reductions read a buffer and hardly calculate; the faster one counts.
+    """
+    buffer = torch.ones(n_bytes // 4)
+    medians = []
+    for read in (buffer.sum, partial(torch.dot, buffer, buffer)):
+        times = []
+        for _ in range(READS):
+            started = time.perf_counter()
+            read()
+            times.append(time.perf_counter() - started)
+        medians.append(statistics.median(times))
+    return min(medians)
+
+
+if __name__ == "__main__":
+    main()

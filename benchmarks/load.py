@@ -1,0 +1,210 @@
+"""Many visitors at once: each generates, then clicks heads, over and over, through real HTTP.
+
+    python -m benchmarks.load [--visitors 60] [--seconds 120] [--port 7897] [--save NAME]
+
+Every visitor opens the page, presses Generate with a text of its own, then chooses CLICKS heads,
+one every one to three seconds, with the questions that the page's scripts ask. Tokens and scores
+are compared with those of the same request made alone in this process. A failure, a mixed-up
+result, slow clicks or growing memory end with status 1; else `--save` keeps the figures in
+benchmarks/load.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import itertools
+import json
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import numpy as np
+import psutil
+
+import transformer
+from benchmarks.load_report import RESULTS, Report, keep
+from benchmarks.page import served
+from benchmarks.visitor import PageFacts, Refused, Visitor, page_facts
+from transformer import Model, Run
+from transformer.inference.beam import MAX_BEAMS
+
+CLICKS = 8
+LOOK_S = (1.0, 3.0)  # how long a visitor looks at a head
+SETTLED_S = 10.0  # before which memory is not measured
+TEXTS = (
+    "Once upon a time", "The little dog was", "Tom and Lily saw a big", "One day a bird",
+    "The black cat is sleeping on the bed.", "I gave the book to the boys.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """One request: what the page's controls say, and the run that it gives when made alone."""
+
+    chosen: Mapping[str, Any]
+    alone: Run
+
+
+def tasks_for(models: Sequence[Model], count: int) -> list[Task]:
+    """`count` different requests, the models taking turns: sampled texts, and searches."""
+    return [_task(models[place % len(models)], place) for place in range(count)]
+
+
+def _task(model: Model, place: int) -> Task:
+    text = TEXTS[place % len(TEXTS)]
+    chosen = {"model": model.name, "text": text, "length": 40, "Seed": place}
+    if model.config.family == "encoder-decoder":
+        settings: dict[str, Any] = {"beams": 2 + place % 3, "length_penalty": 1.0}
+        chosen |= {"method": "beam", "Length penalty": 1.0}
+        chosen[f"Beams (to {MAX_BEAMS})"] = settings["beams"]
+    else:
+        settings = {"temperature": 0.9, "top_k": 40}
+        chosen |= {"method": "sample", "Temperature": 0.9, "Top-k (0 = off)": 40}
+    run = model.generate(text, max_new_tokens=40, seed=place, **settings)
+    return Task(chosen=chosen, alone=run)
+
+
+async def load(
+    url: str, tasks: Sequence[Task], visitors: int, seconds: float, server: psutil.Process | None
+) -> Report:
+    """Let them all in at once, for so many seconds; the last rounds are finished."""
+    report = Report(visitors=visitors, seconds=seconds)
+    # The server closes an idle connection after five seconds; not to write to one just then.
+    limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
+    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
+        facts = await page_facts(client)
+        end = time.monotonic() + seconds
+        watch = asyncio.create_task(_watch(client, report, server, end))
+        rounds = (_stay(client, facts, report, tasks, place, end) for place in range(visitors))
+        await asyncio.gather(*rounds)
+        await watch
+    return report
+
+
+async def _stay(
+    client: httpx.AsyncClient,
+    facts: PageFacts,
+    report: Report,
+    tasks: Sequence[Task],
+    place: int,
+    end: float,
+) -> None:
+    """One visitor, from opening the page until time is up, at least for one round."""
+    visitor = Visitor(client, facts)
+    chance = random.Random(place)
+    began = time.monotonic()
+    await visitor.open()
+    report.opened.append(time.monotonic() - began)
+    for turn in itertools.count(place):
+        task = tasks[turn % len(tasks)]
+        try:
+            await _round(visitor, report, task, chance, end)
+        except (Refused, httpx.HTTPError) as error:
+            report.faults.append(f"visitor {place}: {type(error).__name__}: {str(error)[:200]}")
+            await asyncio.sleep(1)
+        if time.monotonic() >= end:
+            break
+    report.farthest_place = max(report.farthest_place, *visitor.places, 0)
+
+
+async def _round(
+    visitor: Visitor, report: Report, task: Task, chance: random.Random, end: float
+) -> None:
+    """Generate, look at all heads, choose some of them."""
+    began = time.monotonic()
+    facts = await visitor.generate(**task.chosen)
+    report.generated.append(time.monotonic() - began)
+    report.tokens += len(facts["labels"]) - facts["n_prompt"]
+    if facts["labels"] != list(task.alone.labels):
+        report.faults.append(f"other tokens than alone: {task.chosen}")
+        return
+    kinds = {name: facts["kinds"][-1][name] for name in ("stack", "kind")}
+    await visitor.ask("attention", "atlas", run=facts["run"], **kinds)
+    await visitor.ask("ranking", "metrics", run=facts["run"], **kinds)
+    for _ in range(CLICKS):
+        place = chance.choice(facts["kinds"])
+        site = f"{place['stack']}.{chance.randrange(place['n_layers'])}.{place['kind']}"
+        await _click(visitor, report, task, facts["run"], site, chance.randrange(facts["n_heads"]))
+        if time.monotonic() > end:
+            return
+        await asyncio.sleep(chance.uniform(*LOOK_S))
+
+
+async def _click(
+    visitor: Visitor, report: Report, task: Task, run: str, site: str, head: int
+) -> None:
+    """A head's picture with its numbers, which must be those of the run made alone."""
+    place = {"run": run, "site": site, "head": head}
+    began = time.monotonic()
+    answer = await visitor.ask("attention", "heatmap", **place, numbers=True, cells=False)
+    report.clicked.append(time.monotonic() - began)
+    await visitor.ask("worked", "worked", **place, query=1)
+    scores = np.frombuffer(base64.b64decode(answer["scores"]), dtype="f4")
+    wanted = task.alone.trace[site].scores[0, head].numpy()
+    if not np.allclose(scores.reshape(answer["shape"]), wanted, atol=1e-3):
+        report.faults.append(f"other scores than alone: {site}, head {head} of {task.chosen}")
+
+
+async def _watch(
+    client: httpx.AsyncClient, report: Report, server: psutil.Process | None, end: float
+) -> None:
+    """Ask for the server's health every second; note its memory when settled and at the end.
+
+    Settled: after SETTLED_S, and once as many runs were made as there are visitors, since before
+    that the server has not yet done what it does all the time.
+    """
+    began = time.monotonic()
+    latest = (began + end) / 2
+    settled = min(began + SETTLED_S, latest)
+    while time.monotonic() < end:
+        await asyncio.sleep(1)
+        asked = time.monotonic()
+        answer = await client.get("health")
+        report.health.append(time.monotonic() - asked)
+        if answer.status_code != 200:
+            report.faults.append(f"health: {answer.text[:200]}")
+        health = answer.json()
+        report.kept_runs, report.kept_bytes = health["kept_runs"], health["kept_bytes"]
+        all_served = len(report.generated) >= report.visitors
+        if time.monotonic() >= (settled if all_served else latest) and not report.memory_settled:
+            report.memory_settled = server.memory_info().rss if server else 0
+    if server:
+        report.memory_end = server.memory_info().rss
+
+
+def main() -> None:
+    """Print the figures as JSON; status 1 if something is not as promised."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--visitors", type=int, default=60, help="default 60")
+    parser.add_argument("--seconds", type=float, default=120, help="default 120")
+    parser.add_argument("--port", type=int, default=7897, help="default 7897")
+    parser.add_argument(
+        "--save",
+        metavar="NAME",
+        help=f"write figures as good as promised to {RESULTS.name} under this name",
+    )
+    options = parser.parse_args()
+    models = [transformer.load(name) for name in transformer.bundled_names()]
+    tasks = tasks_for(models, options.visitors)
+    with served(options.port) as start_s:
+        (server,) = psutil.Process().children()
+        url = f"http://127.0.0.1:{options.port}/"
+        report = asyncio.run(load(url, tasks, options.visitors, options.seconds, server))
+    figures = {"start_s": round(start_s, 1), **report.figures()}
+    print(json.dumps(figures, indent=2))
+    if failures := report.failures():
+        sys.exit("\n".join(failures))
+    if options.save:
+        keep(options.save, figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What a load test found: figures, what of them is not as promised, and where they are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "load.json"
+CLICK_P95_S = 1.0
+GROWTH = 1.10
+
+
+@dataclass(slots=True)
+class Report:
+    """What happened. Times in seconds, memory in bytes."""
+
+    visitors: int
+    seconds: float
+    opened: list[float] = field(default_factory=list)
+    generated: list[float] = field(default_factory=list)
+    clicked: list[float] = field(default_factory=list)
+    health: list[float] = field(default_factory=list)
+    tokens: int = 0
+    farthest_place: int = 0
+    faults: list[str] = field(default_factory=list)
+    memory_settled: int = 0
+    memory_end: int = 0
+    kept_runs: int = 0
+    kept_bytes: int = 0
+
+    def figures(self) -> dict[str, Any]:
+        """The same, summed up."""
+        return {
+            "visitors": self.visitors,
+            "seconds": round(self.seconds, 1),
+            "pages_opened": len(self.opened),
+            "open_p95_s": percentile(self.opened, 95),
+            "generations": len(self.generated),
+            "tokens": self.tokens,
+            "generation_median_s": percentile(self.generated, 50),
+            "generation_p95_s": percentile(self.generated, 95),
+            "clicks": len(self.clicked),
+            "click_median_s": percentile(self.clicked, 50),
+            "click_p95_s": percentile(self.clicked, 95),
+            "health_p95_s": percentile(self.health, 95),
+            "farthest_place_in_queue": self.farthest_place,
+            "memory_settled_bytes": self.memory_settled,
+            "memory_end_bytes": self.memory_end,
+            "kept_runs": self.kept_runs,
+            "kept_bytes": self.kept_bytes,
+            "faults": len(self.faults),
+        }
+
+    def failures(self) -> list[str]:
+        """What is not as promised, a sentence each; at most a few of the faults."""
+        found = self.faults[:5]
+        if not self.clicked:
+            found.append("no visitor came as far as choosing a head")
+        elif percentile(self.clicked, 95) > CLICK_P95_S:
+            found.append(f"95 % of clicks took up to {percentile(self.clicked, 95):.2f} s")
+        if self.memory_end > GROWTH * self.memory_settled > 0:
+            before, after = self.memory_settled / 1e6, self.memory_end / 1e6
+            found.append(f"memory grew from {before:.0f} to {after:.0f} MB")
+        return found
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """NaN of nothing."""
+    return round(float(np.percentile(values, percent)), 3) if values else float("nan")
+
+
+def keep(name: str, figures: Mapping[str, Any]) -> None:
+    """Set one entry of the file of results; the others stay."""
+    kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    date = datetime.now(UTC).date().isoformat()
+    kept[name] = {"date": date, "machine": _machine(), **figures}
+    RESULTS.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+
+
+def _machine() -> str:
+    """The processor's name and how many of its cores there are."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = info.read_text(encoding="utf-8").splitlines()
+        name = next((line.split(":")[1].strip() for line in lines if "model name" in line), name)
+    return f"{name}, {os.cpu_count()} cores"

@@ -1,0 +1,99 @@
+"""Write README.md's tables of figures from the JSON that the benchmarks wrote.
+
+python -m benchmarks.report
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import tables
+from benchmarks.results import load
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+NOISY = 0.1  # share of the cores, busy with other work, above which the report says so
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "page": (
+        "The page in Chromium: medians of {rounds} loads and {clicks} clicks.",
+        tables.page_table,
+    ),
+    "scale": (
+        "Large networks with random weights on the real page, {clicks} clicks each.",
+        tables.scale_table,
+    ),
+    "drawing": (
+        "The same weights drawn by other tools ({versions}), all heads on one page.",
+        tables.drawing_table,
+    ),
+    "generation": (
+        "A 16-token prompt, 64 greedy tokens and the attention of all heads over the text, beside "
+        "{versions}, which hold the same weights and give the same tokens. Medians of interleaved "
+        "rounds; GOMP_SPINCOUNT={spincount} for all.",
+        tables.generation_summary,
+    ),
+    "training": (
+        "Training steps of our loop, as the recipes set it, beside a plain loop around PyTorch's "
+        "own modules with AdamW: medians of {steps} interleaved steps, {threads} threads.",
+        tables.training_table,
+    ),
+    "visitors": (
+        "Simultaneous visitors through the page's queue, `{model}`. The server holds {loaded_mb} "
+        "MB once it answers, {used_mb} MB after {n_runs} runs.",
+        tables.visitors_table,
+    ),
+}
+
+
+def main() -> None:
+    """Replace what stands between README.md's two marks."""
+    text = README.read_text(encoding="utf-8")
+    README.write_text(replaced(text, report(load())), encoding="utf-8")
+
+
+def report(results: dict[str, Any]) -> str:
+    """The sections of all parts that were measured, with their date and machine."""
+    parts = {name: results[name] for name in PARTS if name in results}
+    places = {name: _where(part) for name, part in parts.items()}
+    same = len(set(places.values())) == 1
+    sections = [f"Measured on {next(iter(places.values()))}."] if same else []
+    for name, part in parts.items():
+        sentence, make = PARTS[name]
+        said = sentence.format(**part | {"versions": _named(part.get("versions", {}))})
+        where = "" if same else f" Measured on {places[name]}."
+        sections.append(f"{said}{where}\n\n{make(part)}")
+    return "\n\n".join(sections)
+
+
+def replaced(text: str, content: str) -> str:
+    """The text with new content between its marks. Raises ValueError if it lacks them."""
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise ValueError(f"the text must have one {BEGIN} and, after it, one {END}")
+    head, rest = text.split(BEGIN)
+    return f"{head}{BEGIN}\n{content}\n{END}{rest.split(END)[1]}"
+
+
+def between(text: str) -> str:
+    """What stands between the marks now."""
+    found = re.search(f"{BEGIN}\n(.*)\n{END}", text, flags=re.DOTALL)
+    return found[1] if found else ""
+
+
+def _where(part: dict[str, Any]) -> str:
+    machine = part["machine"]
+    kind = f"{machine['cores']} cores of {machine['cpu']}"
+    instructions = ", ".join(machine["instructions"])
+    others = part["others_share"] or 0.0
+    noisy = f", just then {others:.0%} busy with other work" if others > NOISY else ""
+    return f"{part['date']}, {kind} ({instructions}){noisy}"
+
+
+def _named(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The file that all benchmarks write their figures into: one part each, with date and machine."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.busy import others_share
+
+SAMPLE_S = 2.0  # of rest after a benchmark, to see what else the machine does
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results.json"
+INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "neon", "asimd")
+LIBRARIES = ("torch", "numpy", "gradio", "plotly", "tokenizers")
+
+
+def add(part: str, figures: dict[str, Any], path: Path = RESULTS) -> None:
+    """Put a part's figures into the file, in place of its old ones."""
+    about = {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": machine(),
+        "others_share": others_share(SAMPLE_S),
+    }
+    found = load(path)
+    found[part] = _rounded(about | figures)
+    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _rounded(value: Any) -> Any:
+    """The same with every float to four digits, which is more than a measurement holds."""
+    if isinstance(value, dict):
+        return {name: _rounded(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def load(path: Path = RESULTS) -> dict[str, Any]:
+    """All parts, by name; none where there is no file."""
+    if not path.is_file():
+        return {}
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on, and with."""
+    return {
+        "cpu": cpu_name(),
+        "cores": os.cpu_count(),
+        "instructions": [name for name in INSTRUCTIONS if name in _cpu_lines("flags", "Features")],
+        "python": platform.python_version(),
+        "versions": versions(*LIBRARIES),
+    }
+
+
+def versions(*names: str) -> dict[str, str]:
+    """The installed versions of those of these libraries that are installed."""
+    result = {}
+    for name in names:
+        try:
+            result[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return result
+
+
+def versions_for(python: str, *names: str) -> dict[str, str]:
+    """The same as that Python finds them, which may belong to another environment."""
+    code = f"import json, benchmarks.results as r; print(json.dumps(r.versions(*{names!r})))"
+    command = [python, "-c", code]
+    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    answer: dict[str, str] = json.loads(found.stdout)
+    return answer
+
+
+def cpu_name() -> str:
+    """As the system calls it."""
+    names = _cpu_lines("model name")
+    return " ".join(names) or platform.processor() or platform.machine()
+
+
+def _cpu_lines(*keys: str) -> list[str]:
+    """The words of the first line of Linux's list of processors that begins with a key."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key.strip() in keys:
+            return value.split()
+    return []

@@ -1,0 +1,160 @@
+"""Each part's figures as a Markdown table; README.md and the commands show the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+OURS = "ours, attention kept"
+BARE = "ours, no attention"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def generation_table(run: dict[str, Any]) -> str:
+    """One shape with one number of threads: milliseconds and ratios to ours, and our own costs."""
+    seconds: dict[str, float] = run["seconds"]
+    head = [f"{run['sizes']}; {_threads(run['threads'])}", "ms", "÷ ours"]
+    rows = [
+        [name, _ms(median), f"{median / seconds[OURS]:.2f}"] for name, median in seconds.items()
+    ]
+    costs = "\n".join(f"- {line}" for line in own_costs(run))
+    return f"{table(head, rows)}\n\n{costs}\n"
+
+
+def own_costs(run: dict[str, Any]) -> list[str]:
+    """What a run's figures say about our own cost."""
+    seconds, step = run["seconds"], run["step_s"]
+    kept, bare = seconds[OURS], seconds[BARE]
+    worst = max(run["largest_difference"].values())
+    of_step, of_all = _percent(run["floor_s"], step), _percent(run["n_new"] * run["floor_s"], kept)
+    lines = [
+        f"attention kept ÷ not kept: {kept / bare:.2f}",
+        f"reading the weights once: {1e3 * run['floor_s']:.2f} ms, {of_step} of a step "
+        f"({1e3 * step:.2f} ms), {of_all} of the whole",
+        f"a step at 256 tokens ÷ at 64: {run['step_at_256_s'] / run['step_at_64_s']:.2f}",
+        f"same tokens from all; attention differs by at most {worst:.0e}",
+    ]
+    return lines + [f"not installed: {name}" for name in run["missing"]]
+
+
+def generation_summary(part: dict[str, Any]) -> str:
+    """All runs in one table: a column for each shape and number of threads."""
+    runs = part["runs"]
+    names = list(dict.fromkeys(name for run in runs for name in run["seconds"]))
+    head = ["", *(f"{run['sizes']}; {_threads(run['threads'])}" for run in runs)]
+    rows = [[name, *(_cell(run["seconds"], name) for run in runs)] for name in names]
+    costs: dict[str, Callable[[dict[str, Any]], str]] = {
+        "attention kept ÷ not kept": lambda run: _ratio(run["seconds"][OURS], run["seconds"][BARE]),
+        "reading the weights once, of our step": lambda run: _percent(
+            run["floor_s"], run["step_s"]
+        ),
+        "our step at 256 tokens ÷ at 64": lambda run: _ratio(
+            run["step_at_256_s"], run["step_at_64_s"]
+        ),
+    }
+    rows += [[name, *map(cost, runs)] for name, cost in costs.items()]
+    return table(head, rows)
+
+
+def training_table(part: dict[str, Any]) -> str:
+    """Tokens a second by shape: our loop with both optimizers beside PyTorch's own modules.
+
+    The goal was set for AdamW, so that is what is compared with it.
+    """
+    names = list(part["shapes"][0]["tokens_per_s"])
+    ours = [name for name in names if name.startswith("ours")]
+    head = ["tokens a second", *names, *(f"{name} ÷ the faster plain" for name in ours), "÷ goal"]
+    rows = []
+    for shape in part["shapes"]:
+        speeds: dict[str, float] = shape["tokens_per_s"]
+        plain = max(speed for name, speed in speeds.items() if name not in ours)
+        cells = [f"{speeds[name]:,.0f}" for name in names]
+        cells += [_ratio(speeds[name], plain) for name in ours]
+        goal = shape["goal"]
+        reached = f"{_ratio(speeds[ours[-1]], goal)} ({goal:,})" if goal else "–"
+        rows.append([shape["sizes"], *cells, reached])
+    return table(head, rows)
+
+
+def visitors_table(part: dict[str, Any]) -> str:
+    """Simultaneous visitors of one server, beside the same work one after the other."""
+    head = [
+        f"{part['tokens']} tokens a request", "tokens a second", "one after the other",
+        "time ÷ one after the other", "median wait", "longest ÷ median",
+    ]  # fmt: skip
+    rows = [
+        [
+            f"{found['visitors']} at once",
+            f"{found['tokens_per_s']:.0f}",
+            f"{found['alone_tokens_per_s']:.0f}",
+            _ratio(found["alone_tokens_per_s"], found["tokens_per_s"]),
+            f"{found['median_wait_s']:.2f} s",
+            f"{found['longest_ratio']:.2f}",
+        ]
+        for found in part["counts"]
+    ]
+    return table(head, rows)
+
+
+def page_table(part: dict[str, Any]) -> str:
+    """Start-up, first pictures and a click, in Chromium."""
+    start, bare = part["start_s"], part["imports_s"]
+    rows = [
+        ["`import torch, gradio` alone", f"{bare:.2f} s"],
+        ["`python app.py` until the page answers", f"{start:.2f} s ({_ratio(start, bare)} times)"],
+        ["page's load event", f"{part['load_s']:.2f} s"],
+        ["all heads of the stored run painted, after it", f"{part['heads_s']:.2f} s"],
+        ["the chosen head painted, after it", f"{part['head_s']:.2f} s"],
+        ["a click on a head until it is painted", f"{part['click_ms']:.0f} ms"],
+    ]
+    return table(["the page, as bundled", "median"], rows)
+
+
+def scale_table(part: dict[str, Any]) -> str:
+    """Large runs on the real page."""
+    head = ["layers x heads x tokens", "sent before a click", "a click on a head", "DOM nodes"]
+    rows = [
+        [
+            found["shape"],
+            f"{found['bytes'] / 1e6:.2f} MB",
+            f"{found['click_ms']:.0f} ms (to {found['longest_click_ms']:.0f})",
+            f"{found['nodes']:,}",
+        ]
+        for found in part["shapes"]
+    ]
+    return table(head, rows)
+
+
+def drawing_table(part: dict[str, Any]) -> str:
+    """Other tools' pages for the same attention."""
+    return table(
+        ["layers x heads x tokens", "tool", "size", "until drawn", "DOM nodes"], part["rows"]
+    )
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:,.0f}" if seconds >= 0.01 else f"{1e3 * seconds:.2f}"
+
+
+def _ratio(a: float, b: float) -> str:
+    return f"{a / b:.2f}"
+
+
+def _percent(a: float, b: float) -> str:
+    return f"{100 * a / b:.0f} %"
+
+
+def _cell(seconds: dict[str, float], name: str) -> str:
+    if name not in seconds:
+        return "–"
+    ratio = "" if name == OURS else f" ({seconds[name] / seconds[OURS]:.1f}×)"
+    return f"{_ms(seconds[name])} ms{ratio}"

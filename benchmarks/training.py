@@ -1,0 +1,196 @@
+"""Training steps: our loop beside plain loops around PyTorch's own modules, as tokens a second.
+
+    python -m benchmarks.training [--threads 2] [--steps 7] [--quick]
+
+Ours is the loop's own step: batches to tensors, the loss, the gradients, clipping and the
+optimizer, with Muon as the recipes train and with AdamW. All steps are interleaved; the rows are
+drawn ids of one length. An encoder-decoder's tokens are those of both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks import results
+from benchmarks.networks import byte_tokenizer
+from benchmarks.plain_training import Step, plain_step
+from benchmarks.tables import training_table
+from transformer.model.config import ModelConfig, preset
+from transformer.text import SPECIALS
+from transformer.training.loop import _Training as Training
+from transformer.training.recipe import Recipe, Settings
+from transformer.training.setup import keep_freed_memory
+from transformer.training.tasks import LanguageModel, Row, Translation
+
+WARM_UP = 2  # steps that are not timed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shape:
+    """A network and a batch. goal: tokens a second that the project set itself on two cores."""
+
+    layers: str
+    d_model: int
+    n_heads: int
+    n_layers: int
+    vocab_size: int
+    length: int
+    rows: int
+    goal: int = 0
+    pairs: bool = False
+
+    def __str__(self) -> str:
+        sizes = f"{self.layers} x {self.d_model}, vocabulary {self.vocab_size:,}"
+        side = " a side" if self.pairs else ""
+        return f"{sizes}, {self.rows} rows of {self.length} tokens{side}"
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The recipe's [model] table."""
+        common = dict(
+            d_model=self.d_model, n_heads=self.n_heads, n_layers=self.n_layers,
+            d_ff=4 * self.d_model, max_len=self.length, tie_embeddings=True, padding_id=0,
+            dropout=0.1, attention_dropout=0.0,
+        )  # fmt: skip
+        if not self.pairs:
+            return {"preset": "gpt"} | common
+        both = dict(attention_bias=True, share_embeddings=True, head_bias=False)
+        return {"preset": "pre-norm"} | common | both
+
+    @property
+    def config(self) -> ModelConfig:
+        """The same as our network's."""
+        values = self.model
+        return preset(values.pop("preset"), vocab_size=self.vocab_size, **values)
+
+    @property
+    def tokens(self) -> int:
+        """What a step reads."""
+        return self.rows * self.length * (2 if self.pairs else 1)
+
+
+SHAPES = (
+    Shape(
+        layers="4", d_model=128, n_heads=4, n_layers=4, vocab_size=65, length=64, rows=12,
+        goal=48_000,
+    ),
+    Shape(
+        layers="4", d_model=128, n_heads=4, n_layers=4, vocab_size=4096, length=128, rows=18,
+        goal=21_000,
+    ),
+    Shape(
+        layers="6", d_model=256, n_heads=8, n_layers=6, vocab_size=4096, length=256, rows=9,
+        goal=10_000,
+    ),
+    Shape(
+        layers="8", d_model=384, n_heads=8, n_layers=8, vocab_size=4096, length=256, rows=9,
+        goal=5_100,
+    ),
+    Shape(
+        layers="3 + 3", d_model=256, n_heads=8, n_layers=3, vocab_size=8000, length=24, rows=125,
+        goal=13_700, pairs=True,
+    ),
+)  # fmt: skip
+QUICK_SHAPES = (
+    Shape(layers="1", d_model=16, n_heads=2, n_layers=1, vocab_size=65, length=8, rows=2),
+    Shape(
+        layers="1 + 1", d_model=16, n_heads=2, n_layers=1, vocab_size=300, length=6, rows=3,
+        pairs=True,
+    ),
+)  # fmt: skip
+
+
+class DrawnText(LanguageModel):
+    """The loop's own language modelling, on rows that are given to it."""
+
+    def __init__(self) -> None:
+        self.padding_id = 0
+
+
+class DrawnPairs(Translation):
+    """The loop's own translation, on pairs that are given to it."""
+
+    def __init__(self) -> None:
+        self.padding_id, self.smoothing = 0, 0.1
+
+
+def main() -> None:
+    """Print the table and add it to the JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--threads", type=int, default=2, help="default 2")
+    parser.add_argument("--steps", type=int, default=7, help="timed ones of each; default 7")
+    parser.add_argument("--quick", action="store_true", help="tiny networks, for a trial")
+    parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    keep_freed_memory()  # as `python -m transformer.training` does; here the plain loops gain too
+    shapes = QUICK_SHAPES if options.quick else SHAPES
+    part = {"threads": options.threads, "steps": options.steps}
+    part |= {"shapes": [measure(shape, options.steps) for shape in shapes]}
+    print(training_table(part))
+    if not options.quick or options.json != results.RESULTS:
+        results.add("training", part, options.json)
+
+
+def measure(shape: Shape, n_steps: int) -> dict[str, Any]:
+    """Tokens a second of every loop, by the median of its interleaved steps."""
+    generator = torch.Generator().manual_seed(0)
+    low, size = len(SPECIALS), (shape.rows, shape.length + 1)
+    ids = torch.randint(low, shape.vocab_size, size, generator=generator)
+    sources = torch.randint(low, shape.vocab_size, (shape.rows, shape.length), generator=generator)
+    inputs = [sources, ids[:, :-1]] if shape.pairs else [ids[:, :-1]]
+    rows = list(zip(sources.tolist(), ids.tolist(), strict=True)) if shape.pairs else ids.tolist()
+    with tempfile.TemporaryDirectory() as folder:
+        loops = {
+            "ours (Muon)": our_step(shape, rows, "muon", Path(folder) / "muon"),
+            "ours (AdamW)": our_step(shape, rows, "adamw", Path(folder) / "adamw"),
+            "plain loop, bf16": plain_step(shape.config, inputs, ids[:, 1:], narrow=True),
+            "plain loop, float32": plain_step(shape.config, inputs, ids[:, 1:], narrow=False),
+        }
+        seconds = _interleaved(loops, n_steps)
+    speeds = {name: shape.tokens / statistics.median(times) for name, times in seconds.items()}
+    return {"sizes": str(shape), "goal": shape.goal, "tokens_per_s": speeds}
+
+
+def our_step(shape: Shape, rows: list[Row], optimizer: str, out: Path) -> Step:
+    """A step of the training loop on these rows, to be called again and again."""
+    (out / "training").mkdir(parents=True)
+    byte_tokenizer(shape.vocab_size).save(out / "training" / "tokenizer.json")
+    recipe = Recipe(
+        name="benchmark",
+        task="translation" if shape.pairs else "language-model",
+        vocab_size=shape.vocab_size,
+        model=shape.model,
+        settings=Settings(optimizer=optimizer, warmup_steps=1),
+    )
+    task = DrawnPairs() if shape.pairs else DrawnText()
+    training = Training(recipe, task, out, cpu=True, start=None)
+    return lambda: training._step(rows)[0]
+
+
+def _interleaved(loops: dict[str, Step], n_steps: int) -> dict[str, list[float]]:
+    """Seconds of the timed steps. Raises SystemExit for a loop whose loss does not fall."""
+    times: dict[str, list[float]] = {name: [] for name in loops}
+    losses: dict[str, list[float]] = {name: [] for name in loops}
+    for number in range(WARM_UP + n_steps):
+        for name, step in loops.items():
+            started = time.perf_counter()
+            losses[name].append(step())
+            if number >= WARM_UP:
+                times[name].append(time.perf_counter() - started)
+    for name, values in losses.items():
+        if values[-1] >= values[0]:
+            raise SystemExit(f"{name} learns nothing: loss {values[0]:.3f}, then {values[-1]:.3f}")
+    return times
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""One visitor of the page, over HTTP: the same calls that the page's own scripts make."""
+
+from __future__ import annotations
+
+import copy
+import json
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from gradio_client.utils import apply_diff
+
+API = "gradio_api"
+
+
+class Refused(RuntimeError):
+    """The server answered with an error; the message is its own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageFacts:
+    """What the page's configuration says: its events, and the numbers of its components."""
+
+    config: Mapping[str, Any]
+    components: Mapping[str, int]
+
+
+async def page_facts(client: httpx.AsyncClient) -> PageFacts:
+    """Read them from a running server."""
+    config = (await client.get("config")).json()
+    named = {part["props"].get("elem_id"): part["id"] for part in config["components"]}
+    return PageFacts(config=config, components=named)
+
+
+def page_inputs(config: Mapping[str, Any], chosen: Mapping[str, Any]) -> tuple[int, list[Any]]:
+    """(number of the event, values to send) of a press on Generate.
+
+    The values are those that stand on the page, but for `chosen`, which names controls by elem_id
+    or label. Raises ValueError for a control that is not there.
+    """
+    (event,) = (e for e in config["dependencies"] if e["api_name"] == "page_generate")
+    props = {part["id"]: part["props"] for part in config["components"]}
+    wanted = [props[number] for number in event["inputs"]]
+    names = [prop.get("elem_id") or prop.get("label") for prop in wanted]
+    if unknown := set(chosen) - set(names):
+        raise ValueError(f"the page has no control {unknown.pop()!r}; it has {names}")
+    values = [chosen.get(name, prop.get("value")) for name, prop in zip(names, wanted, strict=True)]
+    return event["id"], values
+
+
+class Visitor:
+    """A session of its own; one request at a time."""
+
+    def __init__(self, client: httpx.AsyncClient, facts: PageFacts) -> None:
+        self._client = client
+        self._facts = facts
+        self.session = secrets.token_hex(5)
+        self.places: list[int] = []  # the places in the queue that were told
+
+    async def open(self) -> int:
+        """Load the page; returns its bytes."""
+        answer = await self._client.get("")
+        answer.raise_for_status()
+        return len(answer.content)
+
+    async def generate(self, **chosen: Any) -> dict[str, Any]:
+        """Press Generate with these controls changed; returns what the page knows of the run.
+
+        Raises Refused with the sentence of a refusal.
+        """
+        event, values = page_inputs(self._facts.config, chosen)
+        joined = await self._client.post(
+            f"{API}/queue/join",
+            json={"data": values, "fn_index": event, "session_hash": self.session},
+        )
+        if joined.status_code != 200:
+            raise Refused(joined.text)
+        outputs = await self._outputs()
+        facts, status = outputs[0], outputs[1]
+        if not isinstance(status, dict) or status["kind"] != "done":
+            raise Refused(str(status))
+        return dict(facts)
+
+    async def ask(self, component: str, question: str, **data: Any) -> dict[str, Any]:
+        """What a component's script asks the server. Raises Refused with the sentence."""
+        answer = await self._client.post(
+            f"{API}/component_server/",
+            json={
+                "data": data,
+                "component_id": self._facts.components[component],
+                "fn_name": question,
+                "session_hash": self.session,
+            },
+        )
+        if answer.status_code != 200:
+            raise Refused(answer.text)
+        found: dict[str, Any] = answer.json()
+        if "error" in found:
+            raise Refused(found["error"])
+        return found
+
+    async def _outputs(self) -> list[Any]:
+        """The last values of an event's outputs, put together from the differences sent."""
+        values: list[Any] = []
+        async for message in self._messages():
+            if message["msg"] == "estimation" and message["rank"] is not None:
+                self.places.append(message["rank"])
+            if message["msg"] not in ("process_generating", "process_completed"):
+                continue
+            if not message["success"]:
+                raise Refused(str(message["output"]))
+            values = _updated(values, message)
+            if message["msg"] == "process_completed":
+                return values
+        raise Refused("the stream ended before the run did")
+
+    async def _messages(self) -> AsyncIterator[dict[str, Any]]:
+        stream = self._client.stream(
+            "GET", f"{API}/queue/data", params={"session_hash": self.session}
+        )
+        async with stream as lines:
+            async for line in lines.aiter_lines():
+                if line.startswith("data:"):
+                    yield json.loads(line[5:])
+
+
+def _updated(values: list[Any], message: dict[str, Any]) -> list[Any]:
+    """Values after a message; after the first, a generator's outputs come as differences."""
+    data = message["output"].get("data", [])
+    if message["msg"] == "process_completed" or not values:
+        return data or values
+    return [apply_diff(copy.deepcopy(old), new) for old, new in zip(values, data, strict=True)]

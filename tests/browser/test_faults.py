@@ -1,0 +1,168 @@
+"""A server that is slow, full, or gone: the page says so, keeps the text, and comes back."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import Popen
+
+import httpx
+import pytest
+import serving
+from playwright.sync_api import Browser, Page
+from visit import WAIT_MS, Visit
+
+from benchmarks.visitor import page_inputs
+from transformer.ui.limits import AT_ONCE, BUSY
+
+pytestmark = pytest.mark.browser
+LEFT_WITHIN_S = 2.0
+
+
+class Slow:
+    """A server whose tokens take their time, on a port that it can be started on again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "server.log"
+        self.port = serving.free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self.process = self.start()
+
+    def start(self) -> Popen[bytes]:
+        self.process = serving.started(self.port, ["stories"], self.log, "tests/slowed.py")
+        return self.process
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(10)
+
+    def running(self) -> int:
+        return int(httpx.get(f"{self.url}health").json()["running"])
+
+    def wait_for_running(self, count: int, within_s: float) -> float:
+        """Wait until so many requests are under way; returns the seconds that it took."""
+        began = time.monotonic()
+        while self.running() != count:
+            took = time.monotonic() - began
+            assert took < within_s, f"{self.running()} under way after {took:.1f} s, not {count}"
+            time.sleep(0.05)
+        return time.monotonic() - began
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slow]:
+    server = Slow(tmp_path_factory.mktemp("slow"))
+    yield server
+    serving.stop(server.process)
+
+
+@pytest.fixture
+def page(browser: Browser, slow: Slow) -> Iterator[Visit]:
+    slow.wait_for_running(0, 20)
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(WAIT_MS)
+    opened = context.new_page()
+    opened.goto(slow.url)
+    yield Visit(opened)
+    context.close()
+
+
+def wait_for_status(page: Page, part: str) -> str:
+    page.wait_for_function(
+        'part => document.querySelector("#status")?.innerText?.includes(part)', arg=part
+    )
+    return page.locator("#status").inner_text()
+
+
+def test_a_server_that_dies_is_told_and_when_it_is_back_the_text_is_still_there(
+    page: Visit, slow: Slow
+) -> None:
+    page.enter("My own words")
+    page.page.wait_for_selector("#tokens [data-state=running]")
+    slow.kill()
+    assert "connection to the server was lost" in page.wait_for_alert()
+    assert page.page.locator("#text textarea").input_value() == "My own words"
+    slow.start()
+    wait_for_status(page.page, "The server is back. Your text is kept")
+    assert page.page.locator("#text textarea").input_value() == "My own words"
+    page.set_length(3)
+    old = page.page.evaluate("viz.run.run")
+    page.page.locator("#generate").click()
+    wait_for_status(page.page, "3 tokens in")
+    page.page.wait_for_function("old => viz.run.run !== old", arg=old)
+    assert "".join(page.labels()).startswith("<|endoftext|>M")
+    stored = "[sessionStorage.length, localStorage.length, document.cookie]"
+    assert page.page.evaluate(stored) == [0, 0, ""]
+
+
+def test_a_visitor_who_closes_the_page_stops_costing_within_two_seconds(
+    page: Visit, slow: Slow
+) -> None:
+    page.set_length(200)
+    page.enter("The dog")
+    page.page.wait_for_selector("#tokens [data-state=running]")
+    assert slow.running() == 1
+    page.page.close()
+    slow.wait_for_running(0, LEFT_WITHIN_S)
+
+
+def test_a_program_that_hangs_up_stops_costing_within_two_seconds(slow: Slow) -> None:
+    slow.wait_for_running(0, 20)
+    with httpx.Client(base_url=slow.url) as client:
+        arguments = {"text": "The dog", "max_new_tokens": 200}
+        event = client.post("gradio_api/call/v2/generate", json=arguments).json()["event_id"]
+        with client.stream("GET", f"gradio_api/call/v2/generate/{event}") as stream:
+            slow.wait_for_running(1, 5)
+            assert stream.status_code == 200
+    slow.wait_for_running(0, LEFT_WITHIN_S)
+
+
+def test_the_queue_tells_how_many_are_before_a_visitor(page: Visit, slow: Slow) -> None:
+    page.page.evaluate("window.told = []; viz.on('waiting', (text) => told.push(text))")
+    with httpx.Client(base_url=slow.url) as client:
+        event, data = page_inputs(client.get("config").json(), {"length": 15, "text": "The dog"})
+        for place in range(AT_ONCE + 2):
+            body = {"data": data, "fn_index": event, "session_hash": f"before{place}"}
+            client.post("gradio_api/queue/join", json=body).raise_for_status()
+        page.set_length(1)
+        page.enter("Hello")
+        wait_for_status(page.page, "1 tokens in")
+    assert page.page.evaluate("told")[:2] == [
+        "2 requests before yours …",
+        "1 request before yours …",
+    ]
+
+
+def test_a_full_queue_is_told_in_a_sentence_and_the_text_stays(page: Visit) -> None:
+    page.page.route(
+        "**/queue/join*",
+        lambda route: route.fulfill(
+            status=503, content_type="application/json", body=json.dumps({"detail": BUSY})
+        ),
+    )
+    page.enter("My own words")
+    assert page.wait_for_alert() == BUSY
+    assert page.page.locator("#text textarea").input_value() == "My own words"
+    page.page.unroute("**/queue/join*")
+    page.set_length(1)
+    page.page.locator("#generate").click()
+    wait_for_status(page.page, "1 tokens in")
+
+
+def test_health_is_answered_while_the_network_is_busy(slow: Slow) -> None:
+    slow.wait_for_running(0, 20)
+    with httpx.Client(base_url=slow.url) as client:
+        event, data = page_inputs(client.get("config").json(), {"length": 20, "text": "The dog"})
+        for place in range(AT_ONCE + 1):
+            body = {"data": data, "fn_index": event, "session_hash": f"busy{place}"}
+            client.post("gradio_api/queue/join", json=body).raise_for_status()
+        slow.wait_for_running(AT_ONCE, 5)
+        began = time.monotonic()
+        health = client.get("health").json()
+        assert time.monotonic() - began < 0.5
+        assert health["status"] == "ok"
+        assert health["models"] == ["stories"]
+        assert (health["running"], health["waiting"]) == (AT_ONCE, 1)
+        assert health["uptime_s"] > 0

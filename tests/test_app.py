@@ -1,0 +1,89 @@
+"""The entry: what cannot be offered is told and left out; a port that is taken is told."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+import torch
+from builders import ONE_FILE, save_model
+from serving import ROOT
+
+import app
+from transformer import Model
+from transformer.ui.limits import AT_ONCE
+
+
+def test_a_damaged_checkpoint_is_told_and_the_others_are_offered(tiny_model, tmp_path, capsys):
+    for name in ("good", "cut", "shapeless"):
+        save_model(tiny_model, tmp_path / name, dtype="float32")
+    weights = (tmp_path / "cut" / ONE_FILE).read_bytes()
+    (tmp_path / "cut" / ONE_FILE).write_bytes(weights[:-100])
+    config = tmp_path / "shapeless" / "config.json"
+    config.write_text(config.read_text().replace('"d_ff": 64', '"d_ff": 65'))
+    names = [str(tmp_path / name) for name in ("cut", "good", "shapeless", "missing")]
+    models = app.load_all(names, "cpu")
+    assert [model.name for model in models] == ["good"]
+    assert isinstance(models[0], Model)
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 3
+    assert all(line.startswith("not offered: ") for line in told)
+    assert "is not a readable safetensors file" in told[0]
+    assert "does not fit its config.json" in told[1]
+    assert "no checkpoint" in told[2]
+
+
+def test_without_any_checkpoint_that_can_be_used_there_is_no_page(tmp_path):
+    with pytest.raises(ValueError, match=r"(?s)no checkpoint 'a'.*no checkpoint 'b'"):
+        app.load_all(["a", "b"], "cpu")
+    with pytest.raises(ValueError, match="no checkpoint to offer"):
+        app.load_all([], "cpu")
+
+
+def test_a_port_that_is_taken_or_impossible_is_told():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        with pytest.raises(OSError, match=rf"cannot listen on 127.0.0.1 port {taken}: .*allowed:"):
+            app.check_port(None, taken)
+    app.check_port(None, taken)
+    app.check_port(None, None)
+    for port in (-1, 70_000):
+        with pytest.raises(OSError, match=rf"port {port}: .*allowed: a free port from 1 to 65535"):
+            app.check_port("127.0.0.1", port)
+
+
+def test_a_second_server_on_the_same_port_ends_with_one_sentence():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        ended = subprocess.run(
+            [sys.executable, "app.py", "--port", port],
+            cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"cannot listen on 127.0.0.1 port {port}: ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_requests_share_the_cores_unless_the_environment_says_otherwise(monkeypatch):
+    before = torch.get_num_threads()
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    try:
+        torch.set_num_threads(6)
+        app.share_cores()
+        assert torch.get_num_threads() == 6 // AT_ONCE
+        torch.set_num_threads(1)
+        app.share_cores()
+        assert torch.get_num_threads() == 1
+        torch.set_num_threads(4)
+        monkeypatch.setitem(os.environ, "OMP_NUM_THREADS", "4")
+        app.share_cores()
+        assert torch.get_num_threads() == 4
+    finally:
+        torch.set_num_threads(before)

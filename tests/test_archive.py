@@ -1,0 +1,259 @@
+"""Runs as JSON, NPZ and CSV: the trace's numbers, read by plain readers, and the same run back."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pictured import HOSTILE, relabelled
+
+import transformer
+from transformer import Model, Run
+from transformer.inference import archive
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMA = json.loads((ROOT / "docs" / "run.schema.json").read_text(encoding="utf-8"))
+SILENCE = [{"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}]
+
+
+@pytest.fixture(params=["sampled", "altered", "read", "searched", "encoder"])
+def run(
+    request: pytest.FixtureRequest,
+    tiny_model: Model,
+    tiny_encoder: Model,
+    tiny_encoder_decoder: Model,
+) -> Run:
+    """One of each kind."""
+    made = {
+        "sampled": lambda: tiny_model.generate("the fox é🦊 ", max_new_tokens=30, top_k=9, seed=2),
+        "altered": lambda: tiny_model.generate(
+            "the fox", max_new_tokens=4, interventions=SILENCE, taken=[7]
+        ),
+        "read": lambda: tiny_model.trace("the fox"),
+        "searched": lambda: tiny_encoder_decoder.generate("the fox", beams=3, max_new_tokens=6),
+        "encoder": lambda: tiny_encoder.trace("the fox"),
+    }
+    return made[request.param]()
+
+
+def complaints(value: Any, rule: dict[str, Any], at: str = "run") -> list[str]:
+    """What is wrong with a value by the part of JSON Schema that the document uses."""
+    known = {
+        "type", "properties", "required", "additionalProperties", "items", "anyOf", "$ref",
+        "enum", "const", "pattern", "minItems", "maxItems", "$schema", "$defs", "title",
+        "description",
+    }  # fmt: skip
+    assert rule.keys() <= known
+    if "$ref" in rule:
+        return complaints(value, SCHEMA["$defs"][rule["$ref"].rsplit("/", 1)[1]], at)
+    if "anyOf" in rule:
+        tried = [complaints(value, one, at) for one in rule["anyOf"]]
+        return [] if [] in tried else tried[0]
+    kinds = {
+        "object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
+        "integer": int, "number": (int, float),
+    }  # fmt: skip
+    if "type" in rule and (
+        not isinstance(value, kinds[rule["type"]])
+        or (isinstance(value, bool) and rule["type"] != "boolean")
+    ):
+        return [f"{at} is no {rule['type']}"]
+    if value not in rule.get("enum", [value]) or value != rule.get("const", value):
+        return [f"{at} is {value!r}"]
+    if "pattern" in rule and not re.search(rule["pattern"], value):
+        return [f"{at} is {value!r}"]
+    found = []
+    if isinstance(value, dict):
+        found += [f"{at} lacks {name}" for name in rule.get("required", []) if name not in value]
+        for name, part in value.items():
+            own = rule.get("properties", {}).get(name, rule.get("additionalProperties", {}))
+            found += [f"{at} has {name}"] if own is False else complaints(part, own, f"{at}.{name}")
+    if isinstance(value, list):
+        least, most = rule.get("minItems", 0), rule.get("maxItems", len(value))
+        found += [] if least <= len(value) <= most else [f"{at} has {len(value)} items"]
+        for place, part in enumerate(value):
+            found += complaints(part, rule.get("items", {}), f"{at}[{place}]")
+    return found
+
+
+def same(one: Run, other: Run) -> None:
+    """Equal in all that the formats keep."""
+    for field in (
+        "model", "config", "request", "ids", "labels", "n_prompt", "source_ids", "source_labels",
+        "text", "steps", "stopped", "trace_start", "candidate_labels", "surprise", "search",
+    ):  # fmt: skip
+        assert getattr(one, field) == getattr(other, field), field
+    for site in other.trace.sites:
+        for field in ("scores", "weights", "allowed"):
+            left, right = getattr(one.trace[site], field), getattr(other.trace[site], field)
+            torch.testing.assert_close(left, right, rtol=0, atol=0)
+    torch.testing.assert_close(one.lens.probabilities, other.lens.probabilities, rtol=0, atol=0)
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def test_json_keeps_the_schema_that_the_document_states(run: Run) -> None:
+    found = json.loads(run.to_json())
+    assert complaints(found, SCHEMA) == []
+    assert found["schema"] == SCHEMA["title"] == archive.SCHEMA
+    broken = found | {"stopped": "bored", "ids": ["a"], "extra": 1}
+    assert complaints(broken, SCHEMA) == ["run.stopped is 'bored'", "run.ids[0] is no integer",
+                                          "run has extra"]  # fmt: skip
+
+
+def test_json_holds_the_trace_as_plain_bytes(run: Run) -> None:
+    found = json.loads(run.to_json())
+    assert found["ids"] == list(run.ids)
+    assert found["sites"] == [str(site) for site in run.trace.sites]
+    for site in run.trace.sites:
+        written = found["arrays"][f"{site}/weights"]
+        weights = np.frombuffer(base64.b64decode(written["base64"]), "<f4")
+        np.testing.assert_array_equal(
+            weights.reshape(written["shape"]), run.trace[site].weights[0].numpy()
+        )
+        written = found["arrays"][f"{site}/mask"]
+        mask = np.frombuffer(base64.b64decode(written["base64"]), "?").reshape(written["shape"])
+        np.testing.assert_array_equal(mask, run.trace[site].allowed[0].numpy())
+
+
+def test_json_reads_back_as_the_same_run(run: Run) -> None:
+    same(transformer.from_json(run.to_json()), run)
+
+
+def test_json_without_attention_is_small_and_has_the_rest(tiny_model: Model) -> None:
+    run = tiny_model.generate("the fox said", max_new_tokens=20)
+    short = run.to_json(attention=False)
+    assert not [name for name in json.loads(short)["arrays"] if name.startswith("decoder")]
+    assert complaints(json.loads(short), SCHEMA) == []
+    assert transformer.from_json(short).steps == run.steps
+
+
+def test_odd_text_survives(tiny_model: Model) -> None:
+    run = relabelled(tiny_model.trace("the fox\x00 \u2028 é"), HOSTILE)
+    back = transformer.from_json(run.to_json())
+    assert (back.labels, back.request.text) == (run.labels, run.request.text)
+    assert run.to_json().isascii()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "this is not JSON"),
+        ("[" * 100_000, "this is not JSON"),
+        ("[]", "not a run of the format transformer-run/1; got 'list'"),
+        ('{"schema": "transformer-run/9"}', "got 'transformer-run/9'"),
+        ('{"schema": "transformer-run/1"}', "this run is not whole"),
+        ('{"schema": "transformer-run/1", "arrays": {"a": 3}}', "this run is not whole"),
+    ],
+)
+def test_what_is_no_run_gets_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        transformer.from_json(text)
+
+
+# --- NPZ ------------------------------------------------------------------------------------------
+
+
+def test_npz_arrays_are_named_by_site_and_need_no_pickle(run: Run, tmp_path: Path) -> None:
+    run.to_npz(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz", allow_pickle=False) as found:
+        assert found["ids"].tolist() == list(run.ids)
+        for site in run.trace.sites:
+            record = run.trace[site]
+            for field in ("scores", "weights", "queries", "keys", "values"):
+                value = getattr(record, field)[0].numpy()
+                np.testing.assert_array_equal(found[f"{site}/{field}"], value)
+                assert found[f"{site}/{field}"].dtype == np.float32
+            assert found[f"{site}/mask"].dtype == np.bool_
+        for stack, streams in run.trace.residuals.items():
+            np.testing.assert_array_equal(found[f"residual/{stack}"][-1], streams[-1][0].numpy())
+            positions = run.trace.positions[stack][0].numpy()
+            np.testing.assert_array_equal(found[f"positions/{stack}"], positions)
+        rest = json.loads(bytes(found["run"]))
+    assert complaints(rest | {"arrays": {}}, SCHEMA) == []
+
+
+def test_npz_reads_back_as_a_run_that_can_be_drawn(run: Run, tmp_path: Path) -> None:
+    run.to_npz(tmp_path / "run.npz")
+    back = transformer.read_npz(tmp_path / "run.npz")
+    same(back, run)
+    site = run.trace.sites[0]
+    assert back.draw("worked", site, 1).to_json() == run.draw("worked", site, 1).to_json()
+    stack = site.stack
+    torch.testing.assert_close(back.trace.residuals[stack][1], run.trace.residuals[stack][1])
+
+
+def test_the_size_of_an_npz_is_known_before_it_is_written(run: Run) -> None:
+    inside = sum(array.nbytes for array in archive.arrays_of(run).values())
+    assert archive.npz_bytes(run) == pytest.approx(inside, rel=0.05)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"not numpy at all"])
+def test_another_file_is_not_read_as_a_run(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "odd.npz").write_bytes(content)
+    with pytest.raises(ValueError, match="holds no run of the format"):
+        transformer.read_npz(tmp_path / "odd.npz")
+
+
+def test_an_npz_of_something_else_or_with_a_pickle_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.zeros(2))
+    np.savez(tmp_path / "b.npz", run=np.array([{"a": 1}], dtype=object))
+    for name in ("a.npz", "b.npz"):
+        with pytest.raises(ValueError, match="holds no run of the format"):
+            transformer.read_npz(tmp_path / name)
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text)))
+
+
+def test_csv_has_the_weights_of_a_head_under_its_tokens(tiny_encoder_decoder: Model) -> None:
+    run = tiny_encoder_decoder.generate("the fox said", max_new_tokens=5)
+    head, *lines = rows_of(run.attention_csv("decoder.1.cross", 1))
+    assert head[1:] == [f"[{place}] {label}" for place, label in enumerate(run.source_labels)]
+    assert [line[0] for line in lines] == [f"[{i}] {text}" for i, text in enumerate(run.labels)]
+    found = np.array([[np.float32(cell) for cell in line[1:]] for line in lines])
+    np.testing.assert_array_equal(found, run.trace["decoder.1.cross"].weights[0, 1].numpy())
+
+
+def test_csv_leaves_hidden_cells_empty_but_for_raw_scores(tiny_model: Model) -> None:
+    run = tiny_model.trace("the fox said")
+    record = run.trace["decoder.0.self"]
+    for stage in ("weights", "masked", "scores"):
+        _, *lines = rows_of(run.attention_csv("decoder.0.self", 0, stage))
+        empty = np.array([[cell == "" for cell in line[1:]] for line in lines])
+        hidden = ~record.allowed[0].numpy()
+        np.testing.assert_array_equal(empty, hidden & (stage != "scores"))
+    assert float(lines[2][4]) == record.scores[0, 0, 2, 3]
+
+
+def test_no_token_in_a_csv_can_become_a_formula(tiny_model: Model) -> None:
+    odd = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", 'a"b,c', "\r\n=2", *HOSTILE)
+    run = relabelled(tiny_model.trace("the fox said hello to the bird"), odd)
+    text = run.attention_csv("decoder.0.self", 0)
+    head, *lines = rows_of(text)
+    names = head[1:] + [line[0] for line in lines]
+    assert all(name.startswith("[") for name in names)
+    assert any("=1+1" in name for name in names)
+    numbers = [cell for line in lines for cell in line[1:] if cell]
+    assert all(re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell) for cell in numbers)
+
+
+def test_csv_of_what_is_not_there_lists_what_is(tiny_model: Model) -> None:
+    run = tiny_model.trace("the fox")
+    with pytest.raises(ValueError, match="head must be a whole number from 0 to 1 or 'mean'"):
+        run.attention_csv("decoder.0.self", 7)
+    with pytest.raises(ValueError, match="stage must be one of"):
+        run.attention_csv("decoder.0.self", 0, "raw")

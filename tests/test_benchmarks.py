@@ -1,0 +1,170 @@
+"""The benchmarks: they compare what is equal, and README.md says what they measured."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import serving
+import torch
+from builders import spread
+
+from benchmarks import (
+    busy,
+    generation,
+    networks,
+    peers,
+    report,
+    results,
+    tables,
+    training,
+    visitors,
+)
+from benchmarks.__main__ import SPINCOUNT
+from transformer import build_transformer
+
+SHAPE = networks.QUICK_SHAPES["quick"]
+TRANSFORMERS = [name for name in generation.PEERS if name.startswith("transformers,")]
+
+
+@pytest.fixture(scope="module")
+def network():
+    """A GPT with biases everywhere, as GPT-2 has them."""
+    return spread(build_transformer(SHAPE.config)).eval().requires_grad_(False)
+
+
+def test_the_readme_says_what_was_measured():
+    measured = report.report(results.load())
+    assert measured
+    assert report.between(report.README.read_text(encoding="utf-8")) == measured
+
+
+def test_only_what_stands_between_the_marks_is_replaced():
+    text = f"before\n{report.BEGIN}\nold\n{report.END}\nafter"
+    new = report.replaced(text, "new\nlines")
+    assert new == f"before\n{report.BEGIN}\nnew\nlines\n{report.END}\nafter"
+    assert report.between(new) == "new\nlines"
+    with pytest.raises(ValueError, match="must have one"):
+        report.replaced("no marks", "new")
+
+
+def test_a_part_replaces_its_own_old_figures_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "SAMPLE_S", 0.01)
+    path = tmp_path / "results.json"
+    for part, value in (("page", 1), ("training", 2), ("page", 3)):
+        results.add(part, {"value": value}, path)
+    found = results.load(path)
+    assert {part: figures["value"] for part, figures in found.items()} == {"page": 3, "training": 2}
+    assert found["page"]["machine"]["versions"]["torch"] == torch.__version__
+
+
+def test_figures_that_were_measured_beside_other_work_say_so():
+    place = {"cpu": "X", "cores": 2, "instructions": ["avx2"]}
+    part = {"date": "2026-01-01", "machine": place, "rounds": 1, "clicks": 1} | dict.fromkeys(
+        ("imports_s", "start_s", "load_s", "heads_s", "head_s", "click_ms"), 1.0
+    )
+    quiet = report.report({"page": part | {"others_share": 0.01}})
+    busy = report.report({"page": part | {"others_share": 0.4}})
+    assert "other work" not in quiet
+    assert "just then 40% busy with other work" in busy
+
+
+def test_other_work_is_seen():
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    seen = busy.others_share(1.0)
+    other.kill()
+    other.wait()
+    assert seen is None or 0.1 < seen <= 1
+
+
+def test_threads_wait_for_work_as_long_as_the_pages_do():
+    assert f'"GOMP_SPINCOUNT", "{SPINCOUNT}"' in (results.ROOT / "app.py").read_text()
+
+
+def test_every_installed_tool_is_timed_and_the_others_are_named(tmp_path):
+    path = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(path)]
+    printed = subprocess.run(
+        command, cwd=results.ROOT, check=True, capture_output=True, text=True, timeout=120
+    ).stdout
+    (run,) = json.loads(path.read_text(encoding="utf-8"))["generation"]["runs"]
+    timed = [name for name in run["seconds"] if not name.startswith("ours")]
+    assert sorted([*timed, *run["missing"]]) == sorted(generation.PEERS)
+    assert set(TRANSFORMERS) <= set(timed)
+    assert all(seconds > 0 for seconds in run["seconds"].values())
+    assert 0 < run["floor_s"] < run["step_s"]
+    assert all(name in printed for name in (tables.OURS, *generation.PEERS))
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_transformers_gives_our_tokens_and_attention(name, network):
+    peer = generation.PEERS[name][1](network)
+    prompt = [2, 7, 1, 8]
+    ids, weights = peer.read(peer.run(prompt, 9))
+    expected_ids, expected = generation.plainly(network, prompt, 9)
+    assert ids == expected_ids
+    if peer.keep:
+        assert weights.shape == (SHAPE.n_layers, SHAPE.n_heads, 12, 13)
+        torch.testing.assert_close(weights, expected[:, :, :12], atol=1e-5, rtol=0)
+
+
+def test_a_tool_with_other_tokens_or_attention_is_not_timed():
+    ids, weights = [1, 2, 3], torch.full((1, 1, 3, 3), 1 / 3)
+    same = generation.Task(run=lambda: (ids, weights[:, :, :2]), read=lambda result: result)
+    tasks = {tables.OURS: generation.Task(run=lambda: (ids, weights), read=lambda result: result)}
+    assert generation.check_equal(tasks | {"same": same}) == {tables.OURS: 0.0, "same": 0.0}
+    for wrong in (([1, 2, 4], None), (ids, weights + 0.01)):
+        task = generation.Task(run=lambda wrong=wrong: wrong, read=lambda result: result)
+        with pytest.raises(SystemExit, match=r"wrong: .*ours"):
+            generation.check_equal(tasks | {"wrong": task})
+
+
+def test_drawn_weights_give_a_varied_text_that_never_ends_early():
+    model = networks.load_model(SHAPE)
+    run = model.generate(networks.PROMPT, max_new_tokens=40)
+    assert run.n_prompt == networks.N_PROMPT == 16
+    assert len(run.steps) == 40
+    assert len({step.token for step in run.steps}) > 5
+    assert run.trace.weights("decoder").std() > 0.05
+
+
+def test_what_a_step_must_read_is_every_layer_and_the_head(network):
+    width, vocabulary = SHAPE.d_model, SHAPE.vocab_size
+    layer = 12 * width**2 + 13 * width  # four and eight squares, their biases, two norms
+    numbers = SHAPE.n_layers * layer + 2 * width + vocabulary * width
+    assert networks.decoder_bytes(network) == 4 * numbers
+
+
+def test_steps_are_counted_by_the_place_of_the_token_that_they_read():
+    stream = [float(networks.N_PROMPT + step - 1) for step in range(100)]
+    around = generation.around([stream, stream], 64, 4)
+    assert around == [62.0, 63.0, 64.0, 65.0] * 2
+
+
+def test_weights_that_x_transformers_cannot_hold_are_refused(network):
+    with pytest.raises(ValueError, match="bias; needed: zeros"):
+        peers.x_transformers_names(network)
+
+
+@pytest.mark.parametrize("shape", training.QUICK_SHAPES, ids=str)
+def test_our_loop_and_the_plain_ones_learn_the_same_rows(shape):
+    found = training.measure(shape, n_steps=3)
+    assert len(found["tokens_per_s"]) == 4
+    assert all(speed > 0 for speed in found["tokens_per_s"].values())
+    part = {"shapes": [found], "threads": 1, "steps": 3}
+    assert str(shape) in tables.training_table(part)
+
+
+def test_visitors_at_once_all_get_their_tokens():
+    url = serving.running().url
+    clients = [visitors.visitor(url) for _ in range(3)]
+    try:
+        found = visitors.measure(clients, rounds=1, n_new=5)
+    finally:
+        for client in clients:
+            client.close()
+    assert found["visitors"] == 3
+    assert found["tokens_per_s"] > 0 < found["alone_tokens_per_s"]
+    assert found["longest_ratio"] >= 1

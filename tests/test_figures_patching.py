@@ -1,0 +1,228 @@
+"""A patch map as a picture, the other text that it starts from, and what the page is answered."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pictured import HOSTILE
+from serving import tiny_translator
+
+from transformer import Model, Run
+from transformer.figures import patching
+from transformer.figures.patching import paired_labels
+from transformer.inference.effects import PatchEffect, patch_effect
+from transformer.inference.elsewhere import most_changed
+from transformer.ui import variants
+from transformer.ui.experiments import Experiments
+from transformer.ui.service import Service
+from transformer.ui.views import patching as views
+from transformer.ui.views import server_function
+
+CHANGE = torch.tensor([[0.0, -1.5, 0.25], [0.5, 3.0, 0.0]])
+FOUND = PatchEffect(target=7, before=-4.0, other=-0.5, change=CHANGE)
+TEXT, OTHER = "The fox said hello", "The bird sang hello"
+
+
+@pytest.fixture(scope="module")
+def experiments(tiny_model: Model, tiny_encoder: Model) -> Experiments:
+    return Experiments(Service([tiny_model, tiny_translator(), tiny_encoder]))
+
+
+@pytest.fixture(scope="module")
+def story(experiments: Experiments) -> str:
+    """The id of a run of the text generator."""
+    run = experiments.service.generate("tiny", TEXT, max_new_tokens=5)
+    return experiments.store.put(run)
+
+
+@pytest.fixture(scope="module")
+def translation(experiments: Experiments) -> str:
+    """The id of a run of the translator."""
+    run = experiments.service.generate("tiny-translator", TEXT, max_new_tokens=5)
+    return experiments.store.put(run)
+
+
+def ask(experiments: Experiments, view: str, **data: Any) -> dict[str, Any]:
+    """As the page asks."""
+    view_of = {one.__name__: one for one in views.VIEWS}
+    return server_function(experiments, view_of[view])(data)
+
+
+# --- the picture ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_map_has_layers_down_and_places_across_with_zero_in_the_middle(dark: bool) -> None:
+    figure = patching(FOUND, ["a", "cat", "sat"], ["a", "dog", "sat"], "end", dark=dark)
+    cells, meta = figure.data[0], figure.layout.meta
+    np.testing.assert_array_equal(cells.z, CHANGE)
+    assert (cells.zmin, cells.zmax, meta["limit"]) == (-3, 3, 3)
+    assert meta["row_labels"] == ["layer 0", "layer 1"]
+    assert meta["column_labels"] == ["a", "cat ← dog", "sat"]
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # layer 0 on top
+    below, above = figure.layout.xaxis.ticktext, figure.layout.xaxis2.ticktext
+    assert ["cat" in text and "<b>" in text for text in below] == [False, True, False]
+    assert ["dog" in text and "<b>" in text for text in above] == [False, True, False]
+
+
+def test_hover_says_the_probability_before_and_after() -> None:
+    figure = patching(FOUND, ["a", "cat", "sat"], ["a", "dog", "sat"], "end")
+    text = figure.data[0].hovertext[1][1]
+    assert "ln p +3.0000: -4.0000 → -1.0000" in text
+    assert f"p {math.exp(-4):.4f} → {math.exp(-1):.4f}" in text
+    assert "ln p is -4.00 here and -0.50 in the other run" in figure.layout.title.subtitle.text
+
+
+def test_texts_of_different_length_keep_their_own_places() -> None:
+    assert paired_labels(["a", "b", "c"], ["a", "x"]) == ["a", "b ← x", "c ← –"]
+    figure = patching(FOUND, ["a", "b", "c", "d"], ["a", "x"], "end")
+    assert figure.layout.meta["column_labels"] == ["a", "b ← x", "c ← –"]  # as many as the map has
+    assert len(figure.layout.xaxis.ticktext) == 3
+    assert len(figure.layout.xaxis2.ticktext) == 2
+
+
+def test_a_patch_that_changes_nothing_leaves_a_scale_with_two_ends() -> None:
+    same = PatchEffect(target=7, before=-4.0, other=-4.0, change=torch.zeros(2, 3))
+    cells = patching(same, ["a"] * 3, ["a"] * 3, "end").data[0]
+    assert cells.zmin < 0 < cells.zmax
+
+
+def test_token_text_that_looks_like_markup_stays_text() -> None:
+    found = PatchEffect(target=1, before=-1.0, other=-1.0, change=torch.zeros(1, len(HOSTILE)))
+    figure = patching(found, HOSTILE, HOSTILE[::-1], HOSTILE[1])
+    drawn = json.loads(figure.to_json())
+    drawn["layout"].pop("meta")
+    text = json.dumps(drawn, ensure_ascii=False)
+    assert "<b>x</b>" not in text
+    assert "</script>" not in text
+    assert "&lt;b&gt;x&lt;/b&gt;" in figure.layout.title.text
+    assert figure.layout.meta["column_labels"][0] == f"{HOSTILE[0]} ← {HOSTILE[-1]}"
+
+
+# --- where another source changes a translation ---------------------------------------------------
+
+
+def test_the_most_changed_token_is_the_one_whose_probability_falls_most() -> None:
+    model = tiny_translator()
+    run = model.generate(TEXT, max_new_tokens=6)
+
+    def told(text: str, place: int) -> float:
+        source = torch.tensor([model.prepare(text).source])
+        with torch.inference_mode():
+            logits = model.network(source, torch.tensor([run.ids[:place]]))[0, -1]
+        return float(logits.log_softmax(-1)[run.ids[place]])
+
+    drops = {place: told(TEXT, place) - told(OTHER, place) for place in range(1, len(run.ids))}
+    assert most_changed(model, run, OTHER) == max(drops, key=lambda place: drops[place])
+
+
+def test_a_model_without_a_source_is_refused(tiny_model: Model) -> None:
+    run = tiny_model.generate(TEXT, max_new_tokens=2)
+    with pytest.raises(ValueError, match="needed: an encoder-decoder"):
+        most_changed(tiny_model, run, OTHER)
+
+
+# --- another text to start from -------------------------------------------------------------------
+
+
+def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model: Model) -> None:
+    for text in ("My mom ran. My mom sat.", "A black bird", "Tom ran. Tom sat."):
+        found = variants.variant(tiny_model, text)
+        assert found is not None
+        assert found != text
+        ids, other = tiny_model.prepare(text).ids, tiny_model.prepare(found).ids
+        assert len(ids) == len(other)
+    assert variants.variant(tiny_model, "Once upon a time") is None
+    assert variants.variant(tiny_model, "concatenate") is None  # a word, and not a part of one
+
+
+def test_a_word_of_another_length_is_not_exchanged(tiny_model: Model) -> None:
+    lengths = [len(tiny_model.prepare(word).ids) for word in ("fox", "bear")]
+    assert lengths[0] != lengths[1]
+    assert variants.variant(tiny_model, "fox") is None
+
+
+def test_a_later_token_has_all_of_the_text_before_it_as_its_text(
+    experiments: Experiments, story: str, translation: str
+) -> None:
+    for key, place in ((story, None), (story, 9), (translation, 2)):
+        run = experiments.store.run(key)
+        model = experiments.service.model(run.model)
+        text = variants.text_before(model, run, run.n_prompt if place is None else place)
+        if run.source_ids:
+            assert text == TEXT
+        else:
+            assert text == model.tokenizer.decode(run.ids[1 : place or run.n_prompt])
+            assert text.startswith(TEXT)
+        answer = ask(experiments, "other_text", run=key, place=place)
+        assert answer["variant"] == variants.variant(model, text)
+        assert answer["teaching"] == variants.TEACHING[run.config.family]
+
+
+# --- what the page is answered --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["other", "here"])
+def test_the_page_gets_the_map_of_the_first_generated_token(
+    experiments: Experiments, tiny_model: Model, story: str, target: str
+) -> None:
+    run = experiments.store.run(story)
+    answer = ask(experiments, "patching", run=story, other=OTHER, part="heads", target=target)
+    place = run.n_prompt
+    wanted = run.ids[place] if target == "here" else None
+    found = patch_effect(tiny_model, run, OTHER, place, part="heads", target=wanted)
+    figure = json.loads(answer["figure"])
+    assert figure["layout"]["meta"]["limit"] == pytest.approx(float(found.change.abs().max()))
+    assert answer["place"] == place
+    assert answer["stands"] == run.labels[place]
+    assert answer["target"] == tiny_model.tokenizer.label(found.target)
+    assert (answer["before"], answer["other"]) == pytest.approx((found.before, found.other))
+    lengths = [len(tiny_model.prepare(text).ids) for text in (TEXT, OTHER)]
+    assert answer["lengths"] == lengths
+    assert not answer["altered"]
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_a_translators_map_is_of_the_token_that_the_other_source_changes_most(
+    experiments: Experiments, translation: str, stack: str
+) -> None:
+    run = experiments.store.run(translation)
+    model = experiments.service.model(run.model)
+    answer = ask(experiments, "patching", run=translation, other=OTHER, stack=stack)
+    assert answer["place"] == most_changed(model, run, OTHER)
+    meta = json.loads(answer["figure"])["layout"]["meta"]
+    if stack == "encoder":
+        there = model.tokenizer.labels(model.prepare(OTHER).source)
+        n = min(len(run.source_labels), len(there))
+        assert meta["column_labels"] == paired_labels(run.source_labels, there)[:n]
+    else:
+        assert meta["column_labels"] == list(run.labels[: answer["place"]])
+
+
+def test_mistakes_are_told_in_one_sentence(experiments: Experiments, story: str) -> None:
+    run = experiments.store.run(story)
+    last = len(run.ids) - 1
+    for place in (0, last + 1, "x", True):
+        error = ask(experiments, "patching", run=story, other=OTHER, place=place)["error"]
+        assert f"from 1 to {last}; got {place!r}" in error
+    assert "at least one character" in ask(experiments, "patching", run=story, other=" ")["error"]
+    wrong = ask(experiments, "patching", run=story, other=OTHER, target="mine")
+    assert "['other', 'here']; got 'mine'" in wrong["error"]
+    wrong = ask(experiments, "patching", run=story, other=OTHER, stack="encoder")
+    assert "no site encoder.0.self" in wrong["error"]
+    read = experiments.store.put(experiments.service.read("tiny-encoder", TEXT))
+    wrong = ask(experiments, "patching", run=read, other=OTHER)
+    assert "no site decoder.0.self; its sites: encoder.0.self" in wrong["error"]
+
+
+def test_a_text_that_slid_out_of_sight_is_refused(experiments: Experiments) -> None:
+    run: Run = experiments.service.generate("tiny", TEXT, max_new_tokens=40)
+    assert run.trace_start > 0
+    key = experiments.store.put(run)
+    error = ask(experiments, "patching", run=key, other=OTHER)["error"]
+    assert "longer than the 32 tokens" in error

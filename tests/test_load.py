@@ -1,0 +1,63 @@
+"""The load test's short form: a few visitors at once, each gets its own result, none waits long."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import httpx
+import psutil
+import pytest
+import serving
+
+import transformer
+from benchmarks.load import load, tasks_for
+from benchmarks.load_report import RESULTS, Report
+from benchmarks.visitor import page_inputs
+
+
+def test_visitors_at_once_each_get_what_they_get_alone() -> None:
+    server = serving.running()
+    tasks = tasks_for([transformer.load("stories"), server.translator], 6)
+    report = asyncio.run(load(server.url, tasks, visitors=6, seconds=4, server=None))
+    assert report.failures() == []
+    figures = report.figures()
+    assert figures["pages_opened"] == 6
+    assert figures["generations"] >= 6
+    assert figures["clicks"] >= 6
+    assert psutil.Process(server.process.pid).memory_info().rss < 1_500_000_000
+
+
+def test_a_mixed_up_result_is_a_fault() -> None:
+    server = serving.running()
+    one, other = tasks_for([transformer.load("stories")], 2)
+    (mixed,) = [type(one)(chosen=one.chosen, alone=other.alone)]
+    report = asyncio.run(load(server.url, [mixed], visitors=1, seconds=0.2, server=None))
+    assert any("other tokens than alone" in fault for fault in report.failures())
+
+
+def test_slow_clicks_and_growing_memory_are_failures() -> None:
+    report = Report(visitors=1, seconds=1, clicked=[0.1] * 9 + [3.0] * 2)
+    report.memory_settled, report.memory_end = 100_000_000, 111_000_000
+    assert report.failures() == [
+        "95 % of clicks took up to 3.00 s",
+        "memory grew from 100 to 111 MB",
+    ]
+    assert Report(visitors=1, seconds=1).failures() == ["no visitor came as far as choosing a head"]
+
+
+def test_a_control_that_the_page_does_not_have_is_an_error() -> None:
+    config = httpx.get(f"{serving.running().url}config").json()
+    with pytest.raises(ValueError, match="the page has no control 'guess'"):
+        page_inputs(config, {"guess": 1})
+
+
+def test_kept_results_hold_what_was_promised() -> None:
+    """The long forms' figures, as `make load` and `make soak` wrote them."""
+    for name, figures in json.loads(RESULTS.read_text(encoding="utf-8")).items():
+        assert figures["faults"] == 0, name
+        assert figures["visitors"] >= 60, name
+        assert figures["click_p95_s"] < 1, name
+        assert figures["memory_end_bytes"] <= 1.1 * figures["memory_settled_bytes"], name
+        assert figures["memory_end_bytes"] < 1_500_000_000, name
+        assert figures["start_s"] < 60, name

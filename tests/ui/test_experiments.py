@@ -1,0 +1,205 @@
+"""Questions that need the network, as the page asks them: right answers, or one sentence."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from serving import tiny_translator
+
+from transformer import Model
+from transformer.inference.effects import head_importance, next_token
+from transformer.inference.sample import broken, sample_of
+from transformer.model.interventions import BREAKS, Break, EditMask, Silence
+from transformer.ui import experiments as module
+from transformer.ui.experiments import BROKEN_TOKENS, Experiments
+from transformer.ui.service import Service
+from transformer.ui.views import VIEWS, server_function, whatif
+
+SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
+SILENCE = Silence("decoder", 0, [0, 1])
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Model) -> Model:
+    """With a sample of text to measure on."""
+    content = {"about": "For a test.", "texts": ["The fox said hello.", "Nobody said"]}
+    return dataclasses.replace(tiny_model, sample=sample_of(content, "decoder"))
+
+
+@pytest.fixture(scope="module")
+def experiments(model: Model, tiny_encoder: Model) -> Experiments:
+    return Experiments(Service([model, tiny_translator(), tiny_encoder]))
+
+
+@pytest.fixture(scope="module")
+def altered(experiments: Experiments) -> str:
+    """The id of a run with two heads silent."""
+    run = experiments.service.generate("tiny", "The fox", **SETTINGS, interventions=[SILENCE])
+    return experiments.store.put(run)
+
+
+def ask(experiments: Experiments, view: str, **data: Any) -> dict[str, Any]:
+    """As the page asks."""
+    view_of = {one.__name__: one for one in whatif.VIEWS}
+    return server_function(experiments, view_of[view])(data)
+
+
+def test_importance_is_given_as_numbers_and_picture(
+    experiments: Experiments, model: Model, altered: str
+) -> None:
+    run = experiments.store.run(altered)
+    asked = {"run": altered, "place": len(run.ids) - 2, "stack": "decoder", "kind": "self"}
+    answer = ask(experiments, "importance", **asked, by="mean")
+    found = head_importance(model, run, len(run.ids) - 2, "mean")
+    np.testing.assert_allclose(answer["change"], found.change["decoder", "self"], atol=1e-6)
+    assert answer["limit"] == pytest.approx(np.abs(answer["change"]).max())
+    assert answer["label"] == run.labels[-2]
+    assert answer["log_probability"] == pytest.approx(found.log_probability)
+    assert '"heatmap"' in answer["figure"]
+
+
+def test_importance_is_reckoned_once_for_a_token(
+    experiments: Experiments, altered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"run": altered, "place": 3, "stack": "decoder", "kind": "self"}
+    first = ask(experiments, "importance", **asked)
+    monkeypatch.setattr(experiments, "_asked", None)  # would be a TypeError
+    assert ask(experiments, "importance", **asked) == first
+    dark = ask(experiments, "importance", **asked, dark=True)
+    assert dark["change"] == first["change"]
+    assert dark["figure"] != first["figure"]
+
+
+def test_the_next_token_comes_with_its_labels(
+    experiments: Experiments, model: Model, altered: str
+) -> None:
+    run = experiments.store.run(altered)
+    place = run.n_prompt + 1
+    answer = ask(experiments, "next_token", run=altered, place=place)
+    found = next_token(model, run, place)
+    assert answer["labels"] == [model.tokenizer.label(token) for token in found.ids]
+    assert answer["intact"] == pytest.approx(found.intact.tolist())
+    assert answer["altered"] == pytest.approx(found.altered.tolist())
+    assert found.ids[answer["here"]] == run.ids[place]
+
+
+def test_the_intact_text_is_that_of_the_same_request(
+    experiments: Experiments, model: Model, altered: str
+) -> None:
+    run = experiments.store.run(altered)
+    intact = model.generate("The fox", **SETTINGS)
+    assert intact.ids != run.ids
+    answer = ask(experiments, "intact_text", run=altered)
+    assert answer["labels"] == list(intact.labels)
+    assert answer["n_prompt"] == run.n_prompt
+    same, equal = answer["same"], answer["equal"]
+    assert not equal
+    assert intact.ids[:same] == run.ids[:same]
+    assert intact.ids[same] != run.ids[same]
+
+
+def test_a_text_that_no_change_touches_is_the_same(experiments: Experiments, model: Model) -> None:
+    run = experiments.service.generate(
+        "tiny", "The fox", **SETTINGS, interventions=[EditMask("decoder", without=["padding"])]
+    )
+    answer = ask(experiments, "intact_text", run=experiments.store.put(run))
+    assert answer["equal"]
+    assert answer["same"] == len(run.ids)
+
+
+def test_losses_are_measured_when_asked_for_and_then_known(
+    model: Model, altered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = Experiments(Service([model]))
+    unknown = ask(fresh, "broken", model="tiny")
+    assert [row["what"] for row in unknown["rows"]] == list(BREAKS)
+    assert [row["why"] for row in unknown["rows"]] == list(BREAKS.values())
+    assert {row["loss"] for row in unknown["rows"]} == {unknown["intact"]} == {None}
+    measured = ask(fresh, "broken", model="tiny", measure=True)
+    intact, *others = broken(model)
+    assert measured["intact"] == intact.loss
+    assert [row["loss"] for row in measured["rows"]] == [other.loss for other in others]
+    assert (measured["about"], measured["n_texts"]) == ("For a test.", 2)
+    assert measured["even"] == pytest.approx(np.log(model.config.vocab_size))
+    monkeypatch.setattr(module, "broken", None)
+    assert ask(fresh, "broken", model="tiny") == measured
+
+
+@pytest.mark.parametrize("what", [None, "uniform-attention"])
+def test_a_prompt_goes_on_greedily_without_an_idea(
+    experiments: Experiments, model: Model, altered: str, what: str | None
+) -> None:
+    breaks = [] if what is None else [Break(what)]
+    alone = model.generate("The fox", max_new_tokens=BROKEN_TOKENS, interventions=breaks)
+    answer = ask(experiments, "broken_text", run=altered, what=what)
+    assert answer["labels"] == list(alone.labels[alone.n_prompt :])
+
+
+def test_a_text_that_takes_too_long_is_given_up(
+    experiments: Experiments, altered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
+    answer = ask(experiments, "broken_text", run=altered)
+    assert "takes longer than" in answer["error"]
+
+
+def test_the_used_mask_is_the_recorded_one(experiments: Experiments) -> None:
+    edit = EditMask("decoder", layer=1, forbid=[(2, None)], allow=[(0, 3)])
+    run = experiments.service.generate("tiny", "The fox", **SETTINGS, interventions=[edit])
+    used_mask = next(view for view in VIEWS if view.__name__ == "used_mask")
+    answer_of = server_function(experiments.store, used_mask)
+    key = experiments.store.put(run)
+    for site in ("decoder.0.self", "decoder.1.self"):
+        answer = answer_of({"run": key, "site": site})
+        allowed = run.trace[site].allowed[0].numpy()
+        bits = np.unpackbits(np.frombuffer(base64.b64decode(answer["allowed"]), np.uint8))
+        np.testing.assert_array_equal(bits[: allowed.size].reshape(answer["shape"]), allowed)
+        assert answer["query_labels"] == answer["key_labels"] == list(run.labels)
+    assert not allowed[2].any()
+    assert allowed[0, 3]
+
+
+def test_what_cannot_be_answered_gets_a_sentence(experiments: Experiments, altered: str) -> None:
+    good = {"run": altered, "place": 3, "stack": "decoder", "kind": "self"}
+    for wrong, sentence in [
+        ({"run": "gone"}, "no longer keeps this run"),
+        ({"place": 0}, "one that the network predicted"),
+        ({"place": "3"}, "one that the network predicted"),
+        ({"by": "noise"}, "by must be one of"),
+        ({"kind": "cross"}, "silenced: decoder self"),
+    ]:
+        assert sentence in ask(experiments, "importance", **{**good, **wrong})["error"]
+    assert "what must be one of" in ask(experiments, "broken_text", run=altered, what="x")["error"]
+    assert "model must be one of" in ask(experiments, "broken", model="x")["error"]
+    read = experiments.store.put(experiments.service.read("tiny-encoder", "The fox"))
+    assert "cannot generate" in ask(experiments, "broken_text", run=read)["error"]
+
+
+def test_one_question_at_a_time_and_no_endless_waiting(
+    experiments: Experiments, altered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.01)
+    asked, done = threading.Event(), threading.Event()
+
+    def slow(*_: Any, **__: Any) -> None:
+        asked.set()
+        done.wait(30)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(experiments, "_asked", slow)
+    thread = threading.Thread(
+        target=ask, args=[experiments, "broken_text"], kwargs={"run": altered}
+    )
+    thread.start()
+    try:
+        assert asked.wait(30)
+        answer = ask(experiments, "intact_text", run=altered)
+        assert "busy with other visitors' experiments" in answer["error"]
+    finally:
+        done.set()
+        thread.join()

@@ -1,0 +1,189 @@
+"""What is refused before it comes to the page's framework, and what is noticed there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import gradio as gr
+import pytest
+from gradio.routes import App
+
+from transformer.ui.gate import API, FILE, SHUT, Gate, is_shut
+from transformer.ui.limits import BUSY, CLOSED, MAX_REQUEST_BYTES, MAX_WAITING, TOO_LARGE, lines_of
+
+
+class Inside:
+    """The app behind the gate: remembers what it was asked, and reads the body if it is to."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.asked: list[str] = []
+        self.error = error
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.asked.append(scope["path"])
+        while (await receive()).get("more_body"):
+            pass
+        if self.error:
+            raise self.error
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await receive()
+        await send({"type": "http.response.body", "body": b"{}"})
+
+
+def exchange(
+    inside: Any,
+    path: str,
+    *messages: dict[str, Any],
+    method: str = "POST",
+    waiting: int = 0,
+    query: bytes = b"",
+    length: int | None = None,
+    left: list[str] | None = None,
+) -> tuple[int, Any]:
+    """(status, content) of one request to a gate before `inside`."""
+    gate = Gate(
+        inside,
+        health=lambda: {"status": "ok"},
+        waiting=lambda: waiting,
+        leave=[].append if left is None else left.append,
+    )
+    coming = [*messages, {"type": "http.request", "body": b""}]
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return coming.pop(0) if coming else {"type": "http.request", "body": b""}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [] if length is None else [(b"content-length", str(length).encode())]
+    scope = {"type": "http", "method": method, "path": path, "headers": headers}
+    asyncio.run(gate({**scope, "query_string": query}, receive, send))
+    return sent[0]["status"], json.loads(sent[1]["body"] or b"null")
+
+
+def body(content: bytes, more: bool = False) -> dict[str, Any]:
+    return {"type": "http.request", "body": content, "more_body": more}
+
+
+GONE = {"type": "http.disconnect"}
+
+
+def test_health_is_answered_at_the_gate() -> None:
+    inside = Inside()
+    assert exchange(inside, "/health", method="GET") == (200, {"status": "ok"})
+    assert inside.asked == []
+
+
+@pytest.mark.parametrize("path", [API + door for door in SHUT])
+def test_a_closed_door_says_so(path: str) -> None:
+    inside = Inside()
+    assert exchange(inside, path) == (404, {"detail": CLOSED})
+    assert inside.asked == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/config", "/theme.css", "/assets/index.js", FILE, API + "queue/join", API + "queue/data",
+     API + "component_server/", API + "call/generate", API + "info", API + "app_id"],
+)  # fmt: skip
+def test_what_the_page_uses_is_open(path: str) -> None:
+    inside = Inside()
+    assert exchange(inside, path)[0] == 200
+    assert inside.asked == [path]
+    assert not is_shut(path)
+
+
+def test_only_the_very_path_of_plotlys_script_is_open() -> None:
+    for path in (
+        FILE + "/",
+        FILE + ".map",
+        FILE + "/../x",
+        FILE.replace("file=", "file=/"),
+        FILE[:-1],
+    ):
+        assert is_shut(path)
+
+
+def test_a_full_queue_refuses_new_work_and_nothing_else() -> None:
+    for path in ("queue/join", "call/generate"):
+        assert exchange(Inside(), API + path, waiting=MAX_WAITING) == (503, {"detail": BUSY})
+        assert exchange(Inside(), API + path, waiting=MAX_WAITING - 1)[0] == 200
+    for path in ("/", API + "component_server/", API + "queue/data"):
+        assert exchange(Inside(), path, waiting=MAX_WAITING)[0] == 200
+
+
+def test_a_body_is_bounded_by_what_it_says_and_by_what_it_is() -> None:
+    said = exchange(Inside(), API + "queue/join", length=MAX_REQUEST_BYTES + 1)
+    assert said == (413, {"detail": f"{TOO_LARGE}; got 1,000,001."})
+    half = body(b"x" * (MAX_REQUEST_BYTES // 2 + 1), more=True)
+    assert exchange(Inside(), API + "queue/join", half, half) == (413, {"detail": f"{TOO_LARGE}."})
+    assert exchange(Inside(), API + "queue/join", half, body(b""))[0] == 200
+
+
+def test_a_mistake_inside_is_a_sentence_without_its_values(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    foreign = exchange(Inside(KeyError("my secret")), API + "component_server/")
+    assert foreign == (400, {"detail": "The request could not be read."})
+    assert capsys.readouterr() == ("", "")
+
+    async def ours(scope: Any, receive: Any, send: Any) -> None:
+        lines_of({"my secret": 1})
+
+    assert exchange(ours, "/") == (500, {"detail": "The server made a mistake."})
+    out, told = capsys.readouterr()
+    assert re.fullmatch(r"ValueError in limits\.py, line \d+\n", told)
+    assert out == ""
+
+
+def test_who_goes_before_the_answer_is_finished_is_told_by_name() -> None:
+    left: list[str] = []
+    exchange(
+        Inside(),
+        API + "queue/data",
+        body(b""),
+        GONE,
+        method="GET",
+        query=b"session_hash=abc",
+        left=left,
+    )
+    exchange(Inside(), API + "call/generate/event1", body(b""), GONE, method="GET", left=left)
+    exchange(Inside(), API + "call/generate", body(b""), GONE, left=left)
+    exchange(Inside(), API + "queue/data", method="GET", query=b"session_hash=stays", left=left)
+    assert left == ["abc", "event1"]
+
+
+def test_a_page_that_closes_says_who_leaves() -> None:
+    left: list[str] = []
+    assert exchange(Inside(), "/leave", body(b"abc"), left=left) == (204, None)
+    assert left == ["abc"]
+
+
+def test_every_address_of_the_framework_is_known_to_be_open_or_shut() -> None:
+    """A new version of the framework may bring new doors: this test asks to decide on them."""
+
+    async def made() -> list[str]:
+        with gr.Blocks(analytics_enabled=False) as page:
+            gr.HTML()
+        return [route.path for route in App.create_app(page).routes if hasattr(route, "path")]
+
+    known_open = (
+        "/", "/config", "/static/", "/assets/", "/favicon.ico", "/theme.css", "/robots.txt",
+        "/manifest.json", "/gradio_api/user", "/gradio_api/login_check", "/gradio_api/token",
+        "/gradio_api/app_id", "/gradio_api/info", "/gradio_api/openapi.json", "/gradio_api/reset",
+        "/gradio_api/call/", "/gradio_api/queue/", "/gradio_api/cancel", "/gradio_api/theme.css",
+        "/gradio_api/component_server", "/gradio_api/startup-events",
+    )  # fmt: skip
+    undecided = [
+        path
+        for path in asyncio.run(made())
+        if not is_shut(path.replace("{path:path}", "x"))
+        and not any(
+            path == known or (known != "/" and path.startswith(known)) for known in known_open
+        )
+    ]
+    assert undecided == []

@@ -1,0 +1,65 @@
+"""The limits: each with its sentence, and all of them in one table."""
+
+from __future__ import annotations
+
+import pytest
+
+from transformer.ui import limits
+from transformer.ui.limits import (
+    MAX_CHARACTERS,
+    MAX_INTERVENTIONS,
+    MAX_NEW_TOKENS,
+    MAX_SENTENCE,
+    MAX_TEXTS,
+    check_input,
+    check_interventions,
+    check_length,
+    check_texts,
+    lines_of,
+    sentence_of,
+    table,
+)
+
+
+def test_the_table_holds_every_number_of_the_module() -> None:
+    numbers = {
+        value
+        for name, value in vars(limits).items()
+        if name.startswith(("MAX_", "AT_", "LEFT_"))
+        and name not in ("MAX_SESSIONS", "MAX_SENTENCE")
+    }
+    assert numbers <= {row["limit"] for row in table().values()}
+    for name, row in table().items():
+        assert row["unit"], name
+        assert row["beyond"], name
+
+
+@pytest.mark.parametrize(
+    ("check", "good", "bad", "sentence"),
+    [
+        (check_input, "a" * MAX_CHARACTERS, "a" * (MAX_CHARACTERS + 1), "at most 2,000 characters"),
+        (check_length, MAX_NEW_TOKENS, MAX_NEW_TOKENS + 1, "from 1 to 200; got 201"),
+        (check_texts, ["a"] * MAX_TEXTS, ["a"] * (MAX_TEXTS + 1), "from 1 to 8 texts; got 9"),
+        (lines_of, "a\n" * MAX_TEXTS, "a\n" * (MAX_TEXTS + 1), "from 1 to 8 texts; got 9"),
+        (lines_of, "a", "a" * 16_001, "at most 16,000 characters; got 16,001"),
+        (
+            check_interventions,
+            [{}] * MAX_INTERVENTIONS,
+            [{}] * (MAX_INTERVENTIONS + 1),
+            "at most 64 interventions; got 65",
+        ),
+    ],
+)
+def test_a_limit_is_reached_and_not_passed(check, good, bad, sentence) -> None:
+    check(good)
+    with pytest.raises(ValueError, match=sentence):
+        check(bad)
+
+
+def test_a_sentence_is_one_line_and_not_endless() -> None:
+    assert sentence_of(ValueError("a\nb  c")) == "a b c"
+    long = sentence_of(ValueError("start " + "x" * 10_000 + " end"))
+    assert long.startswith("start x")
+    assert long.endswith("x end")
+    assert len(long) <= MAX_SENTENCE + 3
+    assert sentence_of(RecursionError("maximum depth")) == "the values are nested too deeply"

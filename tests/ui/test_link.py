@@ -1,0 +1,289 @@
+"""What a share link holds, how it is read back, and what the page makes of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import torch
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from serving import tiny_translator
+
+from transformer import Model, Run
+from transformer.ui import link, opening
+from transformer.ui.facts import batch_facts, run_facts
+from transformer.ui.handlers import example as example_facts
+from transformer.ui.link import SETTINGS, VIEW, read_link, state_of_run
+from transformer.ui.service import Service
+
+# What stands in the page's controls when it opens.
+CONTROLS = ("sample", 0.7, 40, 1, 4, 1, 40, 3)
+SILENCED = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}
+FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}
+
+
+@pytest.fixture(scope="module")
+def service(tiny_model: Model, tiny_encoder: Model) -> Service:
+    return Service([tiny_model, tiny_encoder, tiny_translator()])
+
+
+def deflated(state: bytes) -> str:
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(state) + packer.flush()
+    return f"z={base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
+
+
+def opened(service: Service, query: Any) -> list[dict[str, Any]]:
+    return list(opening.opened(service, "visitor", query, CONTROLS))
+
+
+def shown(service: Service, query: Any) -> tuple[Run, dict[str, Any]]:
+    """(the run that an opened link shows, what its page is told in the end)."""
+    changes = opened(service, query)
+    told = changes[-1]["share"]
+    assert {"tokens": told["run"]} in [
+        {"tokens": one["tokens"]["run"]} for one in changes if "tokens" in one
+    ]
+    return service.store.run(told["run"]), told
+
+
+REQUESTS = {
+    "sampled": ("tiny", {"temperature": 0.83, "top_k": 7, "top_p": 0.95, "seed": 11}),
+    "barely sampled": ("tiny", {"temperature": 0.012345678901234567, "seed": 2**32 - 1}),
+    "greedy": ("tiny", {}),
+    "altered": ("tiny", {"interventions": [SILENCED, FORBIDDEN], "taken": [40, 41], "seed": 3}),
+    "searched": ("tiny-translator", {"beams": 3, "length_penalty": 0.5}),
+    "translated, altered": (
+        "tiny-translator", {"interventions": [{**SILENCED, "kind": "cross"}], "taken": [44]},
+    ),
+    "read": ("tiny-encoder", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "compressed"])
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(
+    service: Service, name: str, packed: bool
+) -> None:
+    model, asked = REQUESTS[name]
+    text = "The fox & <b>bird</b>,\n1 % “à” 🦊 +"
+    if asked is None:
+        run = service.read(model, text)
+    else:
+        run = service.generate(model, text, max_new_tokens=9, **asked)
+    state = state_of_run(run)
+    query = deflated(json.dumps(state).encode()) if packed else f"?{urlencode(state)}"
+    again, told = shown(service, query)
+    assert told["problems"] == []
+    assert again is not run
+    assert (again.model, again.ids, again.labels) == (run.model, run.ids, run.labels)
+    assert again.request.text == text
+    assert again.request.interventions == run.request.interventions
+    assert again.request.taken == run.request.taken
+    for site, record in run.trace.records.items():
+        assert torch.equal(again.trace[site].weights, record.weights)
+
+
+def test_the_controls_stand_as_the_link_says_and_else_as_they_were(service: Service) -> None:
+    query = "model=tiny&text=The+fox&method=sample&temperature=1.25&top_k=0&length=3&seed=5"
+    first = opened(service, query)[0]
+    found = {name: first[name] for name in SETTINGS if name != "method"}
+    assert found == {
+        "temperature": 1.25, "top_k": 0, "top_p": 1, "beams": 4, "penalty": 1, "length": 3,
+        "seed": 5,
+    }  # fmt: skip
+    assert first["method"].value == "sample"
+    assert first["text"].value == "The fox"
+    assert first["model"] == "tiny"
+
+
+def test_a_stopped_run_is_made_again_as_far_as_it_went(service: Service) -> None:
+    _, steps = service.stream("tiny", "The fox", max_new_tokens=30, temperature=1.0, seed=4)
+    kept = [next(steps) for _ in range(5)]
+    run = service.finish("tiny", "The fox", kept, max_new_tokens=30, temperature=1.0, seed=4)
+    assert run.stopped == "cancelled"
+    again, _ = shown(service, urlencode(state_of_run(run)))
+    assert again.ids == run.ids
+
+
+def test_a_link_to_a_stored_example_names_its_model_and_runs_nothing(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("the network was run")
+
+    stored, batch = example_facts(service, "tiny-translator")
+    assert stored["link"] == {"model": "tiny-translator"}
+    assert batch["link"] == {}
+    sample = state_of_run(service.store.run(service.examples["tiny"][0]))
+    for name in ("stream", "finish", "read", "batch"):
+        monkeypatch.setattr(service, name, refuse)
+    run, told = shown(service, "model=tiny-translator&site=decoder.1.cross&head=1")
+    assert run is service.store.run(stored["run"])
+    assert told["view"] == {"site": "decoder.1.cross", "head": "1"}
+    run, _ = shown(service, urlencode(sample))
+    assert run is service.store.run(service.examples["tiny"][0])
+
+
+def test_a_batch_comes_with_the_link(service: Service) -> None:
+    lines = "The fox.\nThe dog ran to the park."
+    changes = opened(service, urlencode({"model": "tiny-translator", "lines": lines, "row": 1}))
+    batch = service.store.batch(changes[-1]["masks"]["batch"])
+    assert list(batch.texts) == lines.split("\n")
+    assert changes[-1]["share"]["lines"] == {"lines": lines}
+    assert changes[-1]["lines"] == lines
+    assert batch_facts(batch, "key")["link"] == {"lines": lines}
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("model=nope", "model must be one of ['tiny', 'tiny-encoder', 'tiny-translator']"),
+        ("method=beam&text=a", "method must be one of ['sample', 'greedy']; got 'beam'"),
+        ("text=++", "at least one character that is not a space"),
+        (f"text={'a' * 3000}", "at most 2,000 characters; got 3,000"),
+        ("length=201", "max_new_tokens must be a whole number from 1 to 200; got 201"),
+        ("temperature=hot", "it must be a number; got 'hot'"),
+        ("temperature=1e999", "it must be a finite number; got '1e999'"),
+        ("seed=-1", "seed must be a whole number from 0"),
+        ("taken=1,x", "it must be token ids"),
+        ("taken=99999", "token"),
+        ("alter={}", "it must be a list; got dict"),
+        ("alter=[1", "it must be JSON"),
+        ("alter=[NaN]", "it must be JSON"),
+        ('alter=[{"type":"nope"}]', "an intervention's type must be one of"),
+        ("alter=" + "[" * 3000, "it must be JSON"),
+        ("lines=" + "a%0A" * 9, "a batch must have from 1 to 8 texts; got 9"),
+        ("wat=1", "this page does not know such a part"),
+        (f"tab={'a' * 300}", "it must have at most 200 characters; got 300"),
+    ],
+)
+def test_what_cannot_be_had_becomes_a_sentence_and_the_rest_is_used(
+    service: Service, query: str, sentence: str
+) -> None:
+    _, told = shown(service, f"{query}&site=decoder.1.self&stage=masked")
+    (problem,) = told["problems"]
+    assert sentence in problem
+    assert problem.endswith(".")
+    assert "\n" not in problem
+    assert told["view"] == {"site": "decoder.1.self", "stage": "masked"}
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("text=" + "a" * 9000, "a link must have at most 8,000 characters; got 9,005"),
+        ("&".join(f"x{place}=1" for place in range(65)), "at most 64 names; got 65"),
+        ("z=!!!", "compressed part cannot be read"),
+        ("z=AAAA", "compressed part cannot be read"),
+        (deflated(b'{"text": "a"}')[:-6], "compressed part cannot be read"),
+        (deflated(b"[" * 60_000), "must be JSON"),
+        (deflated(b'{"text": 1}'), "must be an object of strings"),
+        (deflated(b'["text"]'), "must be an object of strings"),
+        (deflated(b'"' + b"a" * 3_000_000 + b'"'), "must hold at most 64,000 bytes"),
+        (deflated(b'{"\\ud800": ""}'), "half of a character"),
+        (None, "a link must be a string; got NoneType"),
+        (["text=a"], "a link must be a string; got list"),
+    ],
+)
+def test_a_link_that_cannot_be_read_is_one_sentence_and_changes_nothing(
+    service: Service, query: Any, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match="link") as refused:
+        read_link(query)
+    assert sentence in str(refused.value)
+    (only,) = opened(service, query)
+    assert set(only) == {"share"}
+    assert sentence in only["share"]["problems"][0]
+
+
+def test_names_of_the_framework_are_left_out_and_the_first_of_two_counts() -> None:
+    found = read_link("?__theme=dark&view=api&__sign=secret&head=3&head=4")
+    assert (found.view, found.problems, found.asks_for_a_run) == ({"head": "3"}, (), False)
+
+
+def test_a_link_never_holds_the_servers_own_ids(service: Service) -> None:
+    run = service.generate("tiny", "The fox", max_new_tokens=2)
+    facts = run_facts(run, "the-key")
+    assert set(facts["link"]) <= {*link.SETTINGS, "model", "text", "taken", "alter"}
+    assert "the-key" not in str(facts["link"])
+
+
+NAMES = st.sampled_from(
+    ["model", "text", "lines", "taken", "alter", "z", "wat", "__theme", *SETTINGS, *VIEW]
+)
+ODD = st.one_of(
+    st.text(max_size=30),
+    st.integers().map(str),
+    st.floats().map(str),
+    st.sampled_from(
+        [
+            "tiny", "tiny-translator", "sample", "greedy", "beam", "1,2", "1e308", "-0", "٣", "²",
+            "\ud800", "\x00", "<img src=x onerror=alert(1)>", "{{value}}", "decoder.0.self",
+            json.dumps([SILENCED]), json.dumps([FORBIDDEN]), '[{"type":"break","what":"no-scale"}]',
+            '[{"type":"patch","stack":"decoder","layer":0,"positions":[0],"text":"a"}]',
+            '[{"type":"silence","stack":[],"layer":{},"heads":"x"}]', "[[]]", "9" * 40,
+        ]
+    ),
+)  # fmt: skip
+STATES = st.dictionaries(NAMES, ODD, max_size=7)
+OFTEN = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+
+
+def queries() -> st.SearchStrategy[Any]:
+    encoded = STATES.map(lambda state: urlencode(state, errors="surrogatepass"))
+    packed = STATES.map(lambda state: deflated(json.dumps(state).encode()))
+    bits = st.binary(max_size=60)
+    binary = bits.map(lambda data: f"z={base64.urlsafe_b64encode(data).decode()}")
+    return st.one_of(encoded, packed, binary, bits.map(deflated), st.text(), st.none())
+
+
+def is_sentence(text: str) -> bool:
+    return bool(text.strip()) and len(text) < 900 and "Traceback" not in text
+
+
+@OFTEN
+@given(queries())
+@example("?")
+def test_whatever_a_query_is_it_is_read_or_refused_with_a_sentence(query: Any) -> None:
+    refused: ValueError | None = None
+    try:
+        found = read_link(query)
+    except ValueError as error:
+        refused = error
+    if refused is not None:
+        assert not isinstance(refused, UnicodeError)
+        assert is_sentence(str(refused))
+        return
+    assert all(is_sentence(problem) for problem in found.problems)
+    assert set(found.view) <= set(VIEW)
+    json.dumps([found.view, found.settings, found.taken, found.interventions]).encode()
+
+
+@settings(OFTEN, max_examples=80)
+@given(queries())
+def test_whatever_a_query_is_the_page_opens_with_a_run_or_with_a_sentence(
+    service: Service, query: Any
+) -> None:
+    changes = opened(service, query)
+    told = changes[-1]["share"]
+    assert all(is_sentence(problem) for problem in told["problems"])
+    assert all(json.dumps(one["share"]) for one in changes if "share" in one)
+    if "run" in told:
+        service.store.run(told["run"])
+        service.store.batch(told["batch"])
+    else:
+        assert told["problems"]
+
+
+@pytest.fixture(autouse=True)
+def visitors_leave(service: Service) -> Iterator[None]:
+    """Nobody is left waiting after a link was opened."""
+    yield
+    assert service.visitors.under_way() == 0

@@ -1,0 +1,158 @@
+"""A request ends when its time is up, when it is stopped, and when its visitor leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+
+import pytest
+from serving import tiny_translator
+
+from transformer import Model
+from transformer.inference.patience import Patience, is_over, until, why_over
+from transformer.ui import handlers, visitors
+from transformer.ui.facts import outcome
+from transformer.ui.service import Service
+from transformer.ui.store import RunStore
+from transformer.ui.visitors import Visitors
+
+SEARCH = {"beams": 3, "length_penalty": 1.0, "max_new_tokens": 20}
+
+
+@pytest.fixture(scope="module")
+def service(tiny_model: Model) -> Service:
+    return Service([tiny_model, tiny_translator()])
+
+
+def test_without_a_limit_nothing_is_ever_over() -> None:
+    assert not is_over()
+    assert why_over() is None
+
+
+def test_patience_tells_time_from_a_raised_flag_and_keeps_the_first_reason() -> None:
+    flag = threading.Event()
+    patience = Patience(3600, flag)
+    assert not patience.is_over()
+    flag.set()
+    assert (patience.is_over(), patience.why) == (True, "cancelled")
+    late = Patience(0, flag := threading.Event())
+    assert (late.is_over(), late.why) == (True, "time")
+    flag.set()
+    assert (late.is_over(), late.why) == (True, "time")
+
+
+def test_patience_holds_for_its_own_thread_and_its_own_block_only() -> None:
+    seen: list[bool] = []
+    with until(Patience(0)):
+        assert is_over()
+        other = threading.Thread(target=lambda: seen.append(is_over()))
+        other.start()
+        other.join()
+    assert seen == [False]
+    assert not is_over()
+
+
+def test_a_generation_whose_time_is_up_gives_what_there_is(tiny_model: Model) -> None:
+    whole = tiny_model.generate_batch(["The fox", "Hello"], max_new_tokens=9)
+    with until(Patience(0)):
+        cut = tiny_model.generate_batch(["The fox", "Hello"], max_new_tokens=9)
+    assert all(run.steps for run in whole)
+    assert [len(run.steps) for run in cut] == [0, 0]
+    assert [run.labels for run in cut] == [run.labels[: run.n_prompt] for run in whole]
+
+
+def test_a_search_whose_time_is_up_gives_the_hypotheses_so_far(service: Service) -> None:
+    model = service.model("tiny-translator")
+    with until(Patience(0)):
+        run = model.generate("The fox", **SEARCH)
+    assert run.search is not None
+    assert len(run.search.tree) == 1
+    assert max(len(found.ids) for found in run.search.hypotheses) == 1
+    one_step = model.generate("The fox", **{**SEARCH, "max_new_tokens": 1})
+    assert run.ids == one_step.ids
+
+
+def test_the_page_says_that_the_time_was_up(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visitors.Visitors.request.__wrapped__, "__defaults__", (0.0,))
+    settings = {"max_new_tokens": 12}
+    *_, last = handlers.generate(service, "visitor", "tiny", "The fox", settings)
+    facts, status, running = last
+    assert facts is not None
+    assert (facts["stopped"], facts["state"], running) == ("time", "done", False)
+    assert len(facts["labels"]) == facts["n_prompt"] + 1
+    assert "end: the 20 s that one request may take." in status["text"]
+    *_, (facts, _, _) = handlers.generate(service, "visitor", "tiny-translator", "The fox", SEARCH)
+    assert facts is not None
+    assert facts["stopped"] == "time"
+
+
+def test_stop_ends_what_one_visitor_has_under_way_and_nothing_else(service: Service) -> None:
+    settings = {"max_new_tokens": 25}
+    mine = handlers.generate(service, "mine", "tiny", "The fox", settings)
+    other = handlers.generate(service, "other", "tiny", "The fox", settings)
+    next(mine), next(other)
+    assert service.visitors.under_way() == 2
+    service.visitors.stop("mine")
+    *_, (facts, status, _) = mine
+    assert facts is not None
+    assert facts["stopped"] == "cancelled"
+    assert "stopped by you" in status["text"]
+    *_, (facts, _, _) = other
+    assert facts is not None
+    assert len(facts["probabilities"]) == 25
+    assert service.visitors.under_way() == 0
+
+
+def test_a_closed_generator_is_no_longer_under_way(service: Service) -> None:
+    running = handlers.generate(service, "gone", "tiny", "The fox", {"max_new_tokens": 9})
+    next(running)
+    running.close()
+    assert service.visitors.under_way() == 0
+
+
+def test_who_leaves_is_told_to_all_who_must_know() -> None:
+    told: list[str] = []
+    here = Visitors(told.append)
+    with here.request("a") as mine, here.request("b") as other:
+        here.leave("a")
+        assert mine.is_over()
+        assert not other.is_over()
+    assert told == ["a"]
+    here.leave("unknown")
+
+
+def test_every_reason_for_an_end_has_its_words(tiny_model: Model) -> None:
+    run = tiny_model.trace("Hello")
+    assert not isinstance(run, list)
+    for why in ("end", "length", "cancelled", "time", "read"):
+        assert outcome(dataclasses.replace(run, stopped=why), 1.0).endswith(".")
+
+
+def test_runs_of_a_visitor_who_left_go_soon_unless_asked_for_again(tiny_model: Model) -> None:
+    store = RunStore()
+    run = tiny_model.trace("Hello")
+    mine, again, other = store.put(run, "a"), store.put(run, "a"), store.put(run, "b")
+    store.leave("a", age_s=0.05)
+    assert store.run(again) is run
+    time.sleep(0.1)
+    assert store.run(again) is store.run(other) is run
+    with pytest.raises(ValueError, match="no longer keeps"):
+        store.run(mine)
+
+
+def test_a_visitor_makes_room_with_its_own_runs_first(tiny_model: Model) -> None:
+    store = RunStore(max_own=2)
+    run = tiny_model.trace("Hello")
+    other = store.put(run, "b")
+    keys = [store.put(run, "a") for _ in range(4)]
+    unknown = [store.put(run) for _ in range(3)]
+    assert all(store.run(key) for key in (other, *keys[2:], *unknown))
+    for key in keys[:2]:
+        with pytest.raises(ValueError, match="no longer keeps"):
+            store.run(key)
+    kept, size = store.sweep()
+    assert kept == 6
+    assert size > 0

@@ -1,0 +1,154 @@
+"""What each head alone matters for one token, and what comes next with an alteration or without."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.figures import style
+from transformer.figures.data import array
+from transformer.inference.effects import HeadImportance, NextToken
+
+NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
+_HOW = {"zero": "its output set to 0", "mean": "its output replaced by its mean"}
+
+
+def importance(
+    found: HeadImportance,
+    stack: str,
+    kind: str,
+    label: str,
+    *,
+    by: str = "zero",
+    dark: bool = False,
+) -> go.Figure:
+    """The change of ln p of one token when each head alone is silenced: layers down, heads across.
+
+    label: the token. by: how heads were silenced, "zero" or "mean". Blue: the token becomes less
+    likely, so the head helped it; orange: likelier. Colours reach as far to both sides as the
+    largest change of any kind of attention; `layout.meta` has row_labels, column_labels, limit.
+    Raises ValueError, listing what there is, for an unknown kind of attention.
+    """
+    known = ", ".join(f"{a} {b}" for a, b in found.change)
+    if (stack, kind) not in found.change:
+        raise ValueError(f"no {stack} {kind}-attention was silenced; silenced: {known}")
+    change = array(found.change[stack, kind])
+    limit = largest_change(found)
+    n_layers, n_heads = change.shape
+    trace = go.Heatmap(
+        z=change,
+        zmin=-limit,
+        zmax=limit,
+        colorscale=style.diverging(dark),
+        customdata=np.exp(change),
+        texttemplate=f"%{{z:+.{_digits(limit)}f}}" if n_heads <= NUMBERS_UP_TO else None,
+        textfont={"size": style.FONT_SIZE},
+        hovertemplate=(
+            "layer %{y}, head %{x} silenced<br>ln p %{z:+.4f}<br>p × %{customdata:.4f}"
+            "<extra></extra>"
+        ),
+        colorbar=style.colorbar("change of ln p"),
+    )
+    meta = {
+        "row_labels": [f"layer {place}" for place in range(n_layers)],
+        "column_labels": [f"head {place}" for place in range(n_heads)],
+        "limit": limit,
+    }
+    title = f"Change of ln p when each head alone is silenced, {stack} {kind}-attention"
+    subtitle = (
+        f"token {found.place}, {style.label(label)}: p = {math.exp(found.log_probability):.4f} "
+        f"with all heads; silenced: {_HOW[by]}; colours from {-limit:.3g} to {limit:.3g}"
+    )
+    axes = _axes(n_layers, n_heads, dark)
+    layout = style.layout(title, subtitle, dark=dark, meta=meta, **axes)
+    return go.Figure(data=[trace], layout=layout)
+
+
+def largest_change(found: HeadImportance) -> float:
+    """The largest change, up or down, of any head of any kind of attention; never 0."""
+    return max(float(change.abs().max()) for change in found.change.values()) or 1e-6
+
+
+def _digits(limit: float) -> int:
+    """Decimals that leave the largest change at least one digit of its own."""
+    return min(4, max(2, 1 + math.ceil(-math.log10(limit))))
+
+
+def foreseen(
+    found: NextToken, labels: Sequence[str], here: int, *, dark: bool = False
+) -> go.Figure:
+    """Pairs of bars, one pair a token: its probability by the intact and by the altered network.
+
+    labels: of found.ids. here: the id that stands at that place, which gets an arrow. Trace 0:
+    intact, trace 1: altered; y is the token's place, the likeliest by the intact network on top.
+    """
+    colours = style.theme(dark)
+    intact, altered = found.intact.tolist(), found.altered.tolist()
+    longest = max(*intact, *altered, 0.02)
+    ticks = [
+        f"<b>▶ {style.label(text)}</b>" if token == here else style.label(text)
+        for token, text in zip(found.ids, labels, strict=True)
+    ]
+    layout = style.layout(
+        f"What comes at place {found.place}: intact and altered",
+        "probabilities of the next token, after the same text",
+        dark=dark,
+        barmode="group",
+        bargap=0.25,
+        bargroupgap=0.05,
+        xaxis=style.axis(
+            "probability", dark=dark, range=[0, longest * 1.18], showgrid=True,
+            tickformat=".0%" if longest > 0.1 else ".1%", nticks=6,
+        ),
+        yaxis=style.axis(
+            "next token", dark=dark, range=[len(labels) - 0.4, -0.6], tickmode="array",
+            tickvals=list(range(len(labels))), ticktext=ticks,
+        ),
+        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
+        margin={"l": 60, "r": 16, "t": 72, "b": 100},
+        height=172 + 40 * len(labels),
+        meta={"labels": list(labels), "place": found.place},
+    )  # fmt: skip
+    bars = [
+        _bars("intact", intact, labels, colours.muted),
+        _bars("altered", altered, labels, colours.second),
+    ]
+    return go.Figure(data=bars, layout=layout)
+
+
+def _bars(name: str, values: Sequence[float], labels: Sequence[str], colour: str) -> go.Bar:
+    return go.Bar(
+        x=list(values),
+        y=list(range(len(values))),
+        name=name,
+        orientation="h",
+        text=[_percent(value) for value in values],
+        textposition="outside",
+        textfont={"size": style.FONT_SIZE},
+        constraintext="none",
+        cliponaxis=False,
+        customdata=[style.label(text, style.HOVER_CHARACTERS) for text in labels],
+        hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>",
+        marker={"color": colour, "pattern": {"shape": "" if name == "intact" else "/"}},
+    )
+
+
+def _axes(n_layers: int, n_heads: int, dark: bool) -> dict[str, Any]:
+    return {
+        f"{name}axis": style.axis(
+            title, dark=dark, range=span, constrain="domain",
+            tickmode="linear", tick0=0, dtick=max(1, -(-count // style.MAX_TICKS)),
+        )
+        for name, title, count, span in (
+            ("x", "head", n_heads, [-0.5, n_heads - 0.5]),
+            ("y", "layer", n_layers, [n_layers - 0.5, -0.5]),
+        )
+    }  # fmt: skip
+
+
+def _percent(probability: float) -> str:
+    return "&lt;0.1%" if 0 < probability < 0.001 else f"{probability:.1%}"

@@ -1,0 +1,240 @@
+"""The state in a share link: what a run puts there, and how it is read back and checked.
+
+A link is a page's query string of plain names and values, or, where that gets long, one value `z`:
+the same names and values as JSON, deflated, in base64url. What it says of the views is for the
+page's scripts, which know what there is to choose from.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from transformer.inference.run import Batch, Run
+from transformer.model.interventions import to_dict
+from transformer.ui.examples import BEAM, GREEDY, SAMPLE
+
+MAX_LINK_CHARACTERS = 8_000  # the page writes at most 6,000
+MAX_STATE_BYTES = 64_000  # of what is inflated
+MAX_NAMES = 64
+MAX_VIEW_CHARACTERS = 200  # of one value of a view
+
+# The page's settings in the order of its controls.
+SETTINGS = (
+    "method", "temperature", "top_k", "top_p", "beams", "penalty", "length", "seed",
+)  # fmt: skip
+# What a link says of the views, name by name; each is registered by the script that owns it.
+VIEW = (
+    "tab", "site", "head", "token", "cell", "picture", "stage", "depth", "scale", "range",
+    "threshold", "over_heads", "by", "sort", "order", "row", "mask_site", "mask_head", "without",
+    "stack", "dimensions", "steps", "shown", "lens",
+)  # fmt: skip
+_NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Link:
+    """What a link asks for; None or empty where it says nothing.
+
+    settings: the page's controls by name. lines: the batch, one text a line. problems: a sentence
+    for each part of the link that was left out.
+    """
+
+    model: str | None
+    text: str | None
+    settings: dict[str, Any]
+    taken: list[int]
+    interventions: list[Any]
+    lines: str | None
+    view: dict[str, str]
+    problems: tuple[str, ...]
+
+    @property
+    def asks_for_a_run(self) -> bool:
+        """Whether it wants another run than a model's stored one."""
+        return self.text is not None or bool(self.settings or self.taken or self.interventions)
+
+
+def read_link(query: Any) -> Link:
+    """The state that a query string holds.
+
+    Raises ValueError if it cannot be read at all. Numbers, texts and interventions are checked
+    where they are used, as for any other request.
+    """
+    values: dict[str, Any] = {}
+    view: dict[str, str] = {}
+    problems = []
+    for name, text in _pairs(query).items():
+        try:
+            if name in VIEW:
+                view[name] = _short(text)
+            elif name in _READERS:
+                values[name] = _READERS[name](text)
+            else:
+                raise ValueError("this page does not know such a part; the rest is used")
+        except ValueError as error:
+            problems.append(f"The link's {name[:40]!r}: {error}.")
+    return Link(
+        model=values.get("model"),
+        text=values.get("text"),
+        settings={name: values[name] for name in SETTINGS if name in values},
+        taken=values.get("taken", []),
+        interventions=values.get("alter", []),
+        lines=values.get("lines"),
+        view=view,
+        problems=tuple(problems),
+    )
+
+
+def state_of_run(run: Run) -> dict[str, str]:
+    """What a link must hold so that the page makes this run again.
+
+    A run that was stopped early is made again with as many tokens as it has.
+    """
+    request = run.request
+    state = {"model": run.model, "text": request.text}
+    if run.config.family == "encoder":
+        return state
+    if request.beams > 1:
+        state |= {"method": BEAM, "beams": str(request.beams)}
+        state["penalty"] = _text(request.length_penalty)
+    elif request.sampling is None:
+        state["method"] = GREEDY
+    else:
+        off = {"temperature": 1, "top_k": 0, "top_p": 1}
+        given = {name: getattr(request, name) for name in off}
+        drawn = {name: _text(off[name] if given[name] is None else given[name]) for name in off}
+        state |= {"method": SAMPLE, **drawn, "seed": str(request.seed)}
+    early = run.stopped in ("cancelled", "time") and run.search is None
+    state["length"] = str(max(1, len(run.steps)) if early else request.max_new_tokens)
+    if request.taken:
+        state["taken"] = ",".join(map(str, request.taken))
+    if request.interventions:
+        altered = [to_dict(intervention) for intervention in request.interventions]
+        state["alter"] = json.dumps(altered, separators=(",", ":"), ensure_ascii=False)
+    return state
+
+
+def state_of_batch(batch: Batch) -> dict[str, str]:
+    """What a link must hold so that the page reads this batch again, with the same model."""
+    return {"lines": "\n".join(batch.texts)}
+
+
+def _pairs(query: Any) -> dict[str, str]:
+    """Names and values, the first of each name; those that belong to the framework are left out."""
+    if not isinstance(query, str):
+        raise ValueError(f"a link must be a string; got {type(query).__name__}")
+    if len(query) > MAX_LINK_CHARACTERS:
+        raise ValueError(
+            f"a link must have at most {MAX_LINK_CHARACTERS:,} characters; got {len(query):,}"
+        )
+    pairs: dict[str, str] = {}
+    for name, text in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
+        if not _is_foreign(name):
+            pairs.setdefault(name, text)
+    if "z" in pairs:
+        pairs = _inflated(pairs.pop("z")) | pairs
+    if len(pairs) > MAX_NAMES:
+        raise ValueError(f"a link must have at most {MAX_NAMES} names; got {len(pairs)}")
+    return pairs
+
+
+def _is_foreign(name: str) -> bool:
+    return name.startswith("__") or name == "view"
+
+
+def _inflated(packed: str) -> dict[str, str]:
+    """The names and values of a `z`. Raises ValueError for anything else, however large."""
+    unreadable = "the link's compressed part cannot be read; was it cut off?"
+    try:
+        deflated = base64.b64decode(packed + "=" * (-len(packed) % 4), b"-_", validate=True)
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        state = inflater.decompress(deflated, MAX_STATE_BYTES + 1)
+    except (binascii.Error, zlib.error, ValueError) as error:
+        raise ValueError(unreadable) from error
+    if len(state) > MAX_STATE_BYTES:
+        raise ValueError(f"a link must hold at most {MAX_STATE_BYTES:,} bytes; it holds more")
+    if not inflater.eof:
+        raise ValueError(unreadable)
+    values = _json(state, "the link's compressed part")
+    if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
+        raise ValueError("the link's compressed part must be an object of strings")
+    if not all(_is_whole(name) for name in values):
+        raise ValueError("a name in the link holds half of a character")
+    return {name: text for name, text in values.items() if not _is_foreign(name)}
+
+
+def _json(text: str | bytes, what: str) -> Any:
+    """Raises ValueError for anything but JSON, also for JSON too deep to be read."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{what} must be JSON") from error
+
+
+def _is_whole(text: str) -> bool:
+    """Whether there is no half of a character in it, as JSON may hold it."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _encodable(text: str) -> str:
+    if not _is_whole(text):
+        raise ValueError("it holds half of a character")
+    return text
+
+
+def _short(text: str) -> str:
+    if len(text) > MAX_VIEW_CHARACTERS:
+        raise ValueError(f"it must have at most {MAX_VIEW_CHARACTERS} characters; got {len(text)}")
+    return _encodable(text)
+
+
+def _number(text: str) -> int | float:
+    if not text.isascii() or not _NUMBER.fullmatch(text):
+        raise ValueError(f"it must be a number; got {text[:40]!r}")
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"it must be a finite number; got {text!r}")
+    return int(text) if text.lstrip("-").isdecimal() else number
+
+
+def _ids(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdecimal() and len(part) <= 9 for part in parts):
+        raise ValueError("it must be token ids, whole numbers with commas between them")
+    return [int(part) for part in parts]
+
+
+def _altered(text: str) -> list[Any]:
+    values = _json(_encodable(text), "it")
+    if not isinstance(values, list):
+        raise ValueError(f"it must be a list; got {type(values).__name__}")
+    return values
+
+
+def _text(number: float) -> str:
+    """As short as it can be read back."""
+    return str(int(number)) if number == int(number) else repr(number)
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "model": _encodable,
+    "text": _encodable,
+    "lines": _encodable,
+    "taken": _ids,
+    "alter": _altered,
+    **dict.fromkeys(SETTINGS, _number),
+    "method": _encodable,
+}
