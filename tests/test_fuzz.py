@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import math
 from typing import Any
 
 import gradio as gr
+import loops
 import pytest
 import serving
 from hypothesis import HealthCheck, example, given, settings
@@ -98,7 +98,7 @@ def endpoints(service: Service) -> dict[str, Any]:
     async def made() -> gr.Blocks:  # inside a loop, else Gradio opens some and leaves them open
         return build(service)
 
-    return {fn.api_name: fn.fn for fn in asyncio.run(made()).fns.values() if fn.fn}
+    return {fn.api_name: fn.fn for fn in loops.run(made()).fns.values() if fn.fn}
 
 
 def is_sentence(text: str) -> bool:

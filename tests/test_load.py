@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import httpx
+import loops
 import psutil
 import pytest
 import serving
@@ -19,7 +19,7 @@ from benchmarks.visitor import page_inputs
 def test_visitors_at_once_each_get_what_they_get_alone() -> None:
     server = serving.running()
     tasks = tasks_for([transformer.load("stories"), server.translator], 6)
-    report = asyncio.run(load(server.url, tasks, visitors=6, seconds=4, server=None))
+    report = loops.run(load(server.url, tasks, visitors=6, seconds=4, server=None))
     assert report.failures() == []
     figures = report.figures()
     assert figures["pages_opened"] == 6
@@ -32,7 +32,7 @@ def test_a_mixed_up_result_is_a_fault() -> None:
     server = serving.running()
     one, other = tasks_for([transformer.load("stories")], 2)
     (mixed,) = [type(one)(chosen=one.chosen, alone=other.alone)]
-    report = asyncio.run(load(server.url, [mixed], visitors=1, seconds=0.2, server=None))
+    report = loops.run(load(server.url, [mixed], visitors=1, seconds=0.2, server=None))
     assert any("other tokens than alone" in fault for fault in report.failures())
 
 

@@ -123,6 +123,20 @@ class Visit:
             arg=[row, column],
         )
 
+    def wait_for_link(self) -> None:
+        """Until the page shows what the link says that it was opened with."""
+        self.page.wait_for_function("() => viz.link && !viz.link.opening")
+        self.page.wait_for_function(
+            """() => document.querySelector(".attention").dataset.run === viz.run.run
+                || !document.querySelector(".attention").getClientRects().length"""
+        )
+
+    def wait_for_address(self, *parts: str) -> str:
+        """The page's address once it has all of these in it."""
+        for part in parts:
+            self.page.wait_for_function("part => location.search.includes(part)", arg=part)
+        return self.page.url
+
     def read(self, field: str) -> str:
         """A number or token of the read-out."""
         return self.page.locator(f"[data-field={field}]").inner_text()

@@ -12,16 +12,6 @@ from transformer.ui.examples import EXAMPLES
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
-PRESS_STOP = """() => {
-    const watcher = new MutationObserver(() => {
-        const button = document.querySelector("#stop");
-        const count = document.querySelectorAll("#tokens .generated").length;
-        if (button.disabled || count < 1 || count > 20) return;
-        watcher.disconnect();
-        button.click();
-    });
-    watcher.observe(document.body, { attributes: true, childList: true, subtree: true });
-}"""
 EXAMPLE = EXAMPLES["decoder"]
 
 
@@ -146,20 +136,6 @@ def test_arrow_keys_move_among_the_heads(visit: Open) -> None:
         page.page.keyboard.press("ArrowRight")
     assert page.large.get_attribute("data-site") == "decoder.1.self"
     assert page.large.get_attribute("data-head") == "1"
-
-
-def test_stop_ends_a_generation_and_keeps_what_there_is(visit: Open) -> None:
-    page = visit()
-    page.set_length(200)
-    page.page.locator("#model input").click()
-    with page.drawn(".attention"):
-        page.page.get_by_role("option", name="stories").click()
-    page.page.evaluate(PRESS_STOP)  # all is over in less time than a click from outside takes
-    page.enter("Once upon a time")
-    page.page.wait_for_selector("#tokens [data-state=running]")
-    page.page.wait_for_selector("#tokens [data-state=done]")
-    page.page.wait_for_selector(".status:has-text('stopped by you')")
-    assert 0 < page.page.locator("#tokens .generated").count() < 200
 
 
 def test_the_bundled_model_is_chosen_drawn_and_generates(visit: Open) -> None:

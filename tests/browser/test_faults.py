@@ -76,6 +76,16 @@ def wait_for_status(page: Page, part: str) -> str:
     return page.locator("#status").inner_text()
 
 
+def test_stop_ends_a_generation_and_keeps_what_there_is(page: Visit, slow: Slow) -> None:
+    page.set_length(200)
+    page.enter("Once upon a time")
+    page.page.wait_for_selector("#tokens .generated")
+    page.page.locator("#stop").click()
+    wait_for_status(page.page, "stopped by you")
+    assert 0 < page.page.locator("#tokens .generated").count() < 200
+    slow.wait_for_running(0, LEFT_WITHIN_S)
+
+
 def test_a_server_that_dies_is_told_and_when_it_is_back_the_text_is_still_there(
     page: Visit, slow: Slow
 ) -> None:

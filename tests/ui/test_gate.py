@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from typing import Any
 
 import gradio as gr
+import loops
 import pytest
 from gradio.routes import App
 
@@ -61,7 +61,7 @@ def exchange(
 
     headers = [] if length is None else [(b"content-length", str(length).encode())]
     scope = {"type": "http", "method": method, "path": path, "headers": headers}
-    asyncio.run(gate({**scope, "query_string": query}, receive, send))
+    loops.run(gate({**scope, "query_string": query}, receive, send))
     return sent[0]["status"], json.loads(sent[1]["body"] or b"null")
 
 
@@ -180,7 +180,7 @@ def test_every_address_of_the_framework_is_known_to_be_open_or_shut() -> None:
     )  # fmt: skip
     undecided = [
         path
-        for path in asyncio.run(made())
+        for path in loops.run(made())
         if not is_shut(path.replace("{path:path}", "x"))
         and not any(
             path == known or (known != "/" and path.startswith(known)) for known in known_open

@@ -113,7 +113,7 @@ def _continue(
             yield progress(f"Generating … {len(steps)} of {settings['max_new_tokens']}")
             shown_at = time.monotonic()
     with until(patience):
-        run = service.finish(name, text, steps, **settings)
+        run = service.finish(name, text, steps, read=reader, **settings)
     done = said("done", outcome(run, time.monotonic() - began))
     yield run_facts(run, service.store.put(run, visitor)), done, False
 

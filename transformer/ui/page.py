@@ -195,7 +195,7 @@ def _connect_generation(service: Service, model: gr.Dropdown, left: dict[str, An
         api_name="page_generate",
         **PRIVATE,
     )
-    left["stop"].click(stop, None, None, queue=False, api_name="page_stop", **PRIVATE)
+    left["stop"].click(stop, None, None, concurrency_limit=None, api_name="page_stop", **PRIVATE)
 
 
 def _connect_batch(

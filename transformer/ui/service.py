@@ -39,6 +39,7 @@ class Service:
         self.models = {model.name: model for model in models}
         self.store = RunStore()
         self.visitors = Visitors(self.store.leave)
+        self._lent = gpu is not None
         wrap = self.on_device = gpu or (lambda function: function)
         self._steps = wrap(self._steps_of)
         self._finish = wrap(self._run_of)
@@ -62,7 +63,6 @@ class Service:
         """
         model = self.model(name)
         check_length(settings.get("max_new_tokens"))
-        check_interventions(settings.get("interventions"))
         check_interventions(settings.get("interventions", ()))
         stream = model.stream(check_input(text), **settings)  # only the tokenizer runs as yet
         for intervention in stream.request.interventions:
@@ -70,17 +70,30 @@ class Service:
                 check_input(intervention.text)
         if stream.request.beams > 1:
             return stream, iter(())
-        return stream, self._steps(name, text, settings)
+        return stream, self._steps(name, text, settings) if self._lent else stream
 
-    def finish(self, name: str, text: str, steps: Sequence[GenerationStep], **settings: Any) -> Run:
-        """The run that these steps make, with its trace; it says if the request's time was up."""
+    def finish(
+        self,
+        name: str,
+        text: str,
+        steps: Sequence[GenerationStep],
+        *,
+        read: Stream | None = None,
+        **settings: Any,
+    ) -> Run:
+        """The run that these steps make, with its trace; it says if the request's time was up.
+
+        read: the stream that made them; if it did so in this process, nothing is computed again.
+        """
+        if read is not None and steps and len(read.steps) == len(steps):
+            return _noted(on_cpu(read.run()))
         run: Run = self._finish(name, text, settings, list(steps))
         return _noted(run)
 
     def generate(self, name: str, text: str, **settings: Any) -> Run:
         """All of it at once."""
-        _, steps = self.stream(name, text, **settings)
-        return self.finish(name, text, list(steps), **settings)
+        read, steps = self.stream(name, text, **settings)
+        return self.finish(name, text, list(steps), read=read, **settings)
 
     def batch(self, name: str, texts: Sequence[str]) -> Batch:
         """Several texts at once, padded: read, or (by a translator) translated and then read.

@@ -3,11 +3,19 @@
 (() => {
   "use strict";
   const viz = window.viz;
+  const storageOf = () => {
+    try {
+      return window.sessionStorage;
+    } catch { // a browser may keep a page inside another one from it
+      return null;
+    }
+  };
   const KEPT = "viz-kept"; // in sessionStorage, only from a lost connection until the page is back
   const LOST =
     "The connection to the server was lost. Your text stays; the page comes back with the server.";
   const BACK = "The server is back. Your text is kept: press the button again.";
   const fetched = window.fetch.bind(window);
+  const storage = storageOf();
   let session = null;
   let lost = false;
 
@@ -75,7 +83,7 @@
   window.addEventListener("pagehide", () => {
     if (lost) {
       const typed = Object.fromEntries(texts().map((control) => [id(control), control.value]));
-      sessionStorage.setItem(KEPT, JSON.stringify({ model: model()?.value, ...typed }));
+      storage?.setItem(KEPT, JSON.stringify({ model: model()?.value, ...typed }));
     } else if (session) {
       navigator.sendBeacon(new URL("leave", document.baseURI), session);
     }
@@ -102,7 +110,7 @@
     }
     viz.emit("waiting", BACK);
   };
-  const kept = sessionStorage.getItem(KEPT);
-  sessionStorage.removeItem(KEPT);
+  const kept = storage?.getItem(KEPT);
+  storage?.removeItem(KEPT);
   if (kept) restore(JSON.parse(kept));
 })();

@@ -131,13 +131,13 @@
   // ---- writing ----
 
   const state = () => {
-    const views = { ...asked };
+    const views = {};
     for (const { starts, read } of parts.values()) {
       for (const [name, value] of Object.entries(read() ?? {})) {
-        if (String(value) !== starts[name]) views[name] ??= String(value);
+        if (String(value) !== starts[name]) views[name] = String(value);
       }
     }
-    const all = { ...viz.run?.link, ...(viz.batch?.link ?? unseen), ...views };
+    const all = { ...viz.run?.link, ...(viz.batch?.link ?? unseen), ...views, ...asked };
     return Object.keys(all).length === 1 && all.model === model ? {} : all;
   };
   const plain = (all) => new URLSearchParams(all).toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
