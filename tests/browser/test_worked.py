@@ -51,7 +51,7 @@ def check(page: Visit, run: Run, site: str, head: int, query: int) -> None:
     root = page.page.locator(".worked")
     assert root.get_attribute("data-agrees") == "true"
     difference = float(str(root.get_attribute("data-weight-difference")))
-    assert difference == pytest.approx(found.weight_difference, abs=1e-9)
+    assert difference == pytest.approx(found.weight_difference, abs=1e-6)  # another trace, packed
     assert "below 1e−5" in page.page.locator(".agreement").inner_text()
 
 

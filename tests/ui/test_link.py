@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import torch
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from links import FORBIDDEN, SILENCED, deflated, opened
 from serving import tiny_translator
 
 from transformer import Model, Run
-from transformer.ui import link, opening
+from transformer.ui import link
 from transformer.ui.facts import batch_facts, run_facts
 from transformer.ui.handlers import example as example_facts
-from transformer.ui.link import SETTINGS, VIEW, read_link, state_of_run
+from transformer.ui.link import SETTINGS, read_link, state_of_run
 from transformer.ui.service import Service
-
-# What stands in the page's controls when it opens.
-CONTROLS = ("sample", 0.7, 40, 1, 4, 1, 40, 3)
-SILENCED = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}
-FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}
 
 
 @pytest.fixture(scope="module")
 def service(tiny_model: Model, tiny_encoder: Model) -> Service:
     return Service([tiny_model, tiny_encoder, tiny_translator()])
-
-
-def deflated(state: bytes) -> str:
-    packer = zlib.compressobj(wbits=-15)
-    packed = packer.compress(state) + packer.flush()
-    return f"z={base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
-
-
-def opened(service: Service, query: Any) -> list[dict[str, Any]]:
-    return list(opening.opened(service, "visitor", query, CONTROLS))
 
 
 def shown(service: Service, query: Any) -> tuple[Run, dict[str, Any]]:
@@ -213,73 +195,6 @@ def test_a_link_never_holds_the_servers_own_ids(service: Service) -> None:
     facts = run_facts(run, "the-key")
     assert set(facts["link"]) <= {*link.SETTINGS, "model", "text", "taken", "alter"}
     assert "the-key" not in str(facts["link"])
-
-
-NAMES = st.sampled_from(
-    ["model", "text", "lines", "taken", "alter", "z", "wat", "__theme", *SETTINGS, *VIEW]
-)
-ODD = st.one_of(
-    st.text(max_size=30),
-    st.integers().map(str),
-    st.floats().map(str),
-    st.sampled_from(
-        [
-            "tiny", "tiny-translator", "sample", "greedy", "beam", "1,2", "1e308", "-0", "٣", "²",
-            "\ud800", "\x00", "<img src=x onerror=alert(1)>", "{{value}}", "decoder.0.self",
-            json.dumps([SILENCED]), json.dumps([FORBIDDEN]), '[{"type":"break","what":"no-scale"}]',
-            '[{"type":"patch","stack":"decoder","layer":0,"positions":[0],"text":"a"}]',
-            '[{"type":"silence","stack":[],"layer":{},"heads":"x"}]', "[[]]", "9" * 40,
-        ]
-    ),
-)  # fmt: skip
-STATES = st.dictionaries(NAMES, ODD, max_size=7)
-OFTEN = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-
-
-def queries() -> st.SearchStrategy[Any]:
-    encoded = STATES.map(lambda state: urlencode(state, errors="surrogatepass"))
-    packed = STATES.map(lambda state: deflated(json.dumps(state).encode()))
-    bits = st.binary(max_size=60)
-    binary = bits.map(lambda data: f"z={base64.urlsafe_b64encode(data).decode()}")
-    return st.one_of(encoded, packed, binary, bits.map(deflated), st.text(), st.none())
-
-
-def is_sentence(text: str) -> bool:
-    return bool(text.strip()) and len(text) < 900 and "Traceback" not in text
-
-
-@OFTEN
-@given(queries())
-@example("?")
-def test_whatever_a_query_is_it_is_read_or_refused_with_a_sentence(query: Any) -> None:
-    refused: ValueError | None = None
-    try:
-        found = read_link(query)
-    except ValueError as error:
-        refused = error
-    if refused is not None:
-        assert not isinstance(refused, UnicodeError)
-        assert is_sentence(str(refused))
-        return
-    assert all(is_sentence(problem) for problem in found.problems)
-    assert set(found.view) <= set(VIEW)
-    json.dumps([found.view, found.settings, found.taken, found.interventions]).encode()
-
-
-@settings(OFTEN, max_examples=80)
-@given(queries())
-def test_whatever_a_query_is_the_page_opens_with_a_run_or_with_a_sentence(
-    service: Service, query: Any
-) -> None:
-    changes = opened(service, query)
-    told = changes[-1]["share"]
-    assert all(is_sentence(problem) for problem in told["problems"])
-    assert all(json.dumps(one["share"]) for one in changes if "share" in one)
-    if "run" in told:
-        service.store.run(told["run"])
-        service.store.batch(told["batch"])
-    else:
-        assert told["problems"]
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ def component(
 
     value, props: JSON data for its script. functions: what the script may ask the server.
     """
-    return gr.HTML(
+    made = gr.HTML(
         value=value,
         html_template=_read(f"{name}.html"),
         js_on_load=_read(f"{name}.js"),
@@ -39,6 +39,10 @@ def component(
         server_functions=list(functions),
         **props,
     )
+    # Gradio takes any quoted word of a script for an event of the component's; where it looks for a
+    # parameter "self", the event would come into the page's configuration, which cannot be copied.
+    vars(made)["self"] = None
+    return made
 
 
 def head() -> str:

@@ -42,7 +42,7 @@ const drawTexts = async (current, run) => {
   words("altered", written, from, same);
   find(".effect-parted").textContent = equal
     ? `Both write the same ${written.length} tokens.`
-    : `They write the same ${Math.max(0, same - from)} tokens, then part at token ${same}.`;
+    : `They part at token ${same}, after ${Math.max(0, same - from)} that both write.`;
   Object.assign(root.dataset, { same, equal });
   return same;
 };

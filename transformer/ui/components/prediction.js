@@ -248,5 +248,4 @@ const refresh = viz.keepDrawn(root, ["run"], draw);
 viz.keepDrawn(find(".surprise-box"), ["run"], drawSurprise);
 const refreshLens = viz.keepDrawn(find(".lens-box"), ["run"], drawLens);
 viz.keepDrawn(find(".tree-box"), ["run"], drawTree);
-viz.link.part({ lens: "0" }, () => ({ lens: lens.first }), (given) =>
-  turnLens(viz.link.whole("lens", given.lens, 0, Math.max(0, viz.run.labels.length - viz.run.trace_start - 1))));
+viz.link.part({ lens: "0" }, () => ({ lens: lens.first }), (given) => turnLens(viz.link.whole("lens", given.lens, 0, 4095)));
