@@ -20,6 +20,7 @@ from transformer.model.interventions import (
     check_all,
     interventions_of,
     to_dict,
+    without_padding_mask,
 )
 from transformer.model.sites import MAX_CELLS
 
@@ -240,3 +241,14 @@ def test_a_patch_reads_another_text(tiny_model, tiny_encoder_decoder):
         tiny_model.generate(TEXT, interventions=[Patch("decoder", 0, [30], "Hello")])
     with pytest.raises(ValueError, match="reads at most 32"):
         tiny_model.generate(TEXT, interventions=[Patch("decoder", 0, [0], "Hello " * 40)])
+
+
+def test_a_translators_batch_is_read_without_any_padding_mask(tiny_encoder_decoder):
+    model, texts = tiny_encoder_decoder, ["Hello", "The fox lived at the edge"]
+    altered = without_padding_mask(model.config)
+    batch = model.translate_batch(texts, max_new_tokens=6, altered=altered)
+    intact = model.translate_batch(texts, max_new_tokens=6)
+    assert batch.outputs == intact.outputs  # what it translates to is not altered
+    for kind in ("encoder.0.self", "decoder.0.cross"):
+        assert bool(batch.trace[kind].allowed.all())
+        assert not bool(intact.trace[kind].allowed.all())

@@ -8,7 +8,7 @@ from builders import ids, network
 
 import transformer
 from transformer.checkpoint import save
-from transformer.inference.kept import KeptRecords, bytes_of, kept, moved
+from transformer.inference.kept import KeptRecords, bytes_of, kept, moved, n_heads_at, one_head
 from transformer.model.trace import AttentionRecord, Site, Trace
 from transformer.ui.store import on_cpu, size_of
 
@@ -103,3 +103,17 @@ def test_a_gpu_keeps_the_trace_until_it_is_moved(tiny_model, tmp_path, settings)
         weights = moved_run.trace[site].weights
         assert weights.device.type == "cpu"
         torch.testing.assert_close(weights, here.trace[site].weights, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("head", [None, 1])
+def test_one_head_of_one_sentence_is_that_of_the_whole_record(tiny_encoder_decoder, head):
+    batch = tiny_encoder_decoder.trace(["Hello", "The fox lived at the edge"])
+    assert any(record.mask.shape[0] > 1 for record in batch.trace.records.values())
+    for trace in (batch.trace, kept(batch.trace)):
+        for site in trace.sites:
+            whole, alone = trace[site], one_head(trace, site, 1, head)
+            heads = slice(None) if head is None else slice(head, head + 1)
+            assert n_heads_at(trace, site) == whole.scores.shape[1]
+            torch.testing.assert_close(alone.scores, whole.scores[1:2, heads])
+            torch.testing.assert_close(alone.weights, whole.weights[1:2, heads])
+            assert torch.equal(alone.allowed, whole.allowed[1:2])

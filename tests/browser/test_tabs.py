@@ -45,6 +45,19 @@ def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines(
     assert page.page.evaluate(FILLED, "padding") == [width] * width
 
 
+def test_a_batch_is_read_again_without_its_padding_mask(visit: Open, server: Server) -> None:
+    page = visit()
+    page.tab("Masks")
+    page.page.wait_for_selector(".masks[data-rev]")
+    page.page.locator("#lines textarea").fill("The fox.\nThe dog ran to the park.")
+    with page.drawn(".masks"):
+        page.page.locator("#without-padding").click()
+    assert "read without the padding mask" in page.page.locator("#status").inner_text()
+    width = server.model.trace(["The fox.", "The dog ran to the park."]).ids.shape[1]
+    for name in ("combined", "masked"):  # the causal mask alone is left
+        assert page.page.evaluate(FILLED, name) == list(range(1, width + 1))
+
+
 def test_positions_show_the_models_own_matrix(visit: Open, server: Server) -> None:
     page = visit()
     page.tab("Positions")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer.inference.kept import n_heads_at, one_head
 from transformer.inference.run import Batch, Run
 from transformer.model.trace import AttentionRecord, Site
 
@@ -33,21 +34,17 @@ def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> Hea
 
     Raises ValueError, listing what there is, for an unknown site, head or row.
     """
-    record = record_of(run, site)
+    place = _found(run, site)
     check_row(run, row)
-    scores, weights = record.scores[row], record.weights[row]
-    check_head(head, scores.shape[0])
-    if head == "mean":
-        scores, weights = scores.mean(dim=0), weights.mean(dim=0)
-    else:
-        scores, weights = scores[int(head)], weights[int(head)]
+    check_head(head, n_heads_at(run.trace, place))
+    record = one_head(run.trace, place, row, None if head == "mean" else int(head))
     queries, keys = labels_of(run, record, row)
     return HeadView(
         site=record.site,
         head=head,
-        scores=array(scores),
-        weights=array(weights),
-        allowed=record.allowed[row].cpu().numpy(),
+        scores=array(record.scores[0].mean(dim=0)),
+        weights=array(record.weights[0].mean(dim=0)),
+        allowed=record.allowed[0].cpu().numpy(),
         query_labels=queries,
         key_labels=keys,
     )
@@ -55,8 +52,12 @@ def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> Hea
 
 def record_of(run: Run | Batch, site: SiteLike) -> AttentionRecord:
     """The record of a site. Raises ValueError listing the recorded ones."""
+    return run.trace.records[_found(run, site)]
+
+
+def _found(run: Run | Batch, site: SiteLike) -> Site:
     try:
-        return run.trace[site]
+        return run.trace.find(site)
     except TypeError as error:
         raise ValueError(
             f"a site is (stack, layer, kind); got {site!r}; recorded: "

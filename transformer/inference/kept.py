@@ -66,6 +66,35 @@ class KeptRecords(MutableMapping[Site, AttentionRecord]):
         return site in self.parts  # the inherited one would compute the record
 
 
+def n_heads_at(trace: Trace, site: Site) -> int:
+    """How many heads were recorded at a site."""
+    part = _part(trace, site)
+    return (part.queries if isinstance(part, Heads) else part.scores).shape[1]
+
+
+@torch.no_grad()
+def one_head(trace: Trace, site: Site, row: int, head: int | None) -> AttentionRecord:
+    """One sentence's record with B = 1, and with H = 1 unless all heads (None) are asked for.
+
+    What is kept to be computed again is computed for these alone.
+    """
+    part, rows = _part(trace, site), slice(row, row + 1)
+    heads = slice(None) if head is None else slice(head, head + 1)
+    mask = part.mask
+    if mask is not None and mask.dim() == 4 and mask.shape[0] > 1:
+        mask = mask[rows]
+    if isinstance(part, Heads):
+        q, k, v = (x[rows, heads] for x in (part.queries, part.keys, part.values))
+        return Heads(q, k, v, mask).record(site)
+    scores, weights = part.scores[rows, heads], part.weights[rows, heads]
+    return AttentionRecord(site=site, scores=scores, weights=weights, mask=mask)
+
+
+def _part(trace: Trace, site: Site) -> AttentionRecord | Heads:
+    records = trace.records
+    return records.parts[site] if isinstance(records, KeptRecords) else records[site]
+
+
 def heads_of(record: AttentionRecord) -> Heads:
     """What a record made by the network was computed from."""
     assert record.queries is not None

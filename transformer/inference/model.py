@@ -144,9 +144,12 @@ class Model:
         check_interventions(self, request, rows[0])
         return batch_of(self, texts, rows, changes=changes_for(self, request, rows[0]))
 
-    def translate_batch(self, texts: Sequence[str], **settings: Any) -> Batch:
+    def translate_batch(
+        self, texts: Sequence[str], *, altered: Sequence[Intervention] = (), **settings: Any
+    ) -> Batch:
         """Translate several texts, then read sources and translations as one padded Batch.
 
+        altered: interventions for that reading; the translations are those of `settings`.
         Raises ValueError for a model that is not an encoder-decoder.
         """
         if self.config.family != "encoder-decoder":
@@ -157,7 +160,10 @@ class Model:
         rows = [
             Prepared(list(run.source_ids), list(run.ids[: self.config.max_len])) for run in runs
         ]
-        return batch_of(self, texts, rows, [run.text for run in runs])
+        request = Request(text=texts[0], max_new_tokens=0, interventions=altered)
+        check_interventions(self, request, rows[0])
+        changes = changes_for(self, request, rows[0])
+        return batch_of(self, texts, rows, [run.text for run in runs], changes)
 
     def prepare(self, text: str) -> Prepared:
         """A text's ids. Raises ValueError for a source that is too long for the encoder."""

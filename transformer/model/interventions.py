@@ -19,6 +19,7 @@ from transformer.model.sites import (
     check_names,
     check_site,
     places_of,
+    sites_of,
 )
 from transformer.model.trace import Site
 
@@ -227,6 +228,12 @@ def check_all(interventions: Sequence[Intervention], config: ModelConfig) -> Non
     """Raise ValueError unless the network can do all of them."""
     for intervention in interventions:
         intervention.check(config)
+
+
+def without_padding_mask(config: ModelConfig) -> tuple[EditMask, ...]:
+    """Every attention of the network reads padding as if it were text."""
+    kinds = dict.fromkeys((site.stack, site.kind) for site in sites_of(config))
+    return tuple(EditMask(stack, kind=kind, without=["padding"]) for stack, kind in kinds)
 
 
 def breaks_of(config: ModelConfig) -> list[str]:

@@ -123,11 +123,15 @@ class Trace:
         """Recorded sites, in the order in which the data went through them."""
         return list(self.records)
 
-    def __getitem__(self, site: Site | tuple[str, int, str] | str) -> AttentionRecord:
+    def find(self, site: Site | tuple[str, int, str] | str) -> Site:
+        """The recorded site of a name. Raises ValueError that lists the recorded ones."""
         key = Site.parse(site) if isinstance(site, str) else Site(*site)
         if key not in self.records:
             raise ValueError(f"no record of site {key}; recorded: {_names(self.records)}")
-        return self.records[key]
+        return key
+
+    def __getitem__(self, site: Site | tuple[str, int, str] | str) -> AttentionRecord:
+        return self.records[self.find(site)]
 
     def kinds(self) -> list[tuple[str, str]]:
         """The (stack, kind) pairs recorded, e.g. [("encoder", "self"), ("decoder", "self")]."""

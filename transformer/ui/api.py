@@ -99,12 +99,16 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
         run = service.read(model, text, interventions or ())
         return run_values(run, service.store.put(run, _visitor()))
 
-    def batch(texts: list[str], model: str = default) -> dict[str, Any]:
-        """Read several texts as one padded batch; the id is for /attention.
+    def batch(
+        texts: list[str],
+        model: str = default,
+        interventions: list[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Read several texts as one padded batch, altered if told so; the id is for /attention.
 
         A translator translates them first (greedily) and reads sources and translations.
         """
-        read = service.batch(model, texts)
+        read = service.batch(model, texts, interventions or ())
         return batch_values(read, service.store.put(read, _visitor()))
 
     def attention(

@@ -8,6 +8,7 @@ from typing import Any
 
 from transformer.inference.generation import GenerationStep
 from transformer.inference.patience import Patience, until
+from transformer.model.interventions import without_padding_mask
 from transformer.ui.examples import BEAM, METHODS, SAMPLE
 from transformer.ui.facts import batch_facts, outcome, run_facts, running_facts
 from transformer.ui.limits import lines_of, sentence_of
@@ -119,12 +120,18 @@ def _continue(
 
 
 def read_batch(
-    service: Service, visitor: str, name: str, text: str
+    service: Service, visitor: str, name: str, text: str, *, padding_hidden: bool = True
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """(facts, status) of the lines that a visitor typed; facts None on a mistake."""
+    """(facts, status) of the lines that a visitor typed; facts None on a mistake.
+
+    padding_hidden False: read by the network without its padding masks.
+    """
     try:
         with service.visitors.request(visitor) as patience, until(patience):
-            batch = service.batch(name, lines_of(text))
+            open_to_padding = (
+                () if padding_hidden else without_padding_mask(service.model(name).config)
+            )
+            batch = service.batch(name, lines_of(text), open_to_padding)
     except (ValueError, RecursionError) as error:
         return None, problem(error)
     facts = batch_facts(batch, service.store.put(batch, visitor))
@@ -132,6 +139,8 @@ def read_batch(
     done = f"{count} sentences, padded to {length} tokens each"
     if batch.target_ids is not None:
         done += f"; their translations, to {batch.target_ids.shape[1]}"
+    if not padding_hidden:
+        done += "; read without the padding mask"
     return facts, said("done", f"{done}.")
 
 

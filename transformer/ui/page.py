@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gradio as gr
@@ -144,7 +144,11 @@ def _right(
             "\n".join(example_of(service.model(name)).batch), label="Sentences, one a line",
             lines=3, max_lines=8, elem_id="lines",
         )  # fmt: skip
-        show = gr.Button("Show the masks", variant="primary", size="sm", elem_id="show-masks")
+        with gr.Row(elem_id="read-batch"):
+            show = gr.Button("Show the masks", variant="primary", size="sm", elem_id="show-masks")
+            bare = gr.Button(
+                "What if there were no padding mask?", size="sm", elem_id="without-padding"
+            )
         view = component(
             "masks", batch, [ask["padded"], ask["mask"], ask["heatmap"], ask["removal"]]
         )
@@ -156,7 +160,7 @@ def _right(
     whatif_tab(experiments, ask)
     with gr.Tab("Model", id="model-tab"):
         about = _model_tab(service, name, ask)
-    return {"lines": lines, "show": show, "view": view}, about
+    return {"lines": lines, "show": show, "bare": bare, "view": view}, about
 
 
 def _model_tab(service: Service, name: str, ask: dict[str, Any]) -> list[gr.Markdown]:
@@ -201,19 +205,27 @@ def _connect_generation(service: Service, model: gr.Dropdown, left: dict[str, An
 def _connect_batch(
     service: Service, model: gr.Dropdown, masks: dict[str, Any], status: gr.HTML
 ) -> None:
-    def read(request: gr.Request, name: str, lines: str) -> tuple[Any, Any]:
-        facts, said = handlers.read_batch(service, str(request.session_hash), name, lines)
-        return _or_skip(facts), said
+    def read(padding_hidden: bool) -> Callable[..., tuple[Any, Any]]:
+        def answer(request: gr.Request, name: str, lines: str) -> tuple[Any, Any]:
+            visitor = str(request.session_hash)
+            facts, said = handlers.read_batch(
+                service, visitor, name, lines, padding_hidden=padding_hidden
+            )
+            return _or_skip(facts), said
 
-    masks["show"].click(
-        read,
-        [model, masks["lines"]],
-        [masks["view"], status],
-        concurrency_limit=AT_ONCE,
-        concurrency_id="model",
-        api_name="page_batch",
-        **PRIVATE,
-    )
+        return answer
+
+    buttons = {"page_batch": ("show", True), "page_batch_unpadded": ("bare", False)}
+    for api_name, (button, padding_hidden) in buttons.items():
+        masks[button].click(
+            read(padding_hidden),
+            [model, masks["lines"]],
+            [masks["view"], status],
+            concurrency_limit=AT_ONCE,
+            concurrency_id="model",
+            api_name=api_name,
+            **PRIVATE,
+        )
 
 
 def _or_skip(facts: dict[str, Any] | None) -> Any:

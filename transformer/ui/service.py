@@ -95,13 +95,14 @@ class Service:
         read, steps = self.stream(name, text, **settings)
         return self.finish(name, text, list(steps), read=read, **settings)
 
-    def batch(self, name: str, texts: Sequence[str]) -> Batch:
+    def batch(self, name: str, texts: Sequence[str], interventions: Any = ()) -> Batch:
         """Several texts at once, padded: read, or (by a translator) translated and then read.
 
-        Raises ValueError for bad input.
+        interventions: what to alter while reading. Raises ValueError for bad input.
         """
         self.model(name)
-        batch: Batch = self._read(name, check_texts(texts))
+        check_interventions(interventions)
+        batch: Batch = self._read(name, check_texts(texts), interventions)
         return batch
 
     def translate(self, name: str, texts: Sequence[str], **settings: Any) -> list[Run]:
@@ -147,11 +148,12 @@ class Service:
         assert isinstance(run, Run)  # a single text always gives one
         return on_cpu(run)
 
-    def _batch_of(self, name: str, texts: list[str]) -> Batch:
+    def _batch_of(self, name: str, texts: list[str], interventions: Any) -> Batch:
         model = self.models[name]
         if model.config.family == "encoder-decoder":
-            return on_cpu(model.translate_batch(texts, max_new_tokens=MAX_NEW_TOKENS))
-        batch = model.trace(texts)
+            settings = {"max_new_tokens": MAX_NEW_TOKENS, "altered": interventions}
+            return on_cpu(model.translate_batch(texts, **settings))
+        batch = model.trace(texts, interventions)
         assert isinstance(batch, Batch)  # a list of texts always gives one
         return on_cpu(batch)
 
