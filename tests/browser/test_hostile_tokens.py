@@ -83,6 +83,7 @@ class Hostile:
         """The rows of the table behind a picture, opened, heads first."""
         behind = self.page.locator(f"{selector} .as-table").first
         behind.locator("summary").click()
+        behind.locator("tr").first.wait_for(state="attached")  # it is filled when it opens
         rows = behind.locator("tr").all()
         self.is_clean()
         return [row.locator("th, td").all_text_contents() for row in rows]
