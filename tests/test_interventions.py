@@ -230,13 +230,15 @@ def test_a_patch_reads_another_text(tiny_model, tiny_encoder_decoder):
     same = tiny_model.trace(TEXT, [Patch("decoder", 0, [1, 2], TEXT)])
     intact = tiny_model.trace(TEXT)
     assert torch.equal(same.trace.weights("decoder"), intact.trace.weights("decoder"))
-    other = "The bird sang"
-    whole = Patch("encoder", 1, range(3), other)
-    source = tiny_encoder_decoder.prepare(other).source
-    if len(source) == len(tiny_encoder_decoder.prepare(TEXT).source):
-        whole = Patch("encoder", 1, range(len(source)), other)
-        run = tiny_encoder_decoder.generate(TEXT, max_new_tokens=6, interventions=[whole])
-        assert run.text == tiny_encoder_decoder.generate(other, max_new_tokens=6).text
+    model, other = tiny_encoder_decoder, "The fox sang"
+    n_read = len(model.prepare(other).source)
+    text = "One day"
+    assert len(model.prepare(text).source) == n_read
+    run = model.generate(
+        text, max_new_tokens=6, interventions=[Patch("encoder", 1, range(n_read), other)]
+    )
+    assert run.text == model.generate(other, max_new_tokens=6).text
+    assert run.text != model.generate(text, max_new_tokens=6).text
     with pytest.raises(ValueError, match="the other run has places from 0 to"):
         tiny_model.generate(TEXT, interventions=[Patch("decoder", 0, [30], "Hello")])
     with pytest.raises(ValueError, match="reads at most 32"):
