@@ -1,4 +1,4 @@
-"""The packed decoder against the network that it repeats."""
+"""The engines against the network that they repeat."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import pytest
 import torch
 from builders import spread
 
-from transformer.inference.engine import PackedDecoder, packing_of
+from transformer.inference.compiled import CompiledDecoder
+from transformer.inference.engine import engine_of
 from transformer.inference.generation import generate
+from transformer.inference.packed import PackedDecoder
 from transformer.inference.reading import Reading
 from transformer.inference.sampling import Sampling
 from transformer.model.attention import KeyValueCache
@@ -28,9 +30,15 @@ def network(preset, **changes):
     return spread(build_transformer(preset, **{**sizes, **changes})).eval()
 
 
-def tokens(model, *, packed, n_new=8, prompt=(5,), **settings):
+@pytest.fixture(params=["compiled", "packed"])
+def engine(request):
+    """The name of each engine."""
+    return request.param
+
+
+def tokens(model, *, engine, n_new=8, prompt=(5,), **settings):
     sources = [SOURCE] if model.config.family == "encoder-decoder" else None
-    reading = None if packed is None else Reading(packed)
+    reading = Reading(engine) if engine else None
     steps = generate(
         model, [prompt], sources=sources, max_new_tokens=n_new, end_id=1, reading=reading,
         **settings,
@@ -38,11 +46,20 @@ def tokens(model, *, packed, n_new=8, prompt=(5,), **settings):
     return [step for (step,) in steps]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.fixture
+def threads():
+    """Sets how many threads torch has, until the test is over."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
 @pytest.mark.parametrize("preset", DECODERS)
-def test_logits_are_those_of_the_network_token_by_token(preset, threads):
+def test_logits_are_those_of_the_network_token_by_token(preset, engine, n_threads, threads):
+    threads(n_threads)
     model = network(preset)
-    reading, cache = Reading(PackedDecoder(model, threads)), KeyValueCache()
+    reading, cache = Reading(engine_of(model, engine)), KeyValueCache()
 
     @torch.inference_mode()
     def plain(ids):
@@ -64,49 +81,50 @@ def test_logits_are_those_of_the_network_token_by_token(preset, threads):
         dict(padding_id=None, tie_embeddings=True),
     ],
 )
-def test_every_setting_of_a_configuration_gives_the_networks_tokens(changes):
+def test_every_setting_of_a_configuration_gives_the_networks_tokens(changes, engine):
     for preset in ("gpt", "vaswani-2017"):
         model = network(preset, **changes)
-        plain = [step.token for step in tokens(model, packed=None)]
-        assert [step.token for step in tokens(model, packed=packing_of(model))] == plain
+        plain = [step.token for step in tokens(model, engine=None)]
+        assert [step.token for step in tokens(model, engine=engine_of(model, engine))] == plain
 
 
 @pytest.mark.parametrize("sampling", [None, Sampling(temperature=0.9, top_k=7)])
 @pytest.mark.parametrize("preset", DECODERS)
-def test_generation_takes_the_same_tokens_past_the_window_too(preset, sampling):
+def test_generation_takes_the_same_tokens_past_the_window_too(preset, sampling, engine):
     model = network(preset)
     n_new = MAX_LEN + 4
-    plain = tokens(model, packed=None, n_new=n_new, sampling=sampling, seeds=[4])
-    fast = tokens(model, packed=packing_of(model), n_new=n_new, sampling=sampling, seeds=[4])
+    plain = tokens(model, engine=None, n_new=n_new, sampling=sampling, seeds=[4])
+    fast = tokens(model, engine=engine_of(model, engine), n_new=n_new, sampling=sampling, seeds=[4])
     assert [step.token for step in fast] == [step.token for step in plain]
     assert [step.window for step in fast] == [step.window for step in plain]
     for ours, theirs in zip(fast, plain, strict=True):
         assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
 
 
-def test_padding_in_a_prompt_is_left_to_the_network():
+def test_padding_in_a_prompt_is_left_to_the_network(engine):
     model = network("gpt")
     prompt = [5, 0, 7]
-    plain = tokens(model, packed=None, prompt=prompt)
-    fast = tokens(model, packed=packing_of(model), prompt=prompt)
+    plain = tokens(model, engine=None, prompt=prompt)
+    fast = tokens(model, engine=engine_of(model, engine), prompt=prompt)
     assert [step.token for step in fast] == [step.token for step in plain]
     for ours, theirs in zip(fast, plain, strict=True):
         assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
 
 
-def test_the_network_itself_reads_the_prompt_once_and_nothing_else():
+def test_the_network_itself_reads_the_prompt_once_and_nothing_else(engine):
     model, passes = network("gpt"), []
     model.register_forward_hook(lambda *_: passes.append(1))
-    assert len(tokens(model, packed=packing_of(model))) > 1
+    assert len(tokens(model, engine=engine_of(model, engine))) > 1
     assert len(passes) == 1
 
 
-def test_eight_threads_share_a_packing_and_get_their_own_texts():
-    model = network("gpt")
-    packed = packing_of(model)
+def test_eight_threads_share_an_engine_and_get_their_own_texts(engine):
+    shared = engine_of(network("gpt"), engine)
 
     def one(seed):
-        steps = tokens(model, packed=packed, sampling=Sampling(temperature=1.0), seeds=[seed])
+        steps = tokens(
+            shared.network, engine=shared, sampling=Sampling(temperature=1.0), seeds=[seed]
+        )
         return [step.token for step in steps]
 
     alone = [one(seed) for seed in range(8)]
@@ -115,19 +133,54 @@ def test_eight_threads_share_a_packing_and_get_their_own_texts():
     assert len({tuple(found) for found in alone}) > 1
 
 
-def test_an_encoder_or_another_precision_has_no_packing():
-    assert packing_of(network("bert")) is None
-    assert packing_of(network("gpt").double()) is None
+@pytest.mark.parametrize("size", [46, 22, 2])
+def test_sizes_that_fill_no_vector_register_are_right_too(engine, size):
+    sizes = dict(d_model=size, n_heads=1, d_ff=size + 5, vocab_size=V + 2)
+    plain = tokens(network("vaswani-2017", **sizes), engine=None)
+    model = network("vaswani-2017", **sizes)
+    for ours, theirs in zip(tokens(model, engine=engine_of(model, engine)), plain, strict=True):
+        assert ours.token == theirs.token
+        assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
+
+
+def test_an_encoder_or_another_precision_has_no_engine():
+    assert engine_of(network("bert")) is None
+    assert engine_of(network("gpt").double()) is None
+    for name in ("compiled", "packed"):
+        with pytest.raises(ValueError, match="needs a decoder with float32 weights on a CPU"):
+            engine_of(network("bert"), name)
     with pytest.raises(ValueError, match=r"needs float32 weights on a CPU; got torch\.float64"):
         PackedDecoder(network("gpt").double())
+    with pytest.raises(ValueError, match=r"needs float32 weights on a CPU; got torch\.float64"):
+        CompiledDecoder(network("gpt").double())
 
 
-def test_a_loaded_model_generates_with_its_packing(tiny_model, tmp_path):
+def test_an_engine_is_chosen_by_name():
+    assert engine_of(network("gpt"), "compiled").name == "compiled"
+    assert engine_of(network("gpt"), "packed").name == "packed"
+    assert engine_of(network("gpt"), "network") is None
+    with pytest.raises(ValueError, match=r"engine must be one of \['auto', .*\]; got 'fast'"):
+        engine_of(network("gpt"), "fast")
+
+
+def test_without_a_compiler_the_packed_weights_do_the_work(monkeypatch):
+    monkeypatch.setattr("transformer.inference.native.read_token", lambda: None)
+    assert engine_of(network("gpt")).name == "packed"
+    with pytest.raises(ValueError, match="needs a C compiler, and none was found"):
+        engine_of(network("gpt"), "compiled")
+
+
+def test_a_loaded_model_generates_with_the_engine_that_was_asked_for(tiny_model, tmp_path):
     import transformer
     from transformer.checkpoint import save
 
     save(tmp_path / "m", tiny_model.network, tiny_model.config, tiny_model.tokenizer)
-    assert transformer.load(tmp_path / "m").packed is not None
+    found = {
+        name: transformer.load(tmp_path / "m", engine=name).generate("the fox", max_new_tokens=6)
+        for name in ("auto", "compiled", "packed", "network")
+    }
+    assert [run.engine for run in found.values()] == ["compiled", "compiled", "packed", "network"]
+    assert len({run.ids for run in found.values()}) == 1
 
 
 def test_there_is_one_copy_of_the_weights_and_the_network_computes_what_it_did():
@@ -135,7 +188,7 @@ def test_there_is_one_copy_of_the_weights_and_the_network_computes_what_it_did()
         changes = dict(tie_embeddings=True, share_embeddings=preset != "gpt")
         model, same = network(preset, **changes), network(preset, **changes)
         names = list(model.state_dict())
-        packed = packing_of(model)
+        packed = PackedDecoder(model)
         layer, product = model.decoder.layers[1], packed.layers[1].query_key_value
         assert product.weight.untyped_storage().data_ptr() == (
             layer.self_attention.key.weight.untyped_storage().data_ptr()
@@ -151,15 +204,34 @@ def test_there_is_one_copy_of_the_weights_and_the_network_computes_what_it_did()
             torch.testing.assert_close(model(*given, ids), same(*given, ids))
 
 
-def test_a_packed_model_is_saved_and_loaded_as_it_is(tiny_model, tmp_path):
+def test_the_compiled_step_reads_the_networks_own_weights():
+    model = network("gpt")
+    reading = Reading(CompiledDecoder(model))
+    before = reading.begin([5, 7]).clone(), reading.read(8)
+    with torch.no_grad():
+        model.decoder.norm.weight.mul_(2)
+    again = Reading(reading.engine)
+    again.begin([5, 7])
+    torch.testing.assert_close(again.read(8), 2 * before[1] - model.head(model.decoder.norm.bias))
+
+
+def test_packed_weights_are_no_weights_for_the_compiled_step():
+    model = network("gpt")
+    PackedDecoder(model)
+    with pytest.raises(ValueError, match="needs weights that lie in one piece; got a view"):
+        CompiledDecoder(model)
+
+
+@pytest.mark.parametrize("name", ["compiled", "packed"])
+def test_a_model_is_saved_and_loaded_as_it_is(tiny_model, tmp_path, name):
     import transformer
     from transformer.checkpoint import save
 
     save(tmp_path / "a", tiny_model.network, tiny_model.config, tiny_model.tokenizer)
-    first = transformer.load(tmp_path / "a")
+    first = transformer.load(tmp_path / "a", engine=name)
     save(tmp_path / "b", first.network, first.config, first.tokenizer)
-    second = transformer.load(tmp_path / "b")
-    for name, weight in first.network.state_dict().items():
-        assert weight.equal(second.network.state_dict()[name])
+    second = transformer.load(tmp_path / "b", engine=name)
+    for weight_name, weight in first.network.state_dict().items():
+        assert weight.equal(second.network.state_dict()[weight_name])
     text, settings = "the fox", dict(max_new_tokens=6)
     assert second.generate(text, **settings).ids == first.generate(text, **settings).ids

@@ -1,4 +1,4 @@
-"""The trace that a packed reading keeps against that of a full pass of the network."""
+"""The trace that a fast reading keeps against that of a full pass of the network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from builders import spread
 
 from transformer import Model, build_transformer
-from transformer.inference.engine import packing_of
+from transformer.inference.engine import engine_of
 from transformer.inference.kept import KeptRecords
 from transformer.inference.reading import Reading
 from transformer.model.config import PRESETS
@@ -21,17 +21,21 @@ TEXT = "the fox said hello"
 MAX_LEN = 40
 
 
-@pytest.fixture(scope="module", params=DECODERS)
-def packed_model(request, tokenizer):
-    """A model of each preset with a decoder, its weights packed."""
+@pytest.fixture(
+    scope="module",
+    params=[(name, engine) for name in DECODERS for engine in ("compiled", "packed")],
+)
+def fast_model(request, tokenizer):
+    """A model of each preset with a decoder, with each engine."""
+    preset, engine = request.param
     network = build_transformer(
-        request.param, vocab_size=tokenizer.vocab_size, d_model=24, n_heads=3, n_layers=2, d_ff=40,
+        preset, vocab_size=tokenizer.vocab_size, d_model=24, n_heads=3, n_layers=2, d_ff=40,
         max_len=MAX_LEN, padding_id=tokenizer.padding_id,
     )  # fmt: skip
     spread(network).eval().requires_grad_(False)
     return Model(
-        name=request.param, config=network.config, tokenizer=tokenizer, network=network,
-        packed=packing_of(network),
+        name=preset, config=network.config, tokenizer=tokenizer, network=network,
+        engine=engine_of(network, engine),
     )  # fmt: skip
 
 
@@ -79,66 +83,66 @@ def passes(model):
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 1.2, "top_k": 30, "seed": 3}])
-def test_the_collected_trace_is_that_of_a_full_pass(packed_model, settings):
-    seen = passes(packed_model)
-    run = packed_model.generate(TEXT, max_new_tokens=9, **settings)
+def test_the_collected_trace_is_that_of_a_full_pass(fast_model, settings):
+    seen = passes(fast_model)
+    run = fast_model.generate(TEXT, max_new_tokens=9, **settings)
     assert len(seen) == 1  # the prompt; no second pass for the trace
-    assert run.engine == "packed"
-    check(packed_model, run)
+    assert run.engine == fast_model.engine.name
+    check(fast_model, run)
 
 
-def test_a_prompt_of_one_token_is_collected_too(packed_model):
-    run = packed_model.generate("a", max_new_tokens=4)
-    check(packed_model, run)
-    check(packed_model, packed_model.generate("a", max_new_tokens=1))
+def test_a_prompt_of_one_token_is_collected_too(fast_model):
+    run = fast_model.generate("a", max_new_tokens=4)
+    check(fast_model, run)
+    check(fast_model, fast_model.generate("a", max_new_tokens=1))
 
 
-def test_a_cancelled_stream_has_the_trace_of_what_was_generated(packed_model):
-    stream = packed_model.stream(TEXT, max_new_tokens=9)
+def test_a_cancelled_stream_has_the_trace_of_what_was_generated(fast_model):
+    stream = fast_model.stream(TEXT, max_new_tokens=9)
     taken = [next(stream).token for _ in range(3)]
     early = stream.run()
     assert early.stopped == "cancelled"
     assert list(early.ids[early.n_prompt :]) == taken
-    check(packed_model, early)
+    check(fast_model, early)
 
 
-def test_a_run_taken_on_the_way_stays_as_it_was_and_changes_no_later_token(packed_model):
-    whole = packed_model.generate(TEXT, max_new_tokens=9)
-    stream = packed_model.stream(TEXT, max_new_tokens=9)
+def test_a_run_taken_on_the_way_stays_as_it_was_and_changes_no_later_token(fast_model):
+    whole = fast_model.generate(TEXT, max_new_tokens=9)
+    stream = fast_model.stream(TEXT, max_new_tokens=9)
     next(stream)
     early = stream.run()
     before = [record.weights.clone() for record in early.trace.records.values()]
     rest = [step.token for step in stream]
     assert list(whole.ids[whole.n_prompt + 1 :]) == rest
-    check(packed_model, stream.run())
+    check(fast_model, stream.run())
     for record, weights in zip(early.trace.records.values(), before, strict=True):
         assert record.weights.equal(weights)
 
 
-def test_where_the_window_slides_a_full_pass_takes_over(packed_model):
-    run = packed_model.generate(TEXT, max_new_tokens=MAX_LEN + 5)
-    slid = packed_model.config.family == "decoder"
+def test_where_the_window_slides_a_full_pass_takes_over(fast_model):
+    run = fast_model.generate(TEXT, max_new_tokens=MAX_LEN + 5)
+    slid = fast_model.config.family == "decoder"
     assert (run.trace_start > 0) == slid
-    assert run.engine == ("network" if slid else "packed")
-    check(packed_model, run)
+    assert run.engine == ("network" if slid else fast_model.engine.name)
+    check(fast_model, run)
 
 
-def test_reading_alone_and_nothing_generated_are_full_passes(packed_model):
-    check(packed_model, packed_model.trace(TEXT))
-    check(packed_model, packed_model.stream(TEXT, max_new_tokens=5).run())
+def test_reading_alone_and_nothing_generated_are_full_passes(fast_model):
+    check(fast_model, fast_model.trace(TEXT))
+    check(fast_model, fast_model.stream(TEXT, max_new_tokens=5).run())
 
 
-def test_surprise_and_candidates_agree_with_the_network_without_packing(packed_model):
-    plain = dataclasses.replace(packed_model, packed=None).generate(TEXT, max_new_tokens=6)
-    fast = packed_model.generate(TEXT, max_new_tokens=6)
+def test_surprise_and_candidates_agree_with_the_network_without_an_engine(fast_model):
+    plain = dataclasses.replace(fast_model, engine=None).generate(TEXT, max_new_tokens=6)
+    fast = fast_model.generate(TEXT, max_new_tokens=6)
     assert fast.ids == plain.ids
     assert list(fast.surprise[1:]) == pytest.approx(list(plain.surprise[1:]), rel=1e-3, abs=1e-4)
     for ours, theirs in zip(fast.steps, plain.steps, strict=True):
         assert [c.id for c in ours.candidates[:5]] == [c.id for c in theirs.candidates[:5]]
 
 
-def test_a_reading_knows_only_its_own_text(packed_model):
-    reading = Reading(packed_model.packed)
+def test_a_reading_knows_only_its_own_text(fast_model):
+    reading = Reading(fast_model.engine)
     assert reading.trace_of([2, 5]) is None
     reading.begin([2, 5], [7, 2])
     assert reading.trace_of([2, 6, 7]) is None
@@ -146,14 +150,14 @@ def test_a_reading_knows_only_its_own_text(packed_model):
     assert reading.ids == [2, 5, 6]
 
 
-def test_a_pickled_run_is_whole_and_does_not_carry_the_network(packed_model):
-    run = packed_model.generate(TEXT, max_new_tokens=5)
+def test_a_pickled_run_is_whole_and_does_not_carry_the_network(fast_model):
+    run = fast_model.generate(TEXT, max_new_tokens=5)
     written = pickle.dumps(run)
     again = pickle.loads(written)
-    assert b"PackedDecoder" not in written
+    assert b"Decoder" not in written.replace(b"decoder", b"")
     assert b"Reading" not in written
     assert isinstance(again.trace.records, KeptRecords)
-    check(packed_model, again)
+    check(fast_model, again)
     assert tuple(again.surprise) == tuple(run.surprise)
     assert dict(again.candidate_labels) == dict(run.candidate_labels)
     for step, before in zip(again.steps, run.steps, strict=True):

@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from transformer.inference.engine import packing_of
+from transformer.inference.engine import AUTO, engine_of
 from transformer.inference.model import Model
 from transformer.inference.sample import Sample, sample_of
 from transformer.model.config import ModelConfig
@@ -43,10 +43,14 @@ def bundled_names() -> list[str]:
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 
 
-def load(name_or_folder: str | Path, device: str | torch.device = "cpu") -> Model:
+def load(
+    name_or_folder: str | Path, device: str | torch.device = "cpu", engine: str = AUTO
+) -> Model:
     """A model ready to run, from a bundled name ("stories") or a folder.
 
-    Raises CheckpointError (a ValueError) for an unknown name or a damaged folder.
+    engine: what generates one text at a time, one of "auto", "compiled", "packed" and "network"
+    (see `inference/engine.py`). Raises CheckpointError (a ValueError) for an unknown name or a
+    damaged folder, ValueError for an engine that there is not.
     """
     folder = Path(name_or_folder)
     if str(name_or_folder) in bundled_names():
@@ -70,7 +74,7 @@ def load(name_or_folder: str | Path, device: str | torch.device = "cpu") -> Mode
         network=network,
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
         metadata=metadata,
-        packed=packing_of(network),
+        engine=engine_of(network, engine),
         sample=_read_sample(folder, config),
     )
 

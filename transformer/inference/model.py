@@ -10,7 +10,7 @@ import torch
 
 from transformer.inference.altered import changes_for, check_interventions
 from transformer.inference.beam import beam_search
-from transformer.inference.engine import PackedDecoder
+from transformer.inference.buffers import Engine
 from transformer.inference.generation import GenerationStep, generate
 from transformer.inference.record import Prepared, batch_of, run_of
 from transformer.inference.request import Request, check_each, request_of
@@ -27,7 +27,7 @@ from transformer.text import Tokenizer
 class Model:
     """A trained network with its tokenizer. Shared by all visitors: nothing here changes.
 
-    packed: the network's weights, packed for generating one text; None where that does not apply.
+    engine: what generates one text faster than the network; None where that does not apply.
     sample: text that it was not trained on, to see what an alteration does to its loss.
     """
 
@@ -37,7 +37,7 @@ class Model:
     network: DecoderOnly | EncoderOnly | EncoderDecoder
     card: str = ""
     metadata: dict[str, Any] | None = None
-    packed: PackedDecoder | None = None
+    engine: Engine | None = None
     sample: Sample | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""How the next token's logits are read: a batch by the network, one row by its packing."""
+"""How the next token's logits are read: a batch by the network, one row by its engine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reader_of(
     end_id: int,
     reading: Reading | None = None,
 ) -> Reader:
-    """What reads these rows. reading: what reads a single row faster, with packed weights.
+    """What reads these rows. reading: what reads a single row faster.
 
     Raises ValueError for rows that the model cannot read together.
     """
@@ -50,7 +50,7 @@ def reader_of(
     source = list(sources[0]) if sources else []
     if reading is None or len(rows) > 1 or model.config.padding_id in [*rows[0], *source]:
         return plain
-    return _PackedReader(plain, reading, rows[0], source)
+    return _FastReader(plain, reading, rows[0], source)
 
 
 def _plain_reader(
@@ -149,8 +149,8 @@ class _EncoderDecoderReader:
         return len(self.rows[0]) > self.model.config.max_len
 
 
-class _PackedReader:
-    """One row, read by packed weights as far as it fits the network.
+class _FastReader:
+    """One row, read by a fast engine as far as it fits the network.
 
     Where a decoder-only window slides, the network takes over.
     """
@@ -163,7 +163,7 @@ class _PackedReader:
 
     def logits(self) -> Tensor:
         """(1, V), for the token after the row."""
-        if len(self.row) > self.reading.packed.network.config.max_len:
+        if len(self.row) > self.reading.engine.network.config.max_len:
             return self.plain.logits()
         if not self.begun:
             self.begun = True

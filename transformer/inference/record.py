@@ -58,7 +58,7 @@ def run_of(
     start = max(0, len(ids) - model.config.max_len) if slides else 0
     window = ids[start:][: model.config.max_len]
     trace = None if reading is None or start else reading.trace_of(window)
-    engine = "network" if trace is None else "packed"
+    engine = "network" if trace is None or reading is None else reading.engine.name
     if trace is None:
         trace, logits = _full_pass(model, source, window, changes)
         if found:

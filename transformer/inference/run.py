@@ -58,7 +58,7 @@ class Run(Drawable):
     lens: for each traced token, what each layer would have said comes next (an encoder: stands
     there).
     search: of a beam search; ids, text and steps are those of its best hypothesis.
-    engine: what generated and traced it, "packed" weights or the "network"; None if not known.
+    engine: what generated and traced it, "compiled", "packed" or the "network"; None if not known.
     """
 
     model: str

@@ -85,9 +85,9 @@ class Stream:
 
     @functools.cached_property
     def _reading(self) -> Reading | None:
-        """Packed weights read one text by an unaltered network."""
-        packed = self._model.packed if self._changes is None else None
-        return None if packed is None else Reading(packed)
+        """A fast engine reads one text as an unaltered network would."""
+        engine = self._model.engine if self._changes is None else None
+        return None if engine is None else Reading(engine)
 
     @functools.cached_property
     def _changes(self) -> Changes | None:

@@ -132,7 +132,7 @@ def _right(
     first: the small pictures of all heads of the stored run, for the first glance.
     """
     service = experiments.service
-    ask = {view.__name__: views.server_function(service.store, view) for view in views.VIEWS}
+    ask = views.functions(service.store)
     palette = [list(hex_to_rgb(colour)) for colour in sequential.Cividis]
     with gr.Tab("Attention", id="attention-tab"):
         functions = [ask["atlas"], ask["heatmap"], ask["alignment"], ask["flow"], ask["lines"]]

@@ -4,6 +4,9 @@ Each takes one dict from the browser and gives one back; a mistake gives {"error
 None of them runs the network.
 """
 
+from typing import Any
+
+from transformer.ui.store import RunStore
 from transformer.ui.views.answers import server_function
 from transformer.ui.views.attention import alignment, atlas, flow, heatmap, lines
 from transformer.ui.views.branches import choices, kept
@@ -14,15 +17,22 @@ from transformer.ui.views.metrics import metric_map, metrics
 from transformer.ui.views.model import architecture
 from transformer.ui.views.positions import inputs, positions, shift
 from transformer.ui.views.prediction import candidates, lens, surprise, tree
+from transformer.ui.views.unhurried import unhurried
 from transformer.ui.views.whatif import used_mask
 from transformer.ui.views.worked import worked
 
 VIEWS = (
     atlas, heatmap, mask, padded, alignment, positions, candidates, tree,
-    flow, lines, metrics, metric_map,
-    worked, removal, inputs, shift,
+    flow, lines, worked, removal, inputs, shift,
     surprise, lens, architecture, export, used_mask,
     choices, kept, compare, difference, outcomes, weighed,
 )  # fmt: skip
+UNHURRIED = (metrics, metric_map)  # they take long, and nobody waits for them
 
-__all__ = ["VIEWS", "atlas", "export", "heatmap", "server_function"]
+__all__ = ["VIEWS", "atlas", "export", "functions", "heatmap", "server_function"]
+
+
+def functions(store: RunStore) -> dict[str, Any]:
+    """Every view by its name, as the page's components ask for it."""
+    quick = {view.__name__: server_function(store, view) for view in VIEWS}
+    return quick | {view.__name__: unhurried(store, view) for view in UNHURRIED}
