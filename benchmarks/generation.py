@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -81,14 +82,15 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
     model = load_model(shape)
     assert isinstance(model.network, DecoderOnly)
     prompt = list(model.prepare(PROMPT).ids)
-    tasks = _ours(model, prompt, shape.n_new) | _peers(model.network, prompt, shape.n_new)
+    tasks = _ours(model, shape, prompt) | _peers(model.network, prompt, shape.n_new)
     differences = check_equal(tasks)
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
-    steps, floors = [], []
+    steps, floors, order, draw = [], [], list(tasks), random.Random(0)
     for _ in range(rounds):
-        for name, task in tasks.items():
+        draw.shuffle(order)  # each leaves the caches full of its own weights to the next
+        for name in order:
             started = time.perf_counter()
-            task.run()
+            tasks[name].run()
             seconds[name].append(time.perf_counter() - started)
         steps.append(_step_seconds(model, shape))
         floors.append(read_floor(decoder_bytes(model.network)))
@@ -103,8 +105,10 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
     }
 
 
-def _ours(model: Model, prompt: list[int], n_new: int) -> dict[str, Task]:
-    def kept() -> Run:
+def _ours(model: Model, shape: Shape, prompt: list[int]) -> dict[str, Task]:
+    n_new, packed = shape.n_new, load_model(shape, "packed")
+
+    def kept(model: Model = model) -> Run:
         run = model.generate(PROMPT, max_new_tokens=n_new)
         run.trace.weights("decoder")
         return run
@@ -121,6 +125,7 @@ def _ours(model: Model, prompt: list[int], n_new: int) -> dict[str, Task]:
     return {
         OURS: Task(run=kept, read=read),
         "ours, no attention": Task(run=tokens, read=lambda ids: (ids, None)),
+        "ours without a C compiler, attention kept": Task(run=partial(kept, packed), read=read),
         "ours by the plain network, attention kept": Task(
             run=lambda: plainly(network, prompt, n_new), read=lambda result: result
         ),

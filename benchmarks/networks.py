@@ -57,15 +57,18 @@ QUICK_SHAPES = {
 }
 
 
-def load_model(shape: Shape) -> Model:
-    """A model with drawn weights, written to a folder and loaded from it as a user's is."""
+def load_model(shape: Shape, engine: str = "auto") -> Model:
+    """A model with drawn weights, written to a folder and loaded from it as a user's is.
+
+    engine: what generates, as in `transformer.load`.
+    """
     network = build_transformer(shape.config)
     assert isinstance(network, DecoderOnly)
     draw_weights(network)
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = byte_tokenizer(shape.vocab_size)
         checkpoint.save(Path(folder), network, shape.config, tokenizer, dtype="float32")
-        return checkpoint.load(folder)
+        return checkpoint.load(folder, engine=engine)
 
 
 def draw_weights(network: DecoderOnly, seed: int = 0) -> None:

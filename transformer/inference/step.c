@@ -59,8 +59,6 @@ typedef struct {
     int from, to;
 } Range;
 
-enum { ROWS = 8 }; /* of a matrix at a time: as many streams as the CPU's prefetcher follows */
-
 static Range part_of(int total, Share share) {
     return (Range){(int)((int64_t)total * share.index / share.count),
                    (int)((int64_t)total * (share.index + 1) / share.count)};
@@ -98,36 +96,41 @@ static float gelu(float x) {
     return 0.5f * x * (x < 0 ? rest : 2.0f - rest);
 }
 
+/* y[k] = row k . x, for rows of n_in numbers that stand `stride` numbers apart. */
+static void products(const float *restrict rows, int64_t stride, int n_rows,
+                     const float *restrict x, int n_in, float *restrict y) {
+    int k = 0;
+    for (; k + 8 <= n_rows; k += 8) { /* as many streams as a prefetcher follows */
+        const float *w = rows + k * stride;
+        float a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+#pragma omp simd reduction(+ : a, b, c, d, e, f, g, h)
+        for (int i = 0; i < n_in; i++) {
+            a += w[i] * x[i];
+            b += w[i + stride] * x[i];
+            c += w[i + 2 * stride] * x[i];
+            d += w[i + 3 * stride] * x[i];
+            e += w[i + 4 * stride] * x[i];
+            f += w[i + 5 * stride] * x[i];
+            g += w[i + 6 * stride] * x[i];
+            h += w[i + 7 * stride] * x[i];
+        }
+        memcpy(y + k, (float[]){a, b, c, d, e, f, g, h}, 8 * sizeof *y);
+    }
+    for (; k < n_rows; k++) {
+        float a = 0;
+#pragma omp simd reduction(+ : a)
+        for (int i = 0; i < n_in; i++) a += rows[k * stride + i] * x[i];
+        y[k] = a;
+    }
+}
+
 /* y = W x + bias (+ add), for some of the rows. */
 static void multiply(Linear map, const float *restrict x, int n_in, Range rows,
                      const float *restrict add, float *restrict y) {
-    float found[ROWS];
-    for (int row = rows.from, n; row < rows.to; row += n) {
-        const float *w = map.weight + (int64_t)row * n_in;
-        n = rows.to - row < ROWS ? 1 : ROWS;
-        if (n == ROWS) {
-            float a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
-#pragma omp simd reduction(+ : a, b, c, d, e, f, g, h)
-            for (int i = 0; i < n_in; i++) {
-                a += w[i] * x[i];
-                b += w[i + n_in] * x[i];
-                c += w[i + 2 * n_in] * x[i];
-                d += w[i + 3 * n_in] * x[i];
-                e += w[i + 4 * n_in] * x[i];
-                f += w[i + 5 * n_in] * x[i];
-                g += w[i + 6 * n_in] * x[i];
-                h += w[i + 7 * n_in] * x[i];
-            }
-            memcpy(found, (float[ROWS]){a, b, c, d, e, f, g, h}, sizeof found);
-        } else {
-            float a = 0;
-#pragma omp simd reduction(+ : a)
-            for (int i = 0; i < n_in; i++) a += w[i] * x[i];
-            found[0] = a;
-        }
-        for (int k = row; k < row + n; k++)
-            y[k] = found[k - row] + (map.bias ? map.bias[k] : 0) + (add ? add[k] : 0);
-    }
+    const float *first = map.weight + (int64_t)rows.from * n_in;
+    products(first, n_in, rows.to - rows.from, x, n_in, y + rows.from);
+    for (int k = rows.from; k < rows.to; k++)
+        y[k] += (map.bias ? map.bias[k] : 0) + (add ? add[k] : 0);
 }
 
 static void normalise(Norm norm, float eps, const float *restrict x, int n, float *restrict y) {
@@ -144,29 +147,30 @@ static void normalise(Norm norm, float eps, const float *restrict x, int n, floa
 
 /* One head of one query over n keys, which stand `stride` numbers apart, as the values do. */
 static void attend(const float *restrict query, const float *restrict keys,
-                   const float *restrict values, int stride, int n, int size,
+                   const float *restrict values, int64_t stride, int n, int size,
                    float *restrict weights, float *restrict out) {
     float highest = -INFINITY, total = 0, scale = 1.0f / sqrtf((float)size);
-    for (int t = 0; t < n; t++) {
-        const float *key = keys + (int64_t)t * stride;
-        float score = 0;
-#pragma omp simd reduction(+ : score)
-        for (int i = 0; i < size; i++) score += query[i] * key[i];
-        weights[t] = score * scale;
-        highest = weights[t] > highest ? weights[t] : highest;
-    }
+    products(keys, stride, n, query, size, weights);
+    for (int t = 0; t < n; t++) highest = weights[t] > highest ? weights[t] : highest;
 #pragma omp simd reduction(+ : total)
     for (int t = 0; t < n; t++) {
-        weights[t] = exponential(weights[t] - highest);
+        weights[t] = exponential((weights[t] - highest) * scale);
         total += weights[t];
     }
     for (int i = 0; i < size; i++) out[i] = 0;
-    for (int t = 0; t < n; t++) {
-        const float *value = values + (int64_t)t * stride;
-        float weight = weights[t] / total;
+    int t = 0;
+    for (; t + 4 <= n; t += 4) {
+        const float *v = values + t * stride, *w = weights + t;
 #pragma omp simd
-        for (int i = 0; i < size; i++) out[i] += weight * value[i];
+        for (int i = 0; i < size; i++)
+            out[i] += w[0] * v[i] + w[1] * v[i + stride] + w[2] * v[i + 2 * stride] +
+                      w[3] * v[i + 3 * stride];
     }
+    for (; t < n; t++) {
+#pragma omp simd
+        for (int i = 0; i < size; i++) out[i] += weights[t] * values[t * stride + i];
+    }
+    for (int i = 0; i < size; i++) out[i] /= total;
 }
 
 /* What a sub-layer reads, and what its result is added to: with pre-norm the norm of the stream
