@@ -16,6 +16,7 @@ from transformer.inference.reading import Reading
 from transformer.inference.sampling import Sampling
 from transformer.model.attention import KeyValueCache
 from transformer.model.config import PRESETS
+from transformer.model.trace import Trace
 from transformer.model.transformer import build_transformer
 
 V, MAX_LEN = 31, 14
@@ -71,6 +72,28 @@ def test_logits_are_those_of_the_network_token_by_token(preset, engine, n_thread
     torch.testing.assert_close(reading.begin([5, 7, 2], SOURCE), plain([5, 7, 2]))
     for token in [8, 30, 1, 1, 12]:
         torch.testing.assert_close(reading.read(token), plain([token]), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("preset", DECODERS)
+def test_an_engine_is_as_near_to_double_precision_as_the_network(preset, engine):
+    prompt, rest = [5, 7, 2], [8, 30, 1, 1, 12, 9, 4]
+
+    @torch.inference_mode()
+    def stream_of(model):
+        trace, ids = Trace(), torch.tensor([prompt + rest])
+        given = [] if model.config.family == "decoder" else [torch.tensor([SOURCE])]
+        model(*given, ids, trace=trace)
+        return trace.residuals["decoder"]
+
+    def error(streams):
+        pairs = zip(streams, exact, strict=True)
+        return max(float((x.double() - y).abs().max() / y.abs().max()) for x, y in pairs)
+
+    exact = stream_of(network(preset).double())
+    reading = Reading(engine_of(network(preset), engine))
+    reading.begin(prompt, SOURCE)
+    found = reading.trace_of(prompt + rest).residuals["decoder"]
+    assert error(found) <= 3 * error(stream_of(network(preset)))
 
 
 @pytest.mark.parametrize(
