@@ -25,8 +25,8 @@ from transformer.inference.engine import AUTO, engine_of
 from transformer.inference.model import Model
 from transformer.inference.sample import Sample, sample_of
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import build_transformer
 from transformer.text import Tokenizer
+from transformer.weights import network_with, weights_of
 
 FORMAT = 1
 SHARD_BYTES = 9_000_000  # so that every file stays below 10 MB
@@ -62,9 +62,10 @@ def load(
     config, metadata = _read_config(folder)
     tokenizer = _read_tokenizer(folder, config)
     weights = _read_weights(folder)
-    _check_fit(config, weights, folder)
-    network = build_transformer(config)
-    _fill(network, weights)
+    try:
+        network = network_with(config, weights)
+    except ValueError as error:
+        raise CheckpointError(f"{folder} does not fit its config.json: {error}") from error
     network.eval().requires_grad_(False).to(device)
     card = folder / "README.md"
     return Model(
@@ -110,26 +111,11 @@ def _write_shards(folder: Path, shards: list[dict[str, Tensor]]) -> None:
         (folder / f"{name}.unfinished").rename(folder / name)
 
 
-def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """The state to store: tied matrices once, under their first name; on the CPU."""
-    return {name: tensor.detach().cpu() for name, tensor in _untied(network).items()}
-
-
-def _untied(network: nn.Module) -> dict[str, Tensor]:
-    seen: set[int] = set()
-    result = {}
-    for name, tensor in network.state_dict(keep_vars=True).items():
-        if id(tensor) not in seen:
-            seen.add(id(tensor))
-            result[name] = tensor
-    return result
-
-
 def _shards(weights: dict[str, Tensor], dtype: torch.dtype) -> list[dict[str, Tensor]]:
     shards: list[dict[str, Tensor]] = [{}]
     size = 0
     for name, tensor in weights.items():
-        stored = tensor.to(dtype).contiguous()
+        stored = tensor.detach().cpu().to(dtype).contiguous()
         if size and size + stored.nbytes > SHARD_BYTES:
             shards.append({})
             size = 0
@@ -206,46 +192,7 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
             weights |= load_file(path)
         except (SafetensorError, OSError, ValueError) as error:
             raise CheckpointError(f"{path} is not a readable safetensors file: {error}") from error
-    return weights
-
-
-def _shapes(config: ModelConfig) -> dict[str, torch.Size]:
-    """Names and shapes of a network's weights, found without taking memory for them."""
-    with torch.device("meta"):
-        return {name: tensor.shape for name, tensor in _untied(build_transformer(config)).items()}
-
-
-def _check_fit(config: ModelConfig, weights: dict[str, Tensor], folder: Path) -> None:
-    """Raise CheckpointError unless names and shapes match exactly and all numbers are finite.
-
-    Done before the network is made, so that a wrong config.json cannot ask for endless memory.
-    """
-    if config.n_layers > len(weights):
-        raise CheckpointError(
-            f"{folder} does not fit its config.json: {config.n_layers} layers, but only "
-            f"{len(weights)} tensors"
-        )
-    try:
-        wanted = _shapes(config)
-    except (RuntimeError, OverflowError, TypeError) as error:  # sizes beyond 64 bits
-        raise CheckpointError(f"{folder} does not fit its config.json: sizes too large") from error
-    missing, extra = sorted(set(wanted) - set(weights)), sorted(set(weights) - set(wanted))
-    if missing or extra:
-        what = f"lacks {missing[0]!r}" if missing else f"has an unknown {extra[0]!r}"
-        raise CheckpointError(f"{folder} does not fit its config.json: it {what}")
     for name, tensor in weights.items():
-        if tensor.shape != wanted[name]:
-            raise CheckpointError(
-                f"{folder} does not fit its config.json: {name} is {tuple(tensor.shape)}, "
-                f"needed: {tuple(wanted[name])}"
-            )
         if not tensor.is_floating_point() or not bool(tensor.isfinite().all()):
             raise CheckpointError(f"{folder} has numbers in {name} that are not finite")
-
-
-def _fill(network: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Copy weights into the network, whose names and shapes they match."""
-    with torch.no_grad():
-        for name, parameter in network.named_parameters():
-            if name in weights:
-                parameter.copy_(weights[name])
+    return weights
