@@ -25,8 +25,8 @@ from transformer.inference.engine import AUTO, engine_of
 from transformer.inference.model import Model
 from transformer.inference.sample import Sample, sample_of
 from transformer.model.config import ModelConfig
+from transformer.model.weights import network_with, weights_of
 from transformer.text import Tokenizer
-from transformer.weights import network_with, weights_of
 
 FORMAT = 1
 SHARD_BYTES = 9_000_000  # so that every file stays below 10 MB
