@@ -88,11 +88,10 @@ def draw(probabilities: Tensor, generators: list[torch.Generator]) -> Tensor:
     """
     uniform = torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
     cumulative = probabilities.double().cpu().cumsum(dim=-1)
-    target = uniform[:, None] * cumulative[:, -1:]
-    chosen = torch.searchsorted(cumulative, target, right=True)[:, 0]
-    unlikely_tail = (probabilities.cpu() > 0).flip(-1).int().argmax(-1)  # zeros at the row's end
-    last_possible = probabilities.shape[-1] - 1 - unlikely_tail
-    return torch.minimum(chosen, last_possible).to(probabilities.device)
+    total = cumulative[:, -1:].contiguous()
+    chosen = torch.searchsorted(cumulative, uniform[:, None] * total, right=True)
+    last_possible = torch.searchsorted(cumulative, total)  # zeros at the row's end add nothing
+    return torch.minimum(chosen, last_possible)[:, 0].to(probabilities.device)
 
 
 def check_number(
