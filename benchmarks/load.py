@@ -5,8 +5,8 @@
 Every visitor opens the page, presses Generate with a text of its own, then chooses CLICKS heads,
 one every one to three seconds, with the questions that the page's scripts ask. Tokens and scores
 are compared with those of the same request made alone in this process. A failure, a mixed-up
-result, slow clicks or growing memory end with status 1; else `--save` keeps the figures in
-benchmarks/load.json.
+result, slow clicks or growing memory end with status 1; else `--save` adds the figures to the
+JSON of all benchmarks under that name (load, soak).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ import numpy as np
 import psutil
 
 import transformer
-from benchmarks.load_report import RESULTS, Report, keep
+from benchmarks import results
+from benchmarks.load_report import Report
 from benchmarks.page import served
 from benchmarks.visitor import PageFacts, Refused, Visitor, page_facts
 from transformer import Model, Run
@@ -188,8 +189,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=7897, help="default 7897")
     parser.add_argument(
         "--save",
-        metavar="NAME",
-        help=f"write figures as good as promised to {RESULTS.name} under this name",
+        choices=("load", "soak"),
+        help="add figures that are as promised to the JSON under this name",
     )
     options = parser.parse_args()
     models = [transformer.load(name) for name in transformer.bundled_names()]
@@ -203,7 +204,7 @@ def main() -> None:
     if failures := report.failures():
         sys.exit("\n".join(failures))
     if options.save:
-        keep(options.save, figures)
+        results.add(options.save, figures)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,13 @@
-"""What a load test found: figures, what of them is not as promised, and where they are kept."""
+"""What a load test found: figures, and what of them is not as promised."""
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-RESULTS = Path(__file__).parent / "load.json"
 CLICK_P95_S = 1.0
 GROWTH = 1.10
 
@@ -75,21 +69,3 @@ class Report:
 def percentile(values: Sequence[float], percent: float) -> float:
     """NaN of nothing."""
     return round(float(np.percentile(values, percent)), 3) if values else float("nan")
-
-
-def keep(name: str, figures: Mapping[str, Any]) -> None:
-    """Set one entry of the file of results; the others stay."""
-    kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    date = datetime.now(UTC).date().isoformat()
-    kept[name] = {"date": date, "machine": _machine(), **figures}
-    RESULTS.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
-
-
-def _machine() -> str:
-    """The processor's name and how many of its cores there are."""
-    name = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = info.read_text(encoding="utf-8").splitlines()
-        name = next((line.split(":")[1].strip() for line in lines if "model name" in line), name)
-    return f"{name}, {os.cpu_count()} cores"

@@ -45,6 +45,12 @@ PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
         "MB once it answers, {used_mb} MB after {n_runs} runs.",
         tables.visitors_table,
     ),
+    "load": (
+        "A class on one server: each visitor opens the page, generates and clicks heads, over and "
+        "over, and every result is compared with the same one made alone (`make load`).",
+        tables.load_table,
+    ),
+    "soak": ("The same for longer (`make soak`).", tables.load_table),
 }
 
 

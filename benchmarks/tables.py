@@ -101,6 +101,22 @@ def visitors_table(part: dict[str, Any]) -> str:
     return table(head, rows)
 
 
+def load_table(part: dict[str, Any]) -> str:
+    """What many visitors did, how long they waited, and what the server's memory did."""
+    settled, end = part["memory_settled_bytes"], part["memory_end_bytes"]
+    rows = [
+        ["texts generated", f"{part['generations']:,}"],
+        ["heads clicked", f"{part['clicks']:,}"],
+        ["faults and mixed-up results", f"{part['faults']:,}"],
+        ["a text, from the button to its end: median", f"{part['generation_median_s']:.2f} s"],
+        ["a click: median", f"{1e3 * part['click_median_s']:.0f} ms"],
+        ["a click: 95 of 100 within", f"{1e3 * part['click_p95_s']:.0f} ms"],
+        ["memory, settled", f"{settled / 1e6:.0f} MB"],
+        ["memory at the end", f"{end / 1e6:.0f} MB ({100 * (end / settled - 1):+.1f} %)"],
+    ]
+    return table([f"{part['visitors']} visitors, {part['seconds']:.0f} s", "figure"], rows)
+
+
 def page_table(part: dict[str, Any]) -> str:
     """Start-up, first pictures and a click, in Chromium."""
     start, bare = part["start_s"], part["imports_s"]
