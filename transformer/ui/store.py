@@ -25,6 +25,10 @@ Kept = Run | Batch
 CANDIDATE_BYTES = 200  # an object and its numbers
 
 
+class RunGone(ValueError):
+    """An id of no run that is kept, or kept any longer."""
+
+
 @dataclasses.dataclass(slots=True)
 class _Entry:
     """What is kept of one run or batch, whose it is, and until when (by the monotonic clock).
@@ -76,21 +80,21 @@ class RunStore:
         return key
 
     def run(self, key: object) -> Run:
-        """The run of an id. Raises ValueError if it is not, or no longer, kept."""
+        """The run of an id. Raises RunGone if there is none, ValueError if it is a batch's."""
         item = self._get(key)
         if not isinstance(item, Run):
             raise ValueError("this id belongs to a batch; needed: that of a run")
         return item
 
     def batch(self, key: object) -> Batch:
-        """The batch of an id. Raises ValueError if it is not, or no longer, kept."""
+        """The batch of an id. Raises RunGone if there is none, ValueError if it is a run's."""
         item = self._get(key)
         if not isinstance(item, Batch):
             raise ValueError("this id belongs to a run; needed: that of a batch")
         return item
 
     def any(self, key: object) -> Kept:
-        """Either. Raises ValueError if it is not, or no longer, kept."""
+        """Either. Raises RunGone if there is none."""
         return self._get(key)
 
     def has(self, key: object) -> bool:
@@ -119,7 +123,7 @@ class RunStore:
             if isinstance(key, str) and key in self._pinned:
                 return self._pinned[key]
             if not isinstance(key, str) or key not in self._entries:
-                raise ValueError("the server no longer keeps this run; generate it again")
+                raise RunGone("the server no longer keeps this run; generate it again")
             entry = self._entries[key]
             entry.until, entry.left = time.monotonic() + self._limits[2], False
             self._entries.move_to_end(key)
