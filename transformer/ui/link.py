@@ -97,10 +97,10 @@ def read_link(query: Any) -> Link:
 
 def read_settings(given: Any) -> dict[str, Any]:
     """What stood in the page's settings, as texts by name; what is none of it is left out."""
-    found, texts = {}, given if isinstance(given, dict) else {}
-    for name in SETTINGS:
+    found: dict[str, Any] = {}
+    for name in SETTINGS if isinstance(given, dict) else ():
         with contextlib.suppress(ValueError):
-            found |= {name: _READERS[name](str(texts[name]))} if name in texts else {}
+            found |= {name: _READERS[name](str(given[name]))} if name in given else {}
     return found
 
 
