@@ -43,10 +43,15 @@ def model() -> Model:
 
 
 @pytest.fixture(scope="module")
-def url(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder, port = tmp_path_factory.mktemp("tools"), serving.free_port()
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tools") / "server.log"
+
+
+@pytest.fixture(scope="module")
+def url(model: Model, log: Path) -> Iterator[str]:
+    folder, port = log.parent, serving.free_port()
     save_model(model, folder / "tiny", dtype="float32")
-    process = serving.started(port, [str(folder / "tiny")], folder / "server.log", more=["--mcp"])
+    process = serving.started(port, [str(folder / "tiny")], log, more=["--mcp"])
     yield f"http://127.0.0.1:{port}/"
     serving.stop(process)
 
@@ -115,7 +120,7 @@ def test_a_text_is_generated_traced_and_looked_at(url: str, model: Model) -> Non
     assert torch.tensor(head["weights"]).allclose(weights, atol=1e-5)
 
 
-def test_a_refusal_is_the_endpoints_own_sentence(url: str) -> None:
+def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged(url: str, log: Path) -> None:
     calls = [
         ("generate", {"text": " "}, "the text must have at least one character that is not"),
         (
@@ -131,6 +136,8 @@ def test_a_refusal_is_the_endpoints_own_sentence(url: str) -> None:
     for result, (name, _, sentence) in zip(found, calls, strict=True):
         assert result.isError, name
         assert sentence in text_of(result)
+    written = log.read_text(encoding="utf-8")
+    assert not [word for word in ("page_generate", "gpt", "guessed") if word in written]
 
 
 def test_runs_of_many_calls_do_not_push_out_each_other_as_one_visitors_would(url: str) -> None:

@@ -7,6 +7,7 @@ queue, and each refusal is the endpoint's own sentence.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import metadata
@@ -33,7 +34,8 @@ def check_tools() -> None:
 
 
 def in_json(page: gr.Blocks) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """While the server of `page` runs, a tool answers in JSON, not as Python writes values."""
+    """While the server of `page` runs, a tool answers in JSON, not as Python writes values; and
+    what a caller sent stays out of the log."""
 
     def written(outputs: list[Any], _root: str) -> list[Any]:
         from mcp.types import TextContent
@@ -44,6 +46,7 @@ def in_json(page: gr.Blocks) -> Callable[[Any], AbstractAsyncContextManager[None
     @asynccontextmanager
     async def running(_app: Any) -> AsyncIterator[None]:
         if page.mcp_server_obj is not None:
+            logging.getLogger("mcp").setLevel(logging.CRITICAL)
             vars(page.mcp_server_obj)["postprocess_output_data"] = written
         yield
 
