@@ -25,7 +25,10 @@ import torch
 
 import transformer
 from transformer.ui import launch
+from transformer.ui.examples import example_of
 from transformer.ui.limits import AT_ONCE
+from transformer.ui.service import check_names
+from transformer.ui.tools import check_tools
 
 
 def arguments() -> argparse.Namespace:
@@ -40,17 +43,29 @@ def arguments() -> argparse.Namespace:
         "--checkpoints", nargs="+", metavar="NAME_OR_FOLDER", default=transformer.bundled_names(),
         help="models to offer, the first one chosen at the start",
     )  # fmt: skip
+    parser.add_argument(
+        "--mcp", action="store_true",
+        help="serve the API's endpoints as tools over the Model Context Protocol too",
+    )  # fmt: skip
     return parser.parse_args()
 
 
 def load_all(names: Sequence[str], device: str) -> list[transformer.Model]:
-    """Those that can be used; each of the others is told on stderr. ValueError if none can."""
-    models, refused = [], []
+    """Those that can be used; each of the others is told on stderr.
+
+    Raises ValueError if none can, or if two have the same name.
+    """
+    models, origins, refused = [], [], []
     for name in names:
         try:
-            models.append(transformer.load(name, device))
-        except transformer.CheckpointError as error:
+            model = transformer.load(name, device)
+            example_of(model)  # a model that reads no text at all is refused
+        except ValueError as error:
             refused.append(str(error))
+            continue
+        models.append(model)
+        origins.append((model.name, name))
+        check_names(origins)
     if not models:
         raise ValueError(
             "\n".join(refused) or "no checkpoint to offer; allowed: --checkpoints NAME"
@@ -92,10 +107,12 @@ def main() -> None:
     device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         check_port(asked.host, asked.port)
+        if asked.mcp:
+            check_tools()
         share_cores()
         models = load_all(asked.checkpoints, device)
         print(f"models {', '.join(model.name for model in models)} on {device}", flush=True)
-        launch(models, host=asked.host, port=asked.port, gpu=GPU)
+        launch(models, host=asked.host, port=asked.port, gpu=GPU, mcp=asked.mcp)
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"{error}")
 

@@ -105,10 +105,13 @@ def running() -> Server:
 
 
 def started(
-    port: int, offered: Sequence[str], log: Path, script: str = "app.py"
+    port: int, offered: Sequence[str], log: Path, script: str = "app.py", more: Sequence[str] = ()
 ) -> subprocess.Popen[bytes]:
-    """A server in a process of its own, which answers; what it writes is added to `log`."""
-    command = [sys.executable, script, "--host", "127.0.0.1", "--port", str(port)]
+    """A server in a process of its own, which answers; what it writes is added to `log`.
+
+    more: other options of the command line.
+    """
+    command = [sys.executable, script, "--host", "127.0.0.1", "--port", str(port), *more]
     with log.open("a") as file:
         process = subprocess.Popen(
             [*command, "--device", "cpu", "--checkpoints", *offered],

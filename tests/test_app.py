@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
+import serving
 import torch
-from builders import ONE_FILE, save_model
+from builders import ONE_FILE, save_model, tiny
+from gradio_client import Client
 from serving import ROOT
 
 import app
+import transformer
 from transformer import Model
+from transformer.ui import launch
 from transformer.ui.limits import AT_ONCE
+
+MOST_SECONDS, MOST_BYTES = 60, 1.5e9  # what a Space may take to start, and hold with both models
 
 
 def test_a_damaged_checkpoint_is_told_and_the_others_are_offered(tiny_model, tmp_path, capsys):
@@ -41,6 +50,30 @@ def test_without_any_checkpoint_that_can_be_used_there_is_no_page(tmp_path):
         app.load_all(["a", "b"], "cpu")
     with pytest.raises(ValueError, match="no checkpoint to offer"):
         app.load_all([], "cpu")
+
+
+def test_two_folders_of_one_name_are_told_apart_before_one_hides_the_other(tiny_model, tmp_path):
+    for folder in ("a/mine", "b/mine", "b/other"):
+        save_model(tiny_model, tmp_path / folder, dtype="float32")
+    first, second, other = (str(tmp_path / name) for name in ("a/mine", "b/mine", "b/other"))
+    told = f"two models are called 'mine': {first} and {second}; rename the folder of one"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        app.load_all([first, other, second], "cpu")
+    assert [model.name for model in app.load_all([first, other], "cpu")] == ["mine", "other"]
+    models = [tiny("mine", "decoder", tiny_model.tokenizer, seed) for seed in (1, 2)]
+    with pytest.raises(ValueError, match="two models are called 'mine': model 1 and model 2; rena"):
+        launch(models, port=0)
+
+
+def test_a_model_too_short_for_any_text_is_told_and_the_others_are_offered(
+    tokenizer, tiny_model, tmp_path, capsys
+):
+    save_model(tiny("deaf", "decoder", tokenizer, max_len=1), tmp_path / "deaf", dtype="float32")
+    save_model(tiny_model, tmp_path / "good", dtype="float32")
+    names = [str(tmp_path / name) for name in ("deaf", "good")]
+    assert [model.name for model in app.load_all(names, "cpu")] == ["good"]
+    told = "not offered: deaf reads too little at once for any text: max_len is 1\n"
+    assert capsys.readouterr().err == told
 
 
 def test_a_port_that_is_taken_or_impossible_is_told():
@@ -87,3 +120,20 @@ def test_requests_share_the_cores_unless_the_environment_says_otherwise(monkeypa
         assert torch.get_num_threads() == 4
     finally:
         torch.set_num_threads(before)
+
+
+def test_with_both_bundled_models_it_starts_in_time_and_in_little_memory(tmp_path):
+    began = time.monotonic()
+    port = serving.free_port()
+    process = serving.started(port, transformer.bundled_names(), tmp_path / "server.log")
+    try:
+        assert time.monotonic() - began < MOST_SECONDS
+        client = Client(f"http://127.0.0.1:{port}/", verbose=False, analytics_enabled=False)
+        for model in transformer.bundled_names():
+            for seed in range(5):
+                asked = {"model": model, "max_new_tokens": 60, "temperature": 0.8, "seed": seed}
+                client.predict("Once upon a time", **asked, api_name="/generate")
+        client.close()
+        assert psutil.Process(process.pid).memory_info().rss < MOST_BYTES
+    finally:
+        serving.stop(process)

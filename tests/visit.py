@@ -134,7 +134,7 @@ class Visit:
     def wait_for_address(self, *parts: str) -> str:
         """The page's address once it has all of these in it."""
         for part in parts:
-            self.page.wait_for_function("part => location.search.includes(part)", arg=part)
+            self.page.wait_for_function("part => location.hash.includes(part)", arg=part)
         return self.page.url
 
     def read(self, field: str) -> str:

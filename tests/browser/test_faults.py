@@ -107,6 +107,38 @@ def test_a_server_that_dies_is_told_and_when_it_is_back_the_text_is_still_there(
     assert page.page.evaluate(stored) == [0, 0, ""]
 
 
+def test_settings_and_view_come_back_with_the_server(page: Visit, slow: Slow) -> None:
+    page.set_length(6)
+    page.generate("The little dog")
+    with page.drawn(".attention"):
+        page.head(2, 3).click()
+    page.tab("Prediction")
+    page.page.wait_for_selector(".prediction[data-rev]")
+    page.wait_for_address("text=The+little+dog", "&site=decoder.2.self&head=3", "tab=prediction")
+    labels, numbers = page.labels(), page.page.evaluate("viz.run.probabilities")
+    page.page.get_by_role("radio", name="greedy: always the likeliest").check()
+    wanted = {"temperature": "0.35", "top_k": "7", "top_p": "0.9", "length": "23", "seed": "11"}
+    for name, value in wanted.items():
+        page.page.locator(f".setting-{name} input").fill(value)
+    page.enter("Typed, not finished")
+    page.page.wait_for_selector("#tokens [data-state=running]")
+    page.page.locator("#text textarea").fill("Typed, not run")
+    slow.kill()
+    page.wait_for_alert()
+    slow.start()
+    wait_for_status(page.page, "The server is back")
+    assert page.page.locator("#text textarea").input_value() == "Typed, not run"
+    assert (page.labels(), page.page.evaluate("viz.run.probabilities")) == (labels, numbers)
+    assert page.page.evaluate("[viz.head.layer, viz.head.head]") == [2, 3]
+    tab = page.page.get_by_role("tab", name="Prediction", exact=True)
+    assert tab.get_attribute("aria-selected") == "true"
+    page.page.get_by_role("button", name="Settings").click()
+    for name, value in wanted.items():
+        assert page.page.locator(f".setting-{name} input").input_value() == value
+    assert page.page.get_by_role("radio", name="greedy: always the likeliest").is_checked()
+    assert page.page.evaluate("[sessionStorage.length, localStorage.length]") == [0, 0]
+
+
 def test_a_visitor_who_closes_the_page_stops_costing_within_two_seconds(
     page: Visit, slow: Slow
 ) -> None:

@@ -11,6 +11,8 @@ from playwright.sync_api import Page, expect
 from serving import Server
 from visit import Visit
 
+from transformer.ui.limits import MAX_VISITOR_RUNS
+
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 
@@ -82,7 +84,7 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
     )  # fmt: skip
     seen, labels, facts = page.page.evaluate(SEEN), page.labels(), page.page.evaluate("viz.run")
     assert (seen["state"]["row"], seen["state"]["column"]) == ("7", "4")
-    for there in (address, address.replace(address.split("?")[0], restarted)):
+    for there in (address, address.replace(address.split("#")[0], restarted)):
         other = opened(visit, there)
         wait_for(other.page, {"stage": "masked", "row": 7, "column": 4, "head": 2})
         assert other.labels() == labels
@@ -92,7 +94,7 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
         for name in ("taken", "interventions", "probabilities", "link"):
             assert again[name] == facts[name]
         assert other.page.locator(".altered").is_visible()
-        assert other.page.url.split("?")[1] == address.split("?")[1]
+        assert other.page.url.split("#")[1] == address.split("#")[1]
 
 
 def test_a_link_to_a_translation_draws_its_search_and_its_source_token(
@@ -112,7 +114,7 @@ def test_a_link_to_a_translation_draws_its_search_and_its_source_token(
         "&token=encoder.2",
     )  # fmt: skip
     links = "document.querySelector('.lines').layout.meta.links"
-    for there in (address, address.replace(address.split("?")[0], restarted)):
+    for there in (address, address.replace(address.split("#")[0], restarted)):
         other = opened(visit, there)
         wait_for(other.page, {"picture": "alignment"})
         assert other.labels() == page.labels()
@@ -168,8 +170,51 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
 
 def test_a_tab_that_a_phone_keeps_in_its_menu_opens_too(visit: Open, server: Server) -> None:
     phone = {"width": 390, "height": 844}
-    page = opened(visit, f"{server.url}?model=tiny&tab=model", viewport=phone)
+    page = opened(visit, f"{server.url}#model=tiny&tab=model", viewport=phone)
     page.page.wait_for_selector(".architecture[data-rev]", state="attached")
     assert page.page.locator("[role=tab][aria-selected=true]").inner_text() == "Model"
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.page.locator("#status .problem").is_hidden()
+
+
+def test_a_link_of_before_opens_and_its_words_move_behind_the_hash(
+    visit: Open, server: Server
+) -> None:
+    state = "model=tiny&text=The+fox&method=greedy&length=3&site=decoder.1.self&head=2"
+    page = opened(visit, f"{server.url}?__theme=dark&{state}")
+    wait_for(page.page, {"head": 2})
+    page.wait_for_address("text=The+fox", "&head=2")
+    assert page.page.evaluate("location.search") == "?__theme=dark"
+    other = opened(visit, page.page.url)
+    assert other.labels() == page.labels()
+    assert other.page.evaluate("document.body.classList.contains('dark')")
+
+
+def test_a_link_typed_into_an_open_page_is_opened(visit: Open, server: Server) -> None:
+    page = visit()
+    page.page.evaluate("window.before = true")
+    page.page.evaluate("location.hash = 'model=tiny&text=The+fox&length=3&tab=prediction'")
+    page.page.wait_for_function("() => !window.before && window.viz?.link && !viz.link.opening")
+    page.page.wait_for_selector(".prediction[data-rev]")
+    assert page.page.locator("#text textarea").input_value() == "The fox"
+
+
+def test_a_run_that_the_server_dropped_is_told_and_the_page_loaded_anew_makes_it_again(
+    visit: Open,
+) -> None:
+    page = visit()
+    page.set_length(6)
+    page.generate("The fox")
+    first, labels = page.page.evaluate("viz.run"), page.labels()
+    page.set_length(1)
+    for place in range(MAX_VISITOR_RUNS):
+        page.generate(f"Newer {place}")
+    page.page.evaluate("first => viz.show(first)", first)
+    assert "newer ones took its room" in page.wait_for_alert()
+    page.wait_for_address("text=The+fox", "&length=6")
+    page.page.reload()
+    again = Visit(page.page)
+    again.wait_for_link()
+    assert again.labels() == labels
+    assert again.page.evaluate("viz.run.run") != first["run"]
+    assert again.page.locator("#status .problem").is_hidden()

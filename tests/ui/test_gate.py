@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -12,7 +13,17 @@ import pytest
 from gradio.routes import App
 
 from transformer.ui.gate import API, FILE, SHUT, Gate, is_shut
-from transformer.ui.limits import BUSY, CLOSED, MAX_REQUEST_BYTES, MAX_WAITING, TOO_LARGE, lines_of
+from transformer.ui.limits import (
+    BUSY,
+    CALLS_BUSY,
+    CLOSED,
+    MAX_CALLS,
+    MAX_REQUEST_BYTES,
+    MAX_WAITING,
+    POST_ONLY,
+    TOO_LARGE,
+    lines_of,
+)
 
 
 class Inside:
@@ -42,14 +53,33 @@ def exchange(
     query: bytes = b"",
     length: int | None = None,
     left: list[str] | None = None,
+    tools: bool = False,
 ) -> tuple[int, Any]:
     """(status, content) of one request to a gate before `inside`."""
-    gate = Gate(
+    gate = gate_before(inside, waiting=waiting, left=left, tools=tools)
+    return loops.run(answered(gate, path, *messages, method=method, query=query, length=length))
+
+
+def gate_before(
+    inside: Any, *, waiting: int = 0, left: list[str] | None = None, tools: bool = False
+) -> Gate:
+    return Gate(
         inside,
         health=lambda: {"status": "ok"},
         waiting=lambda: waiting,
         leave=[].append if left is None else left.append,
+        tools=tools,
     )
+
+
+async def answered(
+    gate: Gate,
+    path: str,
+    *messages: dict[str, Any],
+    method: str = "POST",
+    query: bytes = b"",
+    length: int | None = None,
+) -> tuple[int, Any]:
     coming = [*messages, {"type": "http.request", "body": b""}]
     sent: list[dict[str, Any]] = []
 
@@ -61,7 +91,7 @@ def exchange(
 
     headers = [] if length is None else [(b"content-length", str(length).encode())]
     scope = {"type": "http", "method": method, "path": path, "headers": headers}
-    loops.run(gate({**scope, "query_string": query}, receive, send))
+    await gate({**scope, "query_string": query}, receive, send)
     return sent[0]["status"], json.loads(sent[1]["body"] or b"null")
 
 
@@ -122,6 +152,51 @@ def test_a_body_is_bounded_by_what_it_says_and_by_what_it_is() -> None:
     half = body(b"x" * (MAX_REQUEST_BYTES // 2 + 1), more=True)
     assert exchange(Inside(), API + "queue/join", half, half) == (413, {"detail": f"{TOO_LARGE}."})
     assert exchange(Inside(), API + "queue/join", half, body(b""))[0] == 200
+
+
+TOOL_PATHS = (API + "mcp", API + "mcp/")
+
+
+@pytest.mark.parametrize("path", TOOL_PATHS)
+def test_tools_are_called_by_post_where_they_are_served_and_nowhere_else(path: str) -> None:
+    assert exchange(Inside(), path) == (404, {"detail": CLOSED})
+    inside = Inside()
+    assert exchange(inside, path, tools=True) == (200, {})
+    assert inside.asked == [path]
+    for method in ("GET", "DELETE"):
+        refused = exchange(inside, path, method=method, tools=True)
+        assert refused == (405, {"detail": POST_ONLY})
+    assert exchange(inside, path, tools=True, length=MAX_REQUEST_BYTES + 1)[0] == 413
+    assert inside.asked == [path]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["sse", "messages/", "schema", "http", "http/", "x", "../mcp", "</script>/gradio_api/mcp"],
+)
+def test_other_doors_of_the_tools_are_shut_even_where_they_are_served(rest: str) -> None:
+    inside = Inside()
+    assert exchange(inside, f"{API}mcp/{rest}", tools=True) == (404, {"detail": CLOSED})
+    assert inside.asked == []
+
+
+def test_only_so_many_calls_of_tools_are_under_way_at_once() -> None:
+    async def many() -> list[int]:
+        go_on = asyncio.Event()
+
+        async def inside(scope: Any, receive: Any, send: Any) -> None:
+            await go_on.wait()
+            await Inside()(scope, receive, send)
+
+        gate = gate_before(inside, tools=True)
+        calls = [asyncio.ensure_future(answered(gate, TOOL_PATHS[1])) for _ in range(MAX_CALLS + 1)]
+        await asyncio.sleep(0)
+        assert await calls.pop() == (503, {"detail": CALLS_BUSY})
+        go_on.set()
+        first = [status for status, _ in await asyncio.gather(*calls)]
+        return [*first, (await answered(gate, TOOL_PATHS[1]))[0]]
+
+    assert loops.run(many()) == [200] * (MAX_CALLS + 1)
 
 
 def test_a_mistake_inside_is_a_sentence_without_its_values(

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 import pytest
 import torch
-from links import FORBIDDEN, SILENCED, deflated, opened
+from links import CONTROLS, FORBIDDEN, SILENCED, deflated, opened
 from serving import tiny_translator
 
 from transformer import Model, Run
-from transformer.ui import link
+from transformer.ui import link, opening
 from transformer.ui.facts import batch_facts, run_facts
 from transformer.ui.handlers import example as example_facts
 from transformer.ui.link import SETTINGS, read_link, state_of_run
@@ -202,3 +202,26 @@ def visitors_leave(service: Service) -> Iterator[None]:
     """Nobody is left waiting after a link was opened."""
     yield
     assert service.visitors.under_way() == 0
+
+
+def test_settings_that_a_page_kept_stand_in_the_controls_and_the_run_is_the_links(
+    service: Service,
+) -> None:
+    kept = {"method": "greedy", "temperature": "0.35", "top_k": "7", "seed": "11", "text": "x"}
+    for query in ("model=tiny&text=The+fox&method=sample&length=3&seed=5", ""):
+        found = link.read_settings({**kept, "length": "<b>", "beams": [3], "penalty": None})
+        assert found == {"method": "greedy", "temperature": 0.35, "top_k": 7, "seed": 11}
+        changes = list(opening.opened(service, "visitor", query, CONTROLS, found))
+        for one in (changes[0], changes[-1]):
+            assert one["method"].value == "greedy"
+            assert [one[name] for name in ("temperature", "top_k", "seed")] == [0.35, 7, 11]
+            assert one["length"] == (3 if query else 40)
+        run = service.store.run(changes[-1]["share"]["run"])
+        assert run.request.seed == (5 if query else 3)
+    assert link.read_settings("greedy") == {}
+
+
+def test_a_method_that_the_links_model_does_not_have_is_not_kept(service: Service) -> None:
+    changes = opening.opened(service, "visitor", "", CONTROLS, {"method": "beam", "seed": 4})
+    first = next(iter(changes))
+    assert (first["method"].value, first["seed"]) == ("sample", 4)

@@ -76,3 +76,45 @@ def test_moving_to_main_memory_changes_no_number(tiny_model: Model) -> None:
     for site in run.trace.sites:
         assert moved.trace[site].weights.equal(run.trace[site].weights)
         assert moved.trace[site].scores.equal(run.trace[site].scores)
+
+
+def kept(store: RunStore, keys: dict[str, str]) -> set[str]:
+    return {name for name, key in keys.items() if store.has(key)}
+
+
+def test_room_is_made_by_runs_that_nobody_looks_at_any_more(tiny_model: Model) -> None:
+    run, batch = tiny_model.trace("Hello"), tiny_model.trace(["Hi", "Hello"])
+    for limits in ({"max_items": 6}, {"max_bytes": 5 * size_of(run) + size_of(batch)}):
+        store = RunStore(**limits)
+        keys = {name: store.put(run, "one") for name in ("one's first", "one's second")}
+        keys["one's batch"] = store.put(batch, "one")
+        keys["gone's"] = store.put(run, "gone")
+        keys["two's first"] = store.put(run, "two")
+        keys["two's second"] = store.put(run, "two")
+        store.leave("gone")
+        order = ["gone's", "one's first", "two's first", "one's second", "one's batch"]
+        for place, name in enumerate(order):
+            keys[f"new {place}"] = store.put(run, f"new visitor {place}")
+            assert set(keys) - kept(store, keys) == set(order[: place + 1]), name
+
+
+def test_what_a_visitor_went_back_to_stays_and_who_came_back_has_not_left(
+    tiny_model: Model,
+) -> None:
+    store, run = RunStore(max_items=4), tiny_model.trace("Hello")
+    keys = {name: store.put(run, name[0]) for name in ("a1", "a2", "b1", "b2")}
+    store.leave("b")
+    store.run(keys["a1"])
+    store.run(keys["b2"])
+    for name in ("c1", "d1"):
+        keys[name] = store.put(run, name[0])
+    assert kept(store, keys) == {"a1", "b2", "c1", "d1"}
+
+
+def test_a_visitor_with_many_runs_pushes_out_nobody_elses(tiny_model: Model) -> None:
+    run = tiny_model.trace("Hello")
+    store = RunStore(max_bytes=10 * size_of(run))
+    class_of_nine = [store.put(run, f"visitor {place}") for place in range(9)]
+    for _ in range(30):
+        newest = store.put(run, "busy")
+    assert all(store.has(key) for key in (*class_of_nine, newest))

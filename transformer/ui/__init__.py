@@ -17,6 +17,7 @@ from transformer.ui.gate import Gate, uptime
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_SESSIONS
 from transformer.ui.page import build
 from transformer.ui.service import Decorator, Service
+from transformer.ui.tools import check_tools, in_json
 
 SWEEP_S = 10.0
 
@@ -27,17 +28,23 @@ def launch(
     host: str | None = None,
     port: int | None = None,
     gpu: Decorator | None = None,
+    mcp: bool = False,
 ) -> None:
     """Serve the page until interrupted.
 
-    host None: what the environment says (GRADIO_SERVER_NAME), else this machine only.
+    host None: what the environment says (GRADIO_SERVER_NAME), else this machine only. mcp: serve
+    the API's endpoints as tools too. Raises ValueError for models that cannot be served together,
+    or without the package that tools need.
     """
+    if mcp:
+        check_tools()
     memory.bound()
     service = Service(models, gpu)
     page = build(service)
     threading.Thread(target=_sweep, args=[service], daemon=True).start()
     page.launch(
-        app_kwargs={"middleware": [gate_of(service, page)]},
+        app_kwargs={"middleware": [gate_of(service, page, mcp)], "lifespan": in_json(page)},
+        mcp_server=mcp,
         state_session_capacity=MAX_SESSIONS,
         max_file_size=MAX_REQUEST_BYTES,
         server_name=host,
@@ -55,7 +62,7 @@ def launch(
     )
 
 
-def gate_of(service: Service, page: gr.Blocks) -> Middleware:
+def gate_of(service: Service, page: gr.Blocks, mcp: bool = False) -> Middleware:
     """The gate before the page; who leaves is also forgotten by Gradio, which keeps what stands in
     a visitor's controls."""
     clock = uptime()
@@ -78,7 +85,11 @@ def gate_of(service: Service, page: gr.Blocks) -> Middleware:
 
     service.visitors.on_leave.append(forget)
     return Middleware(
-        Gate, health=health, waiting=lambda: len(page._queue), leave=service.visitors.leave
+        Gate,
+        health=health,
+        waiting=lambda: len(page._queue),
+        leave=service.visitors.leave,
+        tools=mcp,
     )
 
 

@@ -1,7 +1,8 @@
 """Named, typed endpoints for programs: the same models, runs and sentences as the page.
 
 Indices count from 0, as in Python. A visitor's mistake raises an error with the same sentence that
-the Python call raises.
+the Python call raises. What is said of the parameters stands where Gradio looks for it, under Args,
+for the page's own description of the API and for the tools.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from transformer.ui.experiments import Experiments
 from transformer.ui.facts import model_facts
 from transformer.ui.limits import AT_ONCE, sentence_of, table
 from transformer.ui.service import Service
+from transformer.ui.tools import CALLER
 from transformer.ui.visitors import Visitors
 
 
@@ -50,11 +52,23 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
     ) -> dict[str, Any]:
         """Continue a text. Greedy unless temperature, top_k, top_p or min_p is given.
 
-        Two beams or more, with a translator: a beam search. taken: ids of tokens that come first.
-        interventions: what to alter in the network for this run, e.g.
-        {"type": "silence", "stack": "decoder", "layer": 2, "heads": [3]}.
-        Returns text, tokens, how many of them were given, why it stopped, every step with its
-        candidates, the hypotheses of a search, and the run's id for /attention.
+        Gives text, tokens, how many of them were given, why it stopped, every step with its
+        candidates, the hypotheses of a search, and the run's id for /attention. An intervention is,
+        e.g., {"type": "silence", "stack": "decoder", "layer": 2, "heads": [3]}.
+
+        Args:
+            text: what to continue, or what a translator translates
+            model: name of one of /models
+            max_new_tokens: tokens to generate at most, 1 to 200
+            temperature: above 1 evens the probabilities out, below 1 sharpens them
+            top_k: draw from so many of the likeliest tokens
+            top_p: draw from the likeliest tokens that together reach this probability
+            min_p: draw from tokens at least this share as likely as the likeliest
+            seed: the same seed draws the same tokens
+            beams: 2 or more, with a translator: a beam search that keeps so many hypotheses
+            length_penalty: power of the length by which a search divides a hypothesis' score
+            taken: ids of tokens that come first, whatever the network says of them
+            interventions: what to alter in the network for this run alone
         """
         run = service.generate(
             model,
@@ -81,7 +95,14 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
     ) -> list[dict[str, Any]]:
         """Translate several texts in one padded batch; each gets the result that it gets alone.
 
-        For each: what /generate returns, with the n-best list of hypotheses.
+        For each: what /generate gives, with the n-best list of hypotheses.
+
+        Args:
+            texts: 1 to 8 of them
+            model: name of one of /models, an encoder-decoder
+            beams: hypotheses that the search keeps; 1 is greedy
+            length_penalty: power of the length by which the search divides a hypothesis' score
+            max_new_tokens: tokens of a translation at most, 1 to 200
         """
         runs = service.translate(
             model,
@@ -95,7 +116,13 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
     def trace(
         text: str, model: str = default, interventions: list[dict[str, Any]] | None = None
     ) -> dict[str, Any]:
-        """Read a text without continuing it, altered if told so; the id is for /attention."""
+        """Read a text without continuing it, altered if told so; the id is for /attention.
+
+        Args:
+            text: what to read
+            model: name of one of /models
+            interventions: what to alter in the network for this run alone, as in /generate
+        """
         run = service.read(model, text, interventions or ())
         return run_values(run, service.store.put(run, _visitor()))
 
@@ -107,6 +134,11 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
         """Read several texts as one padded batch, altered if told so; the id is for /attention.
 
         A translator translates them first (greedily) and reads sources and translations.
+
+        Args:
+            texts: 1 to 8 of them
+            model: name of one of /models
+            interventions: what to alter in the network for this run alone, as in /generate
         """
         read = service.batch(model, texts, interventions or ())
         return batch_values(read, service.store.put(read, _visitor()))
@@ -116,12 +148,23 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
     ) -> dict[str, Any]:
         """One head of a run or batch: scores before the mask, weights, and what is allowed.
 
-        site is STACK.LAYER.KIND; row is the sentence of a batch. Rows are queries, columns keys.
+        Rows are queries, columns keys.
+
+        Args:
+            run: the id that /generate, /translate, /trace or /batch gave
+            site: STACK.LAYER.KIND, with a kind of self or cross, counted from 0
+            head: counted from 0
+            row: the sentence of a batch, counted from 0
         """
         return attention_values(service.store.any(run), site, head, row)
 
     def positions(run: str, stack: str = "decoder") -> dict[str, Any]:
-        """What a stack adds to its tokens to say where they stand: a row a position."""
+        """What a stack adds to its tokens to say where they stand: a row a position.
+
+        Args:
+            run: the id that /generate, /translate or /trace gave
+            stack: encoder or decoder
+        """
         return position_values(service.store.run(run), stack)
 
     def limits() -> dict[str, dict[str, Any]]:
@@ -169,6 +212,11 @@ def _with_patience(visitors: Visitors, function: Callable[..., Any]) -> Callable
 
 
 def _visitor() -> str:
-    """The session of the request that this thread answers; "" outside of one."""
+    """The session of the request that this thread answers; "" outside of one.
+
+    Nobody's either for a tool's call: all of them come through one session.
+    """
     request = LocalContext.request.get(None)
-    return str(request.session_hash) if request is not None else ""
+    if request is None or request.headers.get(CALLER[0]) == CALLER[1]:
+        return ""
+    return str(request.session_hash)

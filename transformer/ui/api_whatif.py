@@ -20,7 +20,12 @@ def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., 
         """What each head matters for the token at a place of a run's ids.
 
         For each kind of attention, layers x heads: what is added to ln p of that token when the
-        head alone is silenced (by "zero" or "mean") in the intact network.
+        head alone is silenced in the intact network.
+
+        Args:
+            run: the id that /generate or /trace gave
+            place: of the token, counted from 0
+            by: zero, or mean, the head's mean over the text
         """
         item = service.store.run(run)
         found = experiments.importance(item, place, by)
@@ -32,7 +37,12 @@ def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., 
         }
 
     def next_token(run: str, place: int) -> dict[str, Any]:
-        """The token at a place, foreseen by the intact network and with the run's interventions."""
+        """The token at a place, foreseen by the intact network and with the run's interventions.
+
+        Args:
+            run: the id that /generate or /trace gave
+            place: of the token, counted from 0
+        """
         item = service.store.run(run)
         found = experiments.next_token(item, place)
         tokens = service.model(item.model).tokenizer
@@ -57,8 +67,16 @@ def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., 
     ) -> dict[str, Any]:
         """Activity of another text patched into a run, one layer and place at a time.
 
-        Returns layers x places: what is added to ln p of the target (by default what the other
-        text foresees) as the token at `place`. part: "residual", "heads" or "feed_forward".
+        Gives layers x places: what is added to ln p of the target as the token at the place.
+
+        Args:
+            run: the id that /generate or /trace gave
+            other: the text whose activity is patched in
+            place: of the token that is looked at, counted from 0
+            stack: where to patch, encoder or decoder
+            part: residual, heads or feed_forward
+            kind: of the attention whose heads are patched, self or cross
+            target: id of the token that is asked for; by default what the other text foresees
         """
         item = service.store.run(run)
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
@@ -76,6 +94,9 @@ def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., 
         """The intact network and each switch that takes an idea away: why, and the loss with it.
 
         The loss is in nats a token over the model's own small sample, null where it has none.
+
+        Args:
+            model: name of one of /models
         """
         return [
             {"what": each.what, "why": each.why, "loss": each.loss}
@@ -87,6 +108,11 @@ def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., 
 
         A translator is asked for the target given the text; the end token counts there. Else the
         end does not count, since the text may go on.
+
+        Args:
+            text: what is scored, or what a translator translates
+            model: name of one of /models
+            target: the translation that is scored; for a translator alone
         """
         if service.model(model).config.family == "encoder-decoder":
             return score_values(_translated(service, model, text, target), target)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ class Example:
     label: str
     action: str
     text: str
-    suggestions: tuple[str, str, str]
+    suggestions: tuple[str, ...]
     batch: tuple[str, ...]
     settings: dict[str, Any]
     methods: tuple[str, ...]
@@ -67,8 +68,17 @@ EXAMPLES = {"decoder": _STORY, "encoder-decoder": _TRANSLATION, "encoder": _READ
 
 
 def example_of(model: Model) -> Example:
-    """What suits a model."""
-    return EXAMPLES[model.config.family]
+    """What suits a model: its texts are cut where the model cannot read all of them at once.
+
+    Raises ValueError for a model that reads not even a character.
+    """
+    example = EXAMPLES[model.config.family]
+    return dataclasses.replace(
+        example,
+        text=_fitting(model, example.text),
+        suggestions=tuple(_fitting(model, text) for text in example.suggestions),
+        batch=tuple(_fitting(model, text) for text in example.batch),
+    )
 
 
 def is_offered(text: str, models: Iterable[Model]) -> bool:
@@ -77,3 +87,30 @@ def is_offered(text: str, models: Iterable[Model]) -> bool:
     offered = {text for example in examples for text in (example.text, *example.suggestions)}
     batches = {"\n".join(example.batch) for example in examples}
     return not text.strip() or text in offered or text in batches
+
+
+def _fitting(model: Model, text: str) -> str:
+    """As much of a text's beginning as the model reads at once: whole words, if one fits."""
+    for beginning in _beginnings(text):
+        if _fits(model, beginning):
+            return beginning
+    raise ValueError(
+        f"{model.name} reads too little at once for any text: max_len is {model.config.max_len}"
+    )
+
+
+def _beginnings(text: str) -> Iterator[str]:
+    """All of it, then word by word less, then character by character less of the first word."""
+    words = text.split(" ")
+    for count in range(len(words), 0, -1):
+        yield " ".join(words[:count])
+    for length in range(len(words[0]) - 1, 0, -1):
+        yield words[0][:length]
+
+
+def _fits(model: Model, text: str) -> bool:
+    try:
+        read = model.prepare(text)
+    except ValueError:
+        return False
+    return len(read.source or read.ids) <= model.config.max_len

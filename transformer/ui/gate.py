@@ -17,18 +17,28 @@ from urllib.parse import parse_qs
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.ui.components import PLOTLY_JS
-from transformer.ui.limits import BUSY, CLOSED, MAX_REQUEST_BYTES, MAX_WAITING, TOO_LARGE
+from transformer.ui.limits import (
+    BUSY,
+    CALLS_BUSY,
+    CLOSED,
+    MAX_CALLS,
+    MAX_REQUEST_BYTES,
+    MAX_WAITING,
+    POST_ONLY,
+    TOO_LARGE,
+)
 
 API = "/gradio_api/"
 FILE = f"{API}file={PLOTLY_JS.as_posix()}"  # the one file that is served
 SHUT = (
     "upload", "upload_progress", "process_recording", "file", "proxy=", "stream/", "deep_link",
     "custom_component/", "vibe-", "undo-vibe-edit", "run/", "api/", "runs", "run-history", "dev/",
-    "profiling/", "heartbeat/",
+    "profiling/", "heartbeat/", "mcp",
 )  # fmt: skip
 SHUT_PAGES = (
     "/docs", "/redoc", "/openapi.json", "/monitoring", "/login", "/logout", "/pwa_icon", "/svelte",
 )  # fmt: skip
+TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are served at all
 JOINS = (f"{API}queue/join", f"{API}call/")
 OURS = str(Path(__file__).resolve().parent.parent)
 
@@ -37,7 +47,7 @@ class Gate:
     """ASGI middleware around the page's app.
 
     health: what /health answers. waiting: how many requests are in the queue. leave: told the
-    session of a visitor who has left.
+    session of a visitor who has left. tools: whether the endpoints are served as tools over MCP.
     """
 
     def __init__(
@@ -47,8 +57,10 @@ class Gate:
         health: Callable[[], dict[str, Any]],
         waiting: Callable[[], int],
         leave: Callable[[str], object],
+        tools: bool = False,
     ) -> None:
         self.app, self.health, self.waiting, self.leave = app, health, waiting, leave
+        self.tools, self._calls = tools, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -66,15 +78,30 @@ class Gate:
         elif path == "/leave" and post:
             self.leave((await exchange.body()).decode("ascii", errors="replace"))
             await exchange.answer(204, None)
-        elif is_shut(path):
+        elif self.tools and path in TOOLS and not post:
+            await exchange.answer(405, {"detail": POST_ONLY})
+        elif is_shut(path, tools=self.tools):
             await exchange.answer(404, {"detail": CLOSED})
         elif exchange.announced > MAX_REQUEST_BYTES:
             await exchange.answer(413, {"detail": f"{TOO_LARGE}; got {exchange.announced:,}."})
         elif post and path.startswith(JOINS) and self.waiting() >= MAX_WAITING:
             await exchange.answer(503, {"detail": BUSY})
+        elif path in TOOLS:
+            await self._call(scope, exchange)
         else:
             exchange.on_leave(self.leave, _stream_of(scope, path))
             await self._pass_on(scope, exchange)
+
+    async def _call(self, scope: Scope, exchange: _Exchange) -> None:
+        """A tool's call holds a thread until its result is there, which needs another one."""
+        if self._calls >= MAX_CALLS:
+            await exchange.answer(503, {"detail": CALLS_BUSY})
+            return
+        self._calls += 1
+        try:
+            await self._pass_on(scope, exchange)
+        finally:
+            self._calls -= 1
 
     async def _pass_on(self, scope: Scope, exchange: _Exchange) -> None:
         try:
@@ -146,9 +173,9 @@ class _Exchange:
         await self.send({"type": "http.response.body", "body": body})
 
 
-def is_shut(path: str) -> bool:
-    """Whether an address of the framework is one that the page has no use for."""
-    if path == FILE:
+def is_shut(path: str, *, tools: bool = False) -> bool:
+    """Whether an address of the framework is one that neither the page nor tools have use for."""
+    if path == FILE or (tools and path in TOOLS):
         return False
     if path.startswith(API):
         return path.removeprefix(API).startswith(SHUT)

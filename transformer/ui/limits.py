@@ -20,11 +20,16 @@ MAX_INTERVENTIONS = 64  # in one request
 MAX_WAITING = 128  # requests in the queue
 MAX_EXPERIMENTS = 8  # asked for at the same time; they run one after the other
 AT_ONCE = 2  # requests that run the network at the same time
+MAX_CALLS = 8  # of tools, under way at the same time
 MAX_SECONDS = 20.0  # that one request may run the network; waiting is not counted
 MAX_REQUEST_BYTES = 1_000_000  # of one request's body
 MAX_RUNS = 256  # kept for the pictures
 MAX_VISITOR_RUNS = 8  # of them of one visitor
-MAX_RUN_BYTES = 100_000_000  # of what was recorded of them: of 60 visitors, 60 tokens each
+# Of what was recorded of them. A run of 205 tokens, 200 of them new, takes 6.7 MB (stories) or, all
+# 129 + 121 that fit, 5.5 MB (translate-en-fr): 60 visitors' newest take 403 MB. With 560 MB that a
+# server holds at its start, and some 130 more under load, it stays below 1.2 GB. A text that fills
+# the 512 tokens of stories takes 16 MB (31 visitors), one of 189 altered ones 20 MB (25 visitors).
+MAX_RUN_BYTES = 500_000_000
 MAX_AGE_S = 3600.0  # since a run was last looked at
 LEFT_AGE_S = 60.0  # the same, once its visitor has left
 MAX_EXPORT_BYTES = 30_000_000  # of a run's arrays, or of its page, that are made into a file
@@ -33,6 +38,8 @@ MAX_SESSIONS = 256  # visitors of whom the page's framework keeps what stands in
 MAX_SENTENCE = 500  # characters of a refusal
 
 BUSY = f"The server is busy: {MAX_WAITING} requests are waiting; try again in a moment."
+CALLS_BUSY = f"The server is busy: {MAX_CALLS} calls of tools are under way; try again in a moment."
+POST_ONLY = "Tools are called here by POST, as the Model Context Protocol has it."
 TOO_LARGE = f"A request must have at most {MAX_REQUEST_BYTES:,} bytes"
 CLOSED = "This address is closed: the page takes no files and serves none but its own."
 
@@ -48,6 +55,7 @@ def table() -> dict[str, dict[str, Any]]:
         "experiments": (MAX_EXPERIMENTS, "experiments asked for at once", "refused"),
         "waiting": (MAX_WAITING, "requests in the queue", "refused"),
         "at_once": (AT_ONCE, "requests that run the network", "the others wait"),
+        "calls": (MAX_CALLS, "calls of tools under way (if they are served)", "refused"),
         "seconds": (MAX_SECONDS, "seconds of the network", "stopped; what there is, is given"),
         "request_bytes": (MAX_REQUEST_BYTES, "bytes of one request", "refused"),
         "upload_bytes": (0, "bytes of an uploaded file", "refused: the page takes no files"),

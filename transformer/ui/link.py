@@ -1,14 +1,15 @@
 """The state in a share link: what a run puts there, and how it is read back and checked.
 
-A link is a page's query string of plain names and values, or, where that gets long, one value `z`:
-the same names and values as JSON, deflated, in base64url. What it says of the views is for the
-page's scripts, which know what there is to choose from.
+A link is plain names and values as in a query string, or, where that gets long, one value `z`: the
+same names and values as JSON, deflated, in base64url. It stands behind the "#" of the page's
+address (of old: the "?"). What it says of the views is for the page's scripts.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import math
 import re
@@ -92,6 +93,15 @@ def read_link(query: Any) -> Link:
         view=view,
         problems=tuple(problems),
     )
+
+
+def read_settings(given: Any) -> dict[str, Any]:
+    """What stood in the page's settings, as texts by name; what is none of it is left out."""
+    found: dict[str, Any] = {}
+    for name in SETTINGS if isinstance(given, dict) else ():
+        with contextlib.suppress(ValueError):
+            found |= {name: _READERS[name](str(given[name]))} if name in given else {}
+    return found
 
 
 def state_of_run(run: Run) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""Opening a share link: the page as the link says, its run made again, its batch read again."""
+"""Opening a share link: the page as the link says, its run made again, its batch read again.
+
+So is a page that lost its server and is loaded anew: with what stood in its settings then.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from transformer.ui import handlers
 from transformer.ui.choosing import Changes, words_of
 from transformer.ui.examples import Example, example_of
 from transformer.ui.limits import AT_ONCE
-from transformer.ui.link import SETTINGS, Link, read_link
+from transformer.ui.link import SETTINGS, Link, read_link, read_settings
 from transformer.ui.service import Service
 
 # Controls that the page may not have drawn yet: they keep only the last part of an answer in parts.
@@ -25,8 +28,9 @@ def connect_links(service: Service, controls: Mapping[str, Any]) -> None:
     when a page opens. controls: by name, `choosing.controls_of` and "share"."""
 
     def open_link(request: gr.Request, sent: Any, *values: Any) -> Iterator[Any]:
-        query = sent.get("query") if isinstance(sent, dict) else sent
-        for changes in opened(service, str(request.session_hash), query, values):
+        asked = sent if isinstance(sent, dict) else {"query": sent}
+        query, kept = asked.get("query"), read_settings(asked.get("kept"))
+        for changes in opened(service, str(request.session_hash), query, values, kept):
             yield {controls[name]: value for name, value in changes.items()}
 
     controls["share"].submit(
@@ -44,12 +48,17 @@ def connect_links(service: Service, controls: Mapping[str, Any]) -> None:
 
 
 def opened(
-    service: Service, visitor: str, query: Any, settings: Sequence[Any]
+    service: Service,
+    visitor: str,
+    query: Any,
+    settings: Sequence[Any],
+    kept: Mapping[str, Any] | None = None,
 ) -> Iterator[Changes]:
     """Yields what changes on the page, the last of it what the link says of the views.
 
-    settings: what stands in the page's controls, for what the link does not say. What the link asks
-    for and cannot be had becomes a sentence; the rest of it is used.
+    settings: what stands in the page's controls, for what the link does not say. kept: what is to
+    stand in them in the end, by name. What the link asks for and cannot be had becomes a sentence;
+    the rest of it is used.
     """
     try:
         link = read_link(query)
@@ -64,7 +73,7 @@ def opened(
         allowed = list(example.methods)
         problems.append(f"The link's method must be one of {allowed}; got {values['method']!r}.")
         values["method"] = example.methods[0]
-    furnished = _furnished(service, name, link, example, values)
+    furnished = _furnished(service, name, link, example, _standing(values, kept or {}, example))
     yield furnished
     run, batch = handlers.example(service, name)
     if link.asks_for_a_run:
@@ -80,6 +89,14 @@ def opened(
         problems += [said["text"]] if facts is None else []
     told = _told(link.view, problems, run=run["run"], batch=batch["batch"], lines=batch["link"])
     yield {name: furnished[name] for name in OUT_OF_SIGHT} | {"masks": batch, "share": told}
+
+
+def _standing(
+    values: Mapping[str, Any], kept: Mapping[str, Any], example: Example
+) -> dict[str, Any]:
+    """What the controls show; a method that was kept of another model's is left out."""
+    of_another = kept.get("method") not in (None, *example.methods)
+    return {**values, **kept, **({"method": values["method"]} if of_another else {})}
 
 
 def _model(service: Service, link: Link) -> tuple[str, list[str]]:

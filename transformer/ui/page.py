@@ -100,23 +100,32 @@ def _left(example: Example, run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings(example: Example) -> list[Any]:
-    """Method and its numbers, length, seed: in the order of `handlers.settings_of`."""
+    """Method and its numbers, length, seed: in the order of `handlers.settings_of`.
+
+    The page's scripts know each number by its class, setting-NAME with its name in a link.
+    """
     with gr.Accordion("Settings", open=False, elem_id="settings"):
         method = gr.Radio(**_methods(example), label="Method", elem_id="method")
         with gr.Row():
-            temperature = gr.Number(0.7, label="Temperature", min_width=90)
-            top_k = gr.Number(40, label="Top-k (0 = off)", precision=0, min_width=90)
-            top_p = gr.Number(1, label="Top-p (1 = off)", min_width=90)
+            temperature = _number("temperature", 0.7, "Temperature", 90)
+            top_k = _number("top_k", 40, "Top-k (0 = off)", 90, precision=0)
+            top_p = _number("top_p", 1, "Top-p (1 = off)", 90)
         with gr.Row():
-            beams = gr.Number(4, label=f"Beams (to {MAX_BEAMS})", precision=0, min_width=120)
-            penalty = gr.Number(1, label="Length penalty", min_width=120)
+            beams = _number("beams", 4, f"Beams (to {MAX_BEAMS})", 120, precision=0)
+            penalty = _number("penalty", 1, "Length penalty", 120)
         with gr.Row():
-            length = gr.Number(
-                40, label=f"New tokens (to {MAX_NEW_TOKENS})", precision=0, min_width=120,
+            length = _number(
+                "length", 40, f"New tokens (to {MAX_NEW_TOKENS})", 120, precision=0,
                 elem_id="length",
             )  # fmt: skip
-            seed = gr.Number(3, label="Seed", precision=0, min_width=120)
+            seed = _number("seed", 3, "Seed", 120, precision=0)
     return [method, temperature, top_k, top_p, beams, penalty, length, seed]
+
+
+def _number(name: str, value: float, label: str, min_width: int, **more: Any) -> gr.Number:
+    return gr.Number(
+        value, label=label, min_width=min_width, elem_classes=[f"setting-{name}"], **more
+    )
 
 
 def _methods(example: Example) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from transformer.inference.generation import GenerationStep
@@ -36,6 +36,7 @@ class Service:
     def __init__(self, models: Sequence[Model], gpu: Decorator | None = None) -> None:
         if not models:
             raise ValueError("the page needs at least one model; got none")
+        check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {model.name: model for model in models}
         self.store = RunStore()
         self.visitors = Visitors(self.store.leave)
@@ -165,6 +166,18 @@ class Service:
         else:
             run = self.generate(name, example.text, **example.settings)
         return self.store.pin(run), self.store.pin(self.batch(name, example.batch))
+
+
+def check_names(named: Iterable[tuple[str, str]]) -> None:
+    """Raise ValueError if two models have one name. named: (name, where it is from) each."""
+    known: dict[str, str] = {}
+    for name, origin in named:
+        if name in known:
+            raise ValueError(
+                f"two models are called {name!r}: {known[name]} and {origin}; "
+                "rename the folder of one of them, or leave one out"
+            )
+        known[name] = origin
 
 
 def _noted(run: Run) -> Run:

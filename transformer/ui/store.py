@@ -25,21 +25,31 @@ Kept = Run | Batch
 CANDIDATE_BYTES = 200  # an object and its numbers
 
 
+class RunGone(ValueError):
+    """An id of no run that is kept, or kept any longer."""
+
+
 @dataclasses.dataclass(slots=True)
 class _Entry:
-    """What is kept of one run or batch, whose it is, and until when (by the monotonic clock)."""
+    """What is kept of one run or batch, whose it is, and until when (by the monotonic clock).
+
+    left: its visitor has gone, and nobody has asked for it since.
+    """
 
     item: Kept
     size: int
     visitor: str
     until: float
+    left: bool = False
 
 
 class RunStore:
-    """id -> Run or Batch. The least recently used ones go first; pinned ones stay.
+    """id -> Run or Batch; pinned ones stay.
 
     An id is 128 random bits: who does not know it cannot reach the run. A visitor's own oldest runs
-    make room for the newer ones, so that nobody fills the store alone.
+    make room for the newer ones, so that nobody fills the store alone. Where room is short for all,
+    runs go in this order, of each kind the least recently used first: those whose visitor has left;
+    those of which their visitor has used another one since; and only then what visitors look at.
     """
 
     def __init__(
@@ -70,21 +80,21 @@ class RunStore:
         return key
 
     def run(self, key: object) -> Run:
-        """The run of an id. Raises ValueError if it is not, or no longer, kept."""
+        """The run of an id. Raises RunGone if there is none, ValueError if it is a batch's."""
         item = self._get(key)
         if not isinstance(item, Run):
             raise ValueError("this id belongs to a batch; needed: that of a run")
         return item
 
     def batch(self, key: object) -> Batch:
-        """The batch of an id. Raises ValueError if it is not, or no longer, kept."""
+        """The batch of an id. Raises RunGone if there is none, ValueError if it is a run's."""
         item = self._get(key)
         if not isinstance(item, Batch):
             raise ValueError("this id belongs to a run; needed: that of a batch")
         return item
 
     def any(self, key: object) -> Kept:
-        """Either. Raises ValueError if it is not, or no longer, kept."""
+        """Either. Raises RunGone if there is none."""
         return self._get(key)
 
     def has(self, key: object) -> bool:
@@ -99,7 +109,7 @@ class RunStore:
         with self._lock:
             for entry in self._entries.values():
                 if visitor and entry.visitor == visitor:
-                    entry.until = min(entry.until, soon)
+                    entry.until, entry.left = min(entry.until, soon), True
 
     def sweep(self) -> tuple[int, int]:
         """Let go what is too old; returns how many are kept, and their bytes."""
@@ -113,15 +123,15 @@ class RunStore:
             if isinstance(key, str) and key in self._pinned:
                 return self._pinned[key]
             if not isinstance(key, str) or key not in self._entries:
-                raise ValueError("the server no longer keeps this run; generate it again")
+                raise RunGone("the server no longer keeps this run; generate it again")
             entry = self._entries[key]
-            entry.until = time.monotonic() + self._limits[2]
+            entry.until, entry.left = time.monotonic() + self._limits[2], False
             self._entries.move_to_end(key)
             return entry.item
 
     def _drop(self) -> None:
-        """Too old ones; then a visitor's oldest beyond its share, then the oldest of all, but never
-        the newest."""
+        """Too old ones; then a visitor's oldest beyond its share; then as many as there is no room
+        for, but never the last one put."""
         max_items, max_bytes, _, max_own = self._limits
         now = time.monotonic()
         for key in [key for key, entry in self._entries.items() if entry.until <= now]:
@@ -132,9 +142,23 @@ class RunStore:
         own = [key for key, entry in self._entries.items() if newest and entry.visitor == newest]
         for key in own[: max(0, len(own) - max_own)]:
             del self._entries[key]
-        total = sum(entry.size for entry in self._entries.values())
-        while len(self._entries) > 1 and (len(self._entries) > max_items or total > max_bytes):
-            total -= self._entries.popitem(last=False)[1].size
+        count, total = len(self._entries), sum(entry.size for entry in self._entries.values())
+        if count <= max_items and total <= max_bytes:
+            return
+        for key in self._first_to_go()[:-1]:
+            if count <= max_items and total <= max_bytes:
+                return
+            count, total = count - 1, total - self._entries.pop(key).size
+
+    def _first_to_go(self) -> list[str]:
+        """All ids as they make room. What a visitor looks at is one run and one batch."""
+        ranks: dict[str, int] = {}
+        looked_at: set[tuple[str, type]] = set()
+        for key, entry in reversed(self._entries.items()):
+            whose = (entry.visitor or key, type(entry.item))
+            ranks[key] = 0 if entry.left else 1 if whose in looked_at else 2
+            looked_at.add(whose)
+        return sorted(self._entries, key=ranks.__getitem__)
 
 
 def size_of(item: Run | Batch) -> int:

@@ -153,7 +153,7 @@ const drawTree = async (current) => {
 const show = (item) => {
   const { facts } = viz.entry(item.dataset.run) ?? {};
   if (!facts || item.getAttribute("aria-disabled") === "true") {
-    return viz.say("The server no longer keeps this run; generate it again.");
+    return viz.say(viz.gone);
   }
   if (facts.run !== viz.run.run) viz.show(facts);
 };

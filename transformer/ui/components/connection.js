@@ -72,7 +72,8 @@
     return msg === "close_stream" || msg === "unexpected_error";
   };
 
-  // Gradio loads the page anew once the server answers: what was typed is handed over to it.
+  // Gradio loads the page anew once the server answers. What is shown stands in the address; what was
+  // typed or set, and not yet run, is handed over to the new page.
   const keep = () => {
     if (!lost) viz.say(LOST);
     lost = true;
@@ -80,10 +81,17 @@
   const texts = () => [...document.querySelectorAll("#text textarea, #lines textarea")];
   const model = () => document.querySelector("#model input");
   const id = (control) => control.closest("#text, #lines").id;
+  const typed = () => Object.fromEntries(texts().map((control) => [id(control), control.value]));
+  // The settings, by their names in a link; none of those that the page has not drawn yet.
+  const settings = () => {
+    const method = document.querySelector("#method input:checked")?.value;
+    const numbers = [...document.querySelectorAll("#settings [class*=setting-]")].map((box) =>
+      [/setting-(\w+)/.exec(box.className)[1], box.querySelector("input")?.value]);
+    return Object.fromEntries([["method", method], ...numbers].filter(([, value]) => value));
+  };
   window.addEventListener("pagehide", () => {
     if (lost) {
-      const typed = Object.fromEntries(texts().map((control) => [id(control), control.value]));
-      storage?.setItem(KEPT, JSON.stringify({ model: model()?.value, ...typed }));
+      storage?.setItem(KEPT, JSON.stringify({ model: model()?.value, settings: settings(), ...typed() }));
     } else if (session) {
       navigator.sendBeacon(new URL("leave", document.baseURI), session);
     }
@@ -110,7 +118,10 @@
     }
     viz.emit("waiting", BACK);
   };
-  const kept = storage?.getItem(KEPT);
+  const kept = JSON.parse(storage?.getItem(KEPT) ?? "null");
   storage?.removeItem(KEPT);
-  if (kept) restore(JSON.parse(kept));
+  if (kept) {
+    viz.link.reopen(kept.settings); // the share component asks the server for them
+    restore(kept);
+  }
 })();

@@ -1,5 +1,7 @@
 // The page's address: all that is chosen on the page stands in it, so that a copy of it shows the
-// same elsewhere. Each script registers what it owns; names are listed in ui/link.py.
+// same elsewhere. It stands behind the "#", which a browser sends to no server: what a visitor typed
+// comes into nobody's log. Links of before have it behind the "?", and are read too.
+// Each script registers what it owns; names are listed in ui/link.py.
 (() => {
   "use strict";
   const viz = window.viz;
@@ -18,15 +20,28 @@
   let settled = null;
 
   const isOwn = (name) => !name.startsWith("__") && name !== "view"; // else the framework's
-  const named = () => [...new URLSearchParams(window.location.search)];
-  const foreign = () => new URLSearchParams(named().filter(([name]) => !isOwn(name))).toString();
-  const link = (viz.link = { opening: named().some(([name]) => isOwn(name)) });
+  const named = (text) => [...new URLSearchParams(text)];
+  const holdsOwn = (text) => text.includes("=") && named(text).some(([name]) => isOwn(name));
+  const foreign = () =>
+    new URLSearchParams(named(window.location.search).filter(([name]) => !isOwn(name))).toString();
+  const given = () =>
+    [window.location.hash.slice(1), window.location.search.slice(1)].find(holdsOwn) ?? "";
+  // given: what the page was opened with. kept: the settings that a page before it handed over.
+  const link = (viz.link = { given: given(), kept: {} });
+  link.opening = link.given !== "";
   link.settled = new Promise((done) => (settled = done));
   const settle = () => {
     link.opening = false;
     settled();
   };
   if (!link.opening) settle();
+  // The page before lost its server: it is opened as a link is, its settings as they stood.
+  link.reopen = (settings) => {
+    link.kept = settings;
+    if (link.opening) return;
+    link.opening = true;
+    link.settled = new Promise((done) => (settled = done));
+  };
 
   // ---- parts ----
 
@@ -150,7 +165,7 @@
     return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
   };
 
-  // The query string of what is shown now; null if it is too long for a link.
+  // Names and values of what is shown now, as in a query string; null if too long for a link.
   link.query = async () => {
     const all = state();
     const query = plain(all);
@@ -167,11 +182,12 @@
     const mine = ++ticket;
     const query = await link.query();
     if (mine !== ticket || query === null) return;
-    const search = [foreign(), query].filter(Boolean).join("&");
-    const { pathname, hash } = window.location;
-    if (`?${search}` === (window.location.search || "?")) return;
-    history.replaceState(history.state, "", `${pathname}${search ? `?${search}` : ""}${hash}`);
-    if (link.isInHub()) window.parent.postMessage({ queryString: query }, HUB);
+    const { pathname, search, hash } = window.location;
+    const others = foreign();
+    const address = `${others && `?${others}`}${query && `#${query}`}`;
+    if (address === search + hash) return;
+    history.replaceState(history.state, "", pathname + address);
+    if (link.isInHub()) window.parent.postMessage({ queryString: "", hash: query && `#${query}` }, HUB);
   };
   const later = () => {
     clearTimeout(timer);
@@ -184,6 +200,9 @@
   };
 
   // ---- opening ----
+
+  // A link to this page that is typed or chosen in it changes only what no server sees.
+  window.addEventListener("hashchange", () => holdsOwn(window.location.hash.slice(1)) && window.location.reload());
 
   // The server has done its part of the link: value is what it says (see ui/opening.py).
   link.opened = async ({ view, problems, run, batch, lines }) => {
@@ -206,7 +225,8 @@
   viz.on("problem", () => link.opening && settle()); // the address stays until something is chosen
   for (const name of ["pointerup", "keyup", "change"]) document.addEventListener(name, later, true);
 
-  // The framework sends the address along with every question; a visitor's words need not go there.
+  // The framework sends the query string along with every question; a visitor's words, of a link of
+  // before, need not go there.
   const fetched = window.fetch.bind(window);
   const join = /^([^?]*\/queue\/join)\?/;
   window.fetch = (resource, options) => {

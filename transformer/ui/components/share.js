@@ -15,7 +15,7 @@ const say = (text, passes = false) => {
 const linkTo = (query) => {
   const { origin, pathname } = window.location;
   const page = viz.link.isInHub() && props.space ? `https://huggingface.co/spaces/${props.space}` : origin + pathname;
-  return query ? `${page}?${query}` : page;
+  return query ? `${page}#${query}` : page;
 };
 
 button.addEventListener("click", async () => {
@@ -37,6 +37,6 @@ button.addEventListener("click", async () => {
 const opened = () => props.value?.view && viz.link.opened(props.value);
 watch("value", opened);
 if (viz.link.opening && !props.value) {
-  props.value = { query: window.location.search };
+  props.value = { query: viz.link.given, kept: viz.link.kept };
   trigger("submit");
 }

@@ -74,6 +74,9 @@
     if (!asked.has(key)) asked.set(key, reply(question, data).finally(() => asked.delete(key)));
     return asked.get(key);
   };
+  viz.gone =
+    "The server no longer keeps this run: newer ones took its room, or nobody looked at it for an hour. "
+    + "Press the button to make it again; or load the page anew, which makes the same run and view.";
   const names = new Map();
   const nameOf = (question) => {
     if (!names.has(question)) names.set(question, names.size);
@@ -84,7 +87,7 @@
     if (answer === undefined || answer === null) {
       throw new Error("The server did not answer; is it still running?");
     }
-    if (answer.error) throw new Error(answer.error);
+    if (answer.error) throw new Error(answer.gone ? viz.gone : answer.error);
     return answer;
   };
 

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.ui.limits import sentence_of
+from transformer.ui.store import RunGone
 
 Answer = dict[str, Any]
 View = Callable[[dict[str, Any]], Answer]
@@ -17,11 +18,16 @@ View = Callable[[dict[str, Any]], Answer]
 
 def server_function(of: Any, view: Callable[..., Answer]) -> View:
     """A view as Gradio wants it for a component: one dict in, one dict out, never an exception
-    for a visitor's mistake. of: what the view takes first, the RunStore or the Experiments."""
+    for a visitor's mistake. of: what the view takes first, the RunStore or the Experiments.
+
+    {"gone": True} says that the mistake is to ask for a run that is no longer kept.
+    """
 
     def answer(data: dict[str, Any]) -> Answer:
         try:
             return view(of, **data)
+        except RunGone as error:
+            return {"error": sentence_of(error), "gone": True}
         except (ValueError, TypeError, RecursionError) as error:
             return {"error": sentence_of(error)}
 

@@ -1,0 +1,217 @@
+"""The endpoints as tools over MCP, asked by a real client; nothing else becomes a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import httpx
+import loops
+import pytest
+import serving
+import torch
+from builders import save_model
+from mcp import ClientSession, types
+from mcp.client.streamable_http import streamable_http_client
+
+from transformer import Model
+from transformer.ui import tools
+from transformer.ui.limits import (
+    CLOSED,
+    MAX_CALLS,
+    MAX_REQUEST_BYTES,
+    MAX_VISITOR_RUNS,
+    POST_ONLY,
+)
+
+NAMES = {
+    "models", "generate", "translate", "trace", "batch", "attention", "positions", "limits",
+    "importance", "next_token", "patching", "breaks", "score",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return serving.tiny_model()
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tools") / "server.log"
+
+
+@pytest.fixture(scope="module")
+def url(model: Model, log: Path) -> Iterator[str]:
+    folder, port = log.parent, serving.free_port()
+    save_model(model, folder / "tiny", dtype="float32")
+    process = serving.started(port, [str(folder / "tiny")], log, more=["--mcp"])
+    yield f"http://127.0.0.1:{port}/"
+    serving.stop(process)
+
+
+def asked(url: str, *calls: tuple[str, dict[str, Any]]) -> list[types.CallToolResult]:
+    """What a client of the protocol gets for these calls, one after the other."""
+
+    async def ask(session: ClientSession) -> list[types.CallToolResult]:
+        return [await session.call_tool(name, arguments) for name, arguments in calls]
+
+    return in_session(url, ask)
+
+
+def in_session(url: str, ask: Callable[[ClientSession], Any]) -> Any:
+    async def session() -> Any:
+        async with (
+            streamable_http_client(f"{url}gradio_api/mcp/") as (incoming, outgoing, _),
+            ClientSession(incoming, outgoing) as session,
+        ):
+            await session.initialize()
+            return await ask(session)
+
+    return loops.run(session())
+
+
+def text_of(result: types.CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text
+
+
+def values_of(result: types.CallToolResult) -> Any:
+    assert not result.isError, text_of(result)
+    return json.loads(text_of(result))
+
+
+def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one(url: str) -> None:
+    listed = in_session(url, ClientSession.list_tools).tools
+    assert {tool.name for tool in listed} == NAMES
+    for tool in listed:
+        assert tool.description
+        assert tool.description.endswith((".", ". "))
+        assert not any(sign in tool.description for sign in ("  ", "Args:", "None)"))
+        for name, schema in tool.inputSchema["properties"].items():
+            assert schema["description"], f"{tool.name}: {name}"
+
+
+def test_a_text_is_generated_traced_and_looked_at(url: str, model: Model) -> None:
+    settings = {"max_new_tokens": 7, "temperature": 0.9, "top_k": 20, "seed": 5}
+    silenced = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}
+    text = "The fox & the <b>“bird”</b>"
+    made, read = map(
+        values_of,
+        asked(
+            url,
+            ("generate", {"text": text, **settings}),
+            ("trace", {"text": text, "interventions": [silenced]}),
+        ),
+    )
+    run = model.generate(text, **settings)
+    assert (made["text"], made["ids"]) == (run.text, list(run.ids))
+    assert read["tokens"] == list(model.trace(text).tokens)
+    place = {"run": made["run"], "site": "decoder.1.self", "head": 2}
+    (head,) = map(values_of, asked(url, ("attention", place)))
+    weights = run.trace["decoder.1.self"].weights[0, 2]
+    assert torch.tensor(head["weights"]).allclose(weights, atol=1e-5)
+
+
+def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged(url: str, log: Path) -> None:
+    calls = [
+        ("generate", {"text": " "}, "the text must have at least one character that is not"),
+        (
+            "generate",
+            {"text": "a", "max_new_tokens": 201},
+            "max_new_tokens must be a whole number from 1 to 200",
+        ),
+        ("generate", {"text": "a", "model": "gpt"}, "model must be one of ['tiny']; got 'gpt'"),
+        ("attention", {"run": "guessed"}, "the server no longer keeps this run"),
+        ("page_generate", {}, "page_generate"),
+    ]
+    found = asked(url, *[(name, arguments) for name, arguments, _ in calls])
+    for result, (name, _, sentence) in zip(found, calls, strict=True):
+        assert result.isError, name
+        assert sentence in text_of(result)
+    written = log.read_text(encoding="utf-8")
+    assert not [word for word in ("page_generate", "gpt", "guessed") if word in written]
+
+
+def test_runs_of_many_calls_do_not_push_out_each_other_as_one_visitors_would(url: str) -> None:
+    calls = [("trace", {"text": f"Text {place}"}) for place in range(MAX_VISITOR_RUNS + 2)]
+    keys = [values_of(result)["run"] for result in asked(url, *calls)]
+    (head,) = asked(url, ("attention", {"run": keys[0]}))
+    assert values_of(head)["queries"]
+
+
+def test_calls_at_the_same_time_get_their_own_results_or_a_refusal_and_end(
+    url: str, model: Model
+) -> None:
+    texts = [f"{place} fox" for place in range(MAX_CALLS)]
+
+    async def one(text: str) -> dict[str, Any]:
+        async def ask(session: ClientSession) -> Any:
+            return values_of(await session.call_tool("generate", {"text": text}))
+
+        return await asyncio.to_thread(in_session, url, ask)
+
+    async def all_of_them() -> list[dict[str, Any]]:
+        return await asyncio.gather(*map(one, texts))
+
+    found = loops.run(all_of_them())
+    alone = [list(model.generate(text, max_new_tokens=40).ids) for text in texts]
+    assert [made["ids"] for made in found] == alone
+
+
+def test_only_the_door_of_the_tools_is_open_and_its_limits_hold(url: str) -> None:
+    with httpx.Client(base_url=url) as client:
+        for path in ("sse", "schema", "messages/", "http"):
+            shut = client.get(f"gradio_api/mcp/{path}")
+            assert (shut.status_code, shut.json()) == (404, {"detail": CLOSED})
+        looked = client.get("gradio_api/mcp/", headers={"accept": "text/html"})
+        assert (looked.status_code, looked.json()) == (405, {"detail": POST_ONLY})
+        large = client.post("gradio_api/mcp/", content=b"x" * (MAX_REQUEST_BYTES + 1))
+        assert large.status_code == 413
+
+
+def test_without_the_option_there_are_no_tools() -> None:
+    answer = httpx.post(f"{serving.running().url}gradio_api/mcp/", json={})
+    assert (answer.status_code, answer.json()) == (404, {"detail": CLOSED})
+
+
+@pytest.mark.parametrize("version", [None, "1.20.0", "2.3.0"])
+def test_without_the_package_the_option_is_refused_in_one_sentence(
+    version: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def installed(name: str) -> str:
+        if version is None:
+            raise metadata.PackageNotFoundError(name)
+        return version
+
+    monkeypatch.setattr(tools.metadata, "version", installed)
+    told = rf"needs the package mcp>=1.21,<2; installed: {version or 'none'}; allowed: pip install"
+    with pytest.raises(ValueError, match=told):
+        tools.check_tools()
+
+
+def test_the_program_ends_before_it_loads_anything_without_the_package(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "from importlib import metadata\n"
+        "found = metadata.version\n"
+        "def version(name):\n"
+        "    if name == 'mcp':\n"
+        "        raise metadata.PackageNotFoundError(name)\n"
+        "    return found(name)\n"
+        "metadata.version = version\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "app.py", "--mcp", "--checkpoints", "missing"],
+        cwd=serving.ROOT, capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("serving tools over MCP needs the package mcp>=1.21,<2; inst")
+    assert ended.stderr.count("\n") == 1
