@@ -24,6 +24,7 @@ except ImportError:
 import torch
 
 import transformer
+from transformer.inference.engine import AUTO, ENGINES
 from transformer.ui import launch
 from transformer.ui.examples import example_of
 from transformer.ui.limits import AT_ONCE
@@ -44,13 +45,18 @@ def arguments() -> argparse.Namespace:
         help="models to offer, the first one chosen at the start",
     )  # fmt: skip
     parser.add_argument(
+        "--engine", choices=ENGINES, default=AUTO,
+        help="what generates one text: the step compiled here by the C compiler, PyTorch's "
+        "operations on packed weights, or the network itself; auto: the first that works",
+    )  # fmt: skip
+    parser.add_argument(
         "--mcp", action="store_true",
         help="serve the API's endpoints as tools over the Model Context Protocol too",
     )  # fmt: skip
     return parser.parse_args()
 
 
-def load_all(names: Sequence[str], device: str) -> list[transformer.Model]:
+def load_all(names: Sequence[str], device: str, engine: str = AUTO) -> list[transformer.Model]:
     """Those that can be used; each of the others is told on stderr.
 
     Raises ValueError if none can, or if two have the same name.
@@ -58,7 +64,7 @@ def load_all(names: Sequence[str], device: str) -> list[transformer.Model]:
     models, origins, refused = [], [], []
     for name in names:
         try:
-            model = transformer.load(name, device)
+            model = transformer.load(name, device, engine)
             example_of(model)  # a model that reads no text at all is refused
         except ValueError as error:
             refused.append(str(error))
@@ -110,7 +116,7 @@ def main() -> None:
         if asked.mcp:
             check_tools()
         share_cores()
-        models = load_all(asked.checkpoints, device)
+        models = load_all(asked.checkpoints, device, asked.engine)
         print(f"models {', '.join(model.name for model in models)} on {device}", flush=True)
         launch(models, host=asked.host, port=asked.port, gpu=GPU, mcp=asked.mcp)
     except (ValueError, RuntimeError, OSError) as error:

@@ -118,3 +118,14 @@ def test_a_visitor_with_many_runs_pushes_out_nobody_elses(tiny_model: Model) -> 
     for _ in range(30):
         newest = store.put(run, "busy")
     assert all(store.has(key) for key in (*class_of_nine, newest))
+
+
+def test_only_what_visitors_look_at_may_take_all_the_room(tiny_model: Model) -> None:
+    run = tiny_model.trace("Hello")
+    store = RunStore(max_bytes=6 * size_of(run), old_bytes=3 * size_of(run))
+    older = [store.put(run, "one"), store.put(run, "two")]
+    newer = [store.put(run, visitor) for visitor in ("one", "two", "three", "four", "five", "six")]
+    assert not any(store.has(key) for key in older)
+    assert all(store.has(key) for key in newer)
+    store.put(run, "seven")
+    assert [store.has(key) for key in newer] == [False, True, True, True, True, True]

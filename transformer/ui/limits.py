@@ -30,6 +30,7 @@ MAX_VISITOR_RUNS = 8  # of them of one visitor
 # server holds at its start, and some 130 more under load, it stays below 1.2 GB. A text that fills
 # the 512 tokens of stories takes 16 MB (31 visitors), one of 189 altered ones 20 MB (25 visitors).
 MAX_RUN_BYTES = 500_000_000
+MAX_OLD_RUN_BYTES = 100_000_000  # the same, above which runs go that nobody looks at now
 MAX_AGE_S = 3600.0  # since a run was last looked at
 LEFT_AGE_S = 60.0  # the same, once its visitor has left
 MAX_EXPORT_BYTES = 30_000_000  # of a run's arrays, or of its page, that are made into a file
@@ -62,6 +63,7 @@ def table() -> dict[str, dict[str, Any]]:
         "runs": (MAX_RUNS, "kept runs", "the one longest not looked at goes"),
         "visitor_runs": (MAX_VISITOR_RUNS, "kept runs of a visitor", "its own oldest goes"),
         "run_bytes": (MAX_RUN_BYTES, "bytes of kept runs", "the one longest not looked at goes"),
+        "old_run_bytes": (MAX_OLD_RUN_BYTES, "the same", "runs that nobody looks at now go"),
         "run_age": (MAX_AGE_S, "seconds since a run was last looked at", "it goes"),
         "export_bytes": (MAX_EXPORT_BYTES, "bytes of an exported file's arrays", "refused"),
         "exports_at_once": (EXPORTS_AT_ONCE, "files made at once", "the others wait"),

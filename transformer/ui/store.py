@@ -14,6 +14,7 @@ from transformer.inference.run import Batch, Lens, Run
 from transformer.ui.limits import (
     LEFT_AGE_S,
     MAX_AGE_S,
+    MAX_OLD_RUN_BYTES,
     MAX_RUN_BYTES,
     MAX_RUNS,
     MAX_VISITOR_RUNS,
@@ -22,6 +23,7 @@ from transformer.ui.limits import (
 Item = TypeVar("Item", Run, Batch)
 
 Kept = Run | Batch
+LEFT, OLDER, LOOKED_AT = range(3)  # ranks of runs, in the order in which they make room
 CANDIDATE_BYTES = 200  # an object and its numbers
 
 
@@ -50,6 +52,7 @@ class RunStore:
     make room for the newer ones, so that nobody fills the store alone. Where room is short for all,
     runs go in this order, of each kind the least recently used first: those whose visitor has left;
     those of which their visitor has used another one since; and only then what visitors look at.
+    Only these last may take all of max_bytes: the others go above old_bytes.
     """
 
     def __init__(
@@ -58,8 +61,10 @@ class RunStore:
         max_bytes: int = MAX_RUN_BYTES,
         max_age_s: float = MAX_AGE_S,
         max_own: int = MAX_VISITOR_RUNS,
+        old_bytes: int = MAX_OLD_RUN_BYTES,
     ) -> None:
         self._limits = (max_items, max_bytes, max_age_s, max_own)
+        self._old_bytes = min(old_bytes, max_bytes)
         self._entries: OrderedDict[str, _Entry] = OrderedDict()  # the least recently used first
         self._pinned: dict[str, Kept] = {}
         self._lock = threading.Lock()
@@ -143,22 +148,25 @@ class RunStore:
         for key in own[: max(0, len(own) - max_own)]:
             del self._entries[key]
         count, total = len(self._entries), sum(entry.size for entry in self._entries.values())
-        if count <= max_items and total <= max_bytes:
+        if count <= max_items and total <= self._old_bytes:
             return
-        for key in self._first_to_go()[:-1]:
-            if count <= max_items and total <= max_bytes:
+        for key, rank in self._first_to_go()[:-1]:
+            if count <= max_items and total <= (
+                max_bytes if rank == LOOKED_AT else self._old_bytes
+            ):
                 return
             count, total = count - 1, total - self._entries.pop(key).size
 
-    def _first_to_go(self) -> list[str]:
-        """All ids as they make room. What a visitor looks at is one run and one batch."""
+    def _first_to_go(self) -> list[tuple[str, int]]:
+        """All ids as they make room, each with its rank. What a visitor looks at is one run and one
+        batch."""
         ranks: dict[str, int] = {}
         looked_at: set[tuple[str, type]] = set()
         for key, entry in reversed(self._entries.items()):
             whose = (entry.visitor or key, type(entry.item))
-            ranks[key] = 0 if entry.left else 1 if whose in looked_at else 2
+            ranks[key] = LEFT if entry.left else OLDER if whose in looked_at else LOOKED_AT
             looked_at.add(whose)
-        return sorted(self._entries, key=ranks.__getitem__)
+        return [(key, ranks[key]) for key in sorted(self._entries, key=ranks.__getitem__)]
 
 
 def size_of(item: Run | Batch) -> int:
