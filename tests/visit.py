@@ -11,7 +11,13 @@ from playwright.sync_api import Locator, Page
 
 from transformer.ui.examples import EXAMPLES
 
-WAIT_MS = 20_000
+WAIT_MS = 60_000  # a busy machine may take long; who passes does not wait
+PLACE = """([name, x, y]) => {
+    const box = document.querySelector(`[data-picture=${name}]`);
+    const { xaxis, yaxis } = box._fullLayout;
+    const corner = box.getBoundingClientRect();
+    return [corner.left + xaxis._offset + xaxis.l2p(x), corner.top + yaxis._offset + yaxis.l2p(y)];
+}"""
 OURS = ".html-container"  # what the project draws; the rest is Gradio's
 
 
@@ -112,6 +118,11 @@ class Visit:
             [row, column],
         )
         return float(x), float(y)
+
+    def place_in(self, picture: str, x: float, y: float) -> tuple[float, float]:
+        """Where on the page a place of a picture's own axes is."""
+        left, top = self.page.evaluate(PLACE, [picture, x, y])
+        return float(left), float(top)
 
     def point_at(self, row: int, column: int) -> None:
         """Move the pointer onto a cell and wait for the read-out to follow."""

@@ -96,7 +96,7 @@ def test_a_click_on_a_column_sorts_and_a_row_chooses_its_head(page: Visit, run: 
 def test_a_head_chosen_far_down_brings_the_picture_into_view_and_keeps_the_focus(
     visit: Open,
 ) -> None:
-    page = visit(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    page = visit(width=390, height=844, reduced_motion="reduce")
     page.page.locator(".ranking").scroll_into_view_if_needed()
     page.page.wait_for_selector(".ranking[data-rev]")
     button = page.page.get_by_role("button", name="Show layer 1, head 2", exact=True)
