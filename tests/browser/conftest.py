@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import pytest
@@ -37,6 +38,26 @@ def windows(browser: Browser) -> Iterator[BrowserContext]:
 @pytest.fixture
 def visit(browser: Browser, windows: BrowserContext, server: serving.Server) -> Iterator[Open]:
     """Opens the page; afterwards there is no error, no request to elsewhere, nothing stored."""
+    with _opening(browser, windows, server) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def still(browser: Browser, windows: BrowserContext, server: serving.Server) -> Iterator[Visit]:
+    """One page for the tests of a file that leave it as they found it: the stored run, no token
+    chosen, the first head."""
+    with _opening(browser, windows, server) as open_page:
+        yield open_page(own={})  # in the profile of the others it would be a hidden tab
+
+
+@pytest.fixture
+def whatif(visit: Open, server: serving.Server) -> WhatIf:
+    """The tab What if?, with a short run of the first model."""
+    return WhatIf(visit(), server.model)
+
+
+@contextmanager
+def _opening(browser: Browser, windows: BrowserContext, server: serving.Server) -> Iterator[Open]:
     opened: list[Page | BrowserContext] = []
     complaints: list[str] = []
 
@@ -49,10 +70,12 @@ def visit(browser: Browser, windows: BrowserContext, server: serving.Server) -> 
         reduced_motion: Motion = "no-preference",
         own: dict[str, Any] | None = None,
     ) -> Visit:
-        """own: settings of a profile of its own."""
-        context = windows if own is None else browser.new_context(**own)
+        """own: settings of a profile of its own; a second page has one anyway, so that neither is
+        a hidden tab, which the browser hardly draws."""
+        shares = own is None and not windows.pages
+        context = windows if shares else browser.new_context(**own or {})
         page = context.new_page()
-        opened.append(page if own is None else context)
+        opened.append(page if shares else context)
         page.set_default_timeout(WAIT_MS)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
@@ -61,16 +84,11 @@ def visit(browser: Browser, windows: BrowserContext, server: serving.Server) -> 
         return Visit(page)
 
     yield open_page
+    stored = [page.evaluate("[localStorage.length, document.cookie]") for page in windows.pages]
     for one in opened:
         one.close()
     assert complaints == []
-    assert windows.storage_state() == {"cookies": [], "origins": []}
-
-
-@pytest.fixture
-def whatif(visit: Open, server: serving.Server) -> WhatIf:
-    """The tab What if?, with a short run of the first model."""
-    return WhatIf(visit(), server.model)
+    assert [one for one in stored if one != [0, ""]] == []  # else the next page is no new visitor's
 
 
 def _listen(page: Page, complaints: list[str]) -> None:

@@ -19,12 +19,11 @@ BITS = "() => document.querySelector('[data-picture=surprise]').calcdata[0].map(
 CELLS = "() => document.querySelector('[data-picture=lens]').calcdata[0][0].z.map(r => [...r])"
 
 
-@pytest.fixture
-def page(visit: Open) -> Visit:
-    opened = visit()
-    opened.tab("Prediction")
-    opened.page.wait_for_selector(".prediction[data-rev]")
-    return opened
+@pytest.fixture(scope="module")
+def page(still: Visit) -> Visit:
+    still.tab("Prediction")
+    still.page.wait_for_selector(".prediction[data-rev]")
+    return still
 
 
 def show(page: Visit, name: str) -> None:
@@ -72,9 +71,9 @@ def test_the_lens_is_the_runs_and_chooses_a_column(page: Visit, server: Server) 
 
 
 def test_a_translations_lens_and_surprise_are_of_its_own_tokens(
-    page: Visit, server: Server
+    visit: Open, server: Server
 ) -> None:
-    page.tab("Attention")
+    page = visit()
     page.choose_model("tiny-translator")
     page.generate("The dog")
     run = server.translator.generate("The dog", beams=4, max_new_tokens=40, seed=3)
