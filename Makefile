@@ -14,7 +14,7 @@ run: $(VENV)/.run
 
 test: $(VENV)/.dev
 	$(BIN)/python tests/chromium.py
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -14,9 +14,11 @@ from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-# No calls to the browser maker's servers; --no-sandbox because CI often runs as root.
+# No machine but this one has an address: nothing is asked of the browser maker's servers, nor of
+# any other. --no-sandbox because CI often runs as root.
 ARGUMENTS = [
     "--no-sandbox",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import chromium
 import pytest
 import torch
 from builders import tiny
 from hypothesis import settings
+from pictured import batch_of, sampled_run, scripted_run
 from playwright.sync_api import Browser, sync_playwright
 
-from transformer import Model, Tokenizer
+from transformer import Batch, Model, Run, Tokenizer
+from transformer.figures import html
 
 SENTENCES = [
     "Once upon a time, a little fox lived at the edge of the forest.",
@@ -29,6 +32,14 @@ torch.set_num_threads(1)
 # The same examples in every run, however slow the machine is.
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long go first, so that several processes end at nearly the same time."""
+    long = {
+        item.path for item in items for name in ("browser", "slow") if item.get_closest_marker(name)
+    }
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +76,44 @@ def tiny_encoder(tokenizer: Tokenizer) -> Model:
         "tiny-encoder", "encoder", tokenizer,
         d_ff=40, max_len=28, norm="post", positions="learned", activation="gelu",
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def run(tiny_model: Model) -> Run:
+    """Given tokens and six generated ones."""
+    return sampled_run(tiny_model)
+
+
+@pytest.fixture(scope="session")
+def translation(tiny_encoder_decoder: Model) -> Run:
+    """A run with encoder, decoder and cross attention."""
+    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=7)
+
+
+@pytest.fixture(scope="session")
+def batch(tiny_model: Model) -> Batch:
+    """Three sentences of different length, read by a decoder."""
+    return batch_of(tiny_model, "the fox", "hello to the bird", "no")
+
+
+@pytest.fixture(scope="session")
+def two_way(tiny_encoder: Model) -> Batch:
+    """Two sentences of different length, read by an encoder."""
+    return batch_of(tiny_encoder, "the fox", "hello to the bird")
+
+
+@pytest.fixture(scope="session")
+def scripted(tiny_model: Model) -> Run:
+    """A run whose text a page may take for scripts and markup."""
+    return scripted_run(tiny_model)
+
+
+@pytest.fixture(scope="session")
+def scripted_page(scripted: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its self-contained page."""
+    path = tmp_path_factory.mktemp("pages") / "run.html"
+    html.write(scripted, path)
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections.abc import Iterator
+from typing import Any
 
+import plotly.graph_objects as go
 import torch
 
 from transformer import Batch, Model, Run, Site, Trace
@@ -18,10 +22,17 @@ HOSTILE = (
     "w" * 300,
 )
 
+SCRIPTED = "the fox </script><script>document.title='broken'</script><b>x</b> {{value}}"
+
 
 def sampled_run(model: Model) -> Run:
     """Given tokens and six generated ones."""
     return model.generate("the fox said", max_new_tokens=6, temperature=1.0, top_k=5, seed=3)
+
+
+def scripted_run(model: Model) -> Run:
+    """SCRIPTED and six generated tokens: a page that takes it for markup changes its title."""
+    return model.generate(SCRIPTED, max_new_tokens=6, temperature=1.5, top_k=5, seed=2)
 
 
 def batch_of(model: Model, *texts: str) -> Batch:
@@ -49,3 +60,34 @@ def planted(run: Run, length: int, cell: tuple[int, int], weight: float) -> Run:
         trace.record_attention(Site("decoder", layer, "self"), weights, weights, mask)
     labels = tuple(f"t{place}" for place in range(length))
     return dataclasses.replace(run, labels=labels, trace=trace, trace_start=0)
+
+
+def with_weights(run: Run, weights: torch.Tensor) -> Run:
+    """The run with causal self-attention weights (L, H, T, T) of our own."""
+    trace = Trace()
+    mask = torch.ones(weights.shape[-2:], dtype=torch.bool).tril()
+    for layer, heads in enumerate(weights):
+        trace.record_attention(Site("decoder", layer, "self"), heads[None], heads[None], mask)
+    labels = tuple(f"t{place}" for place in range(weights.shape[-1]))
+    config = dataclasses.replace(run.config, max_len=max(run.config.max_len, len(labels)))
+    return dataclasses.replace(run, trace=trace, labels=labels, trace_start=0, config=config)
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every string in a figure's plain JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from strings(part)
+
+
+def check_hostile(figure: go.Figure, labels: tuple[str, ...]) -> None:
+    """HOSTILE labels stand in the figure as text: plain in its meta, escaped where Plotly reads."""
+    plain = json.loads(figure.to_json())
+    meta = plain["layout"].pop("meta")
+    assert meta["query_labels"] == list(labels)
+    assert not any("%{" in text for text in strings(plain["layout"]["title"]))
+    for text in strings(plain):
+        assert not any(bad in text for bad in ("<s>", "<b>", "</script", "w" * 61))
+    assert any("\u2068&lt;b&gt;x&lt;/b&gt;\u2069" in text for text in strings(plain))

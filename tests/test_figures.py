@@ -8,9 +8,9 @@ import json
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from pictured import HOSTILE, batch_of, relabelled, sampled_run
+from pictured import HOSTILE, relabelled
 
-from transformer import Batch, Model, Run
+from transformer import Batch, Run
 from transformer.figures import (
     VIEWS,
     alignment,
@@ -44,25 +44,6 @@ from transformer.figures import (
     surprise,
     worked_row,
 )
-
-
-@pytest.fixture(scope="module")
-def run(tiny_model: Model) -> Run:
-    """Given tokens and six generated ones."""
-    return sampled_run(tiny_model)
-
-
-@pytest.fixture(scope="module")
-def batch(tiny_model: Model) -> Batch:
-    """Three sentences of different length."""
-    return batch_of(tiny_model, "the fox", "hello to the bird", "no")
-
-
-@pytest.fixture(scope="module")
-def translation(tiny_encoder_decoder: Model) -> Run:
-    """A run with encoder, decoder and cross attention."""
-    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=5)
-
 
 # --- the large heatmap ----------------------------------------------------------------------------
 

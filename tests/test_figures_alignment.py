@@ -3,83 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
-from pictured import HOSTILE
+from aligned import WORKED, columns, worked
 
 from transformer import Batch, Model, Run, Site, Trace
-from transformer.figures import alignment, alignment_links, style
-
-# Two layers x two heads, three queries, four source tokens; every number is exact in float32.
-WORKED = torch.tensor(
-    [
-        [
-            [[0.5, 0.25, 0.125, 0.125], [0.0, 0.0, 1.0, 0.0], [0.25, 0.25, 0.25, 0.25]],
-            [[0.0, 0.75, 0.25, 0.0], [0.5, 0.0, 0.5, 0.0], [0.125, 0.125, 0.25, 0.5]],
-        ],
-        [
-            [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]],
-            [[0.5, 0.5, 0.0, 0.0], [0.0, 0.5, 0.0, 0.5], [0.5, 0.0, 0.0, 0.5]],
-        ],
-    ]
-)
-
-
-@pytest.fixture(scope="module")
-def run(tiny_encoder_decoder: Model) -> Run:
-    """A translation of several tokens."""
-    made = tiny_encoder_decoder.generate("the fox said", max_new_tokens=7)
-    assert len(made.labels) > 4
-    return made
-
-
-@pytest.fixture(scope="module")
-def worked(run: Run) -> Run:
-    """The hand-worked weights, with the tokens that they are of."""
-    return with_weights(run, WORKED, ["the", "cat", "sleeps", "."], ["<s>", "le", "chat"])
-
-
-def with_weights(run: Run, weights: torch.Tensor, source: list[str], target: list[str]) -> Run:
-    """A run whose cross-attention is `weights` (L, H, Tq, Tk)."""
-    trace = Trace()
-    for layer, heads in enumerate(weights):
-        trace.record_attention(Site("decoder", layer, "cross"), heads[None], heads[None], None)
-    return dataclasses.replace(
-        run, trace=trace, source_labels=tuple(source), labels=tuple(target), trace_start=0
-    )
-
-
-def uneven(n_target: int, n_source: int) -> torch.Tensor:
-    """(1, 1, n_target, n_source) weights of all sizes."""
-    generator = torch.Generator().manual_seed(4)
-    scores = torch.randn(1, 1, n_target, n_source, generator=generator)
-    sharpness = torch.linspace(0, 12, n_target)[:, None]
-    return (scores * sharpness).softmax(dim=-1)
-
-
-def columns(figure: go.Figure) -> tuple[Any, Any]:
-    """The traces that hold the source and the target tokens."""
-    source, target = (trace for trace in figure.data if trace.mode == "markers+text")
-    return source, target
-
-
-def segments(figure: go.Figure, thin: bool = False) -> dict[tuple[int, int], Any]:
-    """(target, source) of each drawn line, and the trace that draws it."""
-    found = {}
-    for trace in figure.data:
-        if trace.mode == "lines" and (trace.line.width == 1) == thin:
-            ends = np.array(trace.y, dtype=float).reshape(-1, 3)
-            assert np.isnan(ends[:, 2]).all()
-            assert list(trace.x[:3]) == [0, 1, None]
-            found |= {(int(target), int(source)): trace for source, target, _ in ends}
-    return found
-
+from transformer.figures import alignment, alignment_links
 
 # --- which tokens are joined ----------------------------------------------------------------------
 
@@ -87,19 +19,19 @@ def segments(figure: go.Figure, thin: bool = False) -> dict[tuple[int, int], Any
 @pytest.mark.parametrize("head", [0, 1])
 @pytest.mark.parametrize("layer", [0, 1])
 def test_a_token_is_joined_to_what_the_query_that_predicted_it_read_most(
-    run: Run, layer: int, head: int
+    translation: Run, layer: int, head: int
 ) -> None:
-    weights = run.trace[Site("decoder", layer, "cross")].weights[0, head]
-    links = alignment(run, layer, head).layout.meta["links"]
-    assert [link[0] for link in links] == list(range(1, len(run.labels)))
+    weights = translation.trace[Site("decoder", layer, "cross")].weights[0, head]
+    links = alignment(translation, layer, head).layout.meta["links"]
+    assert [link[0] for link in links] == list(range(1, len(translation.labels)))
     for target, source, weight in links:
         assert weight == weights[target - 1].max()
         assert source == weights[target - 1].argmax()
 
 
-def test_by_read_a_token_is_joined_to_what_its_own_query_read_most(run: Run) -> None:
-    weights = run.trace["decoder.1.cross"].weights[0, 1]
-    links = alignment(run, 1, 1, by="read").layout.meta["links"]
+def test_by_read_a_token_is_joined_to_what_its_own_query_read_most(translation: Run) -> None:
+    weights = translation.trace["decoder.1.cross"].weights[0, 1]
+    links = alignment(translation, 1, 1, by="read").layout.meta["links"]
     assert links == [[t, int(w.argmax()), float(w.max())] for t, w in enumerate(weights)]
 
 
@@ -114,13 +46,16 @@ def test_by_read_a_token_is_joined_to_what_its_own_query_read_most(run: Run) -> 
     ],
 )
 def test_hand_worked_averages_over_layers_and_heads(
-    worked: Run, layer: int | str, head: int | str, expected: list[tuple[int, int, float]]
+    translation: Run, layer: int | str, head: int | str, expected: list[tuple[int, int, float]]
 ) -> None:
-    assert list(alignment_links(worked, layer, head).links) == expected
+    assert list(alignment_links(worked(translation), layer, head).links) == expected
 
 
-def test_the_start_is_not_predicted_and_an_unread_last_token_reads_nothing(worked: Run) -> None:
-    longer = dataclasses.replace(worked, labels=("<s>", "le", "chat", "<end>"))
+def test_the_start_is_not_predicted_and_an_unread_last_token_reads_nothing(
+    translation: Run,
+) -> None:
+    made = worked(translation)
+    longer = dataclasses.replace(made, labels=("<s>", "le", "chat", "<end>"))
     written = alignment_links(longer, 0, 0)
     read = alignment_links(longer, 0, 0, by="read")
     assert [link.target for link in written.links] == [1, 2, 3]
@@ -141,9 +76,9 @@ def test_a_source_alone_has_only_its_start_token(tiny_encoder_decoder: Model) ->
     assert link[1] == run.trace["decoder.0.cross"].weights[0, 0, 0].argmax()
 
 
-def test_a_threshold_adds_every_other_weight_of_at_least_this(run: Run) -> None:
-    weights = run.trace["decoder.0.cross"].weights[0].mean(dim=0).numpy()
-    found = alignment_links(run, 0, "mean", threshold=0.125)
+def test_a_threshold_adds_every_other_weight_of_at_least_this(translation: Run) -> None:
+    weights = translation.trace["decoder.0.cross"].weights[0].mean(dim=0).numpy()
+    found = alignment_links(translation, 0, "mean", threshold=0.125)
     shown = {(place, key) for place, key, _ in (*found.links, *found.others)}
     large = {(t + 1, s) for t, s in np.argwhere(weights[:-1] >= 0.125).tolist()}
     best = {(t + 1, int(s)) for t, s in enumerate(weights[:-1].argmax(axis=1))}
@@ -215,150 +150,7 @@ def test_padding_is_not_drawn(batch: Batch) -> None:
     assert not batch.target_padding.all()
 
 
-# --- what is drawn --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("threshold", [None, 0.1])
-def test_the_lines_that_are_drawn_are_those_of_the_data(run: Run, threshold: float | None) -> None:
-    figure = alignment(run, 1, "mean", threshold=threshold)
-    found = alignment_links(run, 1, "mean", threshold=threshold)
-    assert set(segments(figure)) == {link[:2] for link in found.links}
-    assert set(segments(figure, thin=True)) == {link[:2] for link in found.others}
-    assert figure.layout.meta["others"] == [list(link) for link in found.others]
-    assert ("at least 0.1" in figure.layout.xaxis.title.text) == (threshold is not None)
-
-
-def test_lines_widen_and_darken_with_the_weight_on_a_scale_from_0_to_1(run: Run) -> None:
-    weights = uneven(40, 9)
-    figure = alignment(with_weights(run, weights, list("abcdefghi"), ["t"] * 40), 0, 0, by="read")
-    drawn = segments(figure)
-    links = sorted(figure.layout.meta["links"], key=lambda link: link[2])
-    traces = [drawn[target, source] for target, source, _ in links]
-    widths, opacities = [t.line.width for t in traces], [t.opacity for t in traces]
-    for values, low, high in ((widths, 1, 6), (opacities, 0.2, 1)):
-        assert values == sorted(values)
-        for (*_, weight), value in zip(links, values, strict=True):
-            assert abs((value - low) / (high - low) - weight) <= 0.0626  # half a bucket
-
-
-def test_128_tokens_are_few_traces(run: Run) -> None:
-    weights = uneven(128, 128)
-    long = with_weights(run, weights, ["source"] * 128, ["target"] * 128)
-    figure = alignment(long, 0, 0, threshold=0.05)
-    assert len(segments(figure)) == 127
-    assert len(segments(figure, thin=True)) > 127
-    assert len(figure.data) <= 19
-    assert figure.layout.height == pytest.approx(128 * 24, rel=0.1)
-    assert len(figure.to_json()) < 200_000
-
-
-def test_columns_stand_left_and_right_with_token_0_on_top(worked: Run) -> None:
-    figure = alignment(worked, 0, 0)
-    source, target = columns(figure)
-    assert (set(source.x), set(target.x)) == ({0}, {1})
-    assert list(source.y) == [0, 1, 2, 3]
-    assert list(target.y) == [0, 1, 2]
-    bottom, top = figure.layout.yaxis.range
-    assert bottom > 3
-    assert top < 0
-    assert figure.layout.height >= 200
-    muted = style.theme(False).muted
-    assert [colour == muted for colour in target.textfont.color] == [True, False, False]
-    assert [colour == muted for colour in source.textfont.color] == [False, True, False, True]
-
-
-def test_the_margins_hold_the_longest_tokens_and_leave_a_phone_room_for_the_lines(run: Run) -> None:
-    for text in ("w" * 300, "象" * 300, "🦊" * 300, "Z" * 300):
-        figure = alignment(with_weights(run, WORKED, [text] * 4, [text] * 3), 0, 0)
-        margin = figure.layout.margin
-        assert margin.l + margin.r <= 390 - 100
-        assert margin.l == margin.r > 110
-        assert all(text[0] * 2 in shown and "…" in shown for shown in columns(figure)[0].text)
-    short = alignment(with_weights(run, WORKED, ["a"] * 4, ["b"] * 3), 0, 0)
-    assert short.layout.margin.l < 90
-
-
-def test_the_hover_tells_both_tokens_the_weight_and_the_second(worked: Run) -> None:
-    _, target = columns(alignment(worked, 0, 1))
-    assert target.hovertemplate == "%{customdata}<extra></extra>"
-    isolated = {text: style.label(text) for text in ("<s>", "le", "the", "cat", "sleeps")}
-    assert target.customdata[1].split("<br>") == [
-        f"target 1: {isolated['le']}",
-        f"query 0: {isolated['<s>']}",
-        f"reads source 1: {isolated['cat']}, weight 0.7500",
-        f"second: source 2: {isolated['sleeps']}, weight 0.2500",
-    ]
-    _, target = columns(alignment(worked, 0, 1, by="read"))
-    assert f"query 1: {isolated['le']}" in target.customdata[1]
-    one = with_weights(worked, torch.ones(1, 1, 2, 1), ["the"], ["<s>", "le"])
-    assert "second" not in columns(alignment(one, 0, 0))[1].customdata[1]
-
-
-def test_the_title_and_subtitle_say_what_is_shown(worked: Run) -> None:
-    titles = [alignment(worked, *choice).layout.title for choice in ((1, 0), ("mean", "mean"))]
-    assert "layer 1, head 0" in titles[0].text
-    assert "mean of all layers, mean of heads" in titles[1].text
-    assert "query that predicted" in titles[0].subtitle.text
-    assert "own query" in alignment(worked, 0, 0, by="read").layout.title.subtitle.text
-
-
-# --- token text, themes, errors -------------------------------------------------------------------
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Every string in it."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from strings(part)
-
-
-def font_sizes(value: Any, key: str = "") -> Iterator[float]:
-    """Every size of a font in it."""
-    if isinstance(value, dict):
-        if "font" in key and "size" in value:
-            yield value["size"]
-        for name, part in value.items():
-            yield from font_sizes(part, name)
-    elif isinstance(value, list):
-        for part in value:
-            yield from font_sizes(part, key)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_token_text_is_escaped_and_isolated_wherever_plotly_shows_it(run: Run, dark: bool) -> None:
-    tokens = [*HOSTILE, "مرحبا", "שלום"]
-    hostile = with_weights(run, uneven(9, 9), tokens, tokens)
-    figure = alignment(hostile, 0, 0, threshold=0.1, dark=dark)
-    plain = json.loads(figure.to_json())
-    assert (
-        plain["layout"]["meta"].items()
-        >= {"source_labels": tokens, "target_labels": tokens}.items()
-    )
-    del plain["layout"]["meta"]
-    for text in strings(plain):
-        assert not any(bad in text for bad in ("<s>", "<b>", "</script", "w" * 61))
-    for column in columns(figure):
-        assert "\u2068&lt;b&gt;x&lt;/b&gt;\u2069" in column.text
-        assert "\u2068{{value}}\u2069" in column.text
-        assert "\u2068مرحبا\u2069" in column.text
-        assert any("\u2068&lt;b&gt;x&lt;/b&gt;\u2069" in hover for hover in column.customdata)
-    # Plotly fills %{meta...} into titles and notes: none of those holds a token.
-    assert not figure.layout.annotations
-    assert not any("%{" in text for text in strings(plain["layout"]))
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_both_themes_are_see_through_and_readable(run: Run, dark: bool) -> None:
-    figure = alignment(run, 0, "mean", threshold=0.1, dark=dark)
-    colours = style.theme(dark)
-    assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == style.CLEAR
-    assert figure.layout.font.color == colours.text
-    assert {trace.line.color for trace in segments(figure).values()} == {colours.accent}
-    sizes = list(font_sizes(json.loads(figure.to_json())))
-    assert len(sizes) > 5
-    assert min(sizes) >= 14
+# --- errors ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -377,10 +169,10 @@ def test_both_themes_are_see_through_and_readable(run: Run, dark: bool) -> None:
     ],
 )
 def test_an_unknown_choice_is_refused_with_the_allowed_ones(
-    run: Run, arguments: dict[str, Any], sentence: str
+    translation: Run, arguments: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
-        alignment(run, **({"layer": 0, "head": 0} | arguments))
+        alignment(translation, **({"layer": 0, "head": 0} | arguments))
 
 
 def test_a_network_without_cross_attention_is_refused(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from pictured import batch_of, sampled_run
 
 from transformer import Batch, Model, Run
 from transformer.figures import (
@@ -19,31 +18,6 @@ from transformer.figures import (
     position_similarity,
 )
 
-
-@pytest.fixture(scope="module")
-def run(tiny_model: Model) -> Run:
-    """Given tokens and six generated ones."""
-    return sampled_run(tiny_model)
-
-
-@pytest.fixture(scope="module")
-def batch(tiny_model: Model) -> Batch:
-    """Three sentences of different length."""
-    return batch_of(tiny_model, "the fox", "hello to the bird", "no")
-
-
-@pytest.fixture(scope="module")
-def two_way_batch(tiny_encoder: Model) -> Batch:
-    """The same kind of batch, read by an encoder."""
-    return batch_of(tiny_encoder, "the fox", "hello to the bird")
-
-
-@pytest.fixture(scope="module")
-def translation(tiny_encoder_decoder: Model) -> Run:
-    """A run with encoder, decoder and cross attention."""
-    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=5)
-
-
 # --- masks ----------------------------------------------------------------------------------------
 
 
@@ -56,8 +30,8 @@ def test_padding_and_causal_masks_make_up_the_recorded_one(batch: Batch) -> None
     assert not masks_of(batch, 0)["causal"].all()
 
 
-def test_an_encoder_has_no_causal_mask(two_way_batch: Batch) -> None:
-    found = masks_of(two_way_batch, 0)
+def test_an_encoder_has_no_causal_mask(two_way: Batch) -> None:
+    found = masks_of(two_way, 0)
     assert found["causal"].all()
     np.testing.assert_array_equal(found["padding"], found["combined"])
 

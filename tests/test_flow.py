@@ -1,31 +1,25 @@
-"""Mean, rollout and joint attention by hand and by loops; lines of one head; the colours' range."""
+"""Mean, rollout and joint attention by hand and by loops; the colours' range."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 import torch
-from pictured import HOSTILE, batch_of, relabelled, sampled_run
+from pictured import HOSTILE, check_hostile, relabelled, with_weights
 
-from transformer import Batch, Model, Run, Site, Trace
+from transformer import Batch, Run
 from transformer.figures import (
     attention_heatmap,
     attention_rollout,
     joint_attention,
     mean_attention,
-    query_lines,
-    query_links,
     style,
 )
 from transformer.figures.flow import joint_weights, mean_weights, rollout_weights
-from transformer.figures.query import MOST_LINES
 
 # Two layers x two heads of a causal text of two tokens.
 WORKED = torch.tensor(
@@ -35,35 +29,6 @@ WORKED = torch.tensor(
     ]
 )
 FLOWS: list[Callable[..., go.Figure]] = [mean_attention, attention_rollout, joint_attention]
-
-
-@pytest.fixture(scope="module")
-def run(tiny_model: Model) -> Run:
-    """Given tokens and six generated ones."""
-    return sampled_run(tiny_model)
-
-
-@pytest.fixture(scope="module")
-def translation(tiny_encoder_decoder: Model) -> Run:
-    """A run with encoder, decoder and cross attention."""
-    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=7)
-
-
-@pytest.fixture(scope="module")
-def batch(tiny_encoder: Model) -> Batch:
-    """Two sentences of different length."""
-    return batch_of(tiny_encoder, "the fox", "hello to the bird")
-
-
-def with_weights(run: Run, weights: torch.Tensor) -> Run:
-    """The run with self-attention weights (L, H, T, T) of our own."""
-    trace = Trace()
-    mask = torch.ones(weights.shape[-2:], dtype=torch.bool).tril()
-    for layer, heads in enumerate(weights):
-        trace.record_attention(Site("decoder", layer, "self"), heads[None], heads[None], mask)
-    labels = tuple(f"t{place}" for place in range(weights.shape[-1]))
-    config = dataclasses.replace(run.config, max_len=max(run.config.max_len, len(labels)))
-    return dataclasses.replace(run, trace=trace, labels=labels, trace_start=0, config=config)
 
 
 # --- many heads in one picture --------------------------------------------------------------------
@@ -150,11 +115,11 @@ def test_the_mean_of_cross_attention_has_source_columns(translation: Run) -> Non
     assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
 
 
-def test_a_row_of_a_batch_reads_no_padding(batch: Batch) -> None:
-    found = rollout_weights(batch, "encoder", row=0)
-    real = batch.padding[0].numpy()
+def test_a_row_of_a_batch_reads_no_padding(two_way: Batch) -> None:
+    found = rollout_weights(two_way, "encoder", row=0)
+    real = two_way.padding[0].numpy()
     assert (found[np.ix_(real, ~real)] == 0).all()
-    z = attention_rollout(batch, "encoder", row=0).data[0].z
+    z = attention_rollout(two_way, "encoder", row=0).data[0].z
     assert np.isnan(z[:, ~real]).all()
 
 
@@ -172,106 +137,11 @@ def test_flows_refuse_what_is_not_there(run: Run, draw: Callable[..., go.Figure]
             draw(run, **({"stack": "decoder"} | arguments))
 
 
-# --- lines of one head ----------------------------------------------------------------------------
-
-
-def drawn(figure: go.Figure) -> list[tuple[int, int]]:
-    """(query, key) of each drawn line."""
-    found = []
-    for trace in figure.data:
-        if trace.mode == "lines":
-            assert list(trace.x[:3]) == [0, 1, None]
-            ends = np.array(trace.y, dtype=float).reshape(-1, 3)
-            found += [(int(query), int(key)) for query, key, _ in ends]
-    return sorted(found)
-
-
-@pytest.mark.parametrize("threshold", [0.01, 0.05, 0.2])
-@pytest.mark.parametrize("query", [None, 0, 6])
-def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(
-    run: Run, query: int | None, threshold: float
-) -> None:
-    weights = run.trace["decoder.1.self"].weights[0, 1]
-    expected = [
-        (q, k)
-        for q in (range(len(weights)) if query is None else [query])
-        for k in range(q + 1)
-        if weights[q, k] >= threshold
-    ]
-    figure = query_lines(run, "decoder.1.self", 1, query, threshold)
-    assert drawn(figure) == expected
-    links = query_links(run, "decoder.1.self", 1, query, threshold)
-    assert sorted((link.query, link.key) for link in links) == expected
-    assert [link.weight for link in links] == sorted((link.weight for link in links), reverse=True)
-    assert figure.layout.meta["links"] == [list(link) for link in links]
-
-
-def test_the_weight_is_written_at_the_key_and_widens_the_line(translation: Run) -> None:
-    weights = translation.trace["decoder.0.cross"].weights[0, 1, 2]
-    figure = query_lines(translation, "decoder.0.cross", 1, 2, 0.0)
-    queries, keys = (trace for trace in figure.data if trace.mode == "markers+text")
-    assert len(queries.text) == len(translation.labels)
-    for place, text in enumerate(keys.text):
-        assert text.startswith(f"{float(weights[place]):.2f} ")
-        assert style.label(translation.source_labels[place]) in text
-    lines = [trace for trace in figure.data if trace.mode == "lines"]
-    widths = [trace.line.width for trace in lines]
-    assert widths == sorted(widths)
-    assert "all queries" in query_lines(translation, "decoder.0.cross", 1).layout.title.text
-
-
-def test_of_very_many_lines_the_strongest_are_drawn_and_it_says_so(run: Run) -> None:
-    even = torch.ones(80, 80).tril()
-    weights = (even / even.sum(dim=1, keepdim=True))[None, None]
-    figure = query_lines(with_weights(run, weights), "decoder.0.self", 0, None, 0.01)
-    assert len(drawn(figure)) == MOST_LINES
-    count = 80 * 81 // 2
-    assert f"the strongest {MOST_LINES:,} of {count:,}" in figure.layout.title.subtitle.text
-    assert len(figure.data) <= 11
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Every string in it."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from strings(part)
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_hostile_tokens_are_text_in_every_picture(run: Run, dark: bool) -> None:
     hostile = relabelled(run, HOSTILE)
-    figures = [
-        query_lines(hostile, "decoder.0.self", 0, 5, 0.0, dark=dark),
-        query_lines(hostile, "decoder.0.self", 0, dark=dark),
-        *(draw(hostile, "decoder", dark=dark) for draw in FLOWS),
-    ]
-    for figure in figures:
-        plain = json.loads(figure.to_json())
-        meta = plain["layout"].pop("meta")
-        assert meta["query_labels"] == list(hostile.labels)
-        assert not any("%{" in text for text in strings(plain["layout"]["title"]))
-        for text in strings(plain):
-            assert not any(bad in text for bad in ("<s>", "<b>", "</script", "w" * 61))
-        assert any("\u2068&lt;b&gt;x&lt;/b&gt;\u2069" in text for text in strings(plain))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"query": 99}, r"query must be a whole number from 0 to \d+, or None; got 99"),
-        ({"query": -1}, "or None; got -1"),
-        ({"query": True}, "or None; got True"),
-        ({"threshold": 1.5}, "threshold must be a number from 0 to 1; got 1.5"),
-        ({"threshold": math.nan}, "threshold must be a number from 0 to 1; got nan"),
-        ({"site": "decoder.9.self"}, "recorded: decoder"),
-        ({"head": 2}, "head must be a whole number from 0 to 1"),
-    ],
-)
-def test_lines_refuse_an_unknown_choice(run: Run, arguments: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        query_lines(run, **({"site": "decoder.0.self", "head": 0} | arguments))
+    for draw in FLOWS:
+        check_hostile(draw(hostile, "decoder", dark=dark), hostile.labels)
 
 
 # --- the range of the colours ---------------------------------------------------------------------

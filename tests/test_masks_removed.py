@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from pictured import HOSTILE, batch_of
+from pictured import HOSTILE
 
 from transformer import Batch, Model
 from transformer.figures import mask_removed
@@ -16,18 +16,6 @@ from transformer.ui.store import RunStore
 from transformer.ui.views import VIEWS, server_function
 
 REMOVAL = next(view for view in VIEWS if view.__name__ == "removal")
-
-
-@pytest.fixture(scope="module")
-def batch(tiny_model: Model) -> Batch:
-    """Three sentences of different length, read by a decoder."""
-    return batch_of(tiny_model, "the fox", "hello to the bird", "no")
-
-
-@pytest.fixture(scope="module")
-def two_way(tiny_encoder: Model) -> Batch:
-    """Two sentences of different length, read by an encoder."""
-    return batch_of(tiny_encoder, "the fox", "hello to the bird")
 
 
 @pytest.fixture(scope="module")

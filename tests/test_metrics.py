@@ -19,18 +19,6 @@ from transformer.figures.metrics import MIN_ROWS, Metrics, label_of
 N = 9
 
 
-@pytest.fixture(scope="module")
-def run(tiny_model: Model) -> Run:
-    """Given tokens and six generated ones."""
-    return sampled_run(tiny_model)
-
-
-@pytest.fixture(scope="module")
-def translation(tiny_encoder_decoder: Model) -> Run:
-    """A run with encoder, decoder and cross attention."""
-    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=7)
-
-
 def with_scores(run: Run, scores: torch.Tensor, causal: bool = True, kind: str = "self") -> Run:
     """The run with scores (L, H, Tq, Tk) of our own and the weights that follow from them."""
     trace = Trace()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from builders import model_of
-from pictured import HOSTILE, relabelled, sampled_run
+from pictured import HOSTILE, relabelled
 
 from transformer import Model, Run, Tokenizer
 from transformer.figures import (
@@ -25,18 +25,6 @@ from transformer.figures.positions import formula_difference, formula_matrix
 from transformer.figures.rotation import largest_shift, rotation_matrix, shift
 from transformer.ui.store import RunStore
 from transformer.ui.views import VIEWS, server_function
-
-
-@pytest.fixture(scope="module")
-def run(tiny_model: Model) -> Run:
-    """Of a model with 32 learned positions of 16 dimensions."""
-    return sampled_run(tiny_model)
-
-
-@pytest.fixture(scope="module")
-def translation(tiny_encoder_decoder: Model) -> Run:
-    """Of a model with 24 sinusoidal positions of 16 dimensions."""
-    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=5)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from pictured import HOSTILE, batch_of, planted, relabelled, sampled_run
+from pictured import HOSTILE, batch_of, planted, relabelled
 from torch.nn import functional as F
 
 from transformer import Model, Run, Site, Trace
@@ -20,18 +20,6 @@ from transformer.ui.store import RunStore
 from transformer.ui.views import VIEWS, server_function
 
 WORKED = next(view for view in VIEWS if view.__name__ == "worked")
-
-
-@pytest.fixture(scope="module")
-def run(tiny_model: Model) -> Run:
-    """Given tokens and six generated ones."""
-    return sampled_run(tiny_model)
-
-
-@pytest.fixture(scope="module")
-def translation(tiny_encoder_decoder: Model) -> Run:
-    """A run with encoder, decoder and cross attention."""
-    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=5)
 
 
 def made(run: Run, q: list[list[float]], k: list[list[float]], v: list[list[float]]) -> Run:

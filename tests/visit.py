@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from transformer.ui.examples import EXAMPLES
 
-WAIT_MS = 20_000
+WAIT_MS = 60_000  # a busy machine may take long; who passes does not wait
+PLACE = """([name, x, y]) => {
+    const box = document.querySelector(`[data-picture=${name}]`);
+    const { xaxis, yaxis } = box._fullLayout;
+    const corner = box.getBoundingClientRect();
+    return [corner.left + xaxis._offset + xaxis.l2p(x), corner.top + yaxis._offset + yaxis.l2p(y)];
+}"""
 OURS = ".html-container"  # what the project draws; the rest is Gradio's
+COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 
 
-def complaints(visit: Visit, *parts: str) -> list[str]:
-    """What axe-core finds wrong in these parts, or in all of the project's own, as sentences."""
-    found = Axe().run(visit.page, context={"include": [[part] for part in parts or (OURS,)]})
+def complaints(visit: Visit, *parts: str, rules: Sequence[str] = ()) -> list[str]:
+    """What axe-core finds wrong in these parts, or in all of the project's own, as sentences.
+
+    rules: by name; none = all of them.
+    """
+    found = Axe().run(
+        visit.page,
+        context={"include": [[part] for part in parts or (OURS,)]},
+        options={"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {}),
+    )
     return [
         f"{violation['id']}: {node['html'][:120]}"
         for violation in found.response["violations"]
@@ -73,9 +87,14 @@ class Visit:
 
     def set_length(self, count: int) -> None:
         """Ask for so many new tokens."""
-        if not self.page.locator("#length input").is_visible():
+        box = self.page.locator("#length input")
+        if not box.is_visible():
             self.page.get_by_role("button", name="Settings").click()
-        self.page.locator("#length input").fill(str(count))
+            box.wait_for()
+            self.page.evaluate("viz.painted()")  # what is shown first takes its old value once more
+        box.fill(str(count))
+        box.blur()
+        expect(box).to_have_value(str(count))
 
     def head(self, layer: int, head: int) -> Locator:
         """The button of a head, counted from 0 as on the page."""
@@ -112,6 +131,11 @@ class Visit:
             [row, column],
         )
         return float(x), float(y)
+
+    def place_in(self, picture: str, x: float, y: float) -> tuple[float, float]:
+        """Where on the page a place of a picture's own axes is."""
+        left, top = self.page.evaluate(PLACE, [picture, x, y])
+        return float(left), float(top)
 
     def point_at(self, row: int, column: int) -> None:
         """Move the pointer onto a cell and wait for the read-out to follow."""

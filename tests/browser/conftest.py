@@ -1,19 +1,25 @@
-"""The page in real Chromium: one browser, a fresh context a test, nothing leaves the machine."""
+"""The page in real Chromium: one browser, a page of its own a test, nothing leaves the machine."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Literal
 
 import pytest
 import serving
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from visit import WAIT_MS, Visit
+from whatif import WhatIf
 
 ELSEWHERE = re.compile(r"^(?!http://127\.0\.0\.1[:/]|data:|blob:)")
 
 Open = Callable[..., Visit]
+expect.set_options(timeout=WAIT_MS)
+
+Scheme = Literal["light", "dark"]
+Motion = Literal["reduce", "no-preference"]
 
 
 @pytest.fixture(scope="session")
@@ -21,39 +27,84 @@ def server() -> serving.Server:
     return serving.running()
 
 
+@pytest.fixture(scope="session")
+def windows(browser: Browser) -> Iterator[BrowserContext]:
+    """One profile for most pages: the page's scripts are fetched and compiled once."""
+    context = browser.new_context()
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def visit(browser: Browser, server: serving.Server) -> Iterator[Open]:
-    """Opens the page; afterwards there must be no error and no request to elsewhere."""
-    contexts: list[BrowserContext] = []
+def visit(browser: Browser, windows: BrowserContext, server: serving.Server) -> Iterator[Open]:
+    """Opens the page; afterwards there is no error, no request to elsewhere, nothing stored."""
+    with _opening(browser, windows, server) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def still(browser: Browser, windows: BrowserContext, server: serving.Server) -> Iterator[Visit]:
+    """One page for the tests of a file that leave it as they found it: the stored run, no token
+    chosen, the first head."""
+    with _opening(browser, windows, server) as open_page:
+        yield open_page(own={})  # in the profile of the others it would be a hidden tab
+
+
+@pytest.fixture
+def whatif(visit: Open, server: serving.Server) -> WhatIf:
+    """The tab What if?, with a short run of the first model."""
+    return WhatIf(visit(), server.model)
+
+
+@contextmanager
+def _opening(browser: Browser, windows: BrowserContext, server: serving.Server) -> Iterator[Open]:
+    opened: list[Page | BrowserContext] = []
     complaints: list[str] = []
 
-    def open_page(address: str = server.url, **settings: Any) -> Visit:
-        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **settings})
-        contexts.append(context)
-        context.set_default_timeout(WAIT_MS)
-        context.route(ELSEWHERE, lambda route: _refuse(route, complaints))
+    def open_page(
+        address: str = server.url,
+        *,
+        width: int = 1440,
+        height: int = 900,
+        color_scheme: Scheme = "light",
+        reduced_motion: Motion = "no-preference",
+        own: dict[str, Any] | None = None,
+    ) -> Visit:
+        """own: settings of a profile of its own; a second page has one anyway, so that neither is
+        a hidden tab, which the browser hardly draws."""
+        shares = own is None and not windows.pages
+        context = windows if shares else browser.new_context(**own or {})
         page = context.new_page()
+        opened.append(page if shares else context)
+        page.set_default_timeout(WAIT_MS)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
         _listen(page, complaints)
         page.goto(address)
         return Visit(page)
 
     yield open_page
-    for context in contexts:
-        context.close()
+    stored = [page.evaluate("[localStorage.length, document.cookie]") for page in windows.pages]
+    for one in opened:
+        one.close()
     assert complaints == []
-
-
-def _refuse(route: Any, complaints: list[str]) -> None:
-    complaints.append(f"request to {route.request.url}")
-    route.abort()
+    assert [one for one in stored if one != [0, ""]] == []  # else the next page is no new visitor's
 
 
 def _listen(page: Page, complaints: list[str]) -> None:
     page.on(
         "console", lambda m: complaints.append(f"console: {m.text}") if m.type == "error" else None
     )
+    page.on("request", lambda request: _notice(request.url, complaints))
+    page.on("popup", lambda popup: complaints.append(f"window: {popup.url}"))
     page.on("pageerror", lambda error: complaints.append(f"page: {error}"))
     page.on("dialog", lambda dialog: _dismiss(dialog, complaints))
+
+
+def _notice(url: str, complaints: list[str]) -> None:
+    """Nothing answers elsewhere (chromium.ARGUMENTS); nor may it be tried."""
+    if ELSEWHERE.match(url):
+        complaints.append(f"request to {url}")
 
 
 def _dismiss(dialog: Any, complaints: list[str]) -> None:

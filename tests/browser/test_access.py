@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from serving import Server
-from visit import Visit, complaints
+from visit import COLOURS, OURS, Visit, complaints
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -21,13 +21,16 @@ DRAWN = {
 def test_axe_finds_nothing_in_our_own_parts(
     visit: Open, server: Server, model: str, scheme: str
 ) -> None:
+    """Every rule in the light; in the dark, where nothing but colours differs, those of colours."""
+    rules = COLOURS if scheme == "dark" else ()
     page = visit(color_scheme=scheme)
     if model == "translator":
         page.choose_model(server.translator.name)
+    assert complaints(page, f"#top {OURS}", f"#left {OURS}", rules=rules) == []
     for tab in DRAWN:
         page.tab(tab)
         page.page.wait_for_selector(f"{DRAWN[tab]}[data-rev]")
-        assert complaints(page) == [], tab
+        assert complaints(page, f"#right {OURS}", rules=rules) == [], tab
 
 
 def test_the_table_behind_the_large_heatmap_has_the_weights(visit: Open, server: Server) -> None:

@@ -65,8 +65,8 @@ def test_a_clicked_head_shows_the_numbers_of_the_trace(visit: Open, server: Serv
         assert page.read("sum") == "1.0000"
 
 
-def test_pointing_at_a_cell_lights_its_tokens_and_a_click_pins_it(visit: Open) -> None:
-    page = visit()
+def test_pointing_at_a_cell_lights_its_tokens_and_a_click_pins_it(still: Visit) -> None:
+    page = still
     page.point_at(6, 2)
     assert page.tokens.nth(6).evaluate("e => e.classList.contains('is-query')")
     assert page.tokens.nth(2).evaluate("e => e.classList.contains('is-key')")
@@ -81,8 +81,8 @@ def test_pointing_at_a_cell_lights_its_tokens_and_a_click_pins_it(visit: Open) -
     assert page.read("weight") == "–"
 
 
-def test_the_stage_switch_draws_scores_masked_scores_and_weights(visit: Open) -> None:
-    page = visit()
+def test_the_stage_switch_draws_scores_masked_scores_and_weights(still: Visit) -> None:
+    page = still
     with page.drawn(".attention"):
         page.page.get_by_role("radio", name="linear", exact=True).check()
     values = "() => document.querySelector('.large').calcdata[0][0].z.map(row => [...row])"
@@ -100,10 +100,13 @@ def test_the_stage_switch_draws_scores_masked_scores_and_weights(visit: Open) ->
     size = len(seen["scores"])
     assert empty == {"scores": 0, "masked": size * (size - 1) // 2, "weights": empty["masked"]}
     assert sum(seen["weights"][4][:5]) == pytest.approx(1, abs=1e-5)
+    with page.drawn(".attention"):
+        page.page.get_by_role("radio", name="√", exact=True).check()
+    assert sum(page.page.evaluate(values)[4][:5]) > 1  # square roots of the same weights
 
 
-def test_a_clicked_token_becomes_the_query_and_arrow_keys_walk(visit: Open) -> None:
-    page = visit()
+def test_a_clicked_token_becomes_the_query_and_arrow_keys_walk(still: Visit) -> None:
+    page = still
     page.tokens.nth(3).click()
     assert page.large.get_attribute("data-row") == "3"
     assert page.tokens.nth(3).get_attribute("aria-pressed") == "true"
@@ -115,8 +118,8 @@ def test_a_clicked_token_becomes_the_query_and_arrow_keys_walk(visit: Open) -> N
     assert page.large.get_attribute("data-row") == ""
 
 
-def test_a_picture_offers_zoom_and_saving_and_nothing_that_sends_it_away(visit: Open) -> None:
-    page = visit()
+def test_a_picture_offers_zoom_and_saving_and_nothing_that_sends_it_away(still: Visit) -> None:
+    page = still
     names = "() => document.querySelector('.large')._fullLayout._modeBar.buttonsNames"
     assert "save" in page.page.evaluate(names)
     assert "sendChartToCloud" not in page.page.evaluate(names)
@@ -127,8 +130,8 @@ def test_a_picture_offers_zoom_and_saving_and_nothing_that_sends_it_away(visit: 
     assert saved.value.suggested_filename == "attention.png"
 
 
-def test_arrow_keys_move_among_the_heads(visit: Open) -> None:
-    page = visit()
+def test_arrow_keys_move_among_the_heads(still: Visit) -> None:
+    page = still
     page.head(0, 0).focus()
     with page.drawn(".attention"):
         page.page.keyboard.press("ArrowDown")
@@ -136,6 +139,11 @@ def test_arrow_keys_move_among_the_heads(visit: Open) -> None:
         page.page.keyboard.press("ArrowRight")
     assert page.large.get_attribute("data-site") == "decoder.1.self"
     assert page.large.get_attribute("data-head") == "1"
+    for key in ("ArrowLeft", "ArrowUp"):
+        with page.drawn(".attention"):
+            page.page.keyboard.press(key)
+    assert page.large.get_attribute("data-site") == "decoder.0.self"
+    assert page.large.get_attribute("data-head") == "0"
 
 
 def test_the_bundled_model_is_chosen_drawn_and_generates(visit: Open) -> None:

@@ -17,6 +17,7 @@ from transformer.ui.examples import EXAMPLES
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
+EXAMPLE = EXAMPLES["decoder"]
 Z = "document.querySelector('.large').calcdata[0][0].z.map(row => [...row])"
 INSIDE = """one => { const { top, bottom } = one.getBoundingClientRect();
     return top >= -1 && bottom <= innerHeight + 1; }"""
@@ -28,10 +29,10 @@ def page(visit: Open) -> Visit:
     return visit()
 
 
-@pytest.fixture
-def run(page: Visit, server: Server) -> Run:
+@pytest.fixture(scope="module")
+def run(server: Server) -> Run:
     """The stored example."""
-    return server.model.generate(**page.example_request())
+    return server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
 
 
 def switch(page: Visit, group: str, value: str) -> None:
@@ -50,7 +51,8 @@ def ranking(page: Visit) -> list[list[str]]:
 # --- the table ------------------------------------------------------------------------------------
 
 
-def test_the_table_has_every_heads_numbers_and_the_baseline(page: Visit, run: Run) -> None:
+def test_the_table_has_every_heads_numbers_and_the_baseline(still: Visit, run: Run) -> None:
+    page = still
     found = head_metrics(run, "decoder", "self")
     rows = ranking(page)
     assert [row[0] for row in rows] == [f"layer {h.layer}, head {h.head}" for h in found.heads]
@@ -96,7 +98,7 @@ def test_a_click_on_a_column_sorts_and_a_row_chooses_its_head(page: Visit, run: 
 def test_a_head_chosen_far_down_brings_the_picture_into_view_and_keeps_the_focus(
     visit: Open,
 ) -> None:
-    page = visit(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    page = visit(width=390, height=844, reduced_motion="reduce")
     page.page.locator(".ranking").scroll_into_view_if_needed()
     page.page.wait_for_selector(".ranking[data-rev]")
     button = page.page.get_by_role("button", name="Show layer 1, head 2", exact=True)
@@ -206,7 +208,8 @@ def test_lines_follow_the_chosen_token_and_the_threshold(page: Visit, run: Run) 
 # --- the keyboard ---------------------------------------------------------------------------------
 
 
-def test_the_heatmap_is_walked_pinned_and_let_go_by_keyboard(page: Visit, run: Run) -> None:
+def test_the_heatmap_is_walked_pinned_and_let_go_by_keyboard(still: Visit, run: Run) -> None:
+    page = still
     large = page.page.locator(".large")
     said = page.page.locator(".said")
     large.focus()
@@ -240,13 +243,16 @@ def test_the_heatmap_is_walked_pinned_and_let_go_by_keyboard(page: Visit, run: R
     assert page.large.get_attribute("data-row") == ""
 
 
-def test_a_click_on_a_rows_label_pins_the_row(page: Visit, run: Run) -> None:
+def test_a_click_on_a_rows_label_pins_the_row(still: Visit, run: Run) -> None:
+    page = still
     label = page.page.locator(".axis-labels .yaxis:not(.title)").nth(3)
     label.click()
     row = int(str(page.large.get_attribute("data-row")))
     assert label.inner_text().strip("\u2068\u2069") == run.tokens[row]
     assert page.page.locator(".pin-note").inner_text() == "Row pinned. Esc lets go."
     assert float(page.read("sum")) == pytest.approx(1, abs=1e-4)
+    page.page.keyboard.press("Escape")
+    assert page.large.get_attribute("data-row") == ""
 
 
 def test_hostile_tokens_stay_text_in_lines_and_table(page: Visit) -> None:

@@ -31,13 +31,6 @@ TEXTS = """selector => [...document.querySelectorAll(selector)]
 CUT_OFF = """() => [...document.querySelectorAll(".html-container :is(h3, h4, p)")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 && !one.matches(".unseen"))
     .map(one => one.className)"""
-MIDDLE = """([name, column, row]) => {
-    const box = document.querySelector(`[data-picture=${name}]`);
-    const { xaxis, yaxis } = box._fullLayout;
-    const place = box.getBoundingClientRect();
-    const [x, y] = [xaxis._offset + xaxis.l2p(column), yaxis._offset + yaxis.l2p(row)];
-    return [place.left + x, place.top + y];
-}"""
 REMOVED = "document.querySelector('.removal').dataset.batch === viz.batch.batch"
 HOVERED = """([name, text]) => document.querySelector(`[data-picture=${name}] .hoverlayer`)
     .textContent.replaceAll(/[\u2068\u2069]/g, "").includes(text)"""
@@ -95,7 +88,7 @@ class Hostile:
 
     def hover(self, picture: str, column: float, row: float, label: str) -> None:
         """Point at a cell or a bar, and wait until Plotly tells of this token."""
-        self.page.mouse.move(*self.page.evaluate(MIDDLE, [picture, column, row]), steps=3)
+        self.page.mouse.move(*self.visit.place_in(picture, column, row), steps=3)
         self.page.wait_for_function(HOVERED, arg=[picture, label])
         self.is_clean()
 
@@ -245,7 +238,7 @@ def test_a_translations_own_views(visit: Open, server: Server) -> None:
 
 
 def test_nothing_is_wider_than_a_phone(visit: Open, server: Server) -> None:
-    page = Hostile(visit(viewport={"width": 390, "height": 2400}), translation(server))
+    page = Hostile(visit(width=390, height=2400), translation(server))
     page.visit.tokens.nth(page.run.n_prompt).click()
     for picture in ("mean", "rollout", "joint", "lines"):
         page.switch(picture)

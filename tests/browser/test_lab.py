@@ -134,7 +134,7 @@ def test_sinusoidal_positions_are_the_formula_and_turn(visit: Open, server: Serv
 
 
 def test_the_lab_fits_a_phone(visit: Open) -> None:
-    page = visit(viewport={"width": 390, "height": 844})
+    page = visit(width=390, height=844)
     page.tab("Positions")
     for section in (".position-inputs", ".position-formula", ".position-shift"):
         seen(page, section)

@@ -169,8 +169,7 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
 
 
 def test_a_tab_that_a_phone_keeps_in_its_menu_opens_too(visit: Open, server: Server) -> None:
-    phone = {"width": 390, "height": 844}
-    page = opened(visit, f"{server.url}#model=tiny&tab=model", viewport=phone)
+    page = opened(visit, f"{server.url}#model=tiny&tab=model", width=390, height=844)
     page.page.wait_for_selector(".architecture[data-rev]", state="attached")
     assert page.page.locator("[role=tab][aria-selected=true]").inner_text() == "Model"
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390

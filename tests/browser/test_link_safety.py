@@ -43,7 +43,7 @@ def test_who_only_looks_asks_nothing_more_and_fills_no_history(visit: Open) -> N
 
 
 def test_the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(visit: Open) -> None:
-    page = visit(permissions=["clipboard-read", "clipboard-write"])
+    page = visit(own={"permissions": ["clipboard-read", "clipboard-write"]})
     with page.drawn(".attention"):
         page.head(1, 1).click()
     page.page.locator("#model input").focus()
@@ -138,7 +138,7 @@ def test_words_in_a_link_go_to_the_page_alone_and_are_not_logged(
 def test_the_outer_page_of_a_space_follows_and_no_other_is_told(
     visit: Open, server: Server
 ) -> None:
-    page = visit()
+    page = visit(own={"viewport": {"width": 1440, "height": 900}})
     page.page.evaluate(
         "() => { window.told = []; window.onmessage = ({ data }) => told.push(data); }"
     )

@@ -107,7 +107,7 @@ def test_a_block_of_the_drawing_can_be_pointed_at_and_clicked(visit: Open) -> No
 
 
 def test_on_a_phone_the_list_stands_for_the_drawing_of_two_stacks(visit: Open) -> None:
-    page = visit(viewport={"width": 390, "height": 844})
+    page = visit(width=390, height=844)
     page.choose_model("tiny-translator")
     page.tab("Model")
     page.page.locator(".architecture").scroll_into_view_if_needed()

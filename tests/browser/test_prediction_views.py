@@ -17,21 +17,13 @@ EXAMPLE = EXAMPLES["decoder"]
 
 BITS = "() => document.querySelector('[data-picture=surprise]').calcdata[0].map(b => b.s ?? null)"
 CELLS = "() => document.querySelector('[data-picture=lens]').calcdata[0][0].z.map(r => [...r])"
-AT = """([name, column, row]) => {
-    const box = document.querySelector(`[data-picture=${name}]`);
-    const { xaxis, yaxis } = box._fullLayout;
-    const place = box.getBoundingClientRect();
-    const [x, y] = [xaxis._offset + xaxis.l2p(column), yaxis._offset + yaxis.l2p(row)];
-    return [place.left + x, place.top + y];
-}"""
 
 
-@pytest.fixture
-def page(visit: Open) -> Visit:
-    opened = visit()
-    opened.tab("Prediction")
-    opened.page.wait_for_selector(".prediction[data-rev]")
-    return opened
+@pytest.fixture(scope="module")
+def page(still: Visit) -> Visit:
+    still.tab("Prediction")
+    still.page.wait_for_selector(".prediction[data-rev]")
+    return still
 
 
 def show(page: Visit, name: str) -> None:
@@ -50,7 +42,7 @@ def test_bars_are_the_runs_surprise_and_choose_their_token(page: Visit, server: 
     assert f"Mean {mean:.2f} bits per token" in says
     assert f"perplexity {2**mean:.2f}" in says
     place = max(range(1, len(known) + 1), key=lambda index: shown[index])
-    middle = page.page.evaluate(AT, ["surprise", place, shown[place] / 2])
+    middle = page.place_in("surprise", place, shown[place] / 2)
     page.page.mouse.move(*middle, steps=3)
     page.page.mouse.click(*middle)
     assert page.page.evaluate("viz.query") == {"stack": "decoder", "index": place}
@@ -67,7 +59,7 @@ def test_the_lens_is_the_runs_and_chooses_a_column(page: Visit, server: Server) 
         assert shown == pytest.approx(run.lens.probabilities[row, :48, 0].tolist(), abs=1e-5)
     names = page.page.locator(".lens-rows span").all_inner_texts()
     assert names == ["input", "after layer 0", "model's own", "came next", "token read"]
-    middle = page.page.evaluate(AT, ["lens", 3, 1])
+    middle = page.place_in("lens", 3, 1)
     page.page.mouse.move(*middle, steps=3)
     page.page.mouse.click(*middle)
     assert page.page.evaluate("viz.query.index") == 3 + run.trace_start
@@ -79,9 +71,9 @@ def test_the_lens_is_the_runs_and_chooses_a_column(page: Visit, server: Server) 
 
 
 def test_a_translations_lens_and_surprise_are_of_its_own_tokens(
-    page: Visit, server: Server
+    visit: Open, server: Server
 ) -> None:
-    page.tab("Attention")
+    page = visit()
     page.choose_model("tiny-translator")
     page.generate("The dog")
     run = server.translator.generate("The dog", beams=4, max_new_tokens=40, seed=3)

@@ -40,7 +40,7 @@ def everywhere(page: Visit) -> None:
 def test_what_is_typed_leaves_no_trace_elsewhere_in_the_browser_in_the_log_or_on_disk(
     visit: Open,
 ) -> None:
-    page = visit()
+    page = visit(own={})
     server = serving.running()
     origins: set[str] = set()
     page.page.context.on("request", lambda request: origins.add(urlparse(request.url).netloc))

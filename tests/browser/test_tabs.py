@@ -131,7 +131,7 @@ def test_page_and_pictures_follow_the_visitors_dark_mode(visit: Open) -> None:
 
 
 def test_nothing_is_wider_than_a_phone(visit: Open) -> None:
-    page = visit(viewport={"width": 390, "height": 844})
+    page = visit(width=390, height=844)
     for tab in ("Attention", "Masks", "Positions", "Prediction", "Model"):
         page.tab(tab)
         if tab in ("Masks", "Positions", "Prediction"):

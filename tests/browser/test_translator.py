@@ -139,7 +139,7 @@ def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> Non
 
 
 def test_its_pages_fit_a_phone(visit: Open) -> None:
-    page = visit(viewport={"width": 390, "height": 844})
+    page = visit(width=390, height=844)
     page.choose_model("tiny-translator")
     page.attention("decoder cross")
     with page.drawn(".attention"):

@@ -293,7 +293,7 @@ def test_hostile_tokens_stay_text_in_every_part(visit: Open, server: Server) -> 
 
 
 def test_all_of_it_fits_a_phone(visit: Open, server: Server) -> None:
-    page = visit(viewport={"width": 390, "height": 844})
+    page = visit(width=390, height=844)
     whatif = WhatIf(page, server.model)
     whatif.branch(0)
     for part in (".compare", ".compare-texts", ".compare-outcomes", ".compare-attention"):

@@ -137,7 +137,7 @@ def test_a_translation_has_rows_of_each_kind_of_attention(visit: Open, server: S
 
 
 def test_it_fits_a_phone(visit: Open) -> None:
-    page = visit(viewport={"width": 390, "height": 844})
+    page = visit(width=390, height=844)
     page.page.locator(".worked").scroll_into_view_if_needed()
     page.page.wait_for_selector(".worked[data-rev]")
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -15,14 +15,13 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.figures import style
+from transformer.figures.columns import Line, column, columns_layout, drawn_lines, headings
 from transformer.figures.data import array, check_choice, check_head, check_row, records_of
 from transformer.inference.run import Batch, Run
 from transformer.inference.sampling import check_number
 
 BY = ("written", "read")
-ROW_PX, MIN_HEIGHT = 24, 200
 COLUMN_PX = 126  # two columns of this width leave room for the lines on a phone
-N_BUCKETS = 8  # lines of similar weight are one trace: a trace a line would take seconds to draw
 
 _WORDS = {  # the subtitle, and why a target token has no line
     "written": ("lines: read most by the query that predicted a token", "nothing predicted it"),
@@ -148,54 +147,28 @@ def _layout(
 ) -> dict[str, Any]:
     layers = "mean of all layers" if layer == "mean" else f"layer {layer}"
     heads = "mean of heads" if head == "mean" else f"head {head}"
-    left, right = (
-        max(60, 12 + max(style.fitted(label, COLUMN_PX)[1] for label in labels))
-        for labels in (found.source_labels, found.target_labels)
-    )
-    n_rows = max(len(found.source_labels), len(found.target_labels))
     legend = "width and opacity: weight, 0 to 1"
     if threshold is not None:
         legend += f"<br>thin: other weights of at least {threshold:g}"
-    layout = style.layout(
+    return columns_layout(
         f"Alignment: {layers}, {heads}",
         _WORDS[by][0],
+        legend,
+        (found.source_labels, found.target_labels),
+        COLUMN_PX,
+        below=72,
         dark=dark,
-        showlegend=False,
-        hovermode="closest",
-        margin={"l": left, "r": right, "t": 72, "b": 72},
-        height=max(MIN_HEIGHT, 72 + ROW_PX * (n_rows + 1) + 72),
-        xaxis=style.axis(
-            legend,
-            dark=dark,
-            range=[-0.04, 1.04],
-            showticklabels=False,
-            ticks="",
-            showline=False,
-            fixedrange=True,
-        ),
-        yaxis={"visible": False, "fixedrange": True, "range": [n_rows - 0.5, -1.5]},
     )
-    layout["title"] |= {"xref": "container", "pad": {"t": 12, "l": 12}}  # not at the wide margin
-    return layout
 
 
 def _lines(links: Sequence[Link], dark: bool, *, thin: bool = False) -> list[go.Scatter]:
-    """One trace for all lines of similar weight."""
-    buckets: dict[int, list[Link]] = {}
-    for link in links:
-        buckets.setdefault(min(N_BUCKETS - 1, int(link.weight * N_BUCKETS)), []).append(link)
-    traces = []
-    for bucket, members in sorted(buckets.items()):
-        middle = (bucket + 0.5) / N_BUCKETS
-        line = {"width": 1 if thin else 1 + 5 * middle, "color": style.theme(dark).accent}
-        x = [0, 1, None] * len(members)
-        y = [y for link in members for y in (link.source, link.target, None)]
-        traces.append(
-            go.Scatter(
-                x=x, y=y, mode="lines", line=line, opacity=0.2 + 0.8 * middle, hoverinfo="skip"
-            )
-        )
-    return traces
+    """From sources, left, to targets, right."""
+
+    def looks(weight: float) -> tuple[float, float]:
+        return 1 if thin else 1 + 5 * weight, 0.2 + 0.8 * weight
+
+    lines = [Line(link.source, link.target, link.weight) for link in links]
+    return drawn_lines(lines, looks, dark)
 
 
 def _columns(found: AlignmentLinks, by: str, dark: bool) -> list[go.Scatter]:
@@ -210,13 +183,13 @@ def _columns(found: AlignmentLinks, by: str, dark: bool) -> list[go.Scatter]:
         + (_reading(found, place, by) if place in linked else _WORDS[by][1])
         for place, label in enumerate(found.target_labels)
     ]
-    headers = go.Scatter(
-        x=[0, 1], y=[-1, -1], text=["source", "target"], mode="text", hoverinfo="skip",
-        textposition=["middle left", "middle right"], cliponaxis=False,
-        textfont={"size": style.FONT_SIZE, "color": style.theme(dark).muted},
-    )  # fmt: skip
-    sources = _column(0, found.source_labels, of_sources, set(read), dark)
-    return [sources, _column(1, found.target_labels, of_targets, linked, dark), headers]
+    left, right = (
+        [style.fitted(label, COLUMN_PX)[0] for label in labels]
+        for labels in (found.source_labels, found.target_labels)
+    )
+    sources = column(0, left, of_sources, set(read), dark)
+    targets = column(1, right, of_targets, linked, dark)
+    return [sources, targets, headings("source", "target", dark)]
 
 
 def _reading(found: AlignmentLinks, place: int, by: str) -> str:
@@ -232,21 +205,3 @@ def _reading(found: AlignmentLinks, place: int, by: str) -> str:
 
 def _named(column: str, place: int, label: str) -> str:
     return f"{column} {place}: {style.label(label, style.HOVER_CHARACTERS)}"
-
-
-def _column(
-    x: int, labels: Sequence[str], hover: list[str], linked: set[int], dark: bool
-) -> go.Scatter:
-    """Tokens, each with a dot where its lines begin; those without a line are muted."""
-    colours = style.theme(dark)
-    text, dot = (
-        [strong if place in linked else colours.muted for place in range(len(labels))]
-        for strong in (colours.text, colours.accent)
-    )
-    return go.Scatter(
-        x=[x] * len(labels), y=list(range(len(labels))), mode="markers+text",
-        text=[style.fitted(label, COLUMN_PX)[0] for label in labels],
-        textposition="middle right" if x else "middle left", cliponaxis=False,
-        textfont={"size": style.FONT_SIZE, "color": text}, marker={"size": 6, "color": dot},
-        customdata=hover, hovertemplate="%{customdata}<extra></extra>",
-    )  # fmt: skip

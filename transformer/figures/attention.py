@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from transformer.figures import style
 from transformer.figures.data import Head, HeadView, SiteLike, check_choice, head_view
+from transformer.figures.matrix import matrix_layout, reading_texts
 from transformer.figures.thumbnails import atlas, head_grid
 from transformer.inference.run import Batch, Run
 
@@ -82,20 +83,19 @@ def attention_heatmap(
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
     view = head_view(run, site, head, row)
-    n_queries, n_keys = view.weights.shape
     cells = go.Heatmap(
         z=stage_values(view, stage, scale),
         hoverongaps=True,
         **_colours(view, stage, scale, range_, dark),
         **(_hover(view) if hover else {"hoverinfo": "none"}),
     )
-    layout = style.layout(
+    layout = matrix_layout(
         _title(view),
         _STAGE_TITLES[stage],
+        view.query_labels,
+        view.key_labels,
         dark=dark,
         meta=_meta(view, stage, scale, row) | {"range": range_},
-        shapes=[style.hatching(n_queries, n_keys, dark)],
-        **style.square_axes(view.query_labels, view.key_labels, dark=dark),
     )
     return go.Figure(data=[cells], layout=layout)
 
@@ -164,9 +164,7 @@ def _hover(view: HeadView) -> dict[str, Any]:
     numbers = np.stack([view.scores, view.weights, view.allowed.astype(np.float32)], axis=-1)
     if max(view.weights.shape) > TEXT_LIMIT:
         return {"customdata": numbers, "hovertemplate": _WITHOUT_TOKENS}
-    queries = [style.label(text, style.HOVER_CHARACTERS) for text in view.query_labels]
-    keys = [style.label(text, style.HOVER_CHARACTERS) for text in view.key_labels]
-    text = [[f"{query} reads {key}" for key in keys] for query in queries]
+    text = reading_texts(view.query_labels, view.key_labels)
     return {"customdata": numbers, "hovertemplate": _WITH_TOKENS, "text": text}
 
 
@@ -178,8 +176,6 @@ def _title(view: HeadView) -> str:
 
 def _meta(view: HeadView, stage: str, scale: str, row: int) -> dict[str, Any]:
     return {
-        "query_labels": list(view.query_labels),
-        "key_labels": list(view.key_labels),
         "site": str(view.site),
         "stack": view.site.stack,
         "layer": view.site.layer,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from transformer.figures import style
 from transformer.figures.attention import TEXT_LIMIT
 from transformer.figures.data import HeadView, SiteLike, head_view
+from transformer.figures.matrix import matrix_layout
 from transformer.inference.run import Run
 
 Head = int | str
@@ -123,21 +124,14 @@ def attention_difference(
         colorbar=style.colorbar("weight in B − in A"), **_hover(weights, queries, keys),
     )  # fmt: skip
     meta = {
-        "query_labels": queries,
-        "key_labels": keys,
         "queries": [list(pair[:2]) for pair in rows],
         "keys": [list(pair[:2]) for pair in columns],
         "limit": limit,
         "kept": weights.sum(axis=1).mean(axis=0).tolist(),
     }
-    layout = style.layout(
-        f"{_named(of_b)} in B − {_named(of_a)} in A",
-        f"on the tokens of both; colours from {-limit:.3g} to {limit:.3g}",
-        dark=dark,
-        meta=meta,
-        shapes=[style.hatching(len(rows), len(columns), dark)],
-        **style.square_axes(queries, keys, dark=dark),
-    )
+    title = f"{_named(of_b)} in B − {_named(of_a)} in A"
+    says = f"on the tokens of both; colours from {-limit:.3g} to {limit:.3g}"
+    layout = matrix_layout(title, says, queries, keys, dark=dark, meta=meta)
     return go.Figure(data=[cells], layout=layout)
 
 

@@ -23,6 +23,7 @@ from transformer.figures.attention import (
     weight_colours,
 )
 from transformer.figures.data import array, check_choice, check_row, labels_of, records_of
+from transformer.figures.matrix import matrix_layout
 from transformer.inference.run import Batch, Run
 
 Weights = NDArray[np.float64]
@@ -195,17 +196,10 @@ def _figure(
         **(_hover(shown, queries, keys) if hover else {"hoverinfo": "none"}),
     )
     meta = {
-        "query_labels": list(queries), "key_labels": list(keys), "picture": picture,
-        "stack": stack, "kind": kind, "scale": scale, "range": range_, "row": row,
+        "picture": picture, "stack": stack, "kind": kind,
+        "scale": scale, "range": range_, "row": row,
     }  # fmt: skip
-    layout = style.layout(
-        title,
-        subtitle,
-        dark=dark,
-        meta=meta,
-        shapes=[style.hatching(len(queries), len(keys), dark)],
-        **style.square_axes(queries, keys, dark=dark),
-    )
+    layout = matrix_layout(title, subtitle, queries, keys, dark=dark, meta=meta)
     return go.Figure(data=[cells], layout=layout)
 
 

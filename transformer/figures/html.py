@@ -27,7 +27,7 @@ from transformer.inference.run import Run
 from transformer.model.trace import AttentionRecord
 
 _PARTS = Path(__file__).parent / "export"
-SCRIPTS = ("pack", "numbers", "ink", "frame", "marks", "around", "draw", "rows", "page")
+SCRIPTS = ("pack", "numbers", "ink", "frame", "marks", "around", "draw", "rows", "gallery", "page")
 CLOSE = 2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
 _LEFT_OUT = ("template", "title", "modebar", "hoverlabel", "font", "meta")  # of a figure's layout
 

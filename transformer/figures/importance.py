@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from transformer.figures import style
+from transformer.figures.bars import bars, paired_layout, percent, token_ticks
 from transformer.figures.data import array
 from transformer.inference.effects import HeadImportance, NextToken
 
@@ -39,20 +41,6 @@ def importance(
     change = array(found.change[stack, kind])
     limit = largest_change(found)
     n_layers, n_heads = change.shape
-    trace = go.Heatmap(
-        z=change,
-        zmin=-limit,
-        zmax=limit,
-        colorscale=style.diverging(dark),
-        customdata=np.exp(change),
-        texttemplate=f"%{{z:+.{_digits(limit)}f}}" if n_heads <= NUMBERS_UP_TO else None,
-        textfont={"size": style.FONT_SIZE},
-        hovertemplate=(
-            "layer %{y}, head %{x} silenced<br>ln p %{z:+.4f}<br>p × %{customdata:.4f}"
-            "<extra></extra>"
-        ),
-        colorbar=style.colorbar("change of ln p"),
-    )
     meta = {
         "row_labels": [f"layer {place}" for place in range(n_layers)],
         "column_labels": [f"head {place}" for place in range(n_heads)],
@@ -65,7 +53,24 @@ def importance(
     )
     axes = _axes(n_layers, n_heads, dark)
     layout = style.layout(title, subtitle, dark=dark, meta=meta, **axes)
-    return go.Figure(data=[trace], layout=layout)
+    return go.Figure(data=[_cells(change, limit, dark)], layout=layout)
+
+
+def _cells(change: NDArray[np.float32], limit: float, dark: bool) -> go.Heatmap:
+    return go.Heatmap(
+        z=change,
+        zmin=-limit,
+        zmax=limit,
+        colorscale=style.diverging(dark),
+        customdata=np.exp(change),
+        texttemplate=f"%{{z:+.{_digits(limit)}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
+        textfont={"size": style.FONT_SIZE},
+        hovertemplate=(
+            "layer %{y}, head %{x} silenced<br>ln p %{z:+.4f}<br>p × %{customdata:.4f}"
+            "<extra></extra>"
+        ),
+        colorbar=style.colorbar("change of ln p"),
+    )
 
 
 def largest_change(found: HeadImportance) -> float:
@@ -88,52 +93,30 @@ def foreseen(
     """
     colours = style.theme(dark)
     intact, altered = found.intact.tolist(), found.altered.tolist()
-    longest = max(*intact, *altered, 0.02)
-    ticks = [
-        f"<b>▶ {style.label(text)}</b>" if token == here else style.label(text)
-        for token, text in zip(found.ids, labels, strict=True)
-    ]
-    layout = style.layout(
+    layout = paired_layout(
         f"What comes at place {found.place}: intact and altered",
         "probabilities of the next token, after the same text",
+        token_ticks(labels, found.ids, here),
+        max(*intact, *altered),
         dark=dark,
-        barmode="group",
-        bargap=0.25,
-        bargroupgap=0.05,
-        xaxis=style.axis(
-            "probability", dark=dark, range=[0, longest * 1.18], showgrid=True,
-            tickformat=".0%" if longest > 0.1 else ".1%", nticks=6,
-        ),
-        yaxis=style.axis(
-            "next token", dark=dark, range=[len(labels) - 0.4, -0.6], tickmode="array",
-            tickvals=list(range(len(labels))), ticktext=ticks,
-        ),
-        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
-        margin={"l": 60, "r": 16, "t": 72, "b": 100},
-        height=172 + 40 * len(labels),
         meta={"labels": list(labels), "place": found.place},
-    )  # fmt: skip
-    bars = [
+    )
+    drawn = [
         _bars("intact", intact, labels, colours.muted),
         _bars("altered", altered, labels, colours.second),
     ]
-    return go.Figure(data=bars, layout=layout)
+    return go.Figure(data=drawn, layout=layout)
 
 
 def _bars(name: str, values: Sequence[float], labels: Sequence[str], colour: str) -> go.Bar:
-    return go.Bar(
-        x=list(values),
-        y=list(range(len(values))),
-        name=name,
-        orientation="h",
-        text=[_percent(value) for value in values],
-        textposition="outside",
-        textfont={"size": style.FONT_SIZE},
-        constraintext="none",
-        cliponaxis=False,
+    return bars(
+        name,
+        values,
+        [percent(value) for value in values],
+        colour,
+        hatched=name == "altered",
         customdata=[style.label(text, style.HOVER_CHARACTERS) for text in labels],
         hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>",
-        marker={"color": colour, "pattern": {"shape": "" if name == "intact" else "/"}},
     )
 
 
@@ -148,7 +131,3 @@ def _axes(n_layers: int, n_heads: int, dark: bool) -> dict[str, Any]:
             ("y", "layer", n_layers, [n_layers - 0.5, -0.5]),
         )
     }  # fmt: skip
-
-
-def _percent(probability: float) -> str:
-    return "&lt;0.1%" if 0 < probability < 0.001 else f"{probability:.1%}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from transformer.figures import style
 from transformer.figures.attention import TEXT_LIMIT
 from transformer.figures.data import check_choice, check_row, records_of
+from transformer.figures.matrix import hatching, matrix_layout, reading_texts
 from transformer.inference.run import Batch
 from transformer.model.masks import causal_mask
 
@@ -57,14 +58,8 @@ def mask_heatmap(
         ygap=1 if len(query_labels) <= TEXT_LIMIT else 0,
         **_hover(query_labels, key_labels),
     )
-    layout = style.layout(
-        title,
-        "filled: may be read; hatched: hidden",
-        dark=dark,
-        meta={"query_labels": list(query_labels), "key_labels": list(key_labels)},
-        shapes=[style.hatching(len(query_labels), len(key_labels), dark)],
-        **style.square_axes(query_labels, key_labels, dark=dark),
-    )
+    says = "filled: may be read; hatched: hidden"
+    layout = matrix_layout(title, says, query_labels, key_labels, dark=dark, meta={})
     return go.Figure(data=[cells], layout=layout)
 
 
@@ -72,9 +67,7 @@ def _hover(query_labels: Sequence[str], key_labels: Sequence[str]) -> dict[str, 
     ending = "<br>allowed %{customdata}<extra></extra>"
     if max(len(query_labels), len(key_labels)) > TEXT_LIMIT:
         return {"hovertemplate": "query %{y:d}, key %{x:d}" + ending}
-    queries = [style.label(text, style.HOVER_CHARACTERS) for text in query_labels]
-    keys = [style.label(text, style.HOVER_CHARACTERS) for text in key_labels]
-    text = [[f"{query} reads {key}" for key in keys] for query in queries]
+    text = reading_texts(query_labels, key_labels)
     return {"text": text, "hovertemplate": "query %{y:d}, key %{x:d}: %{text}" + ending}
 
 
@@ -132,11 +125,6 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
     colours = style.theme(dark)
     real = batch.real(stack).cpu().numpy()
     n_rows, length = real.shape
-    small = length <= TEXT_LIMIT
-    text = [
-        [style.label(token, 8) if real[row, place] else "" for place, token in enumerate(labels)]
-        for row, labels in enumerate(batch.queries(stack, row) for row in range(n_rows))
-    ]
     cells = go.Heatmap(
         z=np.where(real, np.float32(1), np.float32(np.nan)),
         colorscale=[[0, colours.accent], [1, colours.accent]],
@@ -146,18 +134,13 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
         xgap=2,
         ygap=4,
         customdata=real.astype(np.uint8),
-        text=text if small else None,
-        texttemplate="%{text}" if length <= WRITTEN_LIMIT else None,
-        textfont={"size": style.FONT_SIZE},
-        hovertemplate="sentence %{y:d}, position %{x:d}"
-        + (": %{text}" if small else "")
-        + "<br>token %{customdata}<extra></extra>",
+        **_tokens(batch, stack, real),
     )
     layout = style.layout(
         f"Padded batch: {n_rows} sentences, one length of {length}",
         "filled: a token; hatched: padding",
         dark=dark,
-        shapes=[style.hatching(n_rows, length, dark)],
+        shapes=[hatching(n_rows, length, dark)],
         xaxis=style.axis("position", dark=dark, range=[-0.5, length - 0.5], tickformat="d"),
         yaxis=style.axis(
             "sentence", dark=dark, range=[n_rows - 0.5, -0.5], tickmode="array",
@@ -165,3 +148,21 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
         ),
     )  # fmt: skip
     return go.Figure(data=[cells], layout=layout)
+
+
+def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
+    """The padded batch's tokens, in its cells and in the hover text, as far as there is room."""
+    n_rows, length = real.shape
+    text = [
+        [style.label(token, 8) if real[row, place] else "" for place, token in enumerate(labels)]
+        for row, labels in enumerate(batch.queries(stack, row) for row in range(n_rows))
+    ]
+    small = length <= TEXT_LIMIT
+    return {
+        "text": text if small else None,
+        "texttemplate": "%{text}" if length <= WRITTEN_LIMIT else None,
+        "textfont": {"size": style.FONT_SIZE},
+        "hovertemplate": "sentence %{y:d}, position %{x:d}"
+        + (": %{text}" if small else "")
+        + "<br>token %{customdata}<extra></extra>",
+    }

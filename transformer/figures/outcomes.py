@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import plotly.graph_objects as go
 
 from transformer.figures import style
+from transformer.figures.bars import bars, paired_layout, percent, token_ticks
 from transformer.figures.compare import NothingShared, Shared, align, shared, shared_labels
 from transformer.figures.prediction import step_of
 from transformer.inference.candidates import N_CANDIDATES
 from transformer.inference.generation import GenerationStep
 from transformer.inference.run import Run
 
-BAR_PX = 22  # the least that a token's label needs
 N_SHOWN = 8
 
 
@@ -59,22 +58,6 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
     found = [_probabilities(a, b, pair) for pair in pairs]
     labels = shared_labels(pairs, a.labels, b.labels)
     colours = style.theme(dark)
-    places = list(range(len(pairs)))
-    names = [style.label(text, style.HOVER_CHARACTERS) for text in labels]
-    bars = go.Bar(
-        x=places,
-        y=[in_b - in_a for in_a, in_b in found],
-        marker={
-            "color": [colours.second if in_b > in_a else colours.accent for in_a, in_b in found],
-            "pattern": {"shape": ["" if pair.same else "/" for pair in pairs]},
-        },
-        customdata=found,
-        hovertext=names,
-        hovertemplate=(
-            "%{hovertext}<br>B − A: %{y:+.4f}<br>in A %{customdata[0]:.4f}, "
-            "in B %{customdata[1]:.4f}<extra></extra>"
-        ),
-    )
     layout = style.layout(
         "Probability of each generated token: B − A",
         "by the network, before temperature and filters; hatched: two different tokens",
@@ -84,7 +67,7 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
         margin={"l": 60, "r": 16, "t": 72, "b": 110},
         xaxis=style.axis(
             "token", dark=dark, range=[-0.6, len(pairs) - 0.4], tickmode="array",
-            tickvals=places, ticktext=[style.label(text) for text in labels], tickangle=-90,
+            tickvals=list(range(len(pairs))), ticktext=token_ticks(labels), tickangle=-90,
         ),
         yaxis=style.axis(
             "B − A", dark=dark, range=[-1, 1], showgrid=True, zeroline=True,
@@ -92,7 +75,29 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
         ),
         meta={"labels": labels, "pairs": [list(pair[:2]) for pair in pairs]},
     )  # fmt: skip
-    return go.Figure(data=[bars], layout=layout)
+    return go.Figure(data=[_differences(pairs, found, labels, colours)], layout=layout)
+
+
+def _differences(
+    pairs: Sequence[Shared],
+    found: Sequence[tuple[float, float]],
+    labels: Sequence[str],
+    colours: style.Theme,
+) -> go.Bar:
+    return go.Bar(
+        x=list(range(len(pairs))),
+        y=[in_b - in_a for in_a, in_b in found],
+        marker={
+            "color": [colours.second if in_b > in_a else colours.accent for in_a, in_b in found],
+            "pattern": {"shape": ["" if pair.same else "/" for pair in pairs]},
+        },
+        customdata=found,
+        hovertext=[style.label(text, style.HOVER_CHARACTERS) for text in labels],
+        hovertemplate=(
+            "%{hovertext}<br>B − A: %{y:+.4f}<br>in A %{customdata[0]:.4f}, "
+            "in B %{customdata[1]:.4f}<extra></extra>"
+        ),
+    )
 
 
 def _probabilities(a: Run, b: Run, pair: Shared) -> tuple[float, float]:
@@ -138,34 +143,21 @@ def candidates_compared(
     it is. `layout.meta` has labels, a, b (probabilities or None). ValueError as foreseen_by_both.
     """
     rows = foreseen_by_both(a, b, step, other_step)
-    colours = style.theme(dark)
-    longest = max(p for row in rows for p in (row.a, row.b, 0.02) if p is not None)
-    layout = style.layout(
+    in_a, in_b = [row.a for row in rows], [row.b for row in rows]
+    labels = [row.label for row in rows]
+    layout = paired_layout(
         f"Next token: step {step} of A, step {other_step} of B",
         "probabilities by the network, before temperature and filters",
+        token_ticks(labels),
+        max(p for p in (*in_a, *in_b) if p is not None),
+        room=1.25,
         dark=dark,
-        barmode="group",
-        bargap=0.25,
-        bargroupgap=0.05,
-        xaxis=style.axis(
-            "probability", dark=dark, range=[0, longest * 1.25], showgrid=True, nticks=6,
-            tickformat=".0%" if longest > 0.1 else ".1%",
-        ),
-        yaxis=style.axis(
-            "next token", dark=dark, range=[len(rows) - 0.4, -0.6], tickmode="array",
-            tickvals=list(range(len(rows))), ticktext=[style.label(row.label) for row in rows],
-        ),
-        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
-        margin={"l": 60, "r": 16, "t": 72, "b": 100},
-        height=172 + 40 * len(rows),
-        meta={
-            "labels": [row.label for row in rows],
-            "a": [row.a for row in rows], "b": [row.b for row in rows],
-        },
-    )  # fmt: skip
+        meta={"labels": labels, "a": in_a, "b": in_b},
+    )
+    colours = style.theme(dark)
     data = [
-        _bars("A", [row.a for row in rows], rows[0].most[0], rows, colours.muted),
-        _bars("B", [row.b for row in rows], rows[0].most[1], rows, colours.second),
+        _bars("A", in_a, rows[0].most[0], labels, colours.muted),
+        _bars("B", in_b, rows[0].most[1], labels, colours.second),
     ]
     return go.Figure(data=data, layout=layout)
 
@@ -174,30 +166,21 @@ def _bars(
     name: str,
     values: Sequence[float | None],
     most: float,
-    rows: Sequence[Foreseen],
+    labels: Sequence[str],
     colour: str,
 ) -> go.Bar:
     told = [f"at most {most:.2g}" if value is None else f"{value:.4f}" for value in values]
-    common: dict[str, Any] = {"textposition": "outside", "textfont": {"size": style.FONT_SIZE}}
-    return go.Bar(
-        x=[value or 0 for value in values],
-        y=list(range(len(values))),
-        name=name,
-        orientation="h",
-        text=[_at_most(most) if value is None else _percent(value) for value in values],
-        constraintext="none",
-        cliponaxis=False,
+    return bars(
+        name,
+        [value or 0 for value in values],
+        [_at_most(most) if value is None else percent(value) for value in values],
+        colour,
+        hatched=name == "B",
         customdata=told,
-        hovertext=[style.label(row.label, style.HOVER_CHARACTERS) for row in rows],
+        hovertext=[style.label(text, style.HOVER_CHARACTERS) for text in labels],
         hovertemplate=f"%{{hovertext}}<br>{name}: %{{customdata}}<extra></extra>",
-        marker={"color": colour, "pattern": {"shape": "" if name == "A" else "/"}},
-        **common,
     )
 
 
 def _at_most(probability: float) -> str:
     return "&lt;0.1%" if probability < 0.001 else f"≤{probability:.1%}"
-
-
-def _percent(probability: float) -> str:
-    return "&lt;0.1%" if 0 < probability < 0.001 else f"{probability:.1%}"

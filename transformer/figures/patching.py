@@ -41,16 +41,10 @@ def patching(
     differ; plain text), limit, before and other (ln p in the two runs). `layout.width` is CELL_PX a
     place: a page scrolls a long text sideways.
     """
-    change = array(found.change)
-    n_layers, n_places = change.shape
+    n_layers, n_places = found.change.shape
     limit = largest_change(found)
     names = paired_labels(here, other)[:n_places]
-    cells = go.Heatmap(
-        z=change, zmin=-limit, zmax=limit, colorscale=style.diverging(dark), xgap=1, ygap=1,
-        hovertext=[_hover(names, found.before, row) for row in change],
-        hovertemplate="layer %{y}, place %{x}: %{hovertext}<extra></extra>",
-        colorbar=style.colorbar("change of ln p"),
-    )  # fmt: skip
+    above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
     shown = style.label(target, style.HOVER_CHARACTERS)
     layout = style.layout(
         f"Change of ln p({shown}) by a patch: {PARTS[part]}",
@@ -60,23 +54,24 @@ def patching(
         margin=MARGIN,
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * n_places + MARGIN["r"]),
         height=MARGIN["t"] + ROW_PX * n_layers + MARGIN["b"],
-        xaxis=_tokens("token here", here, other, n_places, dark),
-        xaxis2=_tokens(
-            "token of the other run", other, here, n_places, dark,
-            overlaying="x", side="top", matches="x",
-        ),
-        yaxis=style.axis(
-            "layer", dark=dark, range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
-            dtick=max(1, -(-n_layers // style.MAX_TICKS)),
-        ),
         meta={
             "row_labels": [f"layer {place}" for place in range(n_layers)],
             "column_labels": names, "limit": limit,
             "before": found.before, "other": found.other,
         },
+        **_axes(here, other, (n_layers, n_places), dark),
     )  # fmt: skip
-    above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
-    return go.Figure(data=[cells, above], layout=layout)
+    return go.Figure(data=[_cells(found, names, dark), above], layout=layout)
+
+
+def _cells(found: PatchEffect, names: Sequence[str], dark: bool) -> go.Heatmap:
+    change, limit = array(found.change), largest_change(found)
+    return go.Heatmap(
+        z=change, zmin=-limit, zmax=limit, colorscale=style.diverging(dark), xgap=1, ygap=1,
+        hovertext=[_hover(names, found.before, row) for row in change],
+        hovertemplate="layer %{y}, place %{x}: %{hovertext}<extra></extra>",
+        colorbar=style.colorbar("change of ln p"),
+    )  # fmt: skip
 
 
 def largest_change(found: PatchEffect) -> float:
@@ -90,6 +85,24 @@ def paired_labels(here: Sequence[str], other: Sequence[str]) -> list[str]:
         a if a == b else f"{a or '–'} ← {b or '–'}"
         for a, b in itertools.zip_longest(here, other, fillvalue="")
     ]
+
+
+def _axes(
+    here: Sequence[str], other: Sequence[str], shape: tuple[int, int], dark: bool
+) -> dict[str, Any]:
+    """Layers down; this run's tokens below, the other's above."""
+    n_layers, n_places = shape
+    return {
+        "xaxis": _tokens("token here", here, other, n_places, dark),
+        "xaxis2": _tokens(
+            "token of the other run", other, here, n_places, dark,
+            overlaying="x", side="top", matches="x",
+        ),
+        "yaxis": style.axis(
+            "layer", dark=dark, range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
+            dtick=max(1, -(-n_layers // style.MAX_TICKS)),
+        ),
+    }  # fmt: skip
 
 
 def _tokens(

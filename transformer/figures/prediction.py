@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from transformer.figures import style
+from transformer.figures.bars import bars, paired_layout, percent, token_ticks
 from transformer.figures.filters import why_cut
 from transformer.inference.candidates import Candidate
 from transformer.inference.generation import GenerationStep
@@ -30,21 +31,14 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
         shown = (*shown, step.chosen)
     labels = [run.candidate_labels[candidate.id] for candidate in shown]
     reasons = why_cut(run, step)
-    layout = style.layout(
+    layout = paired_layout(
         f"Candidates of step {step_index}",
         how(run.request) + drawable(run, step),
-        dark=dark,
-        barmode="group",
-        bargap=0.25,
-        bargroupgap=0.05,
-        xaxis=_probability_axis(shown, dark),
-        yaxis=style.axis(
-            "candidate token", dark=dark, range=[len(shown) - 0.4, -0.6], tickmode="array",
-            tickvals=list(range(len(shown))), ticktext=_ticks(step, shown, labels),
-        ),
-        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
-        margin={"l": 60, "r": 16, "t": 72, "b": 100},
+        token_ticks(labels, [candidate.id for candidate in shown], step.token),
+        max(max(c.probability, c.sampling_probability) for c in shown),
+        y_title="candidate token",
         height=172 + 44 * max(len(shown), 3),
+        dark=dark,
         meta={
             "labels": labels, "ids": [candidate.id for candidate in shown],
             "step": step_index, "chosen": step.token,
@@ -52,15 +46,6 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
         },
     )  # fmt: skip
     return go.Figure(data=_bars(shown, labels, reasons, dark), layout=layout)
-
-
-def _probability_axis(shown: tuple[Candidate, ...], dark: bool) -> dict[str, Any]:
-    """From 0, as far as the longest bar and its number reach."""
-    longest = max(max(c.probability, c.sampling_probability) for c in shown)
-    return style.axis(
-        "probability", dark=dark, range=[0, max(longest, 0.02) * 1.18], showgrid=True,
-        tickformat=".0%" if longest > 0.1 else ".1%", nticks=6,
-    )  # fmt: skip
 
 
 def step_of(run: Run, index: Any) -> GenerationStep:
@@ -99,41 +84,22 @@ def _bars(
     colours = style.theme(dark)
     before = [candidate.probability for candidate in shown]
     after = [candidate.sampling_probability for candidate in shown]
-    names = [style.label(text, style.HOVER_CHARACTERS) for text in labels]
-    places = list(range(len(shown)))
-    common: dict[str, Any] = {
-        "orientation": "h",
-        "y": places,
-        "textposition": "outside",
-        "textfont": {"size": style.FONT_SIZE},
-        "constraintext": "none",
-        "cliponaxis": False,
-        "customdata": names,
-    }
-    ending = " %{x:.4f}<extra></extra>"
-    return [
-        go.Bar(
-            x=before, name="by the network", text=[_percent(p) for p in before],
-            hovertemplate="%{customdata}<br>by the network" + ending,
-            marker={"color": colours.muted}, **common,
-        ),
-        go.Bar(
-            x=after, name="after temperature and filters",
-            text=[f"✕ {reasons[c.id]}" if c.id in reasons else _percent(p)
-                  for c, p in zip(shown, after, strict=True)],
-            hovertemplate="%{customdata}<br>after temperature and filters" + ending,
-            marker={"color": colours.accent}, **common,
-        ),
-    ]  # fmt: skip
-
-
-def _ticks(step: GenerationStep, shown: tuple[Candidate, ...], labels: list[str]) -> list[str]:
-    """Labels with the chosen one pointed at; a tick a candidate, since all are wanted."""
-    return [
-        f"<b>▶ {style.label(text)}</b>" if candidate.id == step.token else style.label(text)
-        for candidate, text in zip(shown, labels, strict=True)
+    texts = [
+        f"✕ {reasons[candidate.id]}" if candidate.id in reasons else percent(probability)
+        for candidate, probability in zip(shown, after, strict=True)
     ]
-
-
-def _percent(probability: float) -> str:
-    return "&lt;0.1%" if 0 < probability < 0.001 else f"{probability:.1%}"
+    names = [style.label(text, style.HOVER_CHARACTERS) for text in labels]
+    return [
+        bars(
+            name,
+            lengths,
+            told,
+            colour,
+            customdata=names,
+            hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>",
+        )
+        for name, lengths, told, colour in (
+            ("by the network", before, [percent(p) for p in before], colours.muted),
+            ("after temperature and filters", after, texts, colours.accent),
+        )
+    ]

@@ -14,13 +14,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.figures import style
+from transformer.figures.columns import Line, column, columns_layout, drawn_lines, headings
 from transformer.figures.data import Head, HeadView, SiteLike, head_view
 from transformer.inference.run import Batch, Run
 from transformer.inference.sampling import check_number
 
-ROW_PX, MIN_HEIGHT = 24, 200
 COLUMN_PX = 118  # two columns of this width leave room for the lines on a phone
-N_BUCKETS = 8  # lines of similar weight are one trace: a trace a line would take seconds to draw
 MOST_LINES = 2000  # of all queries together; more are neither drawn in time nor told apart
 _NO_NUMBER = "\u2007\u2008\u2007\u2007"  # as wide as "0.12"
 
@@ -105,50 +104,26 @@ def _layout(
     head = "mean of all heads" if view.head == "mean" else f"head {view.head}"
     whose = "all queries" if query is None else f"query {query}"
     few = f"the strongest {MOST_LINES:,} of {count:,}" if count > MOST_LINES else "all"
-    left, right = (
-        max(60, 12 + max(style.fitted(label, COLUMN_PX)[1] for label in labels))
-        for labels in (view.query_labels, view.key_labels)
-    )
-    n_rows = max(len(view.query_labels), len(view.key_labels))
-    layout = style.layout(
+    return columns_layout(
         f"Lines: {site.stack} {site.kind}-attention, layer {site.layer}, {head}, {whose}",
         f"{few} weights of at least {threshold:g}",
+        "width and opacity: weight, 0 to 1",
+        (view.query_labels, view.key_labels),
+        COLUMN_PX,
+        room=44,
         dark=dark,
-        showlegend=False,
-        hovermode="closest",
-        margin={"l": left, "r": right + 44, "t": 72, "b": 48},
-        height=max(MIN_HEIGHT, 72 + ROW_PX * (n_rows + 1) + 48),
-        xaxis=style.axis(
-            "width and opacity: weight, 0 to 1", dark=dark, range=[-0.04, 1.04],
-            showticklabels=False, ticks="", showline=False, fixedrange=True,
-        ),
-        yaxis={"visible": False, "fixedrange": True, "range": [n_rows - 0.5, -1.5]},
-    )  # fmt: skip
-    layout["title"] |= {"xref": "container", "pad": {"t": 12, "l": 12}}  # not at the wide margin
-    return layout
+    )
 
 
 def _lines(links: Sequence[Link], dark: bool, *, faint: bool) -> list[go.Scatter]:
-    """One trace for all lines of similar weight."""
-    buckets: dict[int, list[Link]] = {}
-    for link in links:
-        buckets.setdefault(min(N_BUCKETS - 1, int(link.weight * N_BUCKETS)), []).append(link)
-    traces = []
-    for bucket, members in sorted(buckets.items()):
-        middle = (bucket + 0.5) / N_BUCKETS
-        strong = (1 + 7 * middle, 0.35 + 0.65 * middle)
-        width, opacity = (1 + 2 * middle, 0.12 + 0.5 * middle) if faint else strong
-        traces.append(
-            go.Scatter(
-                x=[0, 1, None] * len(members),
-                y=[y for link in members for y in (link.query, link.key, None)],
-                mode="lines",
-                line={"width": width, "color": style.theme(dark).accent},
-                opacity=opacity,
-                hoverinfo="skip",
-            )
-        )
-    return traces
+    """Strong lines of one query, faint ones of all."""
+
+    def looks(weight: float) -> tuple[float, float]:
+        if faint:
+            return 1 + 2 * weight, 0.12 + 0.5 * weight
+        return 1 + 7 * weight, 0.35 + 0.65 * weight
+
+    return drawn_lines([Line(*link) for link in links], looks, dark)
 
 
 def _columns(
@@ -163,13 +138,9 @@ def _columns(
         for place, label in enumerate(view.key_labels)
     ]
     queries = [style.fitted(label, COLUMN_PX)[0] for label in view.query_labels]
-    headers = go.Scatter(
-        x=[0, 1], y=[-1, -1], text=["query", "weight, key"], mode="text", hoverinfo="skip",
-        textposition=["middle left", "middle right"], cliponaxis=False,
-        textfont={"size": style.FONT_SIZE, "color": style.theme(dark).muted},
-    )  # fmt: skip
-    left = _column(0, queries, _hover(view, links, "query"), asking, dark)
-    return [left, _column(1, keys, _hover(view, links, "key"), read, dark), headers]
+    left = column(0, queries, _hover(view, links, "query"), asking, dark)
+    right = column(1, keys, _hover(view, links, "key"), read, dark)
+    return [left, right, headings("query", "weight, key", dark)]
 
 
 def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
@@ -188,18 +159,3 @@ def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
             name = style.label(others[at], style.HOVER_CHARACTERS)
             mine.append(f"{words} {at}: {name}, weight {link.weight:.4f}")
     return ["<br>".join(text) for text in texts]
-
-
-def _column(x: int, texts: list[str], hover: list[str], linked: set[int], dark: bool) -> go.Scatter:
-    """Tokens, each with a dot where its lines begin; those without a line are muted."""
-    colours = style.theme(dark)
-    text, dot = (
-        [strong if place in linked else colours.muted for place in range(len(texts))]
-        for strong in (colours.text, colours.accent)
-    )
-    return go.Scatter(
-        x=[x] * len(texts), y=list(range(len(texts))), mode="markers+text", text=texts,
-        textposition="middle right" if x else "middle left", cliponaxis=False,
-        textfont={"size": style.FONT_SIZE, "color": text}, marker={"size": 6, "color": dot},
-        customdata=hover, hovertemplate="%{customdata}<extra></extra>",
-    )  # fmt: skip

@@ -13,6 +13,7 @@ from transformer.figures import style
 from transformer.figures.attention import TEXT_LIMIT, weight_colours
 from transformer.figures.data import HeadView, SiteLike, check_choice, head_view
 from transformer.figures.masks import masks_of
+from transformer.figures.matrix import matrix_layout, reading_texts
 from transformer.inference.run import Batch
 from transformer.model.trace import Site
 
@@ -121,13 +122,13 @@ def mask_removed(
         **_colours(found, show, dark),
         **_hover(found),
     )
-    layout = style.layout(
+    layout = matrix_layout(
         _title(found, show),
         f"{100 * found.mean_freed_weight:.1f} % of the weight would go to {_FREED[which]}",
+        view.query_labels,
+        view.key_labels,
         dark=dark,
         meta=_meta(found, show, row),
-        shapes=[style.hatching(len(found.freed), found.freed.shape[1], dark)],
-        **style.square_axes(view.query_labels, view.key_labels, dark=dark),
     )
     return go.Figure(data=[cells], layout=layout)
 
@@ -164,16 +165,12 @@ def _hover(found: Removal) -> dict[str, Any]:
     where = "query %{y:d}, key %{x:d}"
     if max(found.weights.shape) > TEXT_LIMIT:
         return {"customdata": numbers, "hovertemplate": where + ending}
-    queries = [style.label(text, style.HOVER_CHARACTERS) for text in view.query_labels]
-    keys = [style.label(text, style.HOVER_CHARACTERS) for text in view.key_labels]
-    text = [[f"{query} reads {key}" for key in keys] for query in queries]
+    text = reading_texts(view.query_labels, view.key_labels)
     return {"customdata": numbers, "hovertemplate": where + ": %{text}" + ending, "text": text}
 
 
 def _meta(found: Removal, show: str, row: int) -> dict[str, Any]:
     return {
-        "query_labels": list(found.view.query_labels),
-        "key_labels": list(found.view.key_labels),
         "site": str(found.view.site),
         "head": found.view.head,
         "which": found.which,

@@ -175,29 +175,6 @@ def token_axis(
     return axis(title, dark=dark, tickmode="array", tickvals=places, ticktext=texts, **more)
 
 
-def square_axes(
-    query_labels: Sequence[str],
-    key_labels: Sequence[str],
-    *,
-    dark: bool = False,
-    y_title: str = "query (the token that reads)",
-    x_title: str = "key (the token that is read)",
-) -> dict[str, Any]:
-    """Axes of an attention matrix: query 0 on top, keys to the right, square cells."""
-    return {
-        "xaxis": token_axis(
-            x_title, key_labels, dark=dark,
-            range=[-0.5, len(key_labels) - 0.5], constrain="domain",
-            tickangle=-90 if len(key_labels) > 3 else 0,
-        ),
-        "yaxis": token_axis(
-            y_title, query_labels, dark=dark,
-            range=[len(query_labels) - 0.5, -0.5], constrain="domain", constraintoward="top",
-            scaleanchor="x",
-        ),
-    }  # fmt: skip
-
-
 def colorbar(title: str, **more: Any) -> dict[str, Any]:
     """A slim colour bar, its title beside it."""
     common = {
@@ -208,27 +185,3 @@ def colorbar(title: str, **more: Any) -> dict[str, Any]:
         "tickfont": {"size": FONT_SIZE},
     }
     return common | more
-
-
-def hatching(n_rows: int, n_columns: int, dark: bool = False, lines: int = 44) -> dict[str, Any]:
-    """A shape: faint diagonal lines under a matrix whose cells stand at the integers 0, 1, ...
-
-    Cells that are left out (NaN) are see-through, so the lines show there and nowhere else. One
-    SVG path however many cells there are.
-    """
-    path = "".join(_diagonal(2 * place / lines, n_rows, n_columns) for place in range(1, lines))
-    return {
-        "type": "path",
-        "path": path,
-        "xref": "x",
-        "yref": "y",
-        "layer": "below",
-        "line": {"color": theme(dark).hatch, "width": 1},
-    }
-
-
-def _diagonal(reach: float, n_rows: int, n_columns: int) -> str:
-    """The part of x + y = reach in the unit square, stretched over the cells."""
-    low, high = max(0.0, reach - 1), min(1.0, reach)
-    places = [(low, high), (high, low)]
-    return "M" + "L".join(f"{x * n_columns - 0.5:.4f},{y * n_rows - 0.5:.4f}" for x, y in places)

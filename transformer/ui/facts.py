@@ -124,7 +124,8 @@ def outcome(run: Run, seconds: float) -> str:
     """One sentence on how a generation went."""
     count = len(run.steps)
     found = f", the best of {len(run.search.hypotheses)} found" if run.search else ""
-    return f"{count} tokens in {seconds:.1f} s{found}; end: {_STOPPED[run.stopped]}."
+    tokens = "1 token" if count == 1 else f"{count} tokens"
+    return f"{tokens} in {seconds:.1f} s{found}; end: {_STOPPED[run.stopped]}."
 
 
 def headline(model: Model) -> str:

@@ -136,7 +136,8 @@ def read_batch(
         return None, problem(error)
     facts = batch_facts(batch, service.store.put(batch, visitor))
     count, length = batch.ids.shape
-    done = f"{count} sentences, padded to {length} tokens each"
+    sentences = "1 sentence" if count == 1 else f"{count} sentences"
+    done = f"{sentences}, padded to {length} tokens each"
     if batch.target_ids is not None:
         done += f"; their translations, to {batch.target_ids.shape[1]}"
     if not padding_hidden:

@@ -186,43 +186,17 @@
     byId('candidates').replaceChildren(...viz.candidateRows(step));
   }
 
-  // --- masks and positions, and the rest, drawn when it is opened --------------------------------
+  // --- masks, positions and the rest -----------------------------------------------------------
 
-  function drawFigures(id) {
-    const place = byId(id);
-    // All places first: each one that is added changes the width of the others.
-    while (place.children.length < data[id].length) {
-      const one = data[id][place.children.length];
-      const target = element('div', { className: 'figure' });
-      place.append(element('figure', {}, [
-        element('figcaption', { textContent: one.title }), element('p', { className: 'note', textContent: one.subtitle }), target,
-      ]));
-    }
-    data[id].forEach((one, at) => drawFigure(place.children[at].querySelector('.figure'), one));
+  function drawFigures() {
+    for (const id of ['masks', 'positions']) viz.drawAll(byId(id), data[id]);
   }
 
-  function drawFigure(target, one) {
-    viz.draw(target, one, { label: `${one.title}; ${one.subtitle}` });
-  }
-
-  function listMore() {
-    byId('more').replaceChildren(...data.more.map((one) => {
-      const target = element('div', { className: 'figure' });
-      const wide = element('div', { className: 'wide', tabIndex: 0 }, [target]);
-      const note = (text) => element('p', { className: 'note', textContent: text });
-      const summary = element('summary', { textContent: one.title });
-      const box = element('details', {}, [summary, note(one.help), note(one.subtitle), wide]);
-      box.addEventListener('toggle', () => box.open && drawFigure(target, one));
-      return box;
-    }));
-  }
-
-  function drawAll() {
+  function drawAgain() {
     viz.setColours(data.colours, darkness.matches);
     drawHeatmap();
-    drawFigures('masks');
-    drawFigures('positions');
-    [...byId('more').children].forEach((box, at) => box.open && drawFigure(box.querySelector('.figure'), data.more[at]));
+    drawFigures();
+    viz.drawOpen(byId('more'), data.more);
   }
 
   // --- start -----------------------------------------------------------------------------------
@@ -239,18 +213,17 @@
   }
   for (const id of ['stage', 'scale']) byId(id).addEventListener('change', drawHeatmap);
   byId('heatmap').addEventListener('keydown', walk);
-  darkness.addEventListener('change', drawAll);
+  darkness.addEventListener('change', drawAgain);
   let width = window.innerWidth;
   window.addEventListener('resize', () => {
     if (Math.abs(window.innerWidth - width) < 8) return;
     width = window.innerWidth;
-    drawAll();
+    drawAgain();
   });
   viz.setColours(data.colours, darkness.matches);
   drawTokens();
   chooseKind(0);
   if (data.steps.length) drawStep(0);
-  listMore();
-  drawFigures('masks');
-  drawFigures('positions');
+  viz.listClosed(byId('more'), data.more);
+  drawFigures();
 })();

@@ -18,7 +18,6 @@ viz.interventions = () => (viz.run?.interventions ?? []).map((one) => one.is);
 const row = ({ says }, place, all) => {
   const item = viz.el("li");
   const undo = viz.el("button", "", "×");
-  undo.type = "button";
   undo.setAttribute("aria-label", `Take back: ${says}`);
   undo.addEventListener("click", () => viz.alter(all.filter((_, at) => at !== place).map((one) => one.is)));
   item.append(viz.el("bdi", "", says), undo);

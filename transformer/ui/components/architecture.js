@@ -108,7 +108,6 @@ const isInside = ({ kind }) => ["self", "cross", "feed_forward", "norm"].include
 const heading = (stack) => `${stack[0].toUpperCase()}${stack.slice(1)}`;
 const buttonOf = (block) => {
   const button = viz.el("button", "part");
-  button.type = "button";
   button.dataset.block = block.name;
   const tab = state.leads[block.kind];
   const facts = viz.el("span", "facts", `${block.shape} · ${parameters(block)}`);

@@ -13,7 +13,7 @@ let clicked = null;
 const kind = () => viz.run.kinds[state.kind];
 const queryStack = () => kind().stack;
 const keyStack = () => (kind().kind === "cross" ? "encoder" : kind().stack);
-const site = () => `${kind().stack}.${state.layer}.${kind().kind}`;
+const site = () => viz.siteName({ ...kind(), layer: state.layer });
 const isHeatmap = () => !["lines", "alignment"].includes(state.picture);
 
 // ---- the grid ----

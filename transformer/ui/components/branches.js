@@ -14,7 +14,6 @@ const choiceOf = (answer, place, step) => {
   const [id, label, p] = [answer.ids[place], answer.labels[place], answer.probabilities[place]];
   const taken = id === answer.taken;
   const button = viz.el("button", "choice");
-  button.type = "button";
   button.disabled = taken;
   button.style.setProperty("--p", p.toFixed(4));
   button.setAttribute("aria-label", `${label}, probability ${p.toFixed(4)}${taken ? ", taken" : ": branch here"}`);
@@ -100,7 +99,6 @@ const lineOf = (node) => {
 };
 const compareButton = (entry) => {
   const button = viz.el("button", "branch-compare", "compare");
-  button.type = "button";
   button.tabIndex = -1;
   button.setAttribute("aria-label", `Compare text ${entry.number} with the shown one`);
   button.addEventListener("click", (event) => {

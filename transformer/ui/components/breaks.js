@@ -45,7 +45,6 @@ const line = (what, first, why, loss, more) => {
 };
 const lineOf = ({ what, says, why, loss }) => {
   const button = viz.el("button", "break-switch", says);
-  button.type = "button";
   button.setAttribute("aria-pressed", String(isOff(what)));
   button.addEventListener("click", () => flip(what));
   return line(what, button, why, loss, cost(loss));

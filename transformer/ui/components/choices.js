@@ -50,7 +50,6 @@
     box.hidden = viz.run.kinds.length < 2;
     box.replaceChildren(...viz.run.kinds.map(({ stack, kind }, index) => {
       const button = viz.el("button", "kind", `${stack} ${kind}`);
-      button.type = "button";
       button.setAttribute("role", "radio");
       button.setAttribute("aria-checked", String(index === chosen));
       button.addEventListener("click", () => choose({ stack, kind }));

@@ -65,7 +65,6 @@ const pairOf = ({ name, a, b }, [inA, inB, how]) => {
   if (how === "equal") made.append(viz.token(a[inA]));
   else made.append(...(inA === null ? [] : [sideOf("A", a[inA])]), ...(inB === null ? [] : [sideOf("B", b[inB])]));
   if (chooses) {
-    made.type = "button";
     made.addEventListener("click", () => viz.setQuery({ stack: viz.run.stack, index: inA }));
   }
   const item = viz.el("li");
@@ -161,15 +160,8 @@ const bothOf = ({ data, layout: { meta } }) => ({
 
 // ---- attention ----
 
-const sitesOf = ({ kinds }) => kinds.flatMap(({ stack, kind, n_layers: count }) =>
-  Array.from({ length: count }, (_, layer) => ({ stack, layer, kind })));
-const siteName = ({ stack, layer, kind }) => `${stack}.${layer}.${kind}`;
+const { options, sitesOf, siteName } = viz;
 const alike = (a, b) => a.n_heads === b.n_heads && sitesOf(a).map(siteName).join() === sitesOf(b).map(siteName).join();
-const options = (select, values, chosen) => select.replaceChildren(...values.map(([value, text]) => {
-  const option = viz.el("option", "", text);
-  Object.assign(option, { value, selected: String(value) === String(chosen) });
-  return option;
-}));
 const headsOf = ({ n_heads: count }) => [...Array.from({ length: count }, (_, head) => [head, String(head)]), ["mean", "mean of all"]];
 const inWords = (site) => [siteName(site), `${site.stack} ${site.kind}, layer ${site.layer}`];
 const nearest = (facts, { stack, layer, kind, head }) => {

@@ -11,7 +11,7 @@ const EDGE_PX = 22; // its numbers
 let busy = false;
 let shown = []; // the pictures that can be seen: {name, box}
 
-const site = () => viz.head && `${viz.head.stack}.${viz.head.layer}.${viz.head.kind}`;
+const site = () => viz.head && viz.siteName(viz.head);
 const ready = () => Boolean(viz.run?.run) && !busy;
 const update = () => {
   for (const button of buttons) button.disabled = !ready();

@@ -3,7 +3,6 @@
   "use strict";
   const viz = window.viz;
 
-  // People count layers and heads from 1; sites count from 0.
   viz.headName = (layer, head) => `Layer ${layer}, head ${head}`;
 
   // Colour stops [r, g, b] as 256 words of RGBA, little-endian.
@@ -31,7 +30,6 @@
 
     const makeButton = (layer, head) => {
       const button = viz.el("button", "head");
-      button.type = "button";
       button.setAttribute("aria-label", viz.headName(layer, head));
       button.title = viz.headName(layer, head);
       button.append(viz.el("canvas"));

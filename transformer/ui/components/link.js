@@ -90,23 +90,21 @@
 
   // ---- what the whole page shares: the head, the chosen token, the open tab ----
 
-  const siteOf = ({ stack, layer, kind }) => `${stack}.${layer}.${kind}`;
-  const sitesOf = ({ kinds }) => kinds.flatMap(({ stack, kind, n_layers: count }) =>
-    Array.from({ length: count }, (_, layer) => ({ stack, layer, kind })));
+  const { sitesOf, siteName } = viz;
   // A site of a run or a batch by its name. Throws for one that it does not have.
   link.site = (name, text, item) => {
     const sites = sitesOf(item);
-    const found = sites.find((one) => siteOf(one) === text);
+    const found = sites.find((one) => siteName(one) === text);
     if (found) return found;
-    const ends = [sites[0], sites[sites.length - 1]].map(siteOf).join(" to ");
+    const ends = [sites[0], sites[sites.length - 1]].map(siteName).join(" to ");
     throw new Error(`The link's ${name} must be a place of this network, ${ends}; got ${shortened(text)}.`);
   };
   link.part(
     { site: "", head: "0" },
     () => {
       if (!viz.run || !viz.head) return null;
-      const site = siteOf(viz.head);
-      return { site: site === siteOf(sitesOf(viz.run)[0]) ? "" : site, head: String(viz.head.head) };
+      const site = siteName(viz.head);
+      return { site: site === siteName(sitesOf(viz.run)[0]) ? "" : site, head: String(viz.head.head) };
     },
     ({ site, head = "0" }) => {
       const place = site === undefined ? sitesOf(viz.run)[0] : link.site("site", site, viz.run);

@@ -191,11 +191,7 @@ for (const mask of ["causal", "padding"]) {
 }
 const drawLayers = () => {
   const layers = ["*", ...Array.from({ length: kind().n_layers }, (_, layer) => String(layer))];
-  find(".edit-layer").replaceChildren(...layers.map((layer) => {
-    const option = viz.el("option", "", layer === "*" ? "all" : layer);
-    Object.assign(option, { value: layer, selected: layer === state.layer });
-    return option;
-  }));
+  viz.options(find(".edit-layer"), layers.map((layer) => [layer, layer === "*" ? "all" : layer]), state.layer);
 };
 find(".edit-layer").addEventListener("change", ({ target }) => {
   state.layer = target.value;

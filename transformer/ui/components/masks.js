@@ -15,7 +15,7 @@ const draw = async (current) => {
   const { row, head } = state;
   const dark = viz.dark;
   const { stack, kind } = kinds[state.kind];
-  const site = `${stack}.${state.layer}.${kind}`;
+  const site = viz.siteName({ stack, layer: state.layer, kind });
   const height = 60 + 40 * texts.length;
   for (const [name, read] of [["padded", stacks[0]], ["padded-targets", stacks[1]]]) {
     if (!read) continue;
@@ -43,7 +43,7 @@ const drawRemoval = async (current) => {
   const { batch, kinds } = viz.batch;
   const { row, head, removed } = state;
   const { stack, kind } = kinds[state.kind];
-  const site = `${stack}.${state.layer}.${kind}`;
+  const site = viz.siteName({ stack, layer: state.layer, kind });
   const answer = await viz.ask(server.removal, { batch, row, site, head, which: removed, dark: viz.dark });
   if (!current()) return;
   drawRemoved(answer);
@@ -95,7 +95,6 @@ const drawSentences = () => {
   const { texts, lengths, outputs } = viz.batch;
   find(".sentences").replaceChildren(...texts.map((text, row) => {
     const button = viz.el("button", "sentence");
-    button.type = "button";
     button.setAttribute("role", "radio");
     button.setAttribute("aria-checked", String(row === state.row));
     button.append(
@@ -111,14 +110,7 @@ const drawSentences = () => {
   }));
 };
 
-const fill = (select, labels, chosen) => {
-  select.replaceChildren(...labels.map((label, value) => {
-    const option = viz.el("option", "", label);
-    option.value = String(value);
-    option.selected = value === chosen;
-    return option;
-  }));
-};
+const fill = (select, labels, chosen) => viz.options(select, labels.map((label, value) => [value, label]), chosen);
 const drawChoices = () => {
   const { kinds, n_heads: nHeads } = viz.batch;
   const count = (n) => Array.from({ length: n }, (_, place) => String(place));
@@ -156,7 +148,7 @@ take();
 watch("value", take);
 const siteNow = () => {
   const { stack, kind } = viz.batch.kinds[state.kind];
-  return `${stack}.${state.layer}.${kind}`;
+  return viz.siteName({ stack, layer: state.layer, kind });
 };
 const firstSite = () => `${viz.batch.kinds[0].stack}.0.${viz.batch.kinds[0].kind}`;
 viz.link.part(

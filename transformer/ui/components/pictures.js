@@ -48,7 +48,7 @@
         const place = { run, which: picture, stack, kind, layer: depth === "all" ? null : layer };
         return { ask: server.flow, place, look };
       }
-      const place = { run, site: `${stack}.${layer}.${kind}`, head };
+      const place = { run, site: viz.siteName({ stack, layer, kind }), head };
       return { ask: server.heatmap, place, look: { ...look, stage } };
     };
 

@@ -7,6 +7,7 @@
   const LABEL_GAP_PX = 12; // between the labels and the cells
   const TITLE_PX = 26; // an axis' title with the space around it
   const BAR_PX = 78; // a colour bar with its labels
+  const HEADS_BESIDE_PX = 130; // what stands beside the cells of a map of heads
   const LONGEST = 11; // characters of a label on an axis
   const SHORTEST = 7; // the same where there is little room
   const LEAST_PX = 24; // a matrix of a single row
@@ -92,6 +93,21 @@
     viz.tableBehind(box, figure, box.parentElement, { numbers, table });
     return figure;
   };
+
+  // A map of heads, layers down and heads across, close-fitting; with numbers in its cells if each
+  // has numberPx for one.
+  viz.drawHeadMap = (box, json, nLayers, numberPx, on) => viz.draw(box, json, {
+    on,
+    height: Math.min(420, 90 + 34 * nLayers),
+    change: ({ data, layout }) => {
+      Object.assign(layout.margin, { t: 8, r: 8, l: 44, b: 44 });
+      const room = (layout.width - HEADS_BESIDE_PX) / layout.meta.column_labels.length;
+      for (const trace of data) {
+        trace.colorbar.title = { text: "" };
+        if (room < numberPx) delete trace.texttemplate;
+      }
+    },
+  });
 
   const attach = (box, listeners = {}) => {
     if (box.vizListens) return;

@@ -9,6 +9,7 @@ const moved = find(".position-shift");
 const steps = find(".steps-k");
 const NARROW_PX = 640;
 const state = { stack: 0, dimensions: [0, 1, 8, 32], k: 1 };
+const { tiny } = viz;
 const box = (name) => find(`[data-picture=${name}]`);
 
 const chosenStack = () => {
@@ -49,16 +50,11 @@ const margins = ({ layout }) => {
 
 // ---- token + position = input ----
 
-// The chosen token as a row of the strips; null (the last one) without one in this stack.
-const placeOf = (stack) => {
-  const place = viz.query?.stack === stack ? viz.query.index - viz.offset(stack) : -1;
-  return place < 0 ? null : place;
-};
 const drawInputs = async (current) => {
   await Promise.resolve(); // a new run also lets go of the token: one draw for both
   if (!current() || !viz.run) return;
   const { stack } = common();
-  const answer = await viz.ask(server.inputs, { ...common(), place: placeOf(stack) });
+  const answer = await viz.ask(server.inputs, { ...common(), place: viz.chosenRow(stack) });
   if (!current()) return;
   const { token, position, sum } = answer.lengths;
   const added = `The vectors' mean lengths: tokens ${token.toFixed(2)}, positions ${position.toFixed(2)}, `
@@ -74,7 +70,6 @@ const drawInputs = async (current) => {
   await viz.draw(box("token"), answer.token, { height: heightOf("token"), change: margins });
   Object.assign(inputs.dataset, { run: viz.run.run, stack, place: answer.place });
 };
-const tiny = (value) => (value === 0 ? "0" : value.toExponential(1).replace("-", "−"));
 const exact = (value) => value.toFixed(4);
 
 // In the table, each cell tells the sum's two parts.
@@ -184,7 +179,6 @@ const drawStacks = () => {
   group.hidden = stacks.length < 2;
   group.replaceChildren(...stacks.map((stack, index) => {
     const button = viz.el("button", "kind", stack);
-    button.type = "button";
     button.setAttribute("role", "radio");
     button.setAttribute("aria-checked", String(index === state.stack));
     button.addEventListener("click", () => {
@@ -200,7 +194,7 @@ const dimensionsOf = (text) => {
   const size = viz.run.d_model;
   const fine = numbers.length >= 1 && numbers.length <= 12 && new Set(numbers).size === numbers.length
     && numbers.every((n) => Number.isInteger(n) && n >= 0 && n < size);
-  if (!fine) throw new Error(`dimensions must be 1 to 12 different whole numbers from 0 to ${size - 1}`);
+  if (!fine) throw new Error(`dimensions must be 1 to 12 different whole numbers from 0 to ${size - 1}; got ${text.trim().slice(0, 40) || "nothing"}`);
   return numbers;
 };
 input.addEventListener("change", () => {

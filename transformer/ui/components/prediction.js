@@ -64,8 +64,7 @@ const go = (step) => {
 };
 find(".previous").addEventListener("click", () => go(state.step - 1));
 find(".next").addEventListener("click", () => go(state.step + 1));
-const stepOf = (query) =>
-  viz.run && query?.stack === viz.run.stack ? query.index - viz.run.n_prompt : -1;
+const stepOf = (query) => (viz.run && query?.stack === viz.run.stack ? query.index - viz.run.n_prompt : -1);
 viz.on("query", (query) => {
   if (stepOf(query) < 0) return;
   state.step = stepOf(query);

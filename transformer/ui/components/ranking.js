@@ -4,7 +4,7 @@ const find = (selector) => element.querySelector(selector);
 const root = find(".ranking");
 const [head, baselines, body] = ["thead", ".baselines", ".rows"].map(find);
 const FIRST_ROWS = 24;
-const [BESIDE_PX, NUMBER_PX] = [130, 34]; // the map's axis and colour bar; room for a number
+const NUMBER_PX = 34; // room for a number in a cell of the map
 const state = { by: "head", down: false, all: false, found: null };
 let kept = new Map();
 
@@ -48,7 +48,6 @@ const drawHead = () => {
   for (const { name: by, title } of columns()) {
     const cell = viz.el("th");
     const button = viz.el("button", "", title);
-    button.type = "button";
     button.dataset.by = by;
     button.addEventListener("click", () => sortBy(by));
     const sorted = state.by === by;
@@ -91,7 +90,6 @@ const showPicture = () => {
 };
 const lineOfHead = (one) => {
   const button = viz.el("button", "pick", name(one));
-  button.type = "button";
   button.setAttribute("aria-label", `Show ${name(one)}`);
   const row = lineOf(button, (metric) => one.values[metric.name], one.label ?? "");
   Object.assign(row.dataset, { layer: one.layer, head: one.head });
@@ -155,19 +153,11 @@ const drawMap = async (current) => {
   if (!kept.has(key)) kept.set(key, await viz.ask(server.metric_map, data));
   if (!current()) return;
   const box = find(".metric-map");
-  const fit = { height: Math.min(420, 90 + 34 * new Set(state.found.heads.map(({ layer }) => layer)).size) };
-  const figure = await viz.draw(box, kept.get(key).figure, { ...fit, change: compact });
+  const layers = new Set(state.found.heads.map(({ layer }) => layer)).size;
+  const figure = await viz.drawHeadMap(box, kept.get(key).figure, layers, NUMBER_PX);
   find(".map-title").textContent = `${chosen.title}${chosen.unit ? ` (${chosen.unit})` : ""}, layers down, heads across`;
   box.setAttribute("aria-label", `${find(".map-title").textContent}; the same numbers stand in the table`);
   box.dataset.metric = figure.layout.meta.metric;
-};
-const compact = ({ data, layout }) => {
-  Object.assign(layout.margin, { t: 8, r: 8, l: 44, b: 44 });
-  const columns = layout.meta.column_labels.length;
-  for (const trace of data) {
-    Object.assign(trace.colorbar, { title: { text: "" } });
-    if ((layout.width - BESIDE_PX) / columns < NUMBER_PX) delete trace.texttemplate;
-  }
 };
 
 const draw = async (current) => {

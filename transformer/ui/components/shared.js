@@ -44,10 +44,17 @@
 
   viz.el = (tag, className, text) => {
     const made = document.createElement(tag);
+    if (tag === "button") made.type = "button";
     if (className) made.className = className;
     if (text !== undefined) made.textContent = text;
     return made;
   };
+
+  // Fill a select with options [[value, text], ...].
+  viz.options = (select, values, chosen) => select.replaceChildren(...values.map(([value, text]) => {
+    const option = viz.el("option", "", text);
+    return Object.assign(option, { value, selected: String(value) === String(chosen) });
+  }));
 
   // A token with its marks for space, newline and tab set back, so that the word stands out.
   viz.token = (label) => {
@@ -91,12 +98,26 @@
     return answer;
   };
 
+  // Every place of attention in a run or a batch, and its name, "decoder.0.self" for one.
+  viz.sitesOf = ({ kinds }) => kinds.flatMap(({ stack, kind, n_layers: count }) =>
+    Array.from({ length: count }, (_, layer) => ({ stack, layer, kind })));
+  viz.siteName = ({ stack, layer, kind }) => `${stack}.${layer}.${kind}`;
+
+  // The chosen token as a row of a stack's trace; null without one there.
+  viz.chosenRow = (stack) => {
+    const place = viz.query?.stack === stack ? viz.query.index - viz.offset(stack) : -1;
+    return place < 0 ? null : place;
+  };
+  // A difference that should be next to nothing: "1.2e−7", or "0".
+  viz.tiny = (value) => (value === 0 ? "0" : value.toExponential(1).replace("-", "−"));
+
   viz.painted = () =>
     new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
 
   // Keep `root` drawn: again on each of `events`, on a change of theme or width, and only while it
-  // can be seen; in a tab that was left, its pictures go. `draw(current)` may stop early once current() is false. Sets data-rev after paint,
-  // and once data-first-ms, the time since the visitor asked for the page.
+  // can be seen; in a tab that was left, its pictures go. draw(current) may stop early once current()
+  // is false. Sets data-rev after paint, and once data-first-ms, the time since the visitor asked for
+  // the page.
   viz.keepDrawn = (root, events, draw) => {
     let stale = true;
     let seen = false;

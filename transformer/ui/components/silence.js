@@ -4,6 +4,7 @@ const find = (selector) => element.querySelector(selector);
 const root = find(".silence");
 const grid = find(".silence-grid");
 const box = find("[data-picture=importance]");
+const NUMBER_PX = 46; // room for a signed number in a cell of the map
 // chosen: names of heads of every kind. place: of the token that the map is of, null without one.
 const state = { kind: 0, by: "zero", chosen: new Set(), place: null, strips: null };
 
@@ -21,7 +22,6 @@ const toggle = (head) => {
 };
 const makeButton = (layer, head) => {
   const button = viz.el("button", "silenced");
-  button.type = "button";
   button.setAttribute("aria-label", `Silence layer ${layer}, head ${head}`);
   button.append(viz.el("span", "", head), viz.el("i"));
   button.addEventListener("click", () => {
@@ -106,11 +106,6 @@ const colourAt = (scale, share) => {
   const mix = (channel) => Math.round(part(low, channel) + (at - low) * (part(low + 1, channel) - part(low, channel)));
   return `rgb(${mix(0)}, ${mix(1)}, ${mix(2)})`;
 };
-const compact = ({ data, layout }) => {
-  Object.assign(layout.margin, { t: 8, r: 8, l: 44, b: 44 });
-  Object.assign(data[0].colorbar, { title: { text: "" } });
-  if ((layout.width - 130) / layout.meta.column_labels.length < 46) delete data[0].texttemplate;
-};
 const drawMatter = async (current) => {
   const { stack, kind: sort } = kind();
   const { place, by } = state;
@@ -126,9 +121,8 @@ const drawMatter = async (current) => {
     `With all heads the intact network gives it p = ${Math.exp(answer.log_probability).toFixed(4)}. ` +
     `One head at a time is ${how}: blue, the token becomes less likely (the head helped it); orange, likelier. ` +
     `Colours from ${(-limit).toPrecision(3)} to ${limit.toPrecision(3)}. A click on a cell chooses its head.`;
-  const figure = await viz.draw(box, answer.figure, {
-    height: Math.min(420, 90 + 34 * change.length), change: compact,
-    on: { plotly_click: ({ points }) => toggle(headAt(points[0].y, points[0].x)) },
+  const figure = await viz.drawHeadMap(box, answer.figure, change.length, NUMBER_PX, {
+    plotly_click: ({ points }) => toggle(headAt(points[0].y, points[0].x)),
   });
   const { colorscale } = figure.data[0];
   state.strips = change.map((row) => row.map((value) => colourAt(colorscale, (value / limit + 1) / 2)));

@@ -76,7 +76,6 @@
     if (total <= size) return box;
     const button = (sign, name, to) => {
       const made = viz.el("button", "", sign);
-      made.type = "button";
       made.setAttribute("aria-label", `${name} ${what}`);
       made.disabled = to < 0 || to >= total;
       made.addEventListener("click", () => go(to));

@@ -25,7 +25,6 @@ const describe = ({ stack, index }) => {
 const makeToken = (stack, index) => {
   const label = labelsOf(stack)[index];
   const button = viz.el("button", "token");
-  button.type = "button";
   const generated = stack === ownStack() && index >= facts.n_prompt;
   button.classList.toggle("generated", generated);
   button.classList.toggle("special", isSpecial(label));

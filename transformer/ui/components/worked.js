@@ -47,7 +47,7 @@ const apart = (mine, theirs) => mine.reduce((most, value, place) => Math.max(mos
 
 const text = (value, digits = 3) => value.toFixed(digits).replace("-", "−");
 const factor = (value, digits = 3) => (value < 0 ? `(${text(value, digits)})` : text(value, digits));
-const tiny = (value) => (value === 0 ? "0" : value.toExponential(1).replace("-", "−"));
+const { tiny } = viz;
 const small = (value) => (value > 0 && value < 0.0005 ? tiny(value) : text(value));
 
 const agreement = ({ scores, weights, tolerance }, sums) => {
@@ -87,7 +87,6 @@ const bar = (weight, widest) => {
 const keyLine = (key, widest) => {
   const { row, sums } = shown;
   const button = viz.el("button");
-  button.type = "button";
   button.append(viz.token(row.key_labels[key]));
   button.setAttribute("aria-label", `Work out key ${key}: ${row.key_labels[key]}`);
   button.addEventListener("click", () => choose(key));
@@ -199,13 +198,6 @@ const pictured = () => {
   };
 };
 
-// The chosen query as a row of the picture; null (the last one) without one in this attention.
-const placeOf = (stack) => {
-  if (viz.query?.stack !== stack) return null;
-  const place = viz.query.index - viz.offset(stack);
-  return place < 0 ? null : place;
-};
-
 // Titles are the page's own; on a phone the scores are left to the table.
 const fitted = ({ layout, data }) => {
   layout.height -= layout.margin.t - 8;
@@ -230,9 +222,9 @@ const draw = async (current) => {
   const { stack, kind, layer, head } = viz.head;
   const there = viz.run.kinds.find((one) => one.stack === stack && one.kind === kind);
   if (!there || layer >= there.n_layers || head >= viz.run.n_heads) return; // of the model before
-  const site = `${stack}.${layer}.${kind}`;
+  const site = viz.siteName(viz.head);
   const answer = await viz.ask(server.worked, {
-    run: viz.run.run, site, head, query: placeOf(stack), dark: viz.dark,
+    run: viz.run.run, site, head, query: viz.chosenRow(stack), dark: viz.dark,
   });
   if (!current()) return;
   const row = decode(answer);

@@ -1,0 +1,56 @@
+"""The tab What if?, as a visitor uses it, and the runs that Python makes of the same requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from visit import Visit
+
+from transformer import Model, Run
+from transformer.model.interventions import Intervention
+from transformer.ui.examples import EXAMPLES
+
+EXAMPLE = EXAMPLES["decoder"]
+PARTS = (".effect", ".silence", ".maskedit", ".breaks")
+ALTERED = "wanted => JSON.stringify(viz.interventions()) === JSON.stringify(wanted)"
+
+
+class WhatIf:
+    """A visitor in the tab, and the runs that Python makes of the same requests."""
+
+    def __init__(self, visit: Visit, model: Model, length: int = 8) -> None:
+        self.visit, self.page, self.model, self.length = visit, visit.page, model, length
+        visit.set_length(length)
+        visit.enter(EXAMPLE.text)
+        self.page.wait_for_function(
+            "n => viz.run.labels.length - viz.run.n_prompt === n", arg=length
+        )
+        visit.tab("What if?")
+
+    def see(self, part: str) -> None:
+        """Scroll there and wait until it shows the present run."""
+        self.page.locator(part).scroll_into_view_if_needed()
+        self.page.wait_for_function(
+            "part => document.querySelector(part)?.dataset.run === viz.run.run", arg=part
+        )
+
+    def run(self, interventions: Sequence[Intervention] = ()) -> Run:
+        """What Python generates, with the settings that stand on the page."""
+        settings = {**EXAMPLE.settings, "max_new_tokens": self.length}
+        return self.model.generate(EXAMPLE.text, **settings, interventions=interventions)
+
+    def wait_for(self, plain: list[dict[str, Any]]) -> None:
+        """Until the shown run has these interventions, and the tokens stand there."""
+        self.page.wait_for_function(ALTERED, arg=plain)
+
+    def shows(self, run: Run) -> None:
+        """The text at the left is this run's."""
+        assert self.visit.labels() == list(run.labels)
+
+    def head(self, layer: int, head: int) -> Any:
+        name = f"Silence layer {layer}, head {head}"
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def data(self, part: str, name: str) -> str:
+        return str(self.page.locator(part).get_attribute(f"data-{name}"))
