@@ -124,6 +124,16 @@ def test_generation_takes_the_same_tokens_past_the_window_too(preset, sampling, 
         assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
 
 
+@pytest.mark.parametrize(("token", "n_read"), [(V, 0), (-V - 1, 0), (5, MAX_LEN - 1)])
+def test_a_token_or_a_place_that_there_is_not_is_refused(engine, token, n_read):
+    reading = Reading(engine_of(network("gpt"), engine))
+    reading.begin([5])
+    for _ in range(n_read):
+        reading.read(7)
+    with pytest.raises(IndexError):
+        reading.read(token)
+
+
 def test_padding_in_a_prompt_is_left_to_the_network(engine):
     model = network("gpt")
     prompt = [5, 0, 7]

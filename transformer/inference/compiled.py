@@ -84,8 +84,13 @@ class CompiledDecoder:
         return _CompiledText(self, buffers)
 
     def read(self, text: _Text, token: int, place: int) -> Tensor:
-        """Logits (V,) for the token after this one."""
-        logits = torch.empty(self.network.head.out_features)
+        """Logits (V,) for the token after this one. Raises IndexError where it does not fit."""
+        size, room = self._network.vocabulary, self._network.max_len
+        if not (0 <= token < size and 0 <= place < room):
+            raise IndexError(
+                f"token {token} at place {place}; allowed: tokens below {size}, places below {room}"
+            )
+        logits = torch.empty(size)
         threads = torch.get_num_threads()
         self._function(byref(self._network), byref(text), logits.data_ptr(), token, place, threads)
         return logits

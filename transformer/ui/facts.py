@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from transformer.figures.prediction import how
+from transformer.inference.engine import NETWORK
 from transformer.inference.model import Model
 from transformer.inference.request import Request
 from transformer.inference.run import Batch, Run
@@ -124,8 +125,9 @@ def outcome(run: Run, seconds: float) -> str:
     """One sentence on how a generation went."""
     count = len(run.steps)
     found = f", the best of {len(run.search.hypotheses)} found" if run.search else ""
+    took = f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
     tokens = "1 token" if count == 1 else f"{count} tokens"
-    return f"{tokens} in {seconds:.1f} s{found}; end: {_STOPPED[run.stopped]}."
+    return f"{tokens} in {took}{found}; end: {_STOPPED[run.stopped]}."
 
 
 def headline(model: Model) -> str:
@@ -144,6 +146,7 @@ def model_facts(model: Model) -> dict[str, Any]:
     return {
         "name": model.name,
         "device": str(model.device),
+        "engine": model.engine.name if model.engine else NETWORK,
         "n_parameters": model.n_parameters,
         **model.config.to_dict(),
     }
