@@ -216,7 +216,9 @@ def test_two_runs_are_compared_as_python_compares_them(whatif: WhatIf) -> None:
     wanted = attention_difference(a, b, "decoder.1.self", "mean").data[0].z
     np.testing.assert_allclose(page.evaluate(CELLS, "difference"), wanted, atol=1e-6)
     page.locator(".compare-attention .as-table summary").click()
-    cells = page.locator(".compare-attention tbody tr").nth(1).locator("td").all_inner_texts()
+    row = page.locator(".compare-attention tbody tr").nth(1)
+    row.wait_for()  # the table is filled when it opens
+    cells = row.locator("td").all_inner_texts()
     assert [float(text) for text in cells[:2]] == pytest.approx(wanted[1, :2].tolist(), abs=6e-5)
     assert complaints(whatif.visit) == []
 

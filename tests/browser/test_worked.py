@@ -96,6 +96,7 @@ def test_the_table_behind_the_picture_holds_all_that_it_shows(visit: Open, serve
     found = row_arithmetic(run, "decoder.0.self", 0, 4)
     behind = page.page.locator(".worked > .as-table")
     behind.locator("summary").click()
+    behind.locator("tr").first.wait_for()  # the table is filled when it opens
 
     def line(place: int) -> list[str]:
         return behind.locator("tr").nth(place).locator("th, td").all_text_contents()
