@@ -30,7 +30,9 @@ MAX_VISITOR_RUNS = 8  # of them of one visitor
 # server holds at its start, and some 130 more under load, it stays below 1.2 GB. A text that fills
 # the 512 tokens of stories takes 16 MB (31 visitors), one of 189 altered ones 20 MB (25 visitors).
 MAX_RUN_BYTES = 500_000_000
-MAX_OLD_RUN_BYTES = 100_000_000  # the same, above which runs go that nobody looks at now
+# Of all together, above which those go that nobody looks at now: eight runs of one visitor with 200
+# tokens each, or the newest of sixty with 60 each. More would let a server grow all morning.
+MAX_OLD_RUN_BYTES = 64_000_000
 MAX_AGE_S = 3600.0  # since a run was last looked at
 LEFT_AGE_S = 60.0  # the same, once its visitor has left
 MAX_EXPORT_BYTES = 30_000_000  # of a run's arrays, or of its page, that are made into a file
