@@ -57,6 +57,16 @@ def test_a_cache_that_cannot_be_made_is_done_without(cache, monkeypatch, tmp_pat
     assert built() is not None
 
 
+def test_a_user_without_a_home_is_served_too(monkeypatch):
+    def homeless(path):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(native.Path, "expanduser", homeless)
+    native._temporary.cache_clear()
+    assert built() is not None
+
+
 @pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
 def test_without_a_working_compiler_there_is_no_function(cache, monkeypatch, compiler):
     monkeypatch.setenv("CC", compiler)

@@ -1,7 +1,7 @@
 """One more token by one call of `step.c`, straight from the network's own weights.
 
-On two cores a step of 6 x 8 x 256 takes 0.17 ms so, near the time of reading the weights from
-memory; `packed.py`, some hundred calls of PyTorch, takes 0.86.
+On two quiet cores a step of 6 x 8 x 256 took 0.17 ms so, near the time of reading the weights from
+memory; `packed.py`, some hundred calls of PyTorch, took 0.86.
 """
 
 from __future__ import annotations

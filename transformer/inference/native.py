@@ -66,8 +66,8 @@ def _library(command: tuple[str, ...]) -> ctypes.CDLL | None:
     for folder in (_cache, _temporary):
         try:
             return _loaded(folder() / name) or _compiled(command, folder() / name)
-        except OSError:
-            continue  # no room there, or no permission
+        except (OSError, RuntimeError):
+            continue  # no room there, no permission, or a user without a home
     return None
 
 
