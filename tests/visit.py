@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from transformer.ui.examples import EXAMPLES
 
@@ -18,6 +19,8 @@ PLACE = """([name, x, y]) => {
     const corner = box.getBoundingClientRect();
     return [corner.left + xaxis._offset + xaxis.l2p(x), corner.top + yaxis._offset + yaxis.l2p(y)];
 }"""
+POINTED = """([r, c]) => { const d = document.querySelector(".attention").dataset;
+    return d.row === String(r) && d.column === String(c); }"""
 OURS = ".html-container"  # what the project draws; the rest is Gradio's
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 
@@ -138,14 +141,19 @@ class Visit:
         return float(left), float(top)
 
     def point_at(self, row: int, column: int) -> None:
-        """Move the pointer onto a cell and wait for the read-out to follow."""
-        self.page.mouse.move(5, 5)
-        self.page.mouse.move(*self.cell(row, column), steps=3)
-        self.page.wait_for_function(
-            """([r, c]) => { const d = document.querySelector(".attention").dataset;
-               return d.row === String(r) && d.column === String(c); }""",
-            arg=[row, column],
-        )
+        """Move the pointer onto a cell and wait for the read-out to follow; again where the page
+        was still being laid out, so that the cell had moved by the time the pointer was there."""
+        give_up = time.monotonic() + WAIT_MS / 1000
+        while True:
+            self.page.mouse.move(5, 5)
+            self.page.mouse.move(*self.cell(row, column), steps=3)
+            try:
+                self.page.wait_for_function(POINTED, arg=[row, column], timeout=3000)
+            except TimeoutError:
+                if time.monotonic() > give_up:
+                    raise
+            else:
+                return
 
     def wait_for_link(self) -> None:
         """Until the page shows what the link says that it was opened with."""

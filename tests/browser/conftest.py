@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+import chromium
 import pytest
 import serving
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
 from visit import WAIT_MS, Visit
 from whatif import WhatIf
 
@@ -28,9 +29,16 @@ def server() -> serving.Server:
 
 
 @pytest.fixture(scope="session")
-def windows(browser: Browser) -> Iterator[BrowserContext]:
-    """One profile for most pages: the page's scripts are fetched and compiled once."""
-    context = browser.new_context()
+def windows(
+    playwright: Playwright, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrowserContext]:
+    """One profile for most pages. It lies on the disk, where the browser keeps the page's scripts
+    compiled: opening the page takes a third less processor time than in a profile in memory."""
+    context = playwright.chromium.launch_persistent_context(
+        tmp_path_factory.mktemp("profile"),
+        executable_path=chromium.find(),
+        args=chromium.ARGUMENTS,
+    )
     yield context
     context.close()
 
@@ -72,7 +80,7 @@ def _opening(browser: Browser, windows: BrowserContext, server: serving.Server) 
     ) -> Visit:
         """own: settings of a profile of its own; a second page has one anyway, so that neither is
         a hidden tab, which the browser hardly draws."""
-        shares = own is None and not windows.pages
+        shares = own is None and not _shown(windows)
         context = windows if shares else browser.new_context(**own or {})
         page = context.new_page()
         opened.append(page if shares else context)
@@ -84,11 +92,16 @@ def _opening(browser: Browser, windows: BrowserContext, server: serving.Server) 
         return Visit(page)
 
     yield open_page
-    stored = [page.evaluate("[localStorage.length, document.cookie]") for page in windows.pages]
+    stored = [page.evaluate("[localStorage.length, document.cookie]") for page in _shown(windows)]
     for one in opened:
         one.close()
     assert complaints == []
     assert [one for one in stored if one != [0, ""]] == []  # else the next page is no new visitor's
+
+
+def _shown(windows: BrowserContext) -> list[Page]:
+    """The pages in it, without the empty one that it began with."""
+    return [page for page in windows.pages if page.url != "about:blank"]
 
 
 def _listen(page: Page, complaints: list[str]) -> None:

@@ -15,6 +15,11 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 EXAMPLE = EXAMPLES["decoder"]
 
+COUNTING = """
+    const frame = window.requestAnimationFrame.bind(window);
+    window.frames_asked = 0;
+    window.requestAnimationFrame = (tick) => { window.frames_asked += 1; return frame(tick); };
+"""
 FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
     .map(row => [...row].filter(Number.isFinite).length)"""
 
@@ -151,3 +156,18 @@ def test_one_glance_holds_text_grid_head_and_numbers(visit: Open) -> None:
         assert box is not None
         assert box["y"] >= 0
         assert box["y"] + box["height"] <= 900, selector
+
+
+def test_a_page_at_rest_asks_for_no_frame(visit: Open) -> None:
+    page = visit()
+    page.page.add_init_script(COUNTING)
+    page.page.reload()
+    Visit(page.page).generate("The fox.")
+    for _ in range(20):  # Gradio's sign of loading swings for some seconds after it is gone
+        before = page.page.evaluate("window.frames_asked")
+        page.page.wait_for_timeout(500)
+        if page.page.evaluate("window.frames_asked") - before < 3:  # a clock asks for thirty
+            break
+    else:
+        pytest.fail("the page never rests")
+    assert before > 0

@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 
 from transformer.inference.model import Model
 from transformer.ui import memory
-from transformer.ui.components import css, head
+from transformer.ui.components import css, head, put_first
 from transformer.ui.gate import Gate, uptime
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_SESSIONS
 from transformer.ui.page import build
@@ -39,6 +39,7 @@ def launch(
     if mcp:
         check_tools()
     memory.bound()
+    put_first()
     service = Service(models, gpu)
     page = build(service)
     threading.Thread(target=_sweep, args=[service], daemon=True).start()

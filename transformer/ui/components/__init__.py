@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import gradio.routes
 import plotly
+from jinja2 import ChoiceLoader, DictLoader
 
 FOLDER = Path(__file__).parent
 # Scripts of the page's head, in order.
@@ -20,6 +22,7 @@ SHARED = (
     "pictures", "choices", "connection", "changing", "edits", "board", "history",
 )  # fmt: skip
 REFERRER = '<meta name="referrer" content="no-referrer">'  # an address may hold a visitor's words
+PAGE = "frontend/index.html"  # Gradio's template of a page
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 
@@ -51,6 +54,17 @@ def head() -> str:
     source = f"gradio_api/file={PLOTLY_JS.as_posix()}"
     about = f'<meta name="plotly-source" content="{source}">\n{REFERRER}'
     return f"{about}\n<script>\n{scripts}\n</script>"
+
+
+def put_first() -> None:
+    """Have Gradio's page begin with rest.js: what stands in `head` runs after Gradio's own scripts,
+    which by then hold what rest.js replaces."""
+    pages = gradio.routes.templates.env
+    assert pages.loader is not None
+    source = pages.loader.get_source(pages, PAGE)[0]
+    script = f"<script>\n{_read('rest.js')}</script>"
+    changed = DictLoader({PAGE: source.replace("<head>", f"<head>\n{script}", 1)})
+    pages.loader = ChoiceLoader([changed, pages.loader])
 
 
 def css() -> str:
