@@ -4,7 +4,8 @@
 
 Ours is the loop's own step: batches to tensors, the loss, the gradients, clipping and the
 optimizer, with Muon as the recipes train and with AdamW. All steps are interleaved; the rows are
-drawn ids of one length. An encoder-decoder's tokens are those of both sides.
+drawn ids of one length. The decoders have neither dropout nor biases, like nanoGPT's; an
+encoder-decoder's tokens are those of both sides.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import torch
 
 from benchmarks import results
 from benchmarks.networks import byte_tokenizer
-from benchmarks.plain_training import Step, plain_step
-from benchmarks.tables import training_table
+from benchmarks.plain_training import HandGPT, PlainGPT, PlainTranslator, Step, plain_step
+from benchmarks.tables import BY_HAND, training_table
 from transformer.model.config import ModelConfig, preset
 from transformer.text import SPECIALS
 from transformer.training.loop import _Training as Training
@@ -30,7 +31,7 @@ from transformer.training.recipe import Recipe, Settings
 from transformer.training.setup import keep_freed_memory
 from transformer.training.tasks import LanguageModel, Row, Translation
 
-WARM_UP = 2  # steps that are not timed
+WARM_UP = 2  # rounds that are not timed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,11 +59,12 @@ class Shape:
         common = dict(
             d_model=self.d_model, n_heads=self.n_heads, n_layers=self.n_layers,
             d_ff=4 * self.d_model, max_len=self.length, tie_embeddings=True, padding_id=0,
-            dropout=0.1, attention_dropout=0.0,
+            attention_dropout=0.0,
         )  # fmt: skip
         if not self.pairs:
-            return {"preset": "gpt"} | common
-        both = dict(attention_bias=True, share_embeddings=True, head_bias=False)
+            bare = dict(dropout=0.0, attention_bias=False, feed_forward_bias=False)
+            return {"preset": "gpt"} | common | bare
+        both = dict(dropout=0.1, attention_bias=True, share_embeddings=True, head_bias=False)
         return {"preset": "pre-norm"} | common | both
 
     @property
@@ -148,13 +150,19 @@ def measure(shape: Shape, n_steps: int) -> dict[str, Any]:
     sources = torch.randint(low, shape.vocab_size, (shape.rows, shape.length), generator=generator)
     inputs = [sources, ids[:, :-1]] if shape.pairs else [ids[:, :-1]]
     rows = list(zip(sources.tolist(), ids.tolist(), strict=True)) if shape.pairs else ids.tolist()
+    plain = PlainTranslator if shape.pairs else PlainGPT
     with tempfile.TemporaryDirectory() as folder:
         loops = {
             "ours (Muon)": our_step(shape, rows, "muon", Path(folder) / "muon"),
             "ours (AdamW)": our_step(shape, rows, "adamw", Path(folder) / "adamw"),
-            "plain loop, bf16": plain_step(shape.config, inputs, ids[:, 1:], narrow=True),
-            "plain loop, float32": plain_step(shape.config, inputs, ids[:, 1:], narrow=False),
+            "plain loop, bf16": plain_step(plain(shape.config), inputs, ids[:, 1:], narrow=True),
+            "plain loop, float32": plain_step(
+                plain(shape.config), inputs, ids[:, 1:], narrow=False
+            ),
         }
+        if not shape.pairs:
+            by_hand = HandGPT(shape.config)
+            loops[BY_HAND] = plain_step(by_hand, inputs, ids[:, 1:], narrow=True, fused=True)
         seconds = _interleaved(loops, n_steps)
     speeds = {name: shape.tokens / statistics.median(times) for name, times in seconds.items()}
     return {"sizes": str(shape), "goal": shape.goal, "tokens_per_s": speeds}
@@ -177,11 +185,16 @@ def our_step(shape: Shape, rows: list[Row], optimizer: str, out: Path) -> Step:
 
 
 def _interleaved(loops: dict[str, Step], n_steps: int) -> dict[str, list[float]]:
-    """Seconds of the timed steps. Raises SystemExit for a loop whose loss does not fall."""
+    """Seconds of the timed steps. Raises SystemExit for a loop whose loss does not fall.
+
+    Each timed step comes right after one of the same loop, as in a training, where a step finds in
+    the caches what the last one left there.
+    """
     times: dict[str, list[float]] = {name: [] for name in loops}
     losses: dict[str, list[float]] = {name: [] for name in loops}
     for number in range(WARM_UP + n_steps):
         for name, step in loops.items():
+            losses[name].append(step())
             started = time.perf_counter()
             losses[name].append(step())
             if number >= WARM_UP:

@@ -151,7 +151,7 @@ def test_weights_that_x_transformers_cannot_hold_are_refused(network):
 @pytest.mark.parametrize("shape", training.QUICK_SHAPES, ids=str)
 def test_our_loop_and_the_plain_ones_learn_the_same_rows(shape):
     found = training.measure(shape, n_steps=3)
-    assert len(found["tokens_per_s"]) == 4
+    assert len(found["tokens_per_s"]) == (4 if shape.pairs else 5)
     assert all(speed > 0 for speed in found["tokens_per_s"].values())
     part = {"shapes": [found], "threads": 1, "steps": 3}
     assert str(shape) in tables.training_table(part)

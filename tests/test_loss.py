@@ -6,15 +6,18 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from transformer.training.loss import ROWS, summed_nats
+from transformer.training.loss import NUMBERS, summed_nats
+
+V = 5000
+ROWS = NUMBERS // V  # in a slice
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("n_rows", [1, ROWS, 2 * ROWS + 7])
 def test_value_and_gradient_are_those_of_cross_entropy(smoothing, n_rows):
     torch.manual_seed(0)
-    logits = (5 * torch.randn(n_rows, 11)).requires_grad_()
-    targets = torch.randint(11, (n_rows,))
+    logits = (5 * torch.randn(n_rows, V)).requires_grad_()
+    targets = torch.randint(V, (n_rows,))
     ours = summed_nats(logits, targets, smoothing)
     (found,) = torch.autograd.grad(ours / 3, logits)
     theirs = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
@@ -34,3 +37,11 @@ def test_half_precision_logits_are_summed_in_float32():
     assert float(loss.detach()) == pytest.approx(float(wanted), rel=1e-5)
     assert logits.grad is not None
     assert logits.grad.dtype is torch.bfloat16
+
+
+def test_the_gradient_of_a_target_that_is_nearly_certain_is_not_rounded_away():
+    logits = torch.tensor([[7.0, 0.0, 0.0]]).bfloat16().requires_grad_()
+    summed_nats(logits, torch.tensor([0])).backward()
+    wanted = torch.tensor([7.0, 0.0, 0.0]).softmax(-1) - torch.tensor([1.0, 0.0, 0.0])
+    assert logits.grad is not None
+    assert torch.allclose(logits.grad[0].float(), wanted, rtol=1e-2, atol=0)  # 1 - p is 0.0018

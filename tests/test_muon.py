@@ -24,6 +24,15 @@ def test_orthogonalised_matrices_have_singular_values_near_one(shape, dtype):
     assert cosine > 0.95
 
 
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5)])
+def test_many_matrices_are_orthogonalised_each_for_itself(shape):
+    torch.manual_seed(0)
+    matrices = torch.randn(3, *shape) * torch.tensor([1.0, 100.0, 0.01])[:, None, None]
+    together = orthogonalise(matrices)
+    for found, matrix in zip(together, matrices, strict=True):
+        assert torch.allclose(found, orthogonalise(matrix), atol=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(6, 6), (4, 10), (10, 4)])
 def test_a_matrix_moves_as_under_torch_muon(shape):
     torch.manual_seed(0)

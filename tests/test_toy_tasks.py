@@ -85,7 +85,7 @@ def fit(network: Transformer, change: Change) -> None:
         for group in optimizer.param_groups:
             group["lr"] = SETTINGS.learning_rate_at(step)
         loss = F.cross_entropy(*predictions(network, sequences(rng, 64, held_out=False), change))
-        optimizer.zero_grad()
+        optimizer.zero_grad(set_to_none=False)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), SETTINGS.clip_norm)
         optimizer.step()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer.model.attention_training import projected, trained_attention
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, combine
 from transformer.model.trace import Site, Trace
@@ -133,11 +135,15 @@ class MultiHeadAttention(nn.Module):
 
         mask: bool, True = may attend, broadcastable to (B, H, Tq, Tk); causal hides the future too.
         """
+        learns = _learns_in_bfloat16(x, self.query.weight)
+        plain = cache is None and trace is None and changes is None
+        if learns and plain and not (self.training and self.dropout):
+            return self.output(self._trained(x, memory, mask, causal))
         q = self._split(self.query(x))  # (B, H, Tq, D)
         k, v = self._keys_and_values(x, memory, cache)  # (B, H, Tk, D) each
         if changes is not None:
             heads = self._changed(q, k, v, mask, causal, trace, changes)  # (B, H, Tq, D)
-        elif trace is not None or _fused_is_slow(q):
+        elif trace is not None or learns:
             heads = self._step_by_step(q, k, v, mask, causal, trace)
         else:
             heads = self._fused(q, k, v, mask, causal)
@@ -160,6 +166,20 @@ class MultiHeadAttention(nn.Module):
             cache.put(self.site, k, v)
             return k, v
         return cache.extend(self.site, k, v)
+
+    def _trained(
+        self, x: Tensor, memory: Tensor | None, mask: Tensor | None, causal: bool
+    ) -> Tensor:
+        """The same for training in bfloat16 on a CPU: (B, Tq, C), the heads side by side."""
+        if memory is None:
+            asking, answering = projected(x, self.query, self.key, self.value), None
+        else:
+            asking, answering = self.query(x), projected(memory, self.key, self.value)
+        bias = None if mask is None else _as_bias(mask, asking.dtype)
+        if causal:
+            hidden = _causal_bias(x.shape[1], asking.dtype)
+            bias = hidden if bias is None else torch.minimum(bias, hidden)
+        return trained_attention(asking, answering, bias, self.n_heads)
 
     def _step_by_step(
         self,
@@ -212,9 +232,18 @@ class MultiHeadAttention(nn.Module):
         return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)
 
 
-def _fused_is_slow(q: Tensor) -> bool:
-    """On a CPU in bfloat16, PyTorch 2.13's kernel took nine times as long backwards (12 tokens)."""
-    return q.requires_grad and q.dtype is torch.bfloat16 and q.device.type == "cpu"
+def _learns_in_bfloat16(x: Tensor, weight: Tensor) -> bool:
+    """Whether this is training in bfloat16 on a CPU, where PyTorch's fused kernel is slow."""
+    if x.device.type != "cpu" or not (torch.is_grad_enabled() and weight.requires_grad):
+        return False
+    narrow = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
+    return narrow is torch.bfloat16
+
+
+@lru_cache(maxsize=4)
+def _causal_bias(length: int, dtype: torch.dtype) -> Tensor:
+    """That of a text that reads itself, on a CPU; every layer of a step has the same."""
+    return _as_bias(causal_mask(length, length), dtype)
 
 
 def _as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -39,7 +39,9 @@ class Embedding(nn.Module):
         changes: Changes | None = None,
     ) -> Tensor:
         """ids: (B, T) int64; positions: (T,) or (B, T) int64, each below max_len -> (B, T, C)."""
-        embedded = self.tokens(ids) * self.scale
+        embedded = self.tokens(ids)
+        if self.scale != 1.0:
+            embedded = embedded * self.scale
         if changes is None:
             added = self.positions(positions)
         else:

@@ -106,7 +106,7 @@ class DecoderOnly(Transformer):
         x = self.decoder(x, mask=key_mask, causal=True, cache=cache, trace=trace, changes=changes)
         if cache is not None:
             cache.length += n_new
-        return self.head(x if where is None else x[where])
+        return self.head(_chosen(x, where))
 
 
 class EncoderOnly(Transformer):
@@ -206,7 +206,7 @@ class EncoderDecoder(Transformer):
         )
         if cache is not None:
             cache.length += n_new
-        return self.head(x if where is None else x[where])
+        return self.head(_chosen(x, where))
 
 
 FAMILY_CLASSES: dict[str, type[DecoderOnly] | type[EncoderOnly] | type[EncoderDecoder]] = {
@@ -229,6 +229,16 @@ def build_transformer(
     else:
         config = preset_or_config.replace(**changes)
     return FAMILY_CLASSES[config.family](config)
+
+
+def _chosen(x: Tensor, where: Tensor | None) -> Tensor:
+    """(B, T, C) at the N positions (B, T) that are wanted: (N, C); all of x if None.
+
+    x[where], whose gradient took ten times as long on a CPU.
+    """
+    if where is None:
+        return x
+    return x.flatten(0, 1).index_select(0, where.flatten().nonzero()[:, 0])
 
 
 def _initialise(module: nn.Module, config: ModelConfig) -> None:

@@ -17,20 +17,24 @@ NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # coefficients of Jordan et al.
 NEWTON_SCHULZ_STEPS = 5
 
 
-def orthogonalise(matrix: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Push all singular values of an (R, C) matrix to about 1 (0.7 to 1.2); multiplies in dtype."""
+def orthogonalise(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Push all singular values of matrices (..., R, C) to about 1 (0.7 to 1.2), each for itself;
+    multiplies in dtype."""
     a, b, c = NEWTON_SCHULZ
-    x = (matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T).to(dtype)
-    x = x / (x.norm() + 1e-7)
+    wide = matrices.shape[-2] <= matrices.shape[-1]
+    x = (matrices if wide else matrices.mT).to(dtype)
+    x = x.reshape(-1, *x.shape[-2:])  # (N, the smaller side, the larger)
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     for _ in range(NEWTON_SCHULZ_STEPS):
-        gram = x @ x.T
-        gram = torch.addmm(gram, gram, gram, beta=b, alpha=c)
-        x = torch.addmm(x, gram, x, beta=a)
-    return (x if matrix.shape[0] <= matrix.shape[1] else x.T).to(matrix.dtype)
+        gram = x @ x.mT
+        gram = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        x = torch.baddbmm(x, gram, x, beta=a)
+    return (x if wide else x.mT).reshape(matrices.shape).to(matrices.dtype)
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum, orthogonalised, for `matrices`; Adam without weight decay for `others`.
+    """Momentum, orthogonalised, for `matrices`, each (R, C) or many of them, (N, R, C); Adam
+    without weight decay for `others`.
 
     One learning rate serves both: an orthogonalised update is scaled to AdamW's usual size,
     0.2 * sqrt(the larger side). dtype: what the orthogonalisation multiplies in.
@@ -66,7 +70,7 @@ class Muon(torch.optim.Optimizer):
     def _step_matrix(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
         update = orthogonalise(self._momentum(parameter, group["momentum"]), self.dtype)
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
-        parameter.sub_(update, alpha=group["lr"] * 0.2 * max(parameter.shape) ** 0.5)
+        parameter.sub_(update, alpha=group["lr"] * 0.2 * max(parameter.shape[-2:]) ** 0.5)
 
     def _momentum(self, parameter: nn.Parameter, momentum: float) -> Tensor:
         """Nesterov's look-ahead of the running mean of gradients."""

@@ -16,6 +16,7 @@ from transformer.model.transformer import Transformer
 from transformer.text import Tokenizer
 from transformer.training.muon import Muon
 from transformer.training.recipe import Recipe, Settings
+from transformer.training.side_by_side import check_gradients, side_by_side
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's M_TRIM_THRESHOLD and M_MMAP_MAX
 
@@ -53,7 +54,8 @@ def make_optimizer(
 ) -> torch.optim.Optimizer:
     """The recipe's optimizer; weights decay in the matrices between activations alone.
 
-    Embeddings, norms and biases do not decay, and under "muon" Adam updates them.
+    Embeddings, norms and biases do not decay, and under "muon" Adam updates them. Its parameters
+    are those of `side_by_side`: reset their gradients with zero_grad(set_to_none=False).
     """
     embeddings = {id(m.weight) for m in network.modules() if isinstance(m, nn.Embedding)}
     matrices: list[nn.Parameter] = []
@@ -61,14 +63,19 @@ def make_optimizer(
     for parameter in network.parameters():
         decays = parameter.dim() >= 2 and id(parameter) not in embeddings
         (matrices if decays else others).append(parameter)
+    wholes, rest = side_by_side(matrices), side_by_side(others)
+    decay, betas = settings.weight_decay, settings.betas
+    optimizer: torch.optim.Optimizer
     if settings.optimizer == "muon":
-        decay = settings.weight_decay
-        return Muon(matrices, others, weight_decay=decay, betas=settings.betas, dtype=dtype)
-    groups = [
-        {"params": matrices, "weight_decay": settings.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, betas=settings.betas, fused=True)
+        optimizer = Muon(wholes, rest, weight_decay=decay, betas=betas, dtype=dtype)
+    else:
+        groups = [
+            {"params": wholes, "weight_decay": decay},
+            {"params": rest, "weight_decay": 0.0},
+        ]
+        optimizer = torch.optim.AdamW(groups, betas=betas, fused=True)
+    optimizer.register_step_pre_hook(check_gradients)
+    return optimizer
 
 
 def start_from(network: Transformer, start: Model) -> None:

@@ -19,12 +19,11 @@ def save_state(
     folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer, progress: dict[str, Any]
 ) -> None:
     """Write weights, optimizer moments and progress; a kill in between leaves the old file."""
-    names = {id(p): name for name, p in network.named_parameters()}
     tensors = {f"model/{name}": p.detach().cpu() for name, p in network.named_parameters()}
-    for parameter, moments in optimizer.state.items():
-        for key, value in moments.items():
+    for place, parameter in enumerate(_updated(optimizer)):
+        for key, value in optimizer.state[parameter].items():
             tensor = value if isinstance(value, Tensor) else torch.tensor(float(value))
-            tensors[f"optimizer/{names[id(parameter)]}/{key}"] = tensor.detach().cpu()
+            tensors[f"optimizer/{place}/{key}"] = tensor.detach().cpu()
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f"{FILE}.unfinished"
     save_file(tensors, unfinished, metadata={"progress": json.dumps(progress)})
@@ -45,12 +44,16 @@ def load_state(
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             parameter.copy_(tensors[f"model/{name}"])
-            moments = optimizer.state[parameter]
-            prefix = f"optimizer/{name}/"
-            for key in (k for k in tensors if k.startswith(prefix)):
-                kind = key.removeprefix(prefix)
-                value = tensors[key]
-                moments[kind] = value if kind == "step" else value.to(parameter.device)
+    for place, updated in enumerate(_updated(optimizer)):
+        prefix = f"optimizer/{place}/"
+        moments = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+        if not moments:
+            raise ValueError(
+                f"{path} was written by an older version; train anew, with another --out"
+            )
+        for key, value in moments.items():
+            moments[key] = value if key == "step" else value.to(updated.device)
+        optimizer.state[updated].update(moments)
     return progress
 
 
@@ -65,3 +68,8 @@ def read_progress(folder: Path) -> dict[str, Any] | None:
             return progress
     except (SafetensorError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is not a readable training state: {error}") from error
+
+
+def _updated(optimizer: torch.optim.Optimizer) -> list[Tensor]:
+    """What the optimizer updates, in its order."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]

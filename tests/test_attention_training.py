@@ -1,0 +1,85 @@
+"""Attention with its gradient written out against automatic gradients and PyTorch's own module."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from transformer.model.attention import MultiHeadAttention, attention
+from transformer.model.attention_training import trained_attention
+from transformer.model.config import preset
+from transformer.model.masks import causal_mask, combine, padding_mask
+from transformer.model.trace import Site
+
+N_ROWS, N_HEADS, SIZE = 2, 3, 12
+IDS = torch.tensor([[5, 6, 7, 0], [5, 0, 0, 0]])
+
+
+def heads_of(x: Tensor) -> Tensor:
+    return x.unflatten(-1, (N_HEADS, -1)).transpose(1, 2)
+
+
+def masks() -> dict[str, Tensor | None]:
+    padding = padding_mask(IDS, 0)
+    return {
+        "none": None,
+        "causal": causal_mask(4, 4),
+        "padding": padding,
+        "both": combine(causal_mask(4, 4), padding),
+    }
+
+
+@pytest.mark.parametrize("name", masks())
+def test_self_attention_has_the_numbers_and_the_gradient_of_the_readable_one(name: str) -> None:
+    mask = masks()[name]
+    parts = torch.randn(N_ROWS, 4, 3 * SIZE, dtype=torch.float64, requires_grad=True)
+    bias = None if mask is None else torch.zeros(mask.shape).double().masked_fill(~mask, -1e300)
+    found = trained_attention(parts, None, bias, N_HEADS)
+    q, k, v = (heads_of(part) for part in parts.chunk(3, dim=-1))
+    wanted = attention(q, k, v, mask)[0].transpose(1, 2).flatten(2)
+    assert torch.allclose(found, wanted, atol=1e-12)
+    upstream = torch.randn_like(wanted)
+    (ours,) = torch.autograd.grad(found, parts, upstream)
+    (theirs,) = torch.autograd.grad(wanted, parts, upstream)
+    assert torch.allclose(ours, theirs, atol=1e-12)
+
+
+def test_cross_attention_has_the_gradient_that_differences_give() -> None:
+    asking = torch.randn(N_ROWS, 2, SIZE, dtype=torch.float64, requires_grad=True)
+    answering = torch.randn(N_ROWS, 4, 2 * SIZE, dtype=torch.float64, requires_grad=True)
+    mask = padding_mask(IDS, 0)
+    assert mask is not None
+    bias = torch.zeros(mask.shape).double().masked_fill(~mask, -1e300)
+    assert torch.autograd.gradcheck(
+        lambda a, b: trained_attention(a, b, bias, N_HEADS), (asking, answering)
+    )
+
+
+@pytest.mark.parametrize("crosses", [False, True])
+def test_in_bfloat16_the_block_learns_as_pytorchs_own(crosses: bool) -> None:
+    changes = dict(vocab_size=10, d_model=SIZE, n_heads=N_HEADS, n_layers=1, attention_dropout=0.0)
+    block = MultiHeadAttention(preset("gpt", **changes), Site("decoder", 0, "self"))
+    peer = nn.MultiheadAttention(SIZE, N_HEADS, batch_first=True)
+    with torch.no_grad():
+        inside = (block.query, block.key, block.value)
+        peer.in_proj_weight.copy_(torch.cat([layer.weight for layer in inside]))
+        peer.in_proj_bias.copy_(torch.cat([layer.bias for layer in inside]))
+        peer.out_proj.load_state_dict(block.output.state_dict())
+    x, memory = torch.randn(N_ROWS, 4, SIZE), torch.randn(N_ROWS, 4, SIZE)
+    read = memory if crosses else x
+    with torch.autocast("cpu", torch.bfloat16):
+        found = block(
+            x, memory if crosses else None, None if crosses else padding_mask(IDS, 0), not crosses
+        )
+    found.float().square().sum().backward()
+    hidden = None if crosses else ~causal_mask(4, 4)
+    padding = None if crosses else IDS == 0
+    wanted, _ = peer(x, read, read, attn_mask=hidden, key_padding_mask=padding)
+    wanted.square().sum().backward()
+    assert found.dtype is torch.bfloat16
+    assert torch.allclose(found.float(), wanted, atol=0.02)
+    ours = torch.cat([layer.weight.grad for layer in inside])
+    assert peer.in_proj_weight.grad is not None
+    cosine = torch.cosine_similarity(ours.flatten(), peer.in_proj_weight.grad.flatten(), dim=0)
+    assert cosine > 0.999

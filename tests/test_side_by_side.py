@@ -1,0 +1,84 @@
+"""Parameters that lie side by side against the same parameters updated one by one."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from transformer import Model
+from transformer.model.transformer import Transformer
+from transformer.training.recipe import Settings
+from transformer.training.setup import make_optimizer
+from transformer.training.side_by_side import side_by_side
+
+
+def trainable(model: Model) -> Transformer:
+    """A copy of its network."""
+    return copy.deepcopy(model.network).requires_grad_(True)
+
+
+def updated_by(optimizer: torch.optim.Optimizer, network: nn.Module, *, none: bool) -> None:
+    """Three updates on the same ids."""
+    ids = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
+    for _ in range(3):
+        network(ids).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=none)
+
+
+def test_they_share_one_tensor_a_shape_and_keep_their_values() -> None:
+    parts = [
+        nn.Parameter(torch.full(shape, float(n))) for n, shape in enumerate([(2, 3), (4,), (2, 3)])
+    ]
+    wholes = side_by_side(parts)
+    assert [tuple(whole.shape) for whole in wholes] == [(2, 2, 3), (1, 4)]
+    assert parts[2].tolist() == [[2] * 3] * 2
+    with torch.no_grad():
+        wholes[0][1] += 5
+    assert parts[0].tolist() == [[0] * 3] * 2
+    assert parts[2].tolist() == [[7] * 3] * 2
+    parts[2].sum().backward()
+    assert wholes[0].grad is not None
+    assert wholes[0].grad.tolist() == [[[0] * 3] * 2, [[1] * 3] * 2]
+
+
+def test_a_network_is_updated_as_by_torch_adamw(tiny_model: Model) -> None:
+    ours, theirs = trainable(tiny_model), trainable(tiny_model)
+    settings = Settings(optimizer="adamw", weight_decay=0.1)
+    optimizer = make_optimizer(ours, settings)
+    embeddings = {"embedding.tokens.weight", "embedding.positions.table.weight"}
+    named = list(theirs.named_parameters())
+    groups = [
+        {
+            "params": [
+                p for name, p in named if (p.dim() > 1 and name not in embeddings) == decays
+            ],
+            "weight_decay": 0.1 if decays else 0.0,
+        }
+        for decays in (True, False)
+    ]
+    peer = torch.optim.AdamW(groups, betas=settings.betas)
+    for group in [*optimizer.param_groups, *peer.param_groups]:
+        group["lr"] = 1e-2
+    updated_by(optimizer, ours, none=False)
+    updated_by(peer, theirs, none=True)
+    for (name, mine), wanted in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        if name.endswith(
+            "key.bias"
+        ):  # one number for all of a query's scores: no gradient but noise
+            continue
+        assert torch.allclose(mine, wanted, atol=1e-6), name
+    assert sum(len(group["params"]) for group in optimizer.param_groups) < len(named) / 2
+
+
+def test_gradients_set_to_none_are_refused(tiny_model: Model) -> None:
+    network = trainable(tiny_model)
+    optimizer = make_optimizer(network, Settings())
+    network(torch.tensor([[1, 2]])).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    with pytest.raises(RuntimeError, match=r"set_to_none=False"):
+        optimizer.step()
