@@ -31,7 +31,7 @@ def network(preset, **changes):
     return spread(build_transformer(preset, **{**sizes, **changes})).eval()
 
 
-@pytest.fixture(params=["compiled", "packed"])
+@pytest.fixture(params=["compiled", "packed", "graphed"])
 def engine(request):
     """The name of each engine."""
     return request.param
@@ -72,6 +72,35 @@ def test_logits_are_those_of_the_network_token_by_token(preset, engine, n_thread
     torch.testing.assert_close(reading.begin([5, 7, 2], SOURCE), plain([5, 7, 2]))
     for token in [8, 30, 1, 1, 12]:
         torch.testing.assert_close(reading.read(token), plain([token]), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
+@pytest.mark.parametrize("sampling", [None, Sampling(temperature=0.9, top_k=7)])
+@pytest.mark.parametrize("preset", DECODERS)
+def test_on_a_gpu_a_recorded_step_gives_the_networks_tokens(preset, sampling):
+    model = network(preset).cuda()
+    engine = engine_of(model)
+    assert engine.name == "graphed"
+    n_new = MAX_LEN + 4
+    plain = tokens(model, engine=None, n_new=n_new, sampling=sampling, seeds=[4])
+    fast = tokens(model, engine=engine, n_new=n_new, sampling=sampling, seeds=[4])
+    assert [step.token for step in fast] == [step.token for step in plain]
+    for ours, theirs in zip(fast, plain, strict=True):
+        assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
+def test_on_a_gpu_threads_record_their_own_texts_at_the_same_time():
+    shared = engine_of(network("gpt").cuda())
+
+    def one(prompt):
+        return [step.token for step in tokens(shared.network, engine=shared, prompt=[prompt])]
+
+    alone = [one(prompt) for prompt in range(3, 11)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(one, range(3, 11))) == alone
 
 
 @pytest.mark.parametrize("preset", DECODERS)
@@ -179,9 +208,12 @@ def test_sizes_that_fill_no_vector_register_are_right_too(engine, size):
 def test_an_encoder_or_another_precision_has_no_engine():
     assert engine_of(network("bert")) is None
     assert engine_of(network("gpt").double()) is None
-    for name in ("compiled", "packed"):
-        with pytest.raises(ValueError, match="needs a decoder with float32 weights on a CPU"):
+    for name in ("compiled", "packed", "graphed"):
+        with pytest.raises(ValueError, match="needs a decoder, and there is none"):
             engine_of(network("bert"), name)
+    for name in ("compiled", "packed"):
+        with pytest.raises(ValueError, match="needs float32 weights on a CPU; allowed: 'auto'"):
+            engine_of(network("gpt").double(), name)
     with pytest.raises(ValueError, match=r"needs float32 weights on a CPU; got torch\.float64"):
         PackedDecoder(network("gpt").double())
     with pytest.raises(ValueError, match=r"needs float32 weights on a CPU; got torch\.float64"):
@@ -191,6 +223,7 @@ def test_an_encoder_or_another_precision_has_no_engine():
 def test_an_engine_is_chosen_by_name():
     assert engine_of(network("gpt"), "compiled").name == "compiled"
     assert engine_of(network("gpt"), "packed").name == "packed"
+    assert engine_of(network("gpt"), "graphed").name == "graphed"
     assert engine_of(network("gpt"), "network") is None
     with pytest.raises(ValueError, match=r"engine must be one of \['auto', .*\]; got 'fast'"):
         engine_of(network("gpt"), "fast")
@@ -210,9 +243,9 @@ def test_a_loaded_model_generates_with_the_engine_that_was_asked_for(tiny_model,
     save(tmp_path / "m", tiny_model.network, tiny_model.config, tiny_model.tokenizer)
     found = {
         name: transformer.load(tmp_path / "m", engine=name).generate("the fox", max_new_tokens=6)
-        for name in ("auto", "compiled", "packed", "network")
+        for name in ("auto", "compiled", "packed", "graphed", "network")
     }
-    assert [run.engine for run in found.values()] == ["compiled", "compiled", "packed", "network"]
+    assert [run.engine for run in found.values()] == ["compiled", *list(found)[1:]]
     assert len({run.ids for run in found.values()}) == 1
 
 

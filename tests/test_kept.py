@@ -96,7 +96,7 @@ def test_a_gpu_keeps_the_trace_until_it_is_moved(tiny_model, tmp_path, settings)
     there = transformer.load(tmp_path, "cuda").generate("the fox", max_new_tokens=8, **settings)
     here = transformer.load(tmp_path).generate("the fox", max_new_tokens=8, **settings)
     assert there.ids == here.ids
-    assert there.engine == "network"
+    assert there.engine == "graphed"
     moved_run = on_cpu(there)
     for site in here.trace.sites:
         assert there.trace[site].weights.device.type == "cuda"

@@ -23,7 +23,7 @@ MAX_LEN = 40
 
 @pytest.fixture(
     scope="module",
-    params=[(name, engine) for name in DECODERS for engine in ("compiled", "packed")],
+    params=[(name, engine) for name in DECODERS for engine in ("compiled", "packed", "graphed")],
 )
 def fast_model(request, tokenizer):
     """A model of each preset with a decoder, with each engine."""

@@ -32,10 +32,11 @@ class Reading:
         """Read the prompt, and the source where there is an encoder: logits (V,)."""
         network, trace = self.engine.network, Trace()
         self.ids = list(ids)
-        read, last = torch.tensor([self.ids]), torch.zeros(1, len(ids), dtype=torch.bool)
-        last[:, -1] = True
+        device = network.device
+        read = torch.tensor([self.ids], device=device)
+        last = torch.arange(len(ids), device=device)[None] == len(ids) - 1
         if isinstance(network, EncoderDecoder):
-            given = torch.tensor([list(source)])
+            given = torch.tensor([list(source)], device=device)
             memory = network.encode(given, trace=trace)
             logits = network.decode(read, memory, given, where=last, trace=trace)
         else:
@@ -68,8 +69,8 @@ class Reading:
     def trace(self) -> Trace:
         """What one pass of the network over the ids read so far would record, in little room."""
         n, trace = len(self.ids), Trace()
-        ids = torch.tensor([self.ids])
-        self._embedding(ids, torch.arange(n), trace)
+        ids = torch.tensor([self.ids], device=self.buffers.stream.device)
+        self._embedding(ids, torch.arange(n, device=ids.device), trace)
         before = self._before
         stream = self.buffers.stream[:, :n].clone()[:, None]  # (L + 1, 1, n, C)
         return Trace(
@@ -91,7 +92,7 @@ class Reading:
     def _decoder_parts(self, ids: Tensor) -> dict[Site, Heads]:
         """Every decoder site's queries, keys, values and mask, copied out of the buffers."""
         config, n = self.engine.network.config, ids.shape[1]
-        mask = combine(causal_mask(n, n), padding_mask(ids, config.padding_id))
+        mask = combine(causal_mask(n, n, ids.device), padding_mask(ids, config.padding_id))
         own = _by_part(self.buffers.heads[:, :n])
         asked = _by_part(self.buffers.crossing[:, :n, None])[0]
         memory = _by_part(self.buffers.memory)
