@@ -44,7 +44,7 @@ def main() -> None:
     print("| layers x heads x tokens | tool | bytes | until drawn | DOM nodes |")
     print("| --- | --- | --- | --- | --- |")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=find(whole=True), args=ARGUMENTS)
         for shape in options.shapes:
             sizes = tuple(int(part) for part in shape.split("x"))
             rows.append([shape, "ours", *_ours(browser, Path(folder), sizes)])

@@ -9,6 +9,7 @@ the click's handler until after the next paint; each head is clicked for the fir
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def main() -> None:
         with served(options.port) as start_s:
             starts.append(start_s)
     with served(options.port), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=find(whole=True), args=ARGUMENTS)
         url = f"http://127.0.0.1:{options.port}/"
         loads = [_first_pictures(browser, url) for _ in range(options.rounds)]
         clicks = _clicks(browser, url)
@@ -65,9 +66,15 @@ def main() -> None:
 
 
 def _import_s() -> float:
+    """Seconds until a new process has imported both, set up as app.py sets them up."""
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import torch, gradio"], check=True)
-    return time.perf_counter() - started
+    command = [sys.executable, "-c", "import torch, gradio; print('done', flush=True)"]
+    quiet = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=quiet) as process:
+        assert process.stdout is not None
+        if process.stdout.readline().strip() != b"done":
+            raise SystemExit("torch and gradio could not be imported")
+        return time.perf_counter() - started
 
 
 @contextmanager

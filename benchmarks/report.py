@@ -37,7 +37,8 @@ PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     ),
     "training": (
         "Training steps of our loop, as the recipes set it, beside a plain loop around PyTorch's "
-        "own modules with AdamW: medians of {steps} interleaved steps, {threads} threads.",
+        "own modules with AdamW, and a GPT by hand in nanoGPT's way: medians of {steps} steps in "
+        "turn, {threads} threads. The decoders have neither dropout nor biases.",
         tables.training_table,
     ),
     "visitors": (

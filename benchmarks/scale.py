@@ -50,7 +50,7 @@ def _shape(shape: str, n_clicks: int, port: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         write_model(Path(folder) / "large", *sizes)
         with served(port, str(Path(folder) / "large")), sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
+            browser = playwright.chromium.launch(executable_path=find(whole=True), args=ARGUMENTS)
             url = f"http://127.0.0.1:{port}/"
             size, clicks, nodes = measure(browser, url, sizes[2], n_clicks)
             browser.close()

@@ -29,12 +29,12 @@ ARGUMENTS = [
 ]
 
 
-def find() -> str | None:
-    """Path of a Chromium, or None."""
+def find(*, whole: bool = False) -> str | None:
+    """Path of a Chromium, or None. whole: rather one with its window, as a visitor has it."""
     given = os.environ.get("CHROMIUM")
     if given:
         return given
-    for name in NAMES:
+    for name in (*NAMES[1:], *NAMES[:1]) if whole else NAMES:
         if path := shutil.which(name):
             return path
     return _playwrights_own()
