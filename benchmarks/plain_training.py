@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
 
+Ids = list[list[int]]
 Step = Callable[[], float]  # makes one update; returns the loss before it, in nats a token
 
 
@@ -113,19 +114,19 @@ def _encoder(config: ModelConfig) -> nn.TransformerEncoder:
 
 
 def plain_step(
-    network: nn.Module, inputs: list[Tensor], targets: Tensor, *, narrow: bool, fused: bool = False
+    network: nn.Module, inputs: list[Ids], targets: Ids, *, narrow: bool, fused: bool = False
 ) -> Step:
     """One update on these ids by AdamW, to be called again and again; narrow: bf16 autocast.
 
-    inputs: what the network reads, one or two (B, T); targets: (B, T), what it should say. fused:
-    AdamW's one kernel instead of its default.
+    inputs: what the network reads, one or two of B rows of T; targets: what it should say. A step
+    begins with lists, as ours does. fused: AdamW's one kernel instead of its default.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=0.1, fused=fused)
 
     def step() -> float:
         with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
-            logits = network(*inputs)
-            loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+            logits = network(*map(torch.tensor, inputs))
+            loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(targets).flatten())
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()

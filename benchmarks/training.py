@@ -148,21 +148,20 @@ def measure(shape: Shape, n_steps: int) -> dict[str, Any]:
     low, size = len(SPECIALS), (shape.rows, shape.length + 1)
     ids = torch.randint(low, shape.vocab_size, size, generator=generator)
     sources = torch.randint(low, shape.vocab_size, (shape.rows, shape.length), generator=generator)
-    inputs = [sources, ids[:, :-1]] if shape.pairs else [ids[:, :-1]]
     rows = list(zip(sources.tolist(), ids.tolist(), strict=True)) if shape.pairs else ids.tolist()
+    read, wanted = ids[:, :-1].tolist(), ids[:, 1:].tolist()
+    inputs = [sources.tolist(), read] if shape.pairs else [read]
     plain = PlainTranslator if shape.pairs else PlainGPT
     with tempfile.TemporaryDirectory() as folder:
         loops = {
             "ours (Muon)": our_step(shape, rows, "muon", Path(folder) / "muon"),
             "ours (AdamW)": our_step(shape, rows, "adamw", Path(folder) / "adamw"),
-            "plain loop, bf16": plain_step(plain(shape.config), inputs, ids[:, 1:], narrow=True),
-            "plain loop, float32": plain_step(
-                plain(shape.config), inputs, ids[:, 1:], narrow=False
-            ),
+            "plain loop, bf16": plain_step(plain(shape.config), inputs, wanted, narrow=True),
+            "plain loop, float32": plain_step(plain(shape.config), inputs, wanted, narrow=False),
         }
         if not shape.pairs:
             by_hand = HandGPT(shape.config)
-            loops[BY_HAND] = plain_step(by_hand, inputs, ids[:, 1:], narrow=True, fused=True)
+            loops[BY_HAND] = plain_step(by_hand, inputs, wanted, narrow=True, fused=True)
         seconds = _interleaved(loops, n_steps)
     speeds = {name: shape.tokens / statistics.median(times) for name, times in seconds.items()}
     return {"sizes": str(shape), "goal": shape.goal, "tokens_per_s": speeds}

@@ -20,23 +20,21 @@ def heads_of(x: Tensor) -> Tensor:
     return x.unflatten(-1, (N_HEADS, -1)).transpose(1, 2)
 
 
-def masks() -> dict[str, Tensor | None]:
-    padding = padding_mask(IDS, 0)
-    return {
-        "none": None,
-        "causal": causal_mask(4, 4),
-        "padding": padding,
-        "both": combine(causal_mask(4, 4), padding),
-    }
+def bias_of(mask: Tensor | None) -> Tensor | None:
+    return None if mask is None else torch.zeros(mask.shape).double().masked_fill(~mask, -1e300)
 
 
-@pytest.mark.parametrize("name", masks())
-def test_self_attention_has_the_numbers_and_the_gradient_of_the_readable_one(name: str) -> None:
-    mask = masks()[name]
+@pytest.mark.parametrize("part", [1, 3, 8])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("padding", [None, padding_mask(IDS, 0)], ids=["whole", "padded"])
+def test_self_attention_has_the_numbers_and_the_gradient_of_the_readable_one(
+    padding: Tensor | None, causal: bool, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transformer.model.attention_training.PART", part)
     parts = torch.randn(N_ROWS, 4, 3 * SIZE, dtype=torch.float64, requires_grad=True)
-    bias = None if mask is None else torch.zeros(mask.shape).double().masked_fill(~mask, -1e300)
-    found = trained_attention(parts, None, bias, N_HEADS)
-    q, k, v = (heads_of(part) for part in parts.chunk(3, dim=-1))
+    found = trained_attention(parts, None, bias_of(padding), causal, N_HEADS)
+    q, k, v = (heads_of(x) for x in parts.chunk(3, dim=-1))
+    mask = combine(causal_mask(4, 4) if causal else None, padding)
     wanted = attention(q, k, v, mask)[0].transpose(1, 2).flatten(2)
     assert torch.allclose(found, wanted, atol=1e-12)
     upstream = torch.randn_like(wanted)
@@ -48,11 +46,9 @@ def test_self_attention_has_the_numbers_and_the_gradient_of_the_readable_one(nam
 def test_cross_attention_has_the_gradient_that_differences_give() -> None:
     asking = torch.randn(N_ROWS, 2, SIZE, dtype=torch.float64, requires_grad=True)
     answering = torch.randn(N_ROWS, 4, 2 * SIZE, dtype=torch.float64, requires_grad=True)
-    mask = padding_mask(IDS, 0)
-    assert mask is not None
-    bias = torch.zeros(mask.shape).double().masked_fill(~mask, -1e300)
+    bias = bias_of(padding_mask(IDS, 0))
     assert torch.autograd.gradcheck(
-        lambda a, b: trained_attention(a, b, bias, N_HEADS), (asking, answering)
+        lambda a, b: trained_attention(a, b, bias, False, N_HEADS), (asking, answering)
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -137,6 +136,7 @@ class MultiHeadAttention(nn.Module):
         """
         learns = _learns_in_bfloat16(x, self.query.weight)
         plain = cache is None and trace is None and changes is None
+        plain = plain and (mask is None or mask.shape[-2] == 1)  # hides keys, whoever asks
         if learns and plain and not (self.training and self.dropout):
             return self.output(self._trained(x, memory, mask, causal))
         q = self._split(self.query(x))  # (B, H, Tq, D)
@@ -176,10 +176,7 @@ class MultiHeadAttention(nn.Module):
         else:
             asking, answering = self.query(x), projected(memory, self.key, self.value)
         bias = None if mask is None else _as_bias(mask, asking.dtype)
-        if causal:
-            hidden = _causal_bias(x.shape[1], asking.dtype)
-            bias = hidden if bias is None else torch.minimum(bias, hidden)
-        return trained_attention(asking, answering, bias, self.n_heads)
+        return trained_attention(asking, answering, bias, causal, self.n_heads)
 
     def _step_by_step(
         self,
@@ -238,12 +235,6 @@ def _learns_in_bfloat16(x: Tensor, weight: Tensor) -> bool:
         return False
     narrow = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
     return narrow is torch.bfloat16
-
-
-@lru_cache(maxsize=4)
-def _causal_bias(length: int, dtype: torch.dtype) -> Tensor:
-    """That of a text that reads itself, on a CPU; every layer of a step has the same."""
-    return _as_bias(causal_mask(length, length), dtype)
 
 
 def _as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -8,11 +8,14 @@ times as long in bfloat16 (12 tokens); in float32 the fused kernel is as fast as
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+PART = 128  # queries at a time, where the keys that none of them may read are left out
 
 
 def projected(x: Tensor, *layers: nn.Linear) -> Tensor:
@@ -23,15 +26,16 @@ def projected(x: Tensor, *layers: nn.Linear) -> Tensor:
 
 
 def trained_attention(
-    asking: Tensor, answering: Tensor | None, bias: Tensor | None, n_heads: int
+    asking: Tensor, answering: Tensor | None, bias: Tensor | None, causal: bool, n_heads: int
 ) -> Tensor:
     """softmax(q kT / sqrt(D) + bias) v of every head.
 
     asking: (B, Tq, C), the queries, and answering: (B, Tk, 2C), keys and values side by side; or
     asking is (B, T, 3C), all three, and answering None. bias: of their dtype, broadcastable to
-    (B, H, Tq, Tk), what hides keys. Returns (B, Tq, C), the heads side by side.
+    (B, H, 1, Tk), what hides keys; causal hides the future too, of a text that reads itself.
+    Returns (B, Tq, C), the heads side by side.
     """
-    heads: Tensor = _Attention.apply(asking, answering, bias, n_heads)
+    heads: Tensor = _Attention.apply(asking, answering, bias, causal, n_heads)
     return heads
 
 
@@ -40,33 +44,65 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, asking: Tensor, answering: Tensor | None, bias: Tensor | None, n_heads: int
+        ctx: Any,
+        asking: Tensor,
+        answering: Tensor | None,
+        bias: Tensor | None,
+        causal: bool,
+        n_heads: int,
     ) -> Tensor:
-        n_rows = len(asking)
         if answering is None:
             q, k, v = _split(asking, 3, n_heads)
         else:
             (q,), (k, v) = _split(asking, 1, n_heads), _split(answering, 2, n_heads)
-        scale = q.shape[2] ** -0.5
-        scores = _scaled(q, k.mT, scale)
-        if bias is not None:
-            scores.unflatten(0, (n_rows, n_heads)).add_(bias)
-        weights = scores.softmax(dim=-1)
-        ctx.save_for_backward(q, k, v, weights)
-        ctx.crosses, ctx.n_heads, ctx.scale = answering is not None, n_heads, scale
-        return _joined([weights @ v], n_heads)
+        ctx.parts = _parts(q.shape[1], k.shape[1], causal)
+        ctx.scale, ctx.n_heads, ctx.crosses = q.shape[2] ** -0.5, n_heads, answering is not None
+        made, weights = [], []
+        for first, last, seen in ctx.parts:
+            scores = _scaled(q[:, first:last], k[:, :seen].mT, ctx.scale)
+            if bias is not None:
+                scores.unflatten(0, (-1, n_heads)).add_(bias[..., :seen])
+            if causal:
+                scores[:, :, first:].add_(_future(last - first, scores.dtype))
+            weights.append(scores.softmax(dim=-1))
+            made.append(weights[-1] @ v[:, :seen])
+        ctx.save_for_backward(q, k, v, *weights)
+        return _joined([_in_a_row(made)], n_heads)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, weights = ctx.saved_tensors
+        q, k, v, *all_weights = ctx.saved_tensors
         (gradient,) = _split(gradients[0], 1, ctx.n_heads)
-        of_v = weights.mT @ gradient
-        of_weights = gradient @ v.mT
-        of_scores = torch._softmax_backward_data(of_weights, weights, -1, weights.dtype)
-        of_q, of_k = _scaled(of_scores, k, ctx.scale), _scaled(of_scores.mT, q, ctx.scale)
+        of_q, of_k, of_v = [], torch.zeros_like(k), torch.zeros_like(v)
+        for (first, last, seen), weights in zip(ctx.parts, all_weights, strict=True):
+            given = gradient[:, first:last]
+            of_weights = given @ v[:, :seen].mT
+            of_scores = torch._softmax_backward_data(of_weights, weights, -1, weights.dtype)
+            of_q.append(_scaled(of_scores, k[:, :seen], ctx.scale))
+            of_k[:, :seen].baddbmm_(of_scores.mT, q[:, first:last], alpha=ctx.scale)
+            of_v[:, :seen].baddbmm_(weights.mT, given)
+        parts = [_in_a_row(of_q), of_k, of_v]
         if ctx.crosses:
-            return _joined([of_q], ctx.n_heads), _joined([of_k, of_v], ctx.n_heads), None, None
-        return _joined([of_q, of_k, of_v], ctx.n_heads), None, None, None
+            return _joined(parts[:1], ctx.n_heads), _joined(parts[1:], ctx.n_heads), *[None] * 3
+        return _joined(parts, ctx.n_heads), *[None] * 4
+
+
+def _parts(n_queries: int, n_keys: int, causal: bool) -> list[tuple[int, int, int]]:
+    """Queries from first to last read the first `seen` keys: (first, last, seen), all queries in
+    order. The future of a causal part is left out, but for the last part of its own."""
+    if not causal:
+        return [(0, n_queries, n_keys)]
+    return [
+        (first, min(first + PART, n_queries), min(first + PART, n_queries))
+        for first in range(0, n_queries, PART)
+    ]
+
+
+@lru_cache(maxsize=4)
+def _future(length: int, dtype: torch.dtype) -> Tensor:
+    """What hides the future from each query of a part, (T, T)."""
+    lowest = torch.full((length, length), torch.finfo(dtype).min, dtype=dtype)
+    return lowest.triu(diagonal=1)
 
 
 def _split(x: Tensor, n_parts: int, n_heads: int) -> Tensor:
@@ -80,6 +116,11 @@ def _joined(parts: Sequence[Tensor], n_heads: int) -> Tensor:
     """As many (B * H, T, D) as there are parts -> (B, T, parts * C)."""
     heads = [part.unflatten(0, (-1, n_heads)).transpose(1, 2) for part in parts]
     return torch.stack(heads, dim=2).flatten(2)
+
+
+def _in_a_row(parts: list[Tensor]) -> Tensor:
+    """(B * H, t, D) each -> (B * H, T, D)."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
 
 def _scaled(a: Tensor, b: Tensor, scale: float) -> Tensor:
