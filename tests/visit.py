@@ -67,9 +67,13 @@ class Visit:
             arg=[selector, before],
         )
 
+    def shown_run(self) -> str:
+        """The run that the tokens are of."""
+        return str(self.page.locator("#tokens [data-state]").get_attribute("data-run"))
+
     def generate(self, text: str) -> None:
         """Type, press Enter, wait for the finished run and its picture."""
-        old = self.page.locator("#tokens [data-state]").get_attribute("data-run")
+        old = self.shown_run()
         with self.drawn(".attention"):
             self.enter(text)
             self.page.wait_for_function(
@@ -105,7 +109,7 @@ class Visit:
 
     def choose_model(self, name: str) -> None:
         """Pick another model and wait for its stored example."""
-        old = self.page.locator("#tokens [data-state]").get_attribute("data-run")
+        old = self.shown_run()
         self.page.locator("#model input").click()
         with self.drawn(".attention"):
             self.page.get_by_role("option", name=name, exact=True).click()

@@ -116,8 +116,8 @@ def test_each_kind_of_attention_has_its_own_table(page: Visit, server: Server) -
     page.choose_model("tiny-translator")
     example = EXAMPLES["encoder-decoder"]
     run = server.translator.generate(example.text, **example.settings)
-    with page.drawn(".ranking"):
-        page.attention("decoder cross")
+    page.attention("decoder cross")  # the table of the first kind may still be on its way
+    page.page.wait_for_selector(f".ranking[data-run='{page.shown_run()}'][data-kind=cross]")
     found = head_metrics(run, "decoder", "cross")
     for row, head in zip(ranking(page), found.heads, strict=True):
         shown = [math.nan if text == "–" else float(text) for text in row[1:-1]]
