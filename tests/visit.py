@@ -59,11 +59,14 @@ class Visit:
 
     @contextmanager
     def drawn(self, selector: str) -> Iterator[None]:
-        """What is done inside leads to a new draw of `selector`; waits until it is painted."""
+        """What is done inside leads to a new draw of `selector`; waits until it is painted, and
+        before, until none is on its way that it could be taken for."""
+        self.page.wait_for_function("s => !document.querySelector(s)?.ariaBusy", arg=selector)
         before = self.rev(selector)
         yield
         self.page.wait_for_function(
-            "([s, n]) => Number(document.querySelector(s)?.dataset.rev ?? 0) > n",
+            """([s, n]) => { const box = document.querySelector(s);
+               return Number(box?.dataset.rev ?? 0) > n && !box.ariaBusy; }""",
             arg=[selector, before],
         )
 

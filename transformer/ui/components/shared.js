@@ -117,8 +117,8 @@
 
   // Keep `root` drawn: again on each of `events`, on a change of theme or width, and only while it
   // can be seen; in a tab that was left, its pictures go. draw(current) may stop early once current()
-  // is false. Sets data-rev after paint, and once data-first-ms, the time since the visitor asked for
-  // the page.
+  // is false. aria-busy until it is painted; then sets data-rev, and once data-first-ms, the time since
+  // the visitor asked for the page.
   viz.keepDrawn = (root, events, draw) => {
     let stale = true;
     let seen = false;
@@ -129,6 +129,7 @@
       stale = false;
       const mine = ++ticket;
       const current = () => mine === ticket;
+      root.ariaBusy = "true";
       try {
         await draw(current);
         if (!current()) return;
@@ -137,11 +138,14 @@
         root.dataset.firstMs ??= performance.now().toFixed(0);
       } catch (error) {
         if (current()) viz.say(error.message);
+      } finally {
+        if (current()) root.ariaBusy = null;
       }
     };
     const refresh = () => {
       stale = true;
       ticket += 1;
+      root.ariaBusy = null;
       go();
     };
     new IntersectionObserver((entries) => {
