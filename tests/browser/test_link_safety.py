@@ -121,7 +121,7 @@ def test_words_in_a_link_go_to_the_page_alone_and_are_not_logged(
     page = Visit(page.page)
     page.wait_for_link()
     assert "".join(page.labels()).startswith(f"<|endoftext|>{secret[0]}")
-    assert asked[0].startswith(f"{server.url}{{")
+    assert any(one.startswith(f"{server.url}{{") for one in asked)  # the page itself
     page.generate("The dog")
     with page.drawn(".attention"):
         page.head(1, 1).click()
