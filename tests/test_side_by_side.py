@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from transformer import Model
@@ -13,6 +15,7 @@ from transformer.model.transformer import Transformer
 from transformer.training.recipe import Settings
 from transformer.training.setup import make_optimizer
 from transformer.training.side_by_side import side_by_side
+from transformer.training.state import FILE, load_state, save_state
 
 
 def trainable(model: Model) -> Transformer:
@@ -82,3 +85,18 @@ def test_gradients_set_to_none_are_refused(tiny_model: Model) -> None:
     optimizer.zero_grad()
     with pytest.raises(RuntimeError, match=r"set_to_none=False"):
         optimizer.step()
+
+
+def test_a_training_state_without_their_moments_is_refused(
+    tiny_model: Model, tmp_path: Path
+) -> None:
+    network = trainable(tiny_model)
+    optimizer = make_optimizer(network, Settings())
+    updated_by(optimizer, network, none=False)
+    save_state(tmp_path, network, optimizer, {"step": 3})
+    assert load_state(tmp_path, network, optimizer) == {"step": 3}
+    tensors = load_file(tmp_path / FILE)
+    older = {name: tensor for name, tensor in tensors.items() if name.startswith("model/")}
+    save_file(older, tmp_path / FILE, metadata={"progress": "{}"})
+    with pytest.raises(ValueError, match=r"written by an older version; train anew"):
+        load_state(tmp_path, network, optimizer)

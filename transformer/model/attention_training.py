@@ -88,8 +88,8 @@ class _Attention(torch.autograd.Function):
 
 
 def _parts(n_queries: int, n_keys: int, causal: bool) -> list[tuple[int, int, int]]:
-    """Queries from first to last read the first `seen` keys: (first, last, seen), all queries in
-    order. The future of a causal part is left out, but for the last part of its own."""
+    """(first, last, seen): the queries before `last` that begin at `first` read the keys before
+    `seen`. What lies in the future of all queries of a part is left out."""
     if not causal:
         return [(0, n_queries, n_keys)]
     return [
