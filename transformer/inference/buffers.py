@@ -71,6 +71,15 @@ class Buffers:
         )
 
 
+def check_place(network: DecoderOnly | EncoderDecoder, token: int, place: int) -> None:
+    """Raises IndexError for a token or a place that the network does not have."""
+    size, room = network.head.out_features, network.config.max_len
+    if not (0 <= token < size and 0 <= place < room):
+        raise IndexError(
+            f"token {token} at place {place}; allowed: tokens below {size}, places below {room}"
+        )
+
+
 def embedding_of(network: DecoderOnly | EncoderDecoder) -> Embedding:
     """What the decoder reads."""
     return network.target_embedding if isinstance(network, EncoderDecoder) else network.embedding

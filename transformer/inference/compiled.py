@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.inference import native
-from transformer.inference.buffers import Buffers, ReadToken, embedding_of
+from transformer.inference.buffers import Buffers, ReadToken, check_place, embedding_of
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.layers import Layer, Residual
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
@@ -85,12 +85,8 @@ class CompiledDecoder:
 
     def read(self, text: _Text, token: int, place: int) -> Tensor:
         """Logits (V,) for the token after this one. Raises IndexError where it does not fit."""
-        size, room = self._network.vocabulary, self._network.max_len
-        if not (0 <= token < size and 0 <= place < room):
-            raise IndexError(
-                f"token {token} at place {place}; allowed: tokens below {size}, places below {room}"
-            )
-        logits = torch.empty(size)
+        check_place(self.network, token, place)
+        logits = torch.empty(self._network.vocabulary)
         threads = torch.get_num_threads()
         self._function(byref(self._network), byref(text), logits.data_ptr(), token, place, threads)
         return logits

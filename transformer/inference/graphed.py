@@ -16,7 +16,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from transformer.inference.buffers import Buffers, ReadToken, embedding_of
+from transformer.inference.buffers import Buffers, ReadToken, check_place, embedding_of
 from transformer.model.attention import MultiHeadAttention, attention
 from transformer.model.layers import Layer
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
@@ -50,11 +50,7 @@ class _GraphedText:
 
     def __call__(self, token: int, place: int) -> Tensor:
         """Read a token into its place: logits (V,) for the one after it. Raises IndexError."""
-        size, room = self.network.head.out_features, len(self._places)
-        if not (0 <= token < size and 0 <= place < room):
-            raise IndexError(
-                f"token {token} at place {place}; allowed: tokens below {size}, places below {room}"
-            )
+        check_place(self.network, token, place)
         self._token.fill_(token)
         self._place.fill_(place)
         if self._token.device.type != "cuda":

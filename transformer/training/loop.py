@@ -29,6 +29,7 @@ from transformer.training.setup import (
     precision,
     start_from,
 )
+from transformer.training.side_by_side import updated_by
 from transformer.training.state import load_state, read_progress, save_state
 from transformer.training.tasks import Row, Task
 
@@ -73,7 +74,7 @@ class _Training:
         if earlier is not None:
             self.progress |= load_state(self.folder, self.raw, self.optimizer)
         self.network.train()
-        self.updated = [whole for group in self.optimizer.param_groups for whole in group["params"]]
+        self.updated = updated_by(self.optimizer)
 
     def run(self) -> Path:
         settings, batches = self.settings, self._batches()

@@ -30,11 +30,15 @@ def side_by_side(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
     return found
 
 
+def updated_by(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    """What an optimizer updates, in its order."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
 def check_gradients(optimizer: torch.optim.Optimizer, *_: Any) -> None:
     """A hook before an optimizer's step. Raises RuntimeError where gradients were set to None."""
-    for group in optimizer.param_groups:
-        if any(parameter.grad is None for parameter in group["params"]):
-            raise RuntimeError(
-                "the gradients that lie side by side were replaced; allowed: "
-                "zero_grad(set_to_none=False)"
-            )
+    if any(parameter.grad is None for parameter in updated_by(optimizer)):
+        raise RuntimeError(
+            "the gradients that lie side by side were replaced; allowed: "
+            "zero_grad(set_to_none=False)"
+        )

@@ -12,6 +12,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from transformer.training.side_by_side import updated_by
+
 FILE = "state.safetensors"
 
 
@@ -20,7 +22,7 @@ def save_state(
 ) -> None:
     """Write weights, optimizer moments and progress; a kill in between leaves the old file."""
     tensors = {f"model/{name}": p.detach().cpu() for name, p in network.named_parameters()}
-    for place, parameter in enumerate(_updated(optimizer)):
+    for place, parameter in enumerate(updated_by(optimizer)):
         for key, value in optimizer.state[parameter].items():
             tensor = value if isinstance(value, Tensor) else torch.tensor(float(value))
             tensors[f"optimizer/{place}/{key}"] = tensor.detach().cpu()
@@ -44,7 +46,7 @@ def load_state(
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             parameter.copy_(tensors[f"model/{name}"])
-    for place, updated in enumerate(_updated(optimizer)):
+    for place, updated in enumerate(updated_by(optimizer)):
         prefix = f"optimizer/{place}/"
         moments = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
         if not moments:
@@ -68,8 +70,3 @@ def read_progress(folder: Path) -> dict[str, Any] | None:
             return progress
     except (SafetensorError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is not a readable training state: {error}") from error
-
-
-def _updated(optimizer: torch.optim.Optimizer) -> list[Tensor]:
-    """What the optimizer updates, in its order."""
-    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
