@@ -1,25 +1,27 @@
 """Drawing every head of a large attention tensor: other tools' pages beside ours, in one run.
 
-    python -m benchmarks.drawing [--shapes 12x12x128 12x12x512] [--peers-python PYTHON] [--limit 60]
+    python -m benchmarks.drawing [--shapes 6x8x32 12x12x128 12x12x512] [--peers-python PYTHON]
 
 The same weights (random scores under a causal mask, softmaxed) go into each tool's own HTML. Bytes
 are those of that page; a page counts as drawn when its first picture stands in the document and
-the browser is idle again; nothing is fetched from elsewhere. A tool that cannot write its page, or
-whose page takes its tab down, has that as its row. Our own page is measured by
-`benchmarks.scale` at the same shapes.
+the browser is idle again. BertViz's page asks another host for three libraries: npm brings them
+here once, and they are served from the disk. A tool that cannot write its page, or whose page
+takes its tab down, has that as its row. Our own page is measured as `benchmarks.scale` does it.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
+import tarfile
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
-from playwright.sync_api import Browser, Error, sync_playwright
+from playwright.sync_api import Browser, Error, Route, sync_playwright
 
 from benchmarks import results, scale
 from benchmarks.page import served
@@ -28,6 +30,13 @@ from transformer.model.attention import masked_softmax
 from transformer.model.masks import causal_mask
 
 PEERS = {"bertviz": "#vis svg, [id^=bertviz] svg", "circuitsvis": "img, canvas", "inspectus": "svg"}
+# What BertViz's page loads, by a part of the address: npm's package, and the file in it. npm has no
+# jQuery 2.0.0; 2.1.0 follows it.
+LIBRARIES = {
+    "/require.js/2.3.6/": ("requirejs@2.3.6", "package/require.js"),
+    "/d3/5.7.0/": ("d3@5.7.0", "package/dist/d3.min.js"),
+    "/jquery/2.0.0/": ("jquery@2.1.0", "package/dist/jquery.min.js"),
+}
 WRITER = Path(__file__).parent / "peer_pages.py"
 WRITE_S = 300  # for a tool to write its page
 
@@ -35,7 +44,7 @@ WRITE_S = 300  # for a tool to write its page
 def main() -> None:
     """Print one row a tool and shape, and add them to the JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--shapes", nargs="+", default=["12x12x128", "12x12x512"])
+    parser.add_argument("--shapes", nargs="+", default=["6x8x32", "12x12x128", "12x12x512"])
     parser.add_argument("--peers-python", default=".venv-peers/bin/python")
     parser.add_argument("--limit", type=float, default=60, help="seconds for a page; default 60")
     parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
@@ -45,6 +54,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- |")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=find(whole=True), args=ARGUMENTS)
+        libraries, missing = _libraries(Path(folder))
         for shape in options.shapes:
             sizes = tuple(int(part) for part in shape.split("x"))
             rows.append([shape, "ours", *_ours(browser, Path(folder), sizes)])
@@ -54,8 +64,8 @@ def main() -> None:
             for name, drawn in PEERS.items():
                 page = Path(folder) / f"{name}.html"
                 command = [options.peers_python, str(WRITER), name, str(source), str(page)]
-                failed = _write(command)
-                found = failed or _draw(browser, page, drawn, options.limit)
+                failed = missing if name == "bertviz" and missing else _write(command)
+                found = failed or _draw(browser, page, drawn, options.limit, libraries)
                 rows.append([shape, name, *found])
                 print(f"| {' | '.join(rows[-1])} |", flush=True)
         browser.close()
@@ -68,6 +78,37 @@ def weights(n_layers: int, n_heads: int, n_tokens: int) -> np.ndarray:
     generator = torch.Generator().manual_seed(0)
     scores = 2 * torch.randn(n_layers, n_heads, n_tokens, n_tokens, generator=generator)
     return masked_softmax(scores, causal_mask(n_tokens, n_tokens)).numpy()
+
+
+def _libraries(folder: Path) -> tuple[dict[str, bytes], list[str]]:
+    """What BertViz's page loads; without it, the row that says why it was not measured."""
+    try:
+        return fetch_libraries(folder), []
+    except RuntimeError as error:
+        return {}, ["–", f"not measured: {error}", "–"]
+
+
+def fetch_libraries(folder: Path) -> dict[str, bytes]:
+    """LIBRARIES' scripts by the part of the address, fetched by npm through `folder`.
+
+    Raises RuntimeError without npm, or if it cannot fetch them: a page without its libraries
+    draws nothing, which would say nothing of the tool.
+    """
+    npm = shutil.which("npm")
+    if npm is None:
+        raise RuntimeError("npm is needed, to fetch the libraries of BertViz's page; not found")
+    names = [name for name, _ in LIBRARIES.values()]
+    command = [npm, "pack", "--silent", "--pack-destination", str(folder), *names]
+    packed = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if packed.returncode:
+        raise RuntimeError(f"npm could not fetch {', '.join(names)}: {packed.stderr.strip()}")
+    scripts = {}
+    for part, (name, file) in LIBRARIES.items():
+        with tarfile.open(folder / f"{name.replace('@', '-')}.tgz") as archive:
+            held = archive.extractfile(file)
+            assert held is not None, f"{name} holds no {file}"
+            scripts[part] = held.read()
+    return scripts
 
 
 def _ours(browser: Browser, folder: Path, sizes: tuple[int, ...]) -> list[str]:
@@ -91,12 +132,22 @@ def _write(command: list[str]) -> list[str]:
     return []
 
 
-def _draw(browser: Browser, page: Path, drawn: str, limit_s: float) -> list[str]:
+def _draw(
+    browser: Browser, page: Path, drawn: str, limit_s: float, libraries: dict[str, bytes]
+) -> list[str]:
     """Bytes, seconds and nodes of a peer's page."""
+
+    def answer(route: Route) -> None:
+        found = [script for part, script in libraries.items() if part in route.request.url]
+        if found:
+            route.fulfill(body=found[0], content_type="text/javascript")
+        else:
+            route.abort()
+
     size = f"{page.stat().st_size / 1e6:.1f} MB"
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
     tab.set_default_timeout(1000 * limit_s)
-    tab.route("http*://**/*", lambda route: route.abort())
+    tab.route("http*://**/*", answer)
     started = time.perf_counter()
     try:
         tab.goto(page.as_uri())

@@ -13,6 +13,7 @@ from builders import spread
 
 from benchmarks import (
     busy,
+    drawing,
     generation,
     networks,
     peers,
@@ -168,3 +169,36 @@ def test_visitors_at_once_all_get_their_tokens():
     assert found["visitors"] == 3
     assert found["tokens_per_s"] > 0 < found["alone_tokens_per_s"]
     assert found["longest_ratio"] >= 1
+
+
+@pytest.mark.browser
+def test_a_tools_page_gets_its_libraries_and_nothing_else(browser, tmp_path):
+    page = tmp_path / "page.html"
+    script = b"document.querySelector('#vis').innerHTML = '<svg></svg>';"
+    for part in drawing.LIBRARIES:
+        address = f"https://cdn.example/ajax/libs{part}one.min.js"
+        page.write_text(f"<body><p id=vis></p><script src={address}></script>")
+        size, seconds, nodes = drawing._draw(browser, page, "#vis svg", 20, {part: script})
+        assert size == "0.0 MB"
+        assert seconds.endswith(" s")
+        assert int(nodes) == 6
+    without = drawing._draw(browser, page, "#vis svg", 1, {})
+    assert without == ["0.0 MB", "nothing drawn in 1 s", "–"]
+
+
+def test_without_npm_the_row_says_why(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    libraries, row = drawing._libraries(tmp_path)
+    assert not libraries
+    assert row[1].startswith("not measured: npm is needed")
+
+
+def test_what_npm_cannot_fetch_is_named(tmp_path, monkeypatch):
+    npm = tmp_path / "npm"
+    npm.write_text("#!/bin/sh\necho 404 >&2\nexit 1\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    _, row = drawing._libraries(tmp_path)
+    assert (
+        row[1] == "not measured: npm could not fetch requirejs@2.3.6, d3@5.7.0, jquery@2.1.0: 404"
+    )

@@ -21,6 +21,10 @@ PLACE = """([name, x, y]) => {
 }"""
 POINTED = """([r, c]) => { const d = document.querySelector(".attention").dataset;
     return d.row === String(r) && d.column === String(c); }"""
+# The page has opened: the attention is drawn, or a link has led to a tab that hides it, where it
+# need not ever have been drawn.
+OPEN = """() => { const box = document.querySelector(".attention"); return box && (box.dataset.rev
+    || (viz.link && !viz.link.opening && viz.run && !box.getClientRects().length)); }"""
 OURS = ".html-container"  # what the project draws; the rest is Gradio's
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 
@@ -50,7 +54,7 @@ class Visit:
         self.large = page.locator(".attention")
         self.tokens = page.locator("#tokens .text-tokens button.token")
         self.sources = page.locator("#tokens .source-tokens button.token")
-        page.wait_for_selector(".attention[data-rev]", state="attached")
+        page.wait_for_function(OPEN)
 
     def rev(self, selector: str) -> int:
         """How often something has been drawn."""
