@@ -61,11 +61,19 @@ class Visit:
         script = "s => Number(document.querySelector(s)?.dataset.rev ?? 0)"
         return int(self.page.evaluate(script, selector))
 
+    def wait_drawn(self, selector: str) -> None:
+        """Until this part of the open tab is painted as it should be now."""
+        self.page.wait_for_selector(f"{selector}[data-rev]:not([aria-busy])")
+
     @contextmanager
     def drawn(self, selector: str) -> Iterator[None]:
         """What is done inside leads to a new draw of `selector`; waits until it is painted, and
-        before, until none is on its way that it could be taken for."""
-        self.page.wait_for_function("s => !document.querySelector(s)?.ariaBusy", arg=selector)
+        before, until none is on its way that it could be taken for (in a hidden tab none is)."""
+        self.page.wait_for_function(
+            """s => { const box = document.querySelector(s);
+               return !box?.ariaBusy || !box.getClientRects().length; }""",
+            arg=selector,
+        )
         before = self.rev(selector)
         yield
         self.page.wait_for_function(

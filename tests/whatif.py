@@ -32,7 +32,9 @@ class WhatIf:
         """Scroll there and wait until it shows the present run."""
         self.page.locator(part).scroll_into_view_if_needed()
         self.page.wait_for_function(
-            "part => document.querySelector(part)?.dataset.run === viz.run.run", arg=part
+            """part => { const box = document.querySelector(part);
+                return box?.dataset.run === viz.run.run && !box.ariaBusy; }""",
+            arg=part,
         )
 
     def run(self, interventions: Sequence[Intervention] = ()) -> Run:

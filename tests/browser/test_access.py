@@ -29,7 +29,7 @@ def test_axe_finds_nothing_in_our_own_parts(
     assert complaints(page, f"#top {OURS}", f"#left {OURS}", rules=rules) == []
     for tab in DRAWN:
         page.tab(tab)
-        page.page.wait_for_selector(f"{DRAWN[tab]}[data-rev]")
+        page.wait_drawn(DRAWN[tab])
         assert complaints(page, f"#right {OURS}", rules=rules) == [], tab
 
 
@@ -48,7 +48,7 @@ def test_the_table_behind_the_large_heatmap_has_the_weights(visit: Open, server:
 def test_a_table_larger_than_a_page_can_be_leafed_through(visit: Open, server: Server) -> None:
     page = visit()
     page.tab("Positions")
-    page.page.wait_for_selector(".positions[data-rev]")
+    page.wait_drawn(".positions")
     matrix = server.model.network.embedding.positions.matrix
     box = page.page.locator("section", has=page.page.locator("[data-picture=matrix]"))
     box.locator(".as-table summary").click()

@@ -52,14 +52,14 @@ def test_hostile_text_is_shown_as_text_and_never_runs(visit: Open, server: Serve
         assert page.labels()[1 : len(prompt) + 1] == prompt
         page.point_at(3, 2)
     page.tab("Prediction")
-    page.page.wait_for_selector(".prediction[data-rev]")
+    page.wait_drawn(".prediction")
     assert page.page.locator("#tokens script, #tokens img, .attention img").count() == 0
 
 
 def test_hostile_lines_are_shown_as_text_in_the_masks(visit: Open) -> None:
     page = visit()
     page.tab("Masks")
-    page.page.wait_for_selector(".masks[data-rev]")
+    page.wait_drawn(".masks")
     lines = ["<b onclick=alert(1)>x</b><script>alert(1)</script>", "{{value}} ${alert(1)}"]
     page.page.locator("#lines textarea").fill("\n".join(lines))
     with page.drawn(".masks"):

@@ -83,7 +83,7 @@ def test_the_picture_list_follows_the_tab(visit: Open) -> None:
     page = visit()
     opened(page)
     page.tab("Positions")
-    page.page.wait_for_selector(".positions[data-rev]")
+    page.wait_drawn(".positions")
     page.page.locator(".which").focus()
     expect(page.page.locator(".which option").first).to_have_text(
         "The matrix: position by dimension"

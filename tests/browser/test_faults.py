@@ -114,7 +114,7 @@ def test_settings_and_view_come_back_with_the_server(page: Visit, slow: Slow) ->
     with page.drawn(".attention"):
         page.head(2, 3).click()
     page.tab("Prediction")
-    page.page.wait_for_selector(".prediction[data-rev]")
+    page.wait_drawn(".prediction")
     page.wait_for_address("text=The+little+dog", "&site=decoder.2.self&head=3", "tab=prediction")
     labels, numbers = page.labels(), page.page.evaluate("viz.run.probabilities")
     page.page.get_by_role("radio", name="greedy: always the likeliest").check()

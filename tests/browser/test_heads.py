@@ -43,7 +43,7 @@ def switch(page: Visit, group: str, value: str) -> None:
 
 def ranking(page: Visit) -> list[list[str]]:
     """The rows of the table of heads, cell by cell."""
-    page.page.wait_for_selector(".ranking[data-rev]", state="attached")
+    page.wait_drawn(".ranking")
     rows = page.page.locator(".ranking-table .rows tr")
     return [row.locator("th, td").all_inner_texts() for row in rows.all()]
 
@@ -100,7 +100,7 @@ def test_a_head_chosen_far_down_brings_the_picture_into_view_and_keeps_the_focus
 ) -> None:
     page = visit(width=390, height=844, reduced_motion="reduce")
     page.page.locator(".ranking").scroll_into_view_if_needed()
-    page.page.wait_for_selector(".ranking[data-rev]")
+    page.wait_drawn(".ranking")
     button = page.page.get_by_role("button", name="Show layer 1, head 2", exact=True)
     button.scroll_into_view_if_needed()
     large = page.page.locator(".large")

@@ -87,7 +87,7 @@ def test_texts_that_name_a_run_stay_text_in_the_lists_of_runs(visit: Open) -> No
 def test_what_is_refused_is_shown_as_text_too(visit: Open) -> None:
     page = visit()
     page.tab("Positions")
-    page.page.wait_for_selector(".positions[data-rev]")
+    page.wait_drawn(".positions")
     for attack in ATTACKS:
         page.page.locator(".dimensions").fill(attack)
         page.page.locator(".dimensions").press("Enter")

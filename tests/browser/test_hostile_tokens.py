@@ -70,7 +70,7 @@ class Hostile:
     def see(self, selector: str) -> None:
         """Scroll there and wait until it is drawn."""
         self.page.locator(selector).scroll_into_view_if_needed()
-        self.page.wait_for_selector(f"{selector}[data-rev]")
+        self.visit.wait_drawn(selector)
 
     def table(self, selector: str) -> list[list[str]]:
         """The rows of the table behind a picture, opened, heads first."""
@@ -173,7 +173,7 @@ def test_masks_of_hostile_sentences(visit: Open, server: Server) -> None:
     batch = server.hostile.trace(SENTENCES)
     labels = [label for row in batch.labels for label in row]
     page.visit.tab("Masks")
-    page.page.wait_for_selector(".masks[data-rev]")
+    page.visit.wait_drawn(".masks")
     page.page.locator("#lines textarea").fill("\n".join(SENTENCES))
     with page.visit.drawn(".masks"):
         page.page.locator("#show-masks").click()
@@ -198,7 +198,7 @@ def test_positions_prediction_and_model(visit: Open, server: Server) -> None:
     page.shows("[data-picture=strips] .ytick text", distinct(run.labels))
     assert page.texts(".input-title bdi") == ["w" * 300]
     page.visit.tab("Prediction")
-    page.page.wait_for_selector(".prediction[data-rev]")
+    page.visit.wait_drawn(".prediction")
     known = list(run.candidate_labels.values())
     page.shows("[data-picture=candidates] .ytick text", known, all_of_them=False)
     assert page.texts(".step-title bdi") == [run.labels[run.n_prompt]]
@@ -214,7 +214,7 @@ def test_positions_prediction_and_model(visit: Open, server: Server) -> None:
     best = run.candidate_labels[int(run.lens.ids[0, 0, 0])]
     assert page.table(".lens-box")[1][1].startswith(f"{best} 0.")
     page.visit.tab("Model")
-    page.page.wait_for_selector(".architecture[data-rev]")
+    page.visit.wait_drawn(".architecture")
     page.is_clean()
 
 

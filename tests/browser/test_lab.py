@@ -26,7 +26,7 @@ CELLS = """([name, trace]) => document.querySelector(`[data-picture=${name}]`)._
 def seen(page: Visit, selector: str) -> None:
     """Scroll there and wait until it is drawn."""
     page.page.locator(selector).scroll_into_view_if_needed()
-    page.page.wait_for_selector(f"{selector}[data-rev]")
+    page.wait_drawn(selector)
 
 
 def test_a_mask_is_taken_away_and_the_share_is_told(visit: Open, server: Server) -> None:

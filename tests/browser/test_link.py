@@ -133,7 +133,7 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
     page = visit()
     page.page.locator(".ranking th button").nth(1).click()
     page.tab("Masks")
-    page.page.wait_for_selector(".masks[data-rev]")
+    page.wait_drawn(".masks")
     page.page.locator("#lines textarea").fill("The fox.\nThe dog ran.")
     with page.drawn(".masks"):
         page.page.locator("#show-masks").click()
@@ -142,7 +142,7 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
     with page.drawn(".masks"):
         page.page.locator(".pick-head").select_option("2")
     page.tab("Positions")
-    page.page.wait_for_selector(".positions[data-rev]")
+    page.wait_drawn(".positions")
     page.page.locator(".dimensions").fill("3, 5")
     with page.drawn(".positions"):
         page.page.locator(".dimensions").press("Enter")
@@ -154,7 +154,7 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
     )  # fmt: skip
     other = opened(visit, address)
     assert other.page.locator("#status .problem").is_hidden()
-    other.page.wait_for_selector(".prediction[data-rev]")
+    other.wait_drawn(".prediction")
     title = page.page.locator(".step-title").inner_text()
     assert other.page.locator(".step-title").inner_text() == title
     assert other.page.url == address
@@ -170,7 +170,7 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
 
 def test_a_tab_that_a_phone_keeps_in_its_menu_opens_too(visit: Open, server: Server) -> None:
     page = opened(visit, f"{server.url}#model=tiny&tab=model", width=390, height=844)
-    page.page.wait_for_selector(".architecture[data-rev]", state="attached")
+    page.wait_drawn(".architecture")
     assert page.page.locator("[role=tab][aria-selected=true]").inner_text() == "Model"
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.page.locator("#status .problem").is_hidden()
@@ -194,7 +194,7 @@ def test_a_link_typed_into_an_open_page_is_opened(visit: Open, server: Server) -
     page.page.evaluate("window.before = true")
     page.page.evaluate("location.hash = 'model=tiny&text=The+fox&length=3&tab=prediction'")
     page.page.wait_for_function("() => !window.before && window.viz?.link && !viz.link.opening")
-    page.page.wait_for_selector(".prediction[data-rev]")
+    page.wait_drawn(".prediction")
     assert page.page.locator("#text textarea").input_value() == "The fox"
 
 

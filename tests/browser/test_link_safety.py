@@ -93,7 +93,7 @@ def test_a_hostile_link_is_text_and_sentences(visit: Open, server: Server) -> No
         assert f"link's {name}" in said or f"link's '{name}'" in said
     for tab in ("Masks", "Positions", "Prediction", "Attention"):
         page.tab(tab)
-    page.page.wait_for_selector(".attention[data-rev]")
+    page.wait_drawn(".attention")
     assert page.page.locator("img[src=x]").count() == 0
     assert page.page.locator("#text textarea").input_value() == attack
     page.page.evaluate("viz.painted()")

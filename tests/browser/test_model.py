@@ -29,7 +29,7 @@ AT = """name => {
 
 def open_model(page: Visit) -> None:
     page.tab("Model")
-    page.page.wait_for_selector(".architecture[data-rev]")
+    page.wait_drawn(".architecture")
 
 
 def test_card_and_all_settings_follow_the_model(visit: Open, server: Server) -> None:
@@ -102,7 +102,7 @@ def test_a_block_of_the_drawing_can_be_pointed_at_and_clicked(visit: Open) -> No
     page.page.mouse.move(*page.page.evaluate(AT, "head"), steps=4)
     says.get_by_text("Press to open Prediction.").wait_for()
     page.page.mouse.click(*page.page.evaluate(AT, "head"))
-    page.page.wait_for_selector(".prediction[data-rev]")
+    page.wait_drawn(".prediction")
     assert page.page.evaluate(SELECTED) == "Prediction"
 
 
@@ -111,7 +111,7 @@ def test_on_a_phone_the_list_stands_for_the_drawing_of_two_stacks(visit: Open) -
     page.choose_model("tiny-translator")
     page.tab("Model")
     page.page.locator(".architecture").scroll_into_view_if_needed()
-    page.page.wait_for_selector(".architecture[data-rev]")
+    page.wait_drawn(".architecture")
     assert page.page.locator(".architecture-drawing").is_hidden()
     assert page.page.locator(".part").first.is_visible()
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390

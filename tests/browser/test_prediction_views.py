@@ -22,13 +22,13 @@ CELLS = "() => document.querySelector('[data-picture=lens]').calcdata[0][0].z.ma
 @pytest.fixture(scope="module")
 def page(still: Visit) -> Visit:
     still.tab("Prediction")
-    still.page.wait_for_selector(".prediction[data-rev]")
+    still.wait_drawn(".prediction")
     return still
 
 
 def show(page: Visit, name: str) -> None:
     page.page.locator(f".{name}-box").scroll_into_view_if_needed()
-    page.page.wait_for_selector(f".{name}-box[data-rev]")
+    page.wait_drawn(f".{name}-box")
 
 
 def test_bars_are_the_runs_surprise_and_choose_their_token(page: Visit, server: Server) -> None:

@@ -30,7 +30,7 @@ def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines(
     page = visit()
     assert page.page.locator(".masks").count() == 0  # nothing is made before the tab is seen
     page.tab("Masks")
-    page.page.wait_for_selector(".masks[data-rev]")
+    page.wait_drawn(".masks")
     assert page.page.locator(".sentence").count() == len(EXAMPLE.batch)
     page.page.locator("#lines textarea").fill("The fox.\n\nThe dog ran to the park.")
     with page.drawn(".masks"):
@@ -53,7 +53,7 @@ def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines(
 def test_a_batch_is_read_again_without_its_padding_mask(visit: Open, server: Server) -> None:
     page = visit()
     page.tab("Masks")
-    page.page.wait_for_selector(".masks[data-rev]")
+    page.wait_drawn(".masks")
     page.page.locator("#lines textarea").fill("The fox.\nThe dog ran to the park.")
     with page.drawn(".masks"):
         page.page.locator("#without-padding").click()
@@ -66,7 +66,7 @@ def test_a_batch_is_read_again_without_its_padding_mask(visit: Open, server: Ser
 def test_positions_show_the_models_own_matrix(visit: Open, server: Server) -> None:
     page = visit()
     page.tab("Positions")
-    page.page.wait_for_selector(".positions[data-rev]")
+    page.wait_drawn(".positions")
     z = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
     matrix = server.model.network.embedding.positions.matrix
     shown = page.page.evaluate(z, "matrix")
@@ -88,7 +88,7 @@ def test_candidates_of_the_chosen_token(visit: Open, server: Server) -> None:
     page = visit()
     run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
     page.tab("Prediction")
-    page.page.wait_for_selector(".prediction[data-rev]")
+    page.wait_drawn(".prediction")
     with page.drawn(".prediction"):
         page.tokens.nth(run.n_prompt + 2).click()
     step = run.steps[2]
@@ -118,7 +118,7 @@ def test_a_text_beyond_the_window_says_that_it_slid(visit: Open, server: Server)
         pytest.fail("the text must be longer than the window for this test to say something")
     assert page.page.evaluate("viz.run.trace_start") == count - server.model.config.max_len
     page.tab("Prediction")
-    page.page.wait_for_selector(".prediction[data-rev]")
+    page.wait_drawn(".prediction")
     with page.drawn(".prediction"):
         page.tokens.last.click()
     assert "The window has slid" in page.page.locator(".step-window").inner_text()
@@ -141,7 +141,7 @@ def test_nothing_is_wider_than_a_phone(visit: Open) -> None:
         page.tab(tab)
         if tab in ("Masks", "Positions", "Prediction"):
             page.page.locator(f".{tab.lower()}").scroll_into_view_if_needed()
-            page.page.wait_for_selector(f".{tab.lower()}[data-rev]")
+            page.wait_drawn(f".{tab.lower()}")
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, tab
 
 

@@ -116,7 +116,7 @@ def test_a_search_lists_its_texts_and_draws_its_tree(page: Visit, server: Server
 
 def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
     page.tab("Masks")
-    page.page.wait_for_selector(".masks[data-rev]")
+    page.wait_drawn(".masks")
     texts = ["The fox.", "The dog ran to the park."]
     page.page.locator("#lines textarea").fill("\n".join(texts))
     with page.drawn(".masks"):
@@ -148,5 +148,5 @@ def test_its_pages_fit_a_phone(visit: Open) -> None:
     for tab in ("Masks", "Prediction"):
         page.tab(tab)
         page.page.locator(f".{tab.lower()}").scroll_into_view_if_needed()
-        page.page.wait_for_selector(f".{tab.lower()}[data-rev]")
+        page.wait_drawn(f".{tab.lower()}")
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, tab

@@ -126,7 +126,7 @@ def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(visit: 
 def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.see(".breaks")
-    page.wait_for_selector(".breaks[data-rev]")
+    whatif.visit.wait_drawn(".breaks")
     if whatif.data(".breaks", "measured") != "true":  # the server keeps it for all visitors
         page.get_by_role("button", name="Measure what each costs").click()
     page.wait_for_selector(".breaks[data-measured=true]")

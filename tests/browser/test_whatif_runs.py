@@ -43,7 +43,7 @@ class WhatIf:
         self.visit, self.page, self.model, self.text = visit, visit.page, model, text
         visit.generate(text)
         visit.tab("What if?")
-        self.page.wait_for_selector(".branch-step[data-rev]")
+        visit.wait_drawn(".branch-step")
         self.run = self.made()
         assert visit.labels() == list(self.run.labels)
 
@@ -145,7 +145,7 @@ def test_the_tree_is_walked_by_keyboard_without_running_the_network(whatif: What
 def test_a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.visit.tab("Prediction")
-    page.wait_for_selector(".prediction[data-rev]")
+    whatif.visit.wait_drawn(".prediction")
     taken = page.evaluate("document.querySelector('[data-picture=candidates]').layout.meta.chosen")
     ids = page.evaluate("document.querySelector('[data-picture=candidates]').layout.meta.ids")
     row = next(row for row, token in enumerate(ids) if token != taken)

@@ -26,7 +26,7 @@ SHOWN = """([site, head, query]) => { const d = document.querySelector('.worked'
 def page(visit: Open) -> Visit:
     opened = visit()
     opened.page.locator(".worked").scroll_into_view_if_needed()
-    opened.page.wait_for_selector(".worked[data-rev]")
+    opened.wait_drawn(".worked")
     return opened
 
 
@@ -140,5 +140,5 @@ def test_a_translation_has_rows_of_each_kind_of_attention(visit: Open, server: S
 def test_it_fits_a_phone(visit: Open) -> None:
     page = visit(width=390, height=844)
     page.page.locator(".worked").scroll_into_view_if_needed()
-    page.page.wait_for_selector(".worked[data-rev]")
+    page.wait_drawn(".worked")
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390

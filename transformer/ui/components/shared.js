@@ -117,8 +117,8 @@
 
   // Keep `root` drawn: again on each of `events`, on a change of theme or width, and only while it
   // can be seen; in a tab that was left, its pictures go. draw(current) may stop early once current()
-  // is false. aria-busy until it is painted; then sets data-rev, and once data-first-ms, the time since
-  // the visitor asked for the page.
+  // is false. aria-busy while what stands there is not what it should be, until it is painted; then
+  // sets data-rev, and once data-first-ms, the time since the visitor asked for the page.
   viz.keepDrawn = (root, events, draw) => {
     let stale = true;
     let seen = false;
@@ -127,9 +127,9 @@
     const go = async () => {
       if (!stale || !seen) return;
       stale = false;
+      root.ariaBusy = "true";
       const mine = ++ticket;
       const current = () => mine === ticket;
-      root.ariaBusy = "true";
       try {
         await draw(current);
         if (!current()) return;
@@ -142,17 +142,20 @@
         if (current()) root.ariaBusy = null;
       }
     };
-    const refresh = () => {
+    const spoil = () => {
       stale = true;
       ticket += 1;
-      root.ariaBusy = null;
+      root.ariaBusy = "true";
+    };
+    const refresh = () => {
+      spoil();
       go();
     };
     new IntersectionObserver((entries) => {
       seen = entries[entries.length - 1].isIntersecting;
       if (!seen && root.getClientRects().length === 0 && root.querySelector(".js-plotly-plot")) {
         viz.purge(root); // its tab was left
-        stale = true;
+        spoil();
       }
       go();
     }, { rootMargin: "600px" }).observe(root);
