@@ -26,7 +26,8 @@ PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
         tables.scale_table,
     ),
     "drawing": (
-        "The same weights drawn by other tools ({versions}), all heads on one page.",
+        "The same weights drawn by other tools ({versions}), all heads on one page. What "
+        "a page loads from elsewhere comes from the disk.",
         tables.drawing_table,
     ),
     "generation": (

@@ -34,6 +34,13 @@ settings.register_profile("repeatable", derandomize=True, database=None, deadlin
 settings.load_profile("repeatable")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """--slowdown 4: finds tests of the page that read too early."""
+    parser.addoption(
+        "--slowdown", type=float, default=1, help="how many times slower pages run; default 1"
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long go first, so that several processes end at nearly the same time."""
     long = {

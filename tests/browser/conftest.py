@@ -29,6 +29,12 @@ def server() -> serving.Server:
 
 
 @pytest.fixture(scope="session")
+def slowdown(request: pytest.FixtureRequest) -> float:
+    """How many times slower pages run than the machine could."""
+    return float(request.config.getoption("--slowdown"))
+
+
+@pytest.fixture(scope="session")
 def windows(
     playwright: Playwright, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrowserContext]:
@@ -44,17 +50,21 @@ def windows(
 
 
 @pytest.fixture
-def visit(browser: Browser, windows: BrowserContext, server: serving.Server) -> Iterator[Open]:
+def visit(
+    browser: Browser, windows: BrowserContext, server: serving.Server, slowdown: float
+) -> Iterator[Open]:
     """Opens the page; afterwards there is no error, no request to elsewhere, nothing stored."""
-    with _opening(browser, windows, server) as open_page:
+    with _opening(browser, windows, server, slowdown) as open_page:
         yield open_page
 
 
 @pytest.fixture(scope="module")
-def still(browser: Browser, windows: BrowserContext, server: serving.Server) -> Iterator[Visit]:
+def still(
+    browser: Browser, windows: BrowserContext, server: serving.Server, slowdown: float
+) -> Iterator[Visit]:
     """One page for the tests of a file that leave it as they found it: the stored run, no token
     chosen, the first head."""
-    with _opening(browser, windows, server) as open_page:
+    with _opening(browser, windows, server, slowdown) as open_page:
         yield open_page(own={})  # in the profile of the others it would be a hidden tab
 
 
@@ -65,7 +75,9 @@ def whatif(visit: Open, server: serving.Server) -> WhatIf:
 
 
 @contextmanager
-def _opening(browser: Browser, windows: BrowserContext, server: serving.Server) -> Iterator[Open]:
+def _opening(
+    browser: Browser, windows: BrowserContext, server: serving.Server, slowdown: float
+) -> Iterator[Open]:
     opened: list[Page | BrowserContext] = []
     complaints: list[str] = []
 
@@ -88,6 +100,9 @@ def _opening(browser: Browser, windows: BrowserContext, server: serving.Server) 
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
         _listen(page, complaints)
+        if slowdown != 1:
+            tools = context.new_cdp_session(page)
+            tools.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
         page.goto(address)
         return Visit(page)
 
