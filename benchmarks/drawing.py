@@ -46,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shapes", nargs="+", default=["6x8x32", "12x12x128", "12x12x512"])
     parser.add_argument("--peers-python", default=".venv-peers/bin/python")
-    parser.add_argument("--limit", type=float, default=60, help="seconds for a page; default 60")
+    parser.add_argument("--limit", type=float, default=180, help="seconds for a page; default 180")
     parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
     options = parser.parse_args()
     rows: list[list[str]] = []

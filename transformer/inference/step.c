@@ -96,11 +96,49 @@ static float gelu(float x) {
     return 0.5f * x * (x < 0 ? rest : 2.0f - rest);
 }
 
-/* y[k] = row k . x, for rows of n_in numbers that stand `stride` numbers apart. */
+/* Sixteen numbers at once, wherever they lie. */
+typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
+
+static inline float total(Lanes x) {
+    float sum = 0;
+    for (int i = 0; i < 16; i++) sum += x[i];
+    return sum;
+}
+
+/* y[k] = row k . x, for rows of n numbers that follow each other: memory is read in one line, as
+ * prefetchers like it. Eight rows side by side took a fifth longer. */
+static void rows_times(const float *restrict rows, int n_rows, const float *restrict x, int n,
+                       float *restrict y) {
+    for (int k = 0; k < n_rows; k++) {
+        const float *row = rows + (int64_t)k * n;
+        Lanes p = {0}, q = {0}, r = {0}, s = {0}; /* a product waits for the one before in its sum */
+        int i = 0;
+        for (; i + 64 <= n; i += 64) {
+            p += *(const Lanes *)(row + i) * *(const Lanes *)(x + i);
+            q += *(const Lanes *)(row + i + 16) * *(const Lanes *)(x + i + 16);
+            r += *(const Lanes *)(row + i + 32) * *(const Lanes *)(x + i + 32);
+            s += *(const Lanes *)(row + i + 48) * *(const Lanes *)(x + i + 48);
+        }
+        float sum = total(p + q + r + s);
+        for (; i < n; i++) sum += row[i] * x[i];
+        y[k] = sum;
+    }
+}
+
+/* y = W x + bias (+ add), for some of the rows. */
+static void multiply(Linear map, const float *restrict x, int n_in, Range rows,
+                     const float *restrict add, float *restrict y) {
+    const float *first = map.weight + (int64_t)rows.from * n_in;
+    rows_times(first, rows.to - rows.from, x, n_in, y + rows.from);
+    for (int k = rows.from; k < rows.to; k++)
+        y[k] += (map.bias ? map.bias[k] : 0) + (add ? add[k] : 0);
+}
+
+/* y[k] = row k . x, for short rows of n_in numbers that stand `stride` numbers apart. */
 static void products(const float *restrict rows, int64_t stride, int n_rows,
                      const float *restrict x, int n_in, float *restrict y) {
     int k = 0;
-    for (; k + 8 <= n_rows; k += 8) { /* as many streams as a prefetcher follows */
+    for (; k + 8 <= n_rows; k += 8) {
         const float *w = rows + k * stride;
         float a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
 #pragma omp simd reduction(+ : a, b, c, d, e, f, g, h)
@@ -122,15 +160,6 @@ static void products(const float *restrict rows, int64_t stride, int n_rows,
         for (int i = 0; i < n_in; i++) a += rows[k * stride + i] * x[i];
         y[k] = a;
     }
-}
-
-/* y = W x + bias (+ add), for some of the rows. */
-static void multiply(Linear map, const float *restrict x, int n_in, Range rows,
-                     const float *restrict add, float *restrict y) {
-    const float *first = map.weight + (int64_t)rows.from * n_in;
-    products(first, n_in, rows.to - rows.from, x, n_in, y + rows.from);
-    for (int k = rows.from; k < rows.to; k++)
-        y[k] += (map.bias ? map.bias[k] : 0) + (add ? add[k] : 0);
 }
 
 static void normalise(Norm norm, float eps, const float *restrict x, int n, float *restrict y) {
