@@ -103,8 +103,11 @@ def test_on_a_gpu_threads_record_their_own_texts_at_the_same_time():
         assert list(pool.map(one, range(3, 11))) == alone
 
 
+@pytest.mark.parametrize("sizes", [(24, 40), (64, 128), (72, 200)])  # rows of no, whole, cut 64s
 @pytest.mark.parametrize("preset", DECODERS)
-def test_an_engine_is_as_near_to_double_precision_as_the_network(preset, engine):
+def test_an_engine_is_as_near_to_double_precision_as_the_network(preset, sizes, engine):
+    width, hidden = sizes
+    changes = dict(d_model=width, d_ff=hidden, n_heads=width // 8)
     prompt, rest = [5, 7, 2], [8, 30, 1, 1, 12, 9, 4]
 
     @torch.inference_mode()
@@ -118,11 +121,11 @@ def test_an_engine_is_as_near_to_double_precision_as_the_network(preset, engine)
         pairs = zip(streams, exact, strict=True)
         return max(float((x.double() - y).abs().max() / y.abs().max()) for x, y in pairs)
 
-    exact = stream_of(network(preset).double())
-    reading = Reading(engine_of(network(preset), engine))
+    exact = stream_of(network(preset, **changes).double())
+    reading = Reading(engine_of(network(preset, **changes), engine))
     reading.begin(prompt, SOURCE)
     found = reading.trace_of(prompt + rest).residuals["decoder"]
-    assert error(found) <= 3 * error(stream_of(network(preset)))
+    assert error(found) <= 4 * error(stream_of(network(preset, **changes)))
 
 
 @pytest.mark.parametrize(
