@@ -184,9 +184,9 @@ def test_an_own_range_ends_at_the_heads_largest_weight(page: Visit, run: Run) ->
 
 
 def same_links(shown: list[list[float]], wanted: Sequence[tuple[int, int, float]]) -> None:
-    """The same lines in the same order, their weights to 1e-6."""
+    """The same lines in the same order; weights as near as two engines may be."""
     assert [link[:2] for link in shown] == [list(link[:2]) for link in wanted]
-    assert [link[2] for link in shown] == pytest.approx([link[2] for link in wanted], abs=1e-6)
+    assert [link[2] for link in shown] == pytest.approx([link[2] for link in wanted], abs=1e-5)
 
 
 def test_lines_follow_the_chosen_token_and_the_threshold(page: Visit, run: Run) -> None:
