@@ -64,7 +64,7 @@ def main() -> None:
             for name, drawn in PEERS.items():
                 page = Path(folder) / f"{name}.html"
                 command = [options.peers_python, str(WRITER), name, str(source), str(page)]
-                failed = missing if name == "bertviz" and missing else _write(command)
+                failed = (missing if name == "bertviz" else []) or _write(command)
                 found = failed or _draw(browser, page, drawn, options.limit, libraries)
                 rows.append([shape, name, *found])
                 print(f"| {' | '.join(rows[-1])} |", flush=True)

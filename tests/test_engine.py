@@ -103,7 +103,7 @@ def test_on_a_gpu_threads_record_their_own_texts_at_the_same_time():
         assert list(pool.map(one, range(3, 11))) == alone
 
 
-@pytest.mark.parametrize("sizes", [(24, 40), (64, 128), (72, 200)])  # rows of no, whole, cut 64s
+@pytest.mark.parametrize("sizes", [(24, 40), (64, 128), (80, 144)])  # rows of no, whole, cut 64s
 @pytest.mark.parametrize("preset", DECODERS)
 def test_an_engine_is_as_near_to_double_precision_as_the_network(preset, sizes, engine):
     width, hidden = sizes
@@ -125,7 +125,7 @@ def test_an_engine_is_as_near_to_double_precision_as_the_network(preset, sizes, 
     reading = Reading(engine_of(network(preset, **changes), engine))
     reading.begin(prompt, SOURCE)
     found = reading.trace_of(prompt + rest).residuals["decoder"]
-    assert error(found) <= 4 * error(stream_of(network(preset, **changes)))
+    assert error(found) <= 3 * error(stream_of(network(preset, **changes)))
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,26 @@ def test_candidates_of_the_chosen_token(visit: Open, server: Server) -> None:
     bars = "() => document.querySelector('[data-picture=candidates]').calcdata[0].map(b => b.s)"
     shown = page.page.evaluate(bars)
     likeliest = sorted((c.probability for c in step.candidates), reverse=True)
-    assert max(shown) == pytest.approx(likeliest[0], abs=1e-5)
+    assert max(shown) == pytest.approx(likeliest[0], abs=1e-6)
     with page.drawn(".prediction"):
         page.page.locator(".next").click()
     assert page.page.locator(".prediction").get_attribute("data-step") == "3"
     assert page.tokens.nth(run.n_prompt + 3).get_attribute("aria-pressed") == "true"
+
+
+def test_a_view_that_is_out_of_date_says_so_until_it_is_drawn_again(visit: Open) -> None:
+    page = visit()
+    page.tab("Prediction")
+    page.wait_drawn(".prediction")
+    assert page.page.locator(".prediction").get_attribute("aria-busy") is None
+    page.tab("Attention")
+    page.page.wait_for_selector(".prediction[aria-busy=true]", state="attached")
+    page.generate("The little dog")
+    assert page.page.locator(".prediction").get_attribute("aria-busy") == "true"
+    old = page.rev(".prediction")
+    page.tab("Prediction")
+    page.wait_drawn(".prediction")
+    assert page.rev(".prediction") > old
 
 
 def test_a_text_beyond_the_window_says_that_it_slid(visit: Open, server: Server) -> None:

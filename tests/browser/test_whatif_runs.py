@@ -204,17 +204,17 @@ def test_two_runs_are_compared_as_python_compares_them(whatif: WhatIf) -> None:
         - a.steps[pair.a - a.n_prompt].chosen.probability
         for pair in generated_pairs(a, b)
     ]
-    assert bars == pytest.approx(chances, abs=1e-5)
+    assert bars == pytest.approx(chances, abs=1e-6)
     whatif.see(".compare-weighed")
     whatif.see(".compare-attention")
     wanted = attention_difference(a, b, "decoder.0.self", 0).data[0].z
-    np.testing.assert_allclose(page.evaluate(CELLS, "difference"), wanted, atol=1e-5)
+    np.testing.assert_allclose(page.evaluate(CELLS, "difference"), wanted, atol=1e-6)
     with whatif.visit.drawn(".compare-attention"):
         page.locator(".pick-site").select_option("decoder.1.self")
     with whatif.visit.drawn(".compare-attention"):
         page.locator(".pick-of-heads").select_option("mean")
     wanted = attention_difference(a, b, "decoder.1.self", "mean").data[0].z
-    np.testing.assert_allclose(page.evaluate(CELLS, "difference"), wanted, atol=1e-5)
+    np.testing.assert_allclose(page.evaluate(CELLS, "difference"), wanted, atol=1e-6)
     page.locator(".compare-attention .as-table summary").click()
     row = page.locator(".compare-attention tbody tr").nth(1)
     row.wait_for()  # the table is filled when it opens
