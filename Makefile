@@ -4,10 +4,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 PEERS := .venv-peers
 BIN := $(VENV)/bin
+NODE := $(BIN)/python tests/node.py
+TOOLS := node_modules
 PORT ?= 7860
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCKED := $(PIP) --require-hashes --no-deps
 
-.PHONY: run test lint format bench load soak clean
+.PHONY: run test lint format lock bench load soak clean
 
 run: $(VENV)/.run
 	$(BIN)/python app.py --port $(PORT)
@@ -16,14 +19,23 @@ test: $(VENV)/.dev
 	$(BIN)/python tests/chromium.py
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(NODE) $(TOOLS)/prettier/bin/prettier.cjs --check --log-level warn .
+	$(NODE) $(TOOLS)/eslint/bin/eslint.js .
+	$(NODE) $(TOOLS)/typescript/bin/tsc
+	$(NODE) $(TOOLS)/typescript/bin/tsc --project tsconfig.strict.json
 
-format: $(VENV)/.dev
+format: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(NODE) $(TOOLS)/prettier/bin/prettier.cjs --write --log-level warn .
+
+lock: | $(BIN)/python
+	$(PIP) uv
+	$(BIN)/python tests/lock.py
 
 bench: $(VENV)/.dev $(PEERS)/.done
 	$(BIN)/python tests/chromium.py
@@ -42,18 +54,26 @@ soak: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.load --seconds 900 --save soak $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(TOOLS) .pytest_cache .mypy_cache .ruff_cache build *.egg-info
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: requirements.txt | $(BIN)/python
+# First all that the lock names, each file by its hash; then torch, as this machine's index has it.
+$(VENV)/.run: requirements.txt requirements.lock | $(BIN)/python
+	$(LOCKED) -r requirements.lock
 	$(PIP) -r requirements.txt
 	touch $@
 
-$(VENV)/.dev: requirements.txt requirements-dev.txt | $(BIN)/python
+$(VENV)/.dev: $(VENV)/.run requirements-dev.txt requirements-dev.lock
+	$(LOCKED) -r requirements-dev.lock
 	$(PIP) -r requirements-dev.txt
-	touch $@ $(VENV)/.run
+	touch $@
+
+# What checks the page's scripts; the page itself needs none of it.
+$(TOOLS)/.done: package.json package-lock.json $(VENV)/.dev
+	$(NODE) npm ci --no-audit --no-fund --loglevel error
+	touch $@
 
 $(PEERS)/.done: requirements-peers.txt
 	$(PYTHON) -m venv $(PEERS)

@@ -22,7 +22,7 @@ from benchmarks import results
 from benchmarks.networks import QUICK_SHAPES, SHAPES
 from benchmarks.tables import generation_table
 
-ROUNDS = {"S": 9, "G": 3, "quick": 2}
+ROUNDS = {"S": 9, "G": 3, "L": 3, "quick": 2, "quick-llama": 2}
 SPINCOUNT = "20000"  # as app.py sets it; see there. The same for the peers: it helps them as well
 PEERS = ("torch", "transformers", "transformer-lens", "x-transformers")
 
@@ -32,14 +32,25 @@ def main() -> None:
     options = _options()
     found: dict[str, Any] = {"spincount": SPINCOUNT, "runs": []}
     with tempfile.TemporaryDirectory() as folder:
-        for name in ["quick"] if options.quick else options.shapes:
+        for name in QUICK_SHAPES if options.quick else options.shapes:
             for threads in [1] if options.quick else options.threads:
                 figures = _measure(options, name, threads, Path(folder) / "figures.json")
                 found["runs"].append(figures)
                 print(generation_table(figures), flush=True)
     found["versions"] = results.versions_for(options.peers_python, *PEERS)
+    found["runs"] = with_earlier(found["runs"], options.json)
     if not options.quick or options.json != results.RESULTS:
         results.add("generation", found, options.json)
+
+
+def with_earlier(runs: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+    """These, and those of this CPU with other shapes or threads that were measured before."""
+    place = results.place_of(results.machine())
+    before = results.load(path).get("generation", {}).get(place, {}).get("runs", [])
+    new = {(run["shape"], run["threads"]) for run in runs}
+    kept = [run for run in before if (run["shape"], run["threads"]) not in new]
+    order = list(SHAPES | QUICK_SHAPES)
+    return sorted(kept + runs, key=lambda run: (order.index(run["shape"]), run["threads"]))
 
 
 def _options() -> argparse.Namespace:

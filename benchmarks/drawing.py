@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, Error, Route, sync_playwright
 from benchmarks import results, scale
 from benchmarks.page import served
 from tests.chromium import ARGUMENTS, find
-from transformer.model.attention import masked_softmax
+from transformer.model.functional import masked_softmax
 from transformer.model.masks import causal_mask
 
 PEERS = {"bertviz": "#vis svg, [id^=bertviz] svg", "circuitsvis": "img, canvas", "inspectus": "svg"}

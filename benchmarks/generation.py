@@ -21,7 +21,9 @@ from typing import Any
 
 import torch
 
+from benchmarks.floor import read_floor
 from benchmarks.networks import (
+    N_LONG_PROMPT,
     N_PROMPT,
     PROMPT,
     QUICK_SHAPES,
@@ -32,7 +34,8 @@ from benchmarks.networks import (
 )
 from benchmarks.peers import Result, TransformerLens, Transformers, WithoutCache, XTransformers
 from transformer import Model, Run, Trace
-from transformer.model.attention import KeyValueCache
+from transformer.inference.decode_session import DecodeSession
+from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import DecoderOnly
 
 OURS = "ours, attention kept"
@@ -47,17 +50,26 @@ PEERS: dict[str, tuple[str, Callable[[DecoderOnly], Any]]] = {
     "x-transformers, attention kept": ("x_transformers", XTransformers),
     "a loop without cache, no attention": ("torch", WithoutCache),
 }  # fmt: skip
-TOLERANCE = 1e-4  # between attention weights: sums in another order, twelve layers deep
-READS = 15  # of the buffer that stands for the weights
+ROUNDED = "transformers in bfloat16, attention kept (eager)"  # rounds at each step: other tokens
+LLAMA_PEERS: dict[str, tuple[str, Callable[[DecoderOnly], Any]]] = {
+    name: PEERS[name] for name in PEERS if name.startswith("transformers")
+} | {
+    ROUNDED: (
+        "transformers", lambda network: Transformers(network, keep=True, dtype=torch.bfloat16)
+    ),
+}  # fmt: skip
+TOLERANCE = 5e-4  # between attention weights: sums in another order, sixteen gated layers deep
 BAND = 16  # steps around a length that make up the cost at that length
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """run: the work that is timed. read: what it made, for the comparison with ours."""
+    """run: the work that is timed. read: what it made, for the comparison with ours. prompt: the
+    reading of a long prompt, of these ids, and one token."""
 
     run: Callable[[], Any]
     read: Callable[[Any], Result]
+    prompt: Callable[[list[int]], Any] | None = None
 
 
 def main() -> None:
@@ -82,7 +94,7 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
     model = load_model(shape)
     assert isinstance(model.network, DecoderOnly)
     prompt = list(model.prepare(PROMPT).ids)
-    tasks = _ours(model, shape, prompt) | _peers(model.network, prompt, shape.n_new)
+    tasks = _ours(model, shape, prompt) | _peers(model.network, prompt, shape)
     differences = check_equal(tasks)
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     steps, floors, order, draw = [], [], list(tasks), random.Random(0)
@@ -93,7 +105,7 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
             tasks[name].run()
             seconds[name].append(time.perf_counter() - started)
         steps.append(_step_seconds(model, shape))
-        floors.append(read_floor(decoder_bytes(model.network)))
+        floors.append(read_floor(decoder_bytes(model.network) * shape.stored.itemsize // 4))
     return {
         "seconds": {name: statistics.median(times) for name, times in seconds.items()},
         "largest_difference": differences,
@@ -101,7 +113,8 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
         "step_s": statistics.median(around(steps, N_PROMPT + shape.n_new // 2, shape.n_new)),
         "step_at_64_s": statistics.median(around(steps, 64, BAND)),
         "step_at_256_s": statistics.median(around(steps, shape.n_long, BAND)),
-        "missing": [name for name in PEERS if name not in tasks],
+        "prompt_s": _prompt_seconds(tasks, rounds) if shape.reads_prompts else {},
+        "missing": [name for name in peers_of(shape) if name not in tasks],
     }
 
 
@@ -120,10 +133,14 @@ def _ours(model: Model, shape: Shape, prompt: list[int]) -> dict[str, Task]:
         stream = model.stream(PROMPT, max_new_tokens=n_new)
         return [*stream.prompt_ids, *(step.token for step in stream)]
 
+    def begun(ids: list[int]) -> Any:
+        assert model.engine is not None
+        return DecodeSession(model.engine).begin(ids)
+
     assert isinstance(model.network, DecoderOnly)
     network = model.network
     return {
-        OURS: Task(run=kept, read=read),
+        OURS: Task(run=kept, read=read, prompt=begun),
         "ours, no attention": Task(run=tokens, read=lambda ids: (ids, None)),
         "ours without a C compiler, attention kept": Task(run=partial(kept, packed), read=read),
         "ours by the plain network, attention kept": Task(
@@ -146,14 +163,38 @@ def plainly(network: DecoderOnly, prompt: list[int], n_new: int) -> Result:
     return ids, trace.weights("decoder")[:, 0]
 
 
-def _peers(network: DecoderOnly, prompt: list[int], n_new: int) -> dict[str, Task]:
+def peers_of(shape: Shape) -> dict[str, tuple[str, Callable[[DecoderOnly], Any]]]:
+    """Those that can hold a network of this kind."""
+    return LLAMA_PEERS if shape.kind == "llama" else PEERS
+
+
+def _peers(network: DecoderOnly, prompt: list[int], shape: Shape) -> dict[str, Task]:
     """Those that are installed."""
     result = {}
-    for name, (library, make) in PEERS.items():
+    for name, (library, make) in peers_of(shape).items():
         if importlib.util.find_spec(library) is not None:
             peer = make(network)
-            result[name] = Task(run=partial(peer.run, prompt, n_new), read=peer.read)
+            reads = name.startswith("transformers")
+            result[name] = Task(
+                run=partial(peer.run, prompt, shape.n_new),
+                read=peer.read,
+                prompt=partial(peer.run, n_new=1) if reads else None,
+            )
     return result
+
+
+def _prompt_seconds(tasks: dict[str, Task], rounds: int) -> dict[str, float]:
+    """Of those that can read a prompt alone, the median time of reading a long one."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(5, 200, (N_LONG_PROMPT,), generator=generator).tolist()
+    readers = {name: task.prompt for name, task in tasks.items() if task.prompt is not None}
+    seconds: dict[str, list[float]] = {name: [] for name in readers}
+    for _ in range(rounds):
+        for name, read in readers.items():
+            started = time.perf_counter()
+            read(ids)
+            seconds[name].append(time.perf_counter() - started)
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def check_equal(tasks: dict[str, Task]) -> dict[str, float]:
@@ -162,6 +203,8 @@ def check_equal(tasks: dict[str, Task]) -> dict[str, float]:
     assert weights is not None
     differences = {}
     for name, task in tasks.items():
+        if name == ROUNDED:
+            continue
         found_ids, found = task.read(task.run())
         if found_ids != ids:
             raise SystemExit(f"{name}: other tokens than ours: {found_ids}; ours: {ids}")
@@ -192,23 +235,6 @@ def around(streams: list[list[float]], length: int, width: int) -> list[float]:
     """
     first = max(1, length - width // 2 - N_PROMPT + 1)
     return [seconds for stream in streams for seconds in stream[first : first + width]]
-
-
-def read_floor(n_bytes: int) -> float:
-    """Seconds to read this many bytes of float32 once, with the threads that torch has.
-
-    Two of PyTorch's reductions read a buffer and hardly calculate; the faster one counts.
-    """
-    buffer = torch.ones(n_bytes // 4)
-    medians = []
-    for read in (buffer.sum, partial(torch.dot, buffer, buffer)):
-        times = []
-        for _ in range(READS):
-            started = time.perf_counter()
-            read()
-            times.append(time.perf_counter() - started)
-        medians.append(statistics.median(times))
-    return min(medians)
 
 
 if __name__ == "__main__":

@@ -31,9 +31,9 @@ import transformer
 from benchmarks import results
 from benchmarks.load_report import Report
 from benchmarks.page import served
-from benchmarks.visitor import PageFacts, Refused, Visitor, page_facts
+from benchmarks.visitor import Lost, PageFacts, Refused, Visitor, page_facts
 from transformer import Model, Run
-from transformer.inference.beam import MAX_BEAMS
+from transformer.runs.request import MAX_BEAMS
 
 CLICKS = 8
 LOOK_S = (1.0, 3.0)  # how long a visitor looks at a head
@@ -66,16 +66,25 @@ def _task(model: Model, place: int) -> Task:
         chosen[f"Beams (to {MAX_BEAMS})"] = settings["beams"]
     else:
         settings = {"temperature": 0.9, "top_k": 40}
-        chosen |= {"method": "sample", "Temperature": 0.9, "Top-k (0 = off)": 40}
+        chosen |= {"method": "sample", "Temperature (0 = greedy)": 0.9, "Top-k (0 = off)": 40}
     run = model.generate(text, max_new_tokens=40, seed=place, **settings)
     return Task(chosen=chosen, alone=run)
 
 
 async def load(
-    url: str, tasks: Sequence[Task], visitors: int, seconds: float, server: psutil.Process | None
+    url: str,
+    tasks: Sequence[Task],
+    visitors: int,
+    seconds: float,
+    server: psutil.Process | None,
+    *,
+    replicas: bool = False,
 ) -> Report:
-    """Let them all in at once, for so many seconds; the last rounds are finished."""
-    report = Report(visitors=visitors, seconds=seconds)
+    """Let them all in at once, for so many seconds; the last rounds are finished.
+
+    replicas: several serve, and one of them may go: who loses the connection presses again.
+    """
+    report = Report(visitors=visitors, seconds=seconds, may_lose=replicas)
     # The server closes an idle connection after five seconds; not to write to one just then.
     limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
     async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
@@ -105,13 +114,27 @@ async def _stay(
     for turn in itertools.count(place):
         task = tasks[turn % len(tasks)]
         try:
-            await _round(visitor, report, task, chance, end)
+            while not await _is_generated(visitor, report, task, chance, end):
+                await asyncio.sleep(1)  # the page says that its text is kept: press again
         except (Refused, httpx.HTTPError) as error:
             report.faults.append(f"visitor {place}: {type(error).__name__}: {str(error)[:200]}")
             await asyncio.sleep(1)
         if time.monotonic() >= end:
             break
+    report.made_again += visitor.made_again
     report.farthest_place = max(report.farthest_place, *visitor.places, 0)
+
+
+async def _is_generated(
+    visitor: Visitor, report: Report, task: Task, chance: random.Random, end: float
+) -> bool:
+    """A whole round; False if the connection was lost before there was a run."""
+    try:
+        await _round(visitor, report, task, chance, end)
+    except Lost as error:
+        report.lost.append(str(error))
+        return False
+    return True
 
 
 async def _round(

@@ -24,6 +24,9 @@ class Report:
     health: list[float] = field(default_factory=list)
     tokens: int = 0
     farthest_place: int = 0
+    may_lose: bool = False  # the connection, which the page tells, and comes back
+    lost: list[str] = field(default_factory=list)
+    made_again: int = 0
     faults: list[str] = field(default_factory=list)
     memory_settled: int = 0
     memory_end: int = 0
@@ -50,12 +53,14 @@ class Report:
             "memory_end_bytes": self.memory_end,
             "kept_runs": self.kept_runs,
             "kept_bytes": self.kept_bytes,
+            "connections_lost": len(self.lost),
+            "runs_made_again": self.made_again,
             "faults": len(self.faults),
         }
 
     def failures(self) -> list[str]:
         """What is not as promised, a sentence each; at most a few of the faults."""
-        found = self.faults[:5]
+        found = self.faults[:5] + ([] if self.may_lose else self.lost[:5])
         if not self.clicked:
             found.append("no visitor came as far as choosing a head")
         elif percentile(self.clicked, 95) > CLICK_P95_S:

@@ -13,11 +13,17 @@ Result = tuple[list[int], Tensor | None]  # tokens; attention (L, H, rows, T) of
 
 
 class Transformers:
-    """Hugging Face's GPT-2. keep: eager, with output_attentions; else its default kernel, sdpa."""
+    """Hugging Face's GPT-2 or Llama. keep: eager, with output_attentions; else its default, sdpa.
 
-    def __init__(self, network: DecoderOnly, *, keep: bool) -> None:
+    dtype: what it holds weights in and calculates in.
+    """
+
+    def __init__(
+        self, network: DecoderOnly, *, keep: bool, dtype: torch.dtype = torch.float32
+    ) -> None:
         self.keep = keep
-        self.peer = gpt2_like(network, "eager" if keep else "sdpa")
+        like = llama_like if network.config.positions == "rotary" else gpt2_like
+        self.peer = like(network, "eager" if keep else "sdpa").to(dtype)
 
     @torch.inference_mode()
     def run(self, prompt: list[int], n_new: int) -> Any:
@@ -169,6 +175,53 @@ def _gpt2_names(network: DecoderOnly) -> dict[str, Tensor]:
         ):
             result[f"{theirs}{name}.weight"] = own[f"{ours}{mine}.weight"].T
             result[f"{theirs}{name}.bias"] = own[f"{ours}{mine}.bias"]
+    return result
+
+
+def llama_like(network: DecoderOnly, attention: str) -> Any:
+    """A transformers Llama with our weights (tied head); attention: eager or sdpa."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = network.config
+    settings: dict[str, Any] = dict(
+        vocab_size=config.vocab_size, max_position_embeddings=config.max_len,
+        hidden_size=config.d_model, num_hidden_layers=config.n_layers, head_dim=config.d_head,
+        num_attention_heads=config.n_heads, num_key_value_heads=config.key_heads,
+        intermediate_size=config.d_ff, hidden_act="silu", rms_norm_eps=config.norm_eps,
+        rope_parameters={"rope_type": "default", "rope_theta": config.rotary_base},
+        tie_word_embeddings=True, attention_bias=False, mlp_bias=False,
+        attn_implementation=attention, bos_token_id=None, eos_token_id=None,
+    )  # fmt: skip
+    peer = LlamaForCausalLM(LlamaConfig(**settings))
+    peer.load_state_dict(_llama_names(network))
+    return peer.eval().requires_grad_(False)
+
+
+LLAMA_PARTS = {
+    "self_residual.norm": "input_layernorm",
+    "feed_forward_residual.norm": "post_attention_layernorm",
+    "self_attention.query": "self_attn.q_proj",
+    "self_attention.key": "self_attn.k_proj",
+    "self_attention.value": "self_attn.v_proj",
+    "self_attention.output": "self_attn.o_proj",
+    "feed_forward.gate": "mlp.gate_proj",
+    "feed_forward.expand": "mlp.up_proj",
+    "feed_forward.contract": "mlp.down_proj",
+}
+
+
+def _llama_names(network: DecoderOnly) -> dict[str, Tensor]:
+    """Our weights under Llama's names."""
+    own = network.state_dict()
+    result = {
+        "model.embed_tokens.weight": own["embedding.tokens.weight"],
+        "model.norm.weight": own["decoder.norm.weight"],
+        "lm_head.weight": own["head.weight"],
+    }
+    for index in range(network.config.n_layers):
+        for mine, theirs in LLAMA_PARTS.items():
+            name = f"model.layers.{index}.{theirs}.weight"
+            result[name] = own[f"decoder.layers.{index}.{mine}.weight"]
     return result
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import tables
-from benchmarks.results import load
+from benchmarks.results import load, place_of
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 NOISY = 0.1  # share of the cores, busy with other work, above which the report says so
@@ -34,7 +34,7 @@ PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
         "A 16-token prompt, 64 greedy tokens and the attention of all heads over the text, beside "
         "{versions}, which hold the same weights and give the same tokens. Medians of interleaved "
         "rounds; GOMP_SPINCOUNT={spincount} for all.",
-        tables.generation_summary,
+        tables.generation_table,
     ),
     "training": (
         "Training steps of our loop, as the recipes set it, beside a plain loop around PyTorch's "
@@ -63,17 +63,27 @@ def main() -> None:
 
 
 def report(results: dict[str, Any]) -> str:
-    """The sections of all parts that were measured, with their date and machine."""
-    parts = {name: results[name] for name in PARTS if name in results}
-    places = {name: _where(part) for name, part in parts.items()}
-    same = len(set(places.values())) == 1
-    sections = [f"Measured on {next(iter(places.values()))}."] if same else []
-    for name, part in parts.items():
+    """The sections of all parts that were measured, with their dates and machines.
+
+    What a part says of each CPU stands in a section of its own; generation has a column for each.
+    """
+    sections = []
+    for name in (name for name in PARTS if name in results):
+        by_cpu: dict[str, dict[str, Any]] = results[name]
+        if name == "generation":
+            said = PARTS[name][0].format(**_with_versions(list(by_cpu.values())[-1]))
+            places = "; ".join(map(_where, by_cpu.values()))
+            sections.append(f"{said} Measured on {places}.\n\n{tables.by_shape(by_cpu)}")
+            continue
         sentence, make = PARTS[name]
-        said = sentence.format(**part | {"versions": _named(part.get("versions", {}))})
-        where = "" if same else f" Measured on {places[name]}."
-        sections.append(f"{said}{where}\n\n{make(part)}")
+        for part in by_cpu.values():
+            said = sentence.format(**_with_versions(part))
+            sections.append(f"{said} Measured on {_where(part)}.\n\n{make(part)}")
     return "\n\n".join(sections)
+
+
+def _with_versions(part: dict[str, Any]) -> dict[str, Any]:
+    return part | {"versions": _named(part.get("versions", {}))}
 
 
 def replaced(text: str, content: str) -> str:
@@ -91,12 +101,9 @@ def between(text: str) -> str:
 
 
 def _where(part: dict[str, Any]) -> str:
-    machine = part["machine"]
-    kind = f"{machine['cores']} cores of {machine['cpu']}"
-    instructions = ", ".join(machine["instructions"])
     others = part["others_share"] or 0.0
     noisy = f", just then {others:.0%} busy with other work" if others > NOISY else ""
-    return f"{part['date']}, {kind} ({instructions}){noisy}"
+    return f"{part['date']}, {place_of(part['machine'])}{noisy}"
 
 
 def _named(versions: dict[str, str]) -> str:

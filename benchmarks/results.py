@@ -1,4 +1,4 @@
-"""The file that all benchmarks write their figures into: one part each, with date and machine."""
+"""The file that all benchmarks write their figures into: by part, then by the CPU they are of."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LIBRARIES = ("torch", "numpy", "gradio", "plotly", "tokenizers")
 
 
 def add(part: str, figures: dict[str, Any], path: Path = RESULTS) -> None:
-    """Put a part's figures into the file, in place of its old ones."""
-    about = {
+    """Put a part's figures into the file, in place of the old ones of this CPU."""
+    about: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine(),
         "others_share": others_share(SAMPLE_S),
     }
     found = load(path)
-    found[part] = _rounded(about | figures)
+    found.setdefault(part, {})[place_of(about["machine"])] = _rounded(about | figures)
     path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -42,7 +42,7 @@ def _rounded(value: Any) -> Any:
 
 
 def load(path: Path = RESULTS) -> dict[str, Any]:
-    """All parts, by name; none where there is no file."""
+    """All parts, by name, the figures of each CPU by its name; none where there is no file."""
     if not path.is_file():
         return {}
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -53,11 +53,19 @@ def machine() -> dict[str, Any]:
     """What the figures were measured on, and with."""
     return {
         "cpu": cpu_name(),
+        "model": cpu_model(),
         "cores": os.cpu_count(),
         "instructions": [name for name in INSTRUCTIONS if name in _cpu_lines("flags", "Features")],
         "python": platform.python_version(),
         "versions": versions(*LIBRARIES),
     }
+
+
+def place_of(machine: dict[str, Any]) -> str:
+    """What tells one machine's figures from another's."""
+    model = f", {machine['model']}" if machine.get("model") else ""
+    instructions = ", ".join(machine["instructions"])
+    return f"{machine['cores']} cores of {machine['cpu']}{model} ({instructions})"
 
 
 def versions(*names: str) -> dict[str, str]:
@@ -84,6 +92,12 @@ def cpu_name() -> str:
     """As the system calls it."""
     names = _cpu_lines("model name")
     return " ".join(names) or platform.processor() or platform.machine()
+
+
+def cpu_model() -> str:
+    """What tells CPUs of one name apart, where the system says it."""
+    family, model = (" ".join(_cpu_lines(key)) for key in ("cpu family", "model"))
+    return f"family {family}, model {model}" if family and model else ""
 
 
 def _cpu_lines(*keys: str) -> list[str]:

@@ -41,15 +41,27 @@ def own_costs(run: dict[str, Any]) -> list[str]:
         f"a step at 256 tokens ÷ at 64: {run['step_at_256_s'] / run['step_at_64_s']:.2f}",
         f"same tokens from all; attention differs by at most {worst:.0e}",
     ]
+    lines += [
+        f"a prompt of 512 tokens: {name}: {_cell(run['prompt_s'], name)}"
+        for name in run.get("prompt_s", {})
+    ]
     return lines + [f"not installed: {name}" for name in run["missing"]]
 
 
-def generation_summary(part: dict[str, Any]) -> str:
-    """All runs in one table: a column for each shape and number of threads."""
-    runs = part["runs"]
-    names = list(dict.fromkeys(name for run in runs for name in run["seconds"]))
-    head = ["", *(f"{run['sizes']}; {_threads(run['threads'])}" for run in runs)]
-    rows = [[name, *(_cell(run["seconds"], name) for run in runs)] for name in names]
+def by_shape(by_cpu: dict[str, dict[str, Any]]) -> str:
+    """Of generation, a table for each shape, with a column for each CPU and number of threads."""
+    runs = [(cpu, run) for cpu, part in by_cpu.items() for run in part["runs"]]
+    shapes = dict.fromkeys(run["sizes"] for _, run in runs)
+    return "\n\n".join(
+        _one_shape(sizes, [(cpu, run) for cpu, run in runs if run["sizes"] == sizes])
+        for sizes in shapes
+    )
+
+
+def _one_shape(sizes: str, runs: list[tuple[str, dict[str, Any]]]) -> str:
+    names = list(dict.fromkeys(name for _, run in runs for name in run["seconds"]))
+    head = [sizes, *(f"{_short(cpu)}; {_threads(run['threads'])}" for cpu, run in runs)]
+    rows = [[name, *(_cell(run["seconds"], name) for _, run in runs)] for name in names]
     costs: dict[str, Callable[[dict[str, Any]], str]] = {
         "attention kept ÷ not kept": lambda run: _ratio(run["seconds"][OURS], run["seconds"][BARE]),
         "reading the weights once, of our step": lambda run: _percent(
@@ -59,8 +71,17 @@ def generation_summary(part: dict[str, Any]) -> str:
             run["step_at_256_s"], run["step_at_64_s"]
         ),
     }
-    rows += [[name, *map(cost, runs)] for name, cost in costs.items()]
+    rows += [[name, *(cost(run) for _, run in runs)] for name, cost in costs.items()]
+    prompts = list(dict.fromkeys(name for _, run in runs for name in run.get("prompt_s", {})))
+    for name in prompts:
+        cells = [_cell(run.get("prompt_s", {}), name) for _, run in runs]
+        rows.append([f"a prompt of 512 tokens: {name}", *cells])
     return table(head, rows)
+
+
+def _short(cpu: str) -> str:
+    """A CPU's name without its cores and instructions."""
+    return cpu.partition(" cores of ")[2].rpartition(" (")[0]
 
 
 def training_table(part: dict[str, Any]) -> str:
@@ -177,5 +198,5 @@ def _percent(a: float, b: float) -> str:
 def _cell(seconds: dict[str, float], name: str) -> str:
     if name not in seconds:
         return "–"
-    ratio = "" if name == OURS else f" ({seconds[name] / seconds[OURS]:.1f}×)"
+    ratio = "" if name == OURS else f" ({seconds[name] / seconds[OURS]:.2f}×)"
     return f"{_ms(seconds[name])} ms{ratio}"

@@ -11,6 +11,7 @@ encoder-decoder's tokens are those of both sides.
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import tempfile
 import time
@@ -24,8 +25,9 @@ from benchmarks import results
 from benchmarks.networks import byte_tokenizer
 from benchmarks.plain_training import HandGPT, PlainGPT, PlainTranslator, Step, plain_step
 from benchmarks.tables import BY_HAND, training_table
-from transformer.model.config import ModelConfig, preset
-from transformer.text import SPECIALS
+from transformer.model.config import ModelConfig
+from transformer.model.presets import preset
+from transformer.tokenizer import SPECIALS
 from transformer.training.loop import _Training as Training
 from transformer.training.recipe import Recipe, Settings
 from transformer.training.setup import keep_freed_memory
@@ -116,12 +118,18 @@ class DrawnText(LanguageModel):
     def __init__(self) -> None:
         self.padding_id = 0
 
+    def texts(self) -> tuple[str, ...]:
+        return ()
+
 
 class DrawnPairs(Translation):
     """The loop's own translation, on pairs that are given to it."""
 
     def __init__(self) -> None:
         self.padding_id, self.smoothing = 0, 0.1
+
+    def texts(self) -> tuple[str, ...]:
+        return ()
 
 
 def main() -> None:
@@ -176,11 +184,12 @@ def our_step(shape: Shape, rows: list[Row], optimizer: str, out: Path) -> Step:
         task="translation" if shape.pairs else "language-model",
         vocab_size=shape.vocab_size,
         model=shape.model,
-        settings=Settings(optimizer=optimizer, warmup_steps=1),
+        settings=Settings(optimizer=optimizer, warmup_steps=1, steps=10**6, decay_from=1.0),
     )
     task = DrawnPairs() if shape.pairs else DrawnText()
     training = Training(recipe, task, out, cpu=True, start=None)
-    return lambda: training._step(rows)[0]
+    made = training._updates(((0, place, rows) for place in itertools.count()), lambda: False)
+    return lambda: next(made).loss
 
 
 def _interleaved(loops: dict[str, Step], n_steps: int) -> dict[str, list[float]]:

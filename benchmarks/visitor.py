@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import secrets
@@ -13,10 +14,15 @@ import httpx
 from gradio_client.utils import apply_diff
 
 API = "gradio_api"
+TIMES = 30  # that a run is asked for which a server is to make again
 
 
 class Refused(RuntimeError):
     """The server answered with an error; the message is its own."""
+
+
+class Lost(RuntimeError):
+    """The connection ended before the answer did: the page says so, and the text is kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +63,9 @@ class Visitor:
         self._client = client
         self._facts = facts
         self.session = secrets.token_hex(5)
+        self._params = {"visitor": self.session}  # by which a load balancer knows whose it is
+        self._again: dict[str, Any] = {}  # what makes a run again where it is not kept
+        self.made_again = 0
         self.places: list[int] = []  # the places in the queue that were told
 
     async def open(self) -> int:
@@ -68,25 +77,46 @@ class Visitor:
     async def generate(self, **chosen: Any) -> dict[str, Any]:
         """Press Generate with these controls changed; returns what the page knows of the run.
 
-        Raises Refused with the sentence of a refusal.
+        Raises Refused with the sentence of a refusal, Lost if the connection is lost.
         """
         event, values = page_inputs(self._facts.config, chosen)
-        joined = await self._client.post(
-            f"{API}/queue/join",
-            json={"data": values, "fn_index": event, "session_hash": self.session},
-        )
-        if joined.status_code != 200:
-            raise Refused(joined.text)
-        outputs = await self._outputs()
+        try:
+            joined = await self._client.post(
+                f"{API}/queue/join",
+                params=self._params,
+                json={"data": values, "fn_index": event, "session_hash": self.session},
+            )
+            if joined.status_code == 502:
+                raise Lost(joined.text)
+            if joined.status_code != 200:
+                raise Refused(joined.text)
+            outputs = await self._outputs()
+        except httpx.TransportError as error:
+            raise Lost(f"{type(error).__name__}: {error}") from error
         facts, status = outputs[0], outputs[1]
         if not isinstance(status, dict) or status["kind"] != "done":
             raise Refused(str(status))
+        self._again[facts["run"]] = facts["again"]
         return dict(facts)
 
     async def ask(self, component: str, question: str, **data: Any) -> dict[str, Any]:
         """What a component's script asks the server. Raises Refused with the sentence."""
+        found = await self._ask(component, question, data)
+        again = self._again.get(data["run"]) if found.get("gone") else None
+        for times in range(TIMES if again else 0):  # as ask.js does
+            await asyncio.sleep(min(times, 1))
+            found = await self._ask(component, question, data | {"made": {data["run"]: again}})
+            if not found.get("gone"):
+                self.made_again += 1
+                break
+        if "error" in found:
+            raise Refused(found["error"])
+        return found
+
+    async def _ask(self, component: str, question: str, data: Any) -> dict[str, Any]:
         answer = await self._client.post(
             f"{API}/component_server/",
+            params=self._params,
             json={
                 "data": data,
                 "component_id": self._facts.components[component],
@@ -97,8 +127,6 @@ class Visitor:
         if answer.status_code != 200:
             raise Refused(answer.text)
         found: dict[str, Any] = answer.json()
-        if "error" in found:
-            raise Refused(found["error"])
         return found
 
     async def _outputs(self) -> list[Any]:
@@ -114,11 +142,11 @@ class Visitor:
             values = _updated(values, message)
             if message["msg"] == "process_completed":
                 return values
-        raise Refused("the stream ended before the run did")
+        raise Lost("the stream ended before the run did")
 
     async def _messages(self) -> AsyncIterator[dict[str, Any]]:
         stream = self._client.stream(
-            "GET", f"{API}/queue/data", params={"session_hash": self.session}
+            "GET", f"{API}/queue/data", params={"session_hash": self.session, **self._params}
         )
         async with stream as lines:
             async for line in lines.aiter_lines():

@@ -13,8 +13,8 @@ from hypothesis import settings
 from pictured import batch_of, sampled_run, scripted_run
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
-from transformer import Batch, Model, Run, Tokenizer
-from transformer.figures import html
+from transformer import Batch, Model, Run, Tokenizer, with_lens
+from transformer.views.export import html
 
 SENTENCES = [
     "Once upon a time, a little fox lived at the edge of the forest.",
@@ -94,7 +94,8 @@ def run(tiny_model: Model) -> Run:
 @pytest.fixture(scope="session")
 def translation(tiny_encoder_decoder: Model) -> Run:
     """A run with encoder, decoder and cross attention."""
-    return tiny_encoder_decoder.generate("the fox said", max_new_tokens=7)
+    run = tiny_encoder_decoder.generate("the fox said", max_new_tokens=7)
+    return with_lens(tiny_encoder_decoder, run)
 
 
 @pytest.fixture(scope="session")

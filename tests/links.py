@@ -6,11 +6,12 @@ import base64
 import zlib
 from typing import Any
 
-from transformer.ui import opening
+from transformer.ui import open_link as opening
+from transformer.ui.link import SETTINGS
 from transformer.ui.service import Service
 
 # What stands in the page's controls when it opens.
-CONTROLS = ("sample", 0.7, 40, 1, 4, 1, 40, 3)
+CONTROLS = dict(zip(SETTINGS, ("sample", 0.7, 40, 1, 4, 1, 40, 3), strict=True))
 SILENCED = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}
 FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}
 

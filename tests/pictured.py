@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 import torch
 
-from transformer import Batch, Model, Run, Site, Trace
+from transformer import Batch, Model, Run, Site, Trace, with_lens
 
 HOSTILE = (
     "<s>",
@@ -27,12 +27,14 @@ SCRIPTED = "the fox </script><script>document.title='broken'</script><b>x</b> {{
 
 def sampled_run(model: Model) -> Run:
     """Given tokens and six generated ones."""
-    return model.generate("the fox said", max_new_tokens=6, temperature=1.0, top_k=5, seed=3)
+    settings = {"max_new_tokens": 6, "temperature": 1.0, "top_k": 5, "seed": 3}
+    return with_lens(model, model.generate("the fox said", **settings))
 
 
 def scripted_run(model: Model) -> Run:
     """SCRIPTED and six generated tokens: a page that takes it for markup changes its title."""
-    return model.generate(SCRIPTED, max_new_tokens=6, temperature=1.5, top_k=5, seed=2)
+    settings = {"max_new_tokens": 6, "temperature": 1.5, "top_k": 5, "seed": 2}
+    return with_lens(model, model.generate(SCRIPTED, **settings))
 
 
 def batch_of(model: Model, *texts: str) -> Batch:

@@ -1,4 +1,5 @@
-"""One real server for all tests that need one: app.py in a process of its own, on a free port."""
+"""One real server for all tests that need one, in a process of its own, on a free port: app.py,
+which also speaks "xx" (see spoken.py)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from builders import save_model, tiny, tokenizer_of
 from pictured import HOSTILE
 
 from transformer import Model, Tokenizer
-from transformer.inference.sample import sample_of
+from transformer.checkpoint import held_out_sample
 
 ROOT = Path(__file__).resolve().parent.parent
 START_S = 120
@@ -63,7 +64,7 @@ def tiny_model() -> Model:
         "tiny", "decoder", tokenizer, seed=1,
         d_model=24, n_heads=3, max_len=48, positions="learned", activation="gelu",
     )  # fmt: skip
-    return dataclasses.replace(model, sample=sample_of(SAMPLE, "decoder"))
+    return dataclasses.replace(model, sample=held_out_sample(SAMPLE, "decoder"))
 
 
 def tiny_translator() -> Model:
@@ -99,7 +100,8 @@ def running() -> Server:
     own = {model.name: str(folder / model.name) for model in models.values()}
     log = folder / "server.log"
     port = free_port()
-    process = started(port, [own.get(name, name) for name in NAMES], log)
+    offered = [own.get(name, name) for name in NAMES]
+    process = started(port, offered, log, "tests/spoken.py")
     atexit.register(stop, process)
     return Server(url=f"http://127.0.0.1:{port}/", log=log, process=process, **models)
 
@@ -120,7 +122,7 @@ def started(
             stdout=file,
             stderr=subprocess.STDOUT,
         )
-    _wait(f"http://127.0.0.1:{port}/", process, log)
+    wait(f"http://127.0.0.1:{port}/", process, log)
     return process
 
 
@@ -131,7 +133,8 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Until it answers. Raises RuntimeError, with its log, if it ends or takes START_S."""
     give_up = time.monotonic() + START_S
     while time.monotonic() < give_up:
         if process.poll() is not None:

@@ -14,7 +14,8 @@ from aligned import WORKED, columns, with_cross, worked
 from pictured import HOSTILE, strings
 
 from transformer import Run
-from transformer.figures import alignment, alignment_links, style
+from transformer.views import alignment, alignment_links
+from transformer.views.drawing import style
 
 
 def uneven(n_target: int, n_source: int) -> torch.Tensor:
@@ -171,15 +172,3 @@ def test_token_text_is_escaped_and_isolated_wherever_plotly_shows_it(
     # Plotly fills %{meta...} into titles and notes: none of those holds a token.
     assert not figure.layout.annotations
     assert not any("%{" in text for text in strings(plain["layout"]))
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_both_themes_are_see_through_and_readable(translation: Run, dark: bool) -> None:
-    figure = alignment(translation, 0, "mean", threshold=0.1, dark=dark)
-    colours = style.theme(dark)
-    assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == style.CLEAR
-    assert figure.layout.font.color == colours.text
-    assert {trace.line.color for trace in segments(figure).values()} == {colours.accent}
-    sizes = list(font_sizes(json.loads(figure.to_json())))
-    assert len(sizes) > 5
-    assert min(sizes) >= 14

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import time
 
+import httpx
 import psutil
 import pytest
 import serving
@@ -17,9 +19,8 @@ from builders import ONE_FILE, save_model, tiny
 from gradio_client import Client
 from serving import ROOT
 
-import app
 import transformer
-from transformer import Model
+from transformer import Model, serve
 from transformer.ui import launch
 from transformer.ui.limits import AT_ONCE
 
@@ -34,7 +35,7 @@ def test_a_damaged_checkpoint_is_told_and_the_others_are_offered(tiny_model, tmp
     config = tmp_path / "shapeless" / "config.json"
     config.write_text(config.read_text().replace('"d_ff": 64', '"d_ff": 65'))
     names = [str(tmp_path / name) for name in ("cut", "good", "shapeless", "missing")]
-    models = app.load_all(names, "cpu")
+    models = serve.load_all(names, "cpu")
     assert [model.name for model in models] == ["good"]
     assert isinstance(models[0], Model)
     told = capsys.readouterr().err.splitlines()
@@ -45,11 +46,30 @@ def test_a_damaged_checkpoint_is_told_and_the_others_are_offered(tiny_model, tmp
     assert "no checkpoint" in told[2]
 
 
+def test_a_folder_with_a_fault_that_nobody_foresaw_is_told_too(
+    tiny_model, tmp_path, capsys, monkeypatch
+):
+    for name in ("odd", "good"):
+        save_model(tiny_model, tmp_path / name, dtype="float32")
+    load = serve.load
+
+    def fails(name, *settings):
+        if name.endswith("odd"):
+            raise NotImplementedError("no such numbers")
+        return load(name, *settings)
+
+    monkeypatch.setattr(serve, "load", fails)
+    names = [str(tmp_path / name) for name in ("odd", "good")]
+    assert [model.name for model in serve.load_all(names, "cpu")] == ["good"]
+    told = f"not offered: {names[0]} cannot be used: NotImplementedError: no such numbers\n"
+    assert capsys.readouterr().err == told
+
+
 def test_without_any_checkpoint_that_can_be_used_there_is_no_page(tmp_path):
     with pytest.raises(ValueError, match=r"(?s)no checkpoint 'a'.*no checkpoint 'b'"):
-        app.load_all(["a", "b"], "cpu")
+        serve.load_all(["a", "b"], "cpu")
     with pytest.raises(ValueError, match="no checkpoint to offer"):
-        app.load_all([], "cpu")
+        serve.load_all([], "cpu")
 
 
 def test_two_folders_of_one_name_are_told_apart_before_one_hides_the_other(tiny_model, tmp_path):
@@ -58,8 +78,8 @@ def test_two_folders_of_one_name_are_told_apart_before_one_hides_the_other(tiny_
     first, second, other = (str(tmp_path / name) for name in ("a/mine", "b/mine", "b/other"))
     told = f"two models are called 'mine': {first} and {second}; rename the folder of one"
     with pytest.raises(ValueError, match=re.escape(told)):
-        app.load_all([first, other, second], "cpu")
-    assert [model.name for model in app.load_all([first, other], "cpu")] == ["mine", "other"]
+        serve.load_all([first, other, second], "cpu")
+    assert [model.name for model in serve.load_all([first, other], "cpu")] == ["mine", "other"]
     models = [tiny("mine", "decoder", tiny_model.tokenizer, seed) for seed in (1, 2)]
     with pytest.raises(ValueError, match="two models are called 'mine': model 1 and model 2; rena"):
         launch(models, port=0)
@@ -71,7 +91,7 @@ def test_a_model_too_short_for_any_text_is_told_and_the_others_are_offered(
     save_model(tiny("deaf", "decoder", tokenizer, max_len=1), tmp_path / "deaf", dtype="float32")
     save_model(tiny_model, tmp_path / "good", dtype="float32")
     names = [str(tmp_path / name) for name in ("deaf", "good")]
-    assert [model.name for model in app.load_all(names, "cpu")] == ["good"]
+    assert [model.name for model in serve.load_all(names, "cpu")] == ["good"]
     told = "not offered: deaf reads too little at once for any text: max_len is 1\n"
     assert capsys.readouterr().err == told
 
@@ -82,12 +102,12 @@ def test_a_port_that_is_taken_or_impossible_is_told():
         other.listen()
         taken = other.getsockname()[1]
         with pytest.raises(OSError, match=rf"cannot listen on 127.0.0.1 port {taken}: .*allowed:"):
-            app.check_port(None, taken)
-    app.check_port(None, taken)
-    app.check_port(None, None)
+            serve.check_port(None, taken)
+    serve.check_port(None, taken)
+    serve.check_port(None, None)
     for port in (-1, 70_000):
         with pytest.raises(OSError, match=rf"port {port}: .*allowed: a free port from 1 to 65535"):
-            app.check_port("127.0.0.1", port)
+            serve.check_port("127.0.0.1", port)
 
 
 def test_a_second_server_on_the_same_port_ends_with_one_sentence():
@@ -109,14 +129,14 @@ def test_requests_share_the_cores_unless_the_environment_says_otherwise(monkeypa
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     try:
         torch.set_num_threads(6)
-        app.share_cores()
+        serve.share_cores()
         assert torch.get_num_threads() == 6 // AT_ONCE
         torch.set_num_threads(1)
-        app.share_cores()
+        serve.share_cores()
         assert torch.get_num_threads() == 1
         torch.set_num_threads(4)
         monkeypatch.setitem(os.environ, "OMP_NUM_THREADS", "4")
-        app.share_cores()
+        serve.share_cores()
         assert torch.get_num_threads() == 4
     finally:
         torch.set_num_threads(before)
@@ -135,5 +155,54 @@ def test_with_both_bundled_models_it_starts_in_time_and_in_little_memory(tmp_pat
                 client.predict("Once upon a time", **asked, api_name="/generate")
         client.close()
         assert psutil.Process(process.pid).memory_info().rss < MOST_BYTES
+    finally:
+        serving.stop(process)
+
+
+def test_a_server_whose_queue_has_ended_says_so_and_ends(tiny_model, tmp_path):
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    port, log = serving.free_port(), tmp_path / "server.log"
+    process = serving.started(port, [str(tmp_path / "tiny")], log, script="tests/dying.py")
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}/") as client:
+            assert client.get("health").status_code == 200
+            client.post("gradio_api/call/limits", json={"data": []})
+            told = client.get("health")
+            while told.status_code == 200:
+                time.sleep(0.02)
+                told = client.get("health")
+        assert (told.status_code, told.json()["status"]) == (503, "stopped")
+        assert process.wait(20) == 1
+        assert "the queue ended: KeyError in" in log.read_text()
+        assert "the queue has ended by a mistake" in log.read_text()
+        assert "a visitor's words" not in log.read_text()
+    finally:
+        serving.stop(process)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_server_that_generates_ends_when_it_is_told_and_leaves_nothing(
+    tmp_path, monkeypatch, number, code
+):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("GRADIO_TEMP_DIR", raising=False)
+    port, log = serving.free_port(), tmp_path / "server.log"
+    process = serving.started(port, ["stories"], log)
+    try:
+        assert [path.name[:12] for path in temporary.iterdir()] == ["transformer-"]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}/") as client:
+            asked = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
+            for _ in range(6):
+                client.post("gradio_api/call/generate", json={"data": asked}).raise_for_status()
+            give_up = time.monotonic() + 20
+            while not client.get("health").json()["running"] and time.monotonic() < give_up:
+                time.sleep(0.01)
+        process.send_signal(number)
+        assert process.wait(20) == code
+        assert list(temporary.iterdir()) == []
+        assert "Traceback" not in log.read_text()
     finally:
         serving.stop(process)

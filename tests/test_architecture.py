@@ -11,10 +11,11 @@ import torch
 from torch import nn
 
 from transformer import Model, ModelConfig, build_transformer
-from transformer.figures import architecture, style
-from transformer.figures.arrangement import Arrangement, arrange
-from transformer.model.config import PRESETS, preset
-from transformer.model.shapes import KINDS, Block, blocks, last_stack
+from transformer.model.presets import PRESETS, preset
+from transformer.model.summary import KINDS, Block, blocks, last_stack
+from transformer.views import architecture
+from transformer.views.architecture.arrangement import Arrangement, arrange
+from transformer.views.drawing import style
 
 V, V_TARGET = 997, 613
 
@@ -39,12 +40,24 @@ def configs() -> list[ModelConfig]:
             switches |= {"share_embeddings": norm == "pre"}
             switches |= {} if norm == "pre" else {"target_vocab_size": V_TARGET}
         made.append(ModelConfig(family=family, norm=norm, **small, **switches))
+        history = dict(shared_projection=True, score_divisor="d_model")
+        made.append(made[-1].replace(attention_bias=not tied, **history))
+    grouped: dict[str, Any] = dict(
+        positions="rotary", norm_kind="rms", gated=True, n_key_heads=1, head_size=6,
+        norm_heads=True, attention_bias=True, output_bias=False, parallel=True, window=4,
+        rotary_scaling="linear",
+    )  # fmt: skip
+    made += [ModelConfig(family=f, **small, **grouped) for f in ("decoder", "encoder-decoder")]
+    made.append(ModelConfig(family="encoder", **small, n_token_types=2, head_transform=True))
     return made
 
 
 CONFIGS = configs()
 NAMES = [
     f"{c.family} {c.norm} {c.positions} {'tied' if c.tie_embeddings else 'free'} {c.d_model}"
+    + " historical" * c.shared_projection
+    + " parallel" * c.parallel
+    + " types" * c.n_token_types
     for c in CONFIGS
 ]
 each_config = pytest.mark.parametrize("config", CONFIGS, ids=NAMES)
@@ -202,7 +215,8 @@ def test_layer_blocks_stand_in_a_frame_and_each_sublayer_has_its_residual(
         assert framed == box.block.in_layer, box.block.name
     n_sublayers = sum(b.kind in ("self", "cross", "feed_forward") for b in blocks(config))
     bent = [link for link in plan.links if len(link.path) > 2]
-    assert len(bent) == n_sublayers + (len(stacks) == 2)  # and the memory
+    aside = n_sublayers - len(stacks) if config.parallel else 0  # what reads beside the first
+    assert len(bent) == n_sublayers + aside + (len(stacks) == 2)  # and the memory
     assert len(plan.sums) == (n_sublayers if config.norm == "pre" else 0)
 
 

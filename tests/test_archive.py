@@ -16,8 +16,8 @@ import torch
 from pictured import HOSTILE, relabelled
 
 import transformer
-from transformer import Model, Run
-from transformer.inference import archive
+from transformer import Model, Run, Silence, with_lens
+from transformer.runs import archive, plain_values
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = json.loads((ROOT / "docs" / "run.schema.json").read_text(encoding="utf-8"))
@@ -35,13 +35,16 @@ def run(
     made = {
         "sampled": lambda: tiny_model.generate("the fox é🦊 ", max_new_tokens=30, top_k=9, seed=2),
         "altered": lambda: tiny_model.generate(
-            "the fox", max_new_tokens=4, interventions=SILENCE, taken=[7]
+            "the fox", max_new_tokens=4, interventions=SILENCE, forced_tokens=[7]
         ),
         "read": lambda: tiny_model.trace("the fox"),
         "searched": lambda: tiny_encoder_decoder.generate("the fox", beams=3, max_new_tokens=6),
         "encoder": lambda: tiny_encoder.trace("the fox"),
     }
-    return made[request.param]()
+    model = {"searched": tiny_encoder_decoder, "encoder": tiny_encoder}.get(
+        request.param, tiny_model
+    )
+    return with_lens(model, made[request.param]())
 
 
 def complaints(value: Any, rule: dict[str, Any], at: str = "run") -> list[str]:
@@ -104,7 +107,7 @@ def same(one: Run, other: Run) -> None:
 def test_json_keeps_the_schema_that_the_document_states(run: Run) -> None:
     found = json.loads(run.to_json())
     assert complaints(found, SCHEMA) == []
-    assert found["schema"] == SCHEMA["title"] == archive.SCHEMA
+    assert found["schema"] == SCHEMA["title"] == plain_values.SCHEMA
     broken = found | {"stopped": "bored", "ids": ["a"], "extra": 1}
     assert complaints(broken, SCHEMA) == ["run.stopped is 'bored'", "run.ids[0] is no integer",
                                           "run has extra"]  # fmt: skip
@@ -137,6 +140,28 @@ def test_json_without_attention_is_small_and_has_the_rest(tiny_model: Model) -> 
     assert transformer.from_json(short).steps == run.steps
 
 
+def test_a_run_without_its_lens_reads_back_without_it(tiny_model: Model, tmp_path: Path) -> None:
+    run = tiny_model.generate("the fox said", max_new_tokens=3)
+    assert complaints(json.loads(run.to_json()), SCHEMA) == []
+    run.to_npz(tmp_path / "run.npz")
+    for back in (transformer.from_json(run.to_json()), transformer.read_npz(tmp_path / "run.npz")):
+        assert back.lens is back.surprise is None
+        assert back.steps == run.steps
+
+
+def test_a_file_of_the_first_version_is_read_with_its_lens() -> None:
+    text = (ROOT / "tests" / "data" / "run-1.json").read_text()
+    assert json.loads(text)["schema"] == "transformer-run/1"
+    run = transformer.from_json(text)
+    assert (run.request.forced_tokens, run.ids[run.n_prompt]) == ((70,), 70)
+    assert run.request.interventions[0] == Silence(stack="decoder", layer=1, heads=(0,))
+    assert run.lens is not None
+    assert run.lens.ids.shape == (3, len(run.labels), 5)
+    assert run.surprise is not None
+    assert run.draw("surprise").layout.meta["summary"]["n_tokens"] == len(run.labels) - 1
+    assert complaints(json.loads(run.to_json()), SCHEMA) == []
+
+
 def test_odd_text_survives(tiny_model: Model) -> None:
     run = relabelled(tiny_model.trace("the fox\x00 \u2028 é"), HOSTILE)
     back = transformer.from_json(run.to_json())
@@ -149,7 +174,7 @@ def test_odd_text_survives(tiny_model: Model) -> None:
     [
         ("{", "this is not JSON"),
         ("[" * 100_000, "this is not JSON"),
-        ("[]", "not a run of the format transformer-run/1; got 'list'"),
+        ("[]", "not a run of the formats ['transformer-run/1', 'transformer-run/2']; got 'list'"),
         ('{"schema": "transformer-run/9"}', "got 'transformer-run/9'"),
         ('{"schema": "transformer-run/1"}', "this run is not whole"),
         ('{"schema": "transformer-run/1", "arrays": {"a": 3}}', "this run is not whole"),
@@ -200,7 +225,7 @@ def test_the_size_of_an_npz_is_known_before_it_is_written(run: Run) -> None:
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"not numpy at all"])
 def test_another_file_is_not_read_as_a_run(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "odd.npz").write_bytes(content)
-    with pytest.raises(ValueError, match="holds no run of the format"):
+    with pytest.raises(ValueError, match="holds no run of the formats"):
         transformer.read_npz(tmp_path / "odd.npz")
 
 
@@ -208,7 +233,7 @@ def test_an_npz_of_something_else_or_with_a_pickle_is_refused(tmp_path: Path) ->
     np.savez(tmp_path / "a.npz", x=np.zeros(2))
     np.savez(tmp_path / "b.npz", run=np.array([{"a": 1}], dtype=object))
     for name in ("a.npz", "b.npz"):
-        with pytest.raises(ValueError, match="holds no run of the format"):
+        with pytest.raises(ValueError, match="holds no run of the formats"):
             transformer.read_npz(tmp_path / name)
 
 

@@ -7,24 +7,28 @@ from builders import spread
 from torch import nn
 
 from transformer import ModelConfig, Site, Trace
-from transformer.model.attention import (
-    KeyValueCache,
-    MultiHeadAttention,
-    attention,
-    attention_scores,
-    masked_softmax,
-)
+from transformer.model.attention import MultiHeadAttention
+from transformer.model.cache import KeyValueCache
+from transformer.model.functional import attention, attention_scores, masked_softmax
+from transformer.model.hooks import ForwardContext
 from transformer.model.masks import causal_mask, padding_mask
 
 B, TQ, TK, H, D = 2, 5, 4, 3, 7
 C = H * D
 SITE = Site("decoder", 0, "self")
+CROSS = Site("decoder", 0, "cross")
 
 
 @pytest.fixture
 def layer():
     config = ModelConfig(vocab_size=11, d_model=C, n_heads=H, n_layers=1, positions="learned")
     return spread(MultiHeadAttention(config, SITE)).eval()
+
+
+@pytest.fixture
+def cross_layer():
+    config = ModelConfig(vocab_size=11, d_model=C, n_heads=H, n_layers=1, positions="learned")
+    return spread(MultiHeadAttention(config, CROSS)).eval()
 
 
 def ragged(batch=B, n_keys=TK):
@@ -104,26 +108,34 @@ def test_keys_and_values_of_different_length_are_an_error():
         attention(q, k, v[:, :, :3])
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.uint8])
+def test_a_mask_of_zeros_and_ones_gets_a_sentence(dtype):
+    q, k, v = random_heads()
+    with pytest.raises(ValueError, match=rf"must be bool, True = may attend; got {dtype}; needed"):
+        attention(q, k, v, torch.ones(TQ, TK, dtype=dtype))
+
+
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("cross", [True, False])
 def test_many_heads_are_those_of_pytorch_with_copied_weights(bias, cross):
     config = ModelConfig(
         vocab_size=11, d_model=C, n_heads=H, positions="learned", attention_bias=bias
     )
-    ours = spread(MultiHeadAttention(config, SITE)).eval()
+    site = CROSS if cross else SITE
+    ours = spread(MultiHeadAttention(config, site)).eval()
     theirs = pytorch_twin(ours, bias)
     x = torch.randn(B, TQ, C)
-    memory = torch.randn(B, TK, C) if cross else None
-    source = x if memory is None else memory
+    source = torch.randn(B, TK, C) if cross else x
     mask = ragged(n_keys=source.shape[1])
     trace = Trace()
-    output = ours(x, memory, mask, trace=trace)
+    given = dict(memory=source, memory_mask=mask) if cross else dict(mask=mask)
+    output = ours(x, ForwardContext(**given, hooks=[trace]))
     expected, weights = theirs(
         x, source, source, key_padding_mask=~mask[:, 0, 0], average_attn_weights=False
     )
     torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(trace[SITE].weights, weights, atol=1e-5, rtol=1e-5)
-    assert trace[SITE].weights.shape == (B, H, TQ, source.shape[1])
+    torch.testing.assert_close(trace[site].weights, weights, atol=1e-5, rtol=1e-5)
+    assert trace[site].weights.shape == (B, H, TQ, source.shape[1])
 
 
 def pytorch_twin(ours, bias):
@@ -148,8 +160,8 @@ def test_the_fused_and_the_recorded_path_agree(layer, causal, padding):
         "left": ragged(n_keys=TQ).flip(-1),
         "everything": torch.zeros(B, 1, 1, TQ, dtype=torch.bool),
     }[padding]
-    recorded = layer(x, None, mask, causal, trace=Trace())
-    fused = layer(x, None, mask, causal)
+    recorded = layer(x, ForwardContext(mask=mask, causal=causal, hooks=[Trace()]))
+    fused = layer(x, ForwardContext(mask=mask, causal=causal))
     assert fused.isfinite().all()
     torch.testing.assert_close(fused, recorded, atol=1e-5, rtol=1e-5)
 
@@ -158,7 +170,7 @@ def test_the_fused_and_the_recorded_path_agree(layer, causal, padding):
 def test_a_fully_masked_row_reads_the_mean_of_all_values(layer, traced):
     x = torch.randn(B, TQ, C)
     nothing = torch.zeros(B, 1, 1, TQ, dtype=torch.bool)
-    output = layer(x, None, nothing, trace=Trace() if traced else None)
+    output = layer(x, ForwardContext(mask=nothing, hooks=[Trace()] if traced else []))
     mean = layer.output(layer.value(x).mean(dim=1, keepdim=True)).expand(B, TQ, C)
     torch.testing.assert_close(output, mean, atol=1e-5, rtol=1e-5)
 
@@ -170,7 +182,8 @@ def test_half_precision_stays_finite_under_every_mask(layer, dtype, traced):
     x = torch.randn(B, TQ, C, dtype=dtype)
     for mask in (None, ragged(n_keys=TQ).flip(-1), torch.zeros(B, 1, 1, TQ, dtype=torch.bool)):
         for causal in (True, False):
-            output = half(x, None, mask, causal, trace=Trace() if traced else None)
+            hooks = [Trace()] if traced else []
+            output = half(x, ForwardContext(mask=mask, causal=causal, hooks=hooks))
             assert output.dtype == dtype
             assert output.isfinite().all()
 
@@ -179,28 +192,30 @@ def test_each_head_reads_all_features_through_projections_of_its_own(layer):
     assert layer.query.weight.shape == (C, C)
     x = torch.randn(1, TQ, C)
     trace, changed = Trace(), Trace()
-    layer(x, trace=trace)
+    layer(x, ForwardContext(hooks=[trace]))
     x[..., -1] += 5  # a feature outside the first head's share
-    layer(x, trace=changed)
+    layer(x, ForwardContext(hooks=[changed]))
     assert not torch.allclose(trace[SITE].weights[:, 0], changed[SITE].weights[:, 0])
 
 
 def test_self_attention_grows_with_a_cache_and_gives_the_same(layer):
     x = torch.randn(B, TQ, C)
-    whole = layer(x, causal=True)
+    whole = layer(x, ForwardContext(causal=True))
     cache = KeyValueCache()
-    parts = [layer(part, causal=True, cache=cache) for part in x.split([2, 1, 2], dim=1)]
+    context = ForwardContext(causal=True, cache=cache)
+    parts = [layer(part, context) for part in x.split([2, 1, 2], dim=1)]
     torch.testing.assert_close(torch.cat(parts, dim=1), whole, atol=1e-5, rtol=1e-5)
     keys, values = cache.get(SITE)
     assert keys.shape == values.shape == (B, H, TQ, D)
 
 
-def test_cross_attention_computes_its_keys_once(layer):
+def test_cross_attention_computes_its_keys_once(cross_layer):
     x, memory, cache = torch.randn(B, TQ, C), torch.randn(B, TK, C), KeyValueCache()
-    first = layer(x, memory, cache=cache)
-    keys = cache.get(SITE)[0]
-    again = layer(x, memory, cache=cache)
-    assert cache.get(SITE)[0] is keys
+    context = ForwardContext(memory=memory, cache=cache)
+    first = cross_layer(x, context)
+    keys = cache.get(CROSS)[0]
+    again = cross_layer(x, context)
+    assert cache.get(CROSS)[0] is keys
     assert keys.shape[2] == TK
     assert again.equal(first)
 

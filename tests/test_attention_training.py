@@ -6,11 +6,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from transformer.model.attention import MultiHeadAttention, attention
+from transformer.model.attention import MultiHeadAttention
 from transformer.model.attention_training import trained_attention
-from transformer.model.config import preset
+from transformer.model.functional import attention
+from transformer.model.hooks import ForwardContext
 from transformer.model.masks import causal_mask, combine, padding_mask
-from transformer.model.trace import Site
+from transformer.model.presets import preset
+from transformer.model.sites import Site
 
 N_ROWS, N_HEADS, SIZE = 2, 3, 12
 IDS = torch.tensor([[5, 6, 7, 0], [5, 0, 0, 0]])
@@ -55,7 +57,9 @@ def test_cross_attention_has_the_gradient_that_differences_give() -> None:
 @pytest.mark.parametrize("crosses", [False, True])
 def test_in_bfloat16_the_block_learns_as_pytorchs_own(crosses: bool) -> None:
     changes = dict(vocab_size=10, d_model=SIZE, n_heads=N_HEADS, n_layers=1, attention_dropout=0.0)
-    block = MultiHeadAttention(preset("gpt", **changes), Site("decoder", 0, "self"))
+    block = MultiHeadAttention(
+        preset("gpt", **changes), Site("decoder", 0, "cross" if crosses else "self")
+    )
     peer = nn.MultiheadAttention(SIZE, N_HEADS, batch_first=True)
     with torch.no_grad():
         inside = (block.query, block.key, block.value)
@@ -66,7 +70,7 @@ def test_in_bfloat16_the_block_learns_as_pytorchs_own(crosses: bool) -> None:
     read = memory if crosses else x
     with torch.autocast("cpu", torch.bfloat16):
         found = block(
-            x, memory if crosses else None, None if crosses else padding_mask(IDS, 0), not crosses
+            x, ForwardContext(memory=memory, mask=padding_mask(IDS, 0), causal=not crosses)
         )
     found.float().square().sum().backward()
     hidden = None if crosses else ~causal_mask(4, 4)

@@ -14,6 +14,7 @@ from builders import spread
 from benchmarks import (
     busy,
     drawing,
+    floor,
     generation,
     networks,
     peers,
@@ -23,8 +24,8 @@ from benchmarks import (
     training,
     visitors,
 )
-from benchmarks.__main__ import SPINCOUNT
-from transformer import build_transformer
+from benchmarks.__main__ import SPINCOUNT, with_earlier
+from transformer import build_transformer, serve
 
 SHAPE = networks.QUICK_SHAPES["quick"]
 TRANSFORMERS = [name for name in generation.PEERS if name.startswith("transformers,")]
@@ -51,14 +52,19 @@ def test_only_what_stands_between_the_marks_is_replaced():
         report.replaced("no marks", "new")
 
 
-def test_a_part_replaces_its_own_old_figures_and_no_others(tmp_path, monkeypatch):
+def test_a_part_replaces_its_own_old_figures_of_this_cpu_and_no_others(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "SAMPLE_S", 0.01)
     path = tmp_path / "results.json"
     for part, value in (("page", 1), ("training", 2), ("page", 3)):
         results.add(part, {"value": value}, path)
+    monkeypatch.setattr(results, "cpu_name", lambda: "another")
+    results.add("page", {"value": 4}, path)
     found = results.load(path)
-    assert {part: figures["value"] for part, figures in found.items()} == {"page": 3, "training": 2}
-    assert found["page"]["machine"]["versions"]["torch"] == torch.__version__
+    values = {part: [one["value"] for one in cpus.values()] for part, cpus in found.items()}
+    assert values == {"page": [3, 4], "training": [2]}
+    (here, there) = found["page"]
+    assert "another" in there
+    assert found["page"][here]["machine"]["versions"]["torch"] == torch.__version__
 
 
 def test_figures_that_were_measured_beside_other_work_say_so():
@@ -66,8 +72,8 @@ def test_figures_that_were_measured_beside_other_work_say_so():
     part = {"date": "2026-01-01", "machine": place, "rounds": 1, "clicks": 1} | dict.fromkeys(
         ("imports_s", "start_s", "load_s", "heads_s", "head_s", "click_ms"), 1.0
     )
-    quiet = report.report({"page": part | {"others_share": 0.01}})
-    busy = report.report({"page": part | {"others_share": 0.4}})
+    quiet = report.report({"page": {"X": part | {"others_share": 0.01}}})
+    busy = report.report({"page": {"X": part | {"others_share": 0.4}}})
     assert "other work" not in quiet
     assert "just then 40% busy with other work" in busy
 
@@ -82,6 +88,7 @@ def test_other_work_is_seen():
 
 def test_threads_wait_for_work_as_long_as_the_pages_do():
     assert f'"GOMP_SPINCOUNT", "{SPINCOUNT}"' in (results.ROOT / "app.py").read_text()
+    assert serve.SPINCOUNT == SPINCOUNT
 
 
 def test_every_installed_tool_is_timed_and_the_others_are_named(tmp_path):
@@ -90,13 +97,57 @@ def test_every_installed_tool_is_timed_and_the_others_are_named(tmp_path):
     printed = subprocess.run(
         command, cwd=results.ROOT, check=True, capture_output=True, text=True, timeout=120
     ).stdout
-    (run,) = json.loads(path.read_text(encoding="utf-8"))["generation"]["runs"]
-    timed = [name for name in run["seconds"] if not name.startswith("ours")]
-    assert sorted([*timed, *run["missing"]]) == sorted(generation.PEERS)
-    assert set(TRANSFORMERS) <= set(timed)
-    assert all(seconds > 0 for seconds in run["seconds"].values())
-    assert 0 < run["floor_s"] < run["step_s"]
-    assert all(name in printed for name in (tables.OURS, *generation.PEERS))
+    (part,) = json.loads(path.read_text(encoding="utf-8"))["generation"].values()
+    both = (generation.PEERS, generation.LLAMA_PEERS)
+    for run, known in zip(part["runs"], both, strict=True):
+        timed = [name for name in run["seconds"] if not name.startswith("ours")]
+        assert sorted([*timed, *run["missing"]]) == sorted(known)
+        assert set(TRANSFORMERS) <= set(timed)
+        assert all(seconds > 0 for seconds in run["seconds"].values())
+        assert 0 < run["floor_s"] < run["step_s"]
+        assert all(name in printed for name in (tables.OURS, *known))
+
+
+def test_each_cpu_has_a_column_of_its_own():
+    seconds = dict.fromkeys((tables.OURS, tables.BARE), 0.5)
+    run = {"sizes": "1 x 2", "threads": 2, "seconds": seconds, "floor_s": 1, "step_s": 2}
+    run |= {"step_at_64_s": 1, "step_at_256_s": 1, "prompt_s": {tables.OURS: 0.25}}
+    cpus = {f"2 cores of {name} (avx2)": {"runs": [run]} for name in ("A, model 1", "B")}
+    head, _, first, *_, last = tables.by_shape(cpus).splitlines()
+    assert head == "| 1 x 2 | A, model 1; 2 threads | B; 2 threads |"
+    assert first == f"| {tables.OURS} | 500 ms | 500 ms |"
+    assert last == f"| a prompt of 512 tokens: {tables.OURS} | 250 ms | 250 ms |"
+
+
+def test_a_run_replaces_that_of_its_shape_and_threads(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "SAMPLE_S", 0.01)
+    path, made = tmp_path / "results.json", [("G", 2, 1), ("S", 1, 2)]
+    before = [dict(shape=shape, threads=threads, value=value) for shape, threads, value in made]
+    results.add("generation", {"runs": before}, path)
+    found = with_earlier([dict(shape="S", threads=1, value=3)], path)
+    assert [(run["shape"], run["value"]) for run in found] == [("S", 3), ("G", 1)]
+
+
+def test_memory_is_read_whole_in_every_way(monkeypatch):
+    buffer = torch.ones(3 * 4096)
+    before = torch.get_num_threads()
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        assert {float(read()) for read in floor.ways(buffer)} == {float(len(buffer))}
+    torch.set_num_threads(before)
+    monkeypatch.setattr(floor, "_library", lambda: None)
+    assert {float(read()) for read in floor.ways(buffer)} == {float(len(buffer))}
+
+
+def test_a_llama_of_transformers_gives_our_tokens_and_attention():
+    shape = networks.QUICK_SHAPES["quick-llama"]
+    model = networks.load_model(shape)
+    assert model.engine.about.startswith("bfloat16 in vectors")
+    peer = peers.Transformers(model.network, keep=True)
+    ids, weights = peer.read(peer.run([2, 7, 1, 8], 9))
+    expected_ids, expected = generation.plainly(model.network, [2, 7, 1, 8], 9)
+    assert ids == expected_ids
+    torch.testing.assert_close(weights, expected[:, :, :12], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)

@@ -5,7 +5,7 @@ import torch
 from builders import H, L, ids, network
 
 from transformer import Trace
-from transformer.model.attention import KeyValueCache
+from transformer.model.cache import KeyValueCache
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -8,9 +8,10 @@ import torch
 from generating import END, PROMPTS, SAMPLED, continued, network, next_logits
 
 from transformer import Sampling
-from transformer.inference import candidates
-from transformer.inference.candidates import N_CANDIDATES
 from transformer.inference.generation import generate
+from transformer.inference.sampling import apply_sampling
+from transformer.runs import candidates
+from transformer.runs.candidates import N_CANDIDATES
 
 
 @pytest.mark.parametrize("sampling", [None, SAMPLED])
@@ -53,7 +54,7 @@ def test_probabilities_after_filtering_are_those_drawn_from():
     for step in steps:
         logits = next_logits(model, row)
         logits[0] = -torch.inf
-        filtered = SAMPLED.filter(logits[None])[0].softmax(-1)
+        filtered = apply_sampling(logits[None], SAMPLED)[0].softmax(-1)
         for candidate in step.candidates:
             assert candidate.sampling_probability == pytest.approx(
                 filtered[candidate.id].item(), abs=1e-5

@@ -14,7 +14,7 @@ import pytest
 import transformer
 from transformer import Model, Request, checkpoint
 from transformer.__main__ import main, parser
-from transformer.figures import html
+from transformer.views.export import html
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_every_setting_of_a_request_is_an_option_with_its_default() -> None:
         ([""], "must have at least one character that is not a space"),
         (["  \n"], "must have at least one character that is not a space"),
         (["a", "--model", "nobody"], "no checkpoint 'nobody'; allowed: a folder, or one of"),
-        (["a", "--temperature", "0"], "temperature must be a number from 0.01 to 10; got 0.0"),
+        (["a", "--temperature", "-1"], "temperature must be a number from 0.01 to 10; got -1.0"),
         (["a", "--temperature", "nan"], "temperature must be a number from 0.01 to 10; got nan"),
         (["a", "--top-k", "0"], "top_k must be a whole number from 1 to"),
         (["a", "--top-p", "1.5"], "top_p must be a number above 0 to 1; got 1.5"),
@@ -124,23 +124,35 @@ def test_a_run_is_saved_in_every_form_as_printed(
         arguments += [f"--{name}", str(path)]
     assert main(arguments) == 0
     printed = capsys.readouterr()
-    run = transformer.load(folder).generate("the fox", max_new_tokens=3)
+    model = transformer.load(folder)
+    run = transformer.with_lens(model, model.generate("the fox", max_new_tokens=3))
     assert printed.out.startswith(run.text)
-    assert transformer.from_json(paths["json"].read_text(encoding="utf-8")).text == run.text
+    read = transformer.from_json(paths["json"].read_text(encoding="utf-8"))
+    assert (read.text, read.surprise) == (run.text, run.surprise)
     assert transformer.read_npz(paths["npz"]).steps == run.steps
     assert paths["html"].read_text(encoding="utf-8") == html.page(run)
     assert all(f"wrote {path}" in printed.err for path in paths.values())
+
+
+def test_a_temperature_of_0_is_greedy(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["the fox", "--model", str(folder), "--max-new-tokens", "6"]
+    assert main(arguments) == 0
+    greedy = capsys.readouterr().out
+    assert main([*arguments, "--temperature", "0", "--top-k", "9", "--seed", "3"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == greedy
+    assert "; greedy; " in printed.err
 
 
 def test_what_is_altered_and_taken_first_can_be_given(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     silence = [{"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}]
-    settings = ["--interventions", json.dumps(silence), "--taken", "70", "71"]
+    settings = ["--interventions", json.dumps(silence), "--forced-tokens", "70", "71"]
     arguments = ["the fox", "--model", str(folder), "--max-new-tokens", "6", *settings]
     assert main(arguments) == 0
     run = transformer.load(folder).generate(
-        "the fox", max_new_tokens=6, interventions=silence, taken=[70, 71]
+        "the fox", max_new_tokens=6, interventions=silence, forced_tokens=[70, 71]
     )
     assert capsys.readouterr().out.startswith(run.text)
     assert [step.token for step in run.steps[:2]] == [70, 71]

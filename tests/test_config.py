@@ -5,7 +5,7 @@ import math
 import pytest
 
 from transformer import PRESETS, ModelConfig, build_transformer
-from transformer.model.config import preset
+from transformer.model.presets import preset
 
 SMALL = dict(vocab_size=11, d_model=12, n_heads=3, n_layers=2, d_ff=20, max_len=9)
 
@@ -59,10 +59,29 @@ def test_a_configuration_cannot_be_changed():
         ({"head_bias": "no"}, "head_bias must be True or False; got 'no'"),
         ({"tie_embeddings": 1}, "tie_embeddings must be True or False; got 1"),
         ({"target_vocab_size": 12}, "target_vocab_size is for an encoder-decoder"),
+        ({"target_max_len": 12}, "target_max_len is for an encoder-decoder"),
+        ({"target_padding_id": 1}, "target_padding_id is for an encoder-decoder"),
+        ({"feed_forward_dropout": -0.1}, r"feed_forward_dropout must be .*; got -0\.1"),
         ({"share_embeddings": True}, "share_embeddings needs an encoder-decoder"),
         ({"padding_id": 11}, "padding_id must be an id below 11 or None; got 11"),
         ({"padding_id": -1}, "padding_id must be an id below 11 or None; got -1"),
         ({"padding_id": "0"}, "padding_id must be an id below 11 or None; got '0'"),
+        ({"head_size": 0}, "head_size must be a whole number of at least 1; got 0"),
+        ({"n_key_heads": 2}, "n_key_heads must divide n_heads; got n_heads=3, n_key_heads=2"),
+        ({"n_token_types": -1}, "n_token_types must be a whole number of at least 0; got -1"),
+        ({"output_bias": "no"}, "output_bias must be True, False or None; got 'no'"),
+        ({"parallel": True, "norm": "post"}, "parallel needs norm='pre'; got norm='post'"),
+        ({"shared_projection": True, "head_size": 4}, "shared_projection goes with heads of"),
+        ({"padded_start": True}, "padded_start needs an encoder-decoder with a padding_id"),
+        ({"rotary_scaling": "yarn"}, "rotary_scaling must be one of .*; got 'yarn'"),
+        ({"rotary_base": 0}, "rotary_base must be a number above 0; got 0"),
+        ({"rotary_low": 4.0}, r"rotary_low must be below rotary_high; got 4\.0, 4\.0"),
+        ({"positions": "rotary", "rotary_size": 3}, "turn an even number .* 4 features; got 3"),
+        ({"positions": "rotary", "rotary_size": 6}, "turn an even number .* 4 features; got 6"),
+        (
+            {"positions": "rotary", "rotary_scaling": "dynamic", "rotary_trained_len": 8},
+            "beyond the trained 8 tokens; needed: a max_len of at most that; got 9",
+        ),
     ],
 )
 def test_an_impossible_value_gets_a_sentence_with_what_is_allowed(changes, sentence):
@@ -84,6 +103,19 @@ def test_padding_must_be_an_id_of_both_vocabularies():
         ModelConfig(**two, padding_id=5)
 
 
+def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
+    two = {**SMALL, "family": "encoder-decoder", "target_vocab_size": 17}
+    made = ModelConfig(**two, target_max_len=5, padding_id=10, target_padding_id=16)
+    assert (made.max_len_of("encoder"), made.max_len_of("decoder")) == (9, 5)
+    assert (made.padding_id, made.output_padding_id) == (10, 16)
+    same = ModelConfig(**two, padding_id=10)
+    assert (same.output_max_len, same.output_padding_id) == (9, 10)
+    with pytest.raises(
+        ValueError, match="target_padding_id must be an id below 17 or None; got 17"
+    ):
+        ModelConfig(**two, target_padding_id=17)
+
+
 def test_an_unknown_or_missing_field_is_named():
     with pytest.raises(ValueError, match=r"unknown model setting 'heads'; allowed: .*n_heads"):
         ModelConfig.from_dict({**SMALL, "heads": 3})
@@ -91,7 +123,7 @@ def test_an_unknown_or_missing_field_is_named():
         ModelConfig.from_dict({"d_model": 12})
 
 
-# What each of the five tutorials, and the style that one of them contrasts, describes.
+# What each of the five tutorials, the style that one of them contrasts, and each family describes.
 DESCRIBED = {
     "pre-norm": dict(
         family="encoder-decoder",
@@ -148,6 +180,14 @@ DESCRIBED = {
         init="normal",
     ),
     "bert": dict(family="encoder", norm="post", positions="learned", activation="gelu"),
+    "gpt-2": dict(family="decoder", norm="pre", activation="gelu-tanh", tie_embeddings=True),
+    "llama": dict(
+        norm_kind="rms", positions="rotary", activation="silu", gated=True, n_key_heads=3, n_heads=9
+    ),
+    "qwen3": dict(
+        norm_kind="rms", positions="rotary", norm_heads=True, head_size=128, d_model=1024
+    ),
+    "neox": dict(norm_kind="layer", positions="rotary", parallel=True, rotary_size=16, d_model=512),
 }
 
 

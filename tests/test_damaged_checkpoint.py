@@ -72,7 +72,10 @@ def test_a_card_is_not_needed(folder):
         (b"\xff\xfe", "is not readable JSON"),
         (b"[" * 100_000, "is not readable JSON"),
         (b"[]", "has format 'list'; this version reads format 1"),
-        (b'{"model_type": "gpt2", "n_layer": 12}', "has format None; this version reads format 1"),
+        (
+            b'{"model_type": "gpt2", "n_layer": 12}',
+            "config.json has no vocab_size; needed: a number",
+        ),
         (b'{"format": 2, "model": {}}', "has format 2; this version reads format 1"),
         (b'{"format": 1}', "describes no usable model"),
         (b'{"format": 1, "model": {}}', "needs vocab_size"),
@@ -189,3 +192,84 @@ def test_weights_that_are_whole_numbers_are_refused(folder):
         folder, lambda weights: weights.update({"head.weight": torch.zeros(320, 16).long()})
     )
     assert "head.weight" in message(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", ONE_FILE, "tokenizer.json"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert name.split(".")[0] in message(folder)
+
+
+def test_weights_of_a_kind_that_cannot_be_read_are_told(folder):
+    def shortened(weights):
+        name = next(iter(weights))
+        weights[name] = weights[name].to(torch.float8_e4m3fn)
+
+    edit_weights(folder, shortened)
+    assert "has torch.float8_e4m3fn numbers in" in message(folder)
+
+
+def test_weights_that_overflow_as_soon_as_they_are_used_are_told(folder):
+    edit_weights(
+        folder, lambda weights: [w.copy_(torch.full_like(w, 1e38)) for w in weights.values()]
+    )
+    assert "weights so large that its results are no numbers" in message(folder)
+
+
+PATTERN = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
+LONGEST = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+FILLED = {
+    "strategy": {"Fixed": 300}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
+    "pad_type_id": 0, "pad_token": "<|padding|>",
+}  # fmt: skip
+
+
+WORD = {
+    "id": 0, "content": "<|padding|>", "single_word": False, "lstrip": True, "rstrip": False,
+    "normalized": False, "special": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"added_tokens": [WORD]}, "it has lstrip for the token '<|padding|>';"),
+        ({"truncation": LONGEST}, "it has truncation;"),
+        ({"padding": FILLED}, "it has padding;"),
+        ({"normalizer": {"type": "Lowercase"}}, "it has normalizer;"),
+        ({"pre_tokenizer": PATTERN}, "a pre_tokenizer of type Split;"),
+        ({"pre_tokenizer": None}, "a pre_tokenizer of type None;"),
+        ({"model": {"dropout": 0.5}}, "it has dropout;"),
+        ({"pre_tokenizer": {"add_prefix_space": True}}, "it has add_prefix_space;"),
+    ],
+)
+def test_a_tokenizer_whose_ids_are_not_the_texts_is_told(folder, change, told):
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    for name, value in change.items():
+        plain = isinstance(value, dict) and isinstance(content[name], dict) and "type" not in value
+        content[name] = {**content[name], **value} if plain else value
+    path.write_text(json.dumps(content))
+    sentence = message(folder)
+    assert told in sentence
+    assert "needed: a plain byte-level BPE" in sentence
+
+
+def test_a_tokenizer_whose_pattern_never_ends_is_told(folder):
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    before = [PATTERN, content["pre_tokenizer"] | {"use_regex": False}]
+    content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": before}
+    path.write_text(json.dumps(content))
+    assert "the tokenizer's own pattern cannot split this text" in message(folder)
+
+
+def test_a_tokenizer_that_loses_a_part_of_a_text_is_told(folder):
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    spaces = {**PATTERN, "pattern": {"String": "é"}, "behavior": "Removed"}
+    before = [spaces, content["pre_tokenizer"] | {"use_regex": False}]
+    content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": before}
+    path.write_text(json.dumps(content))
+    assert "stand for another text" in message(folder)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from transformer.inference import effects
-from transformer.inference.effects import head_importance, next_token, patch_effect
-from transformer.inference.sample import broken, sample_loss, sample_of
-from transformer.model.interventions import BREAKS, Break, Patch, Silence
+from transformer.analysis import text_before
+from transformer.analysis.ablation import head_importance, next_token
+from transformer.analysis.held_out import broken, sample_loss
+from transformer.analysis.patching import patch_effect
+from transformer.checkpoint import held_out_sample
+from transformer.model.breaks import breaks_of
+from transformer.model.interventions import Break, Patch, Silence
 from transformer.model.sites import sites_of
 from transformer.training.evaluate import score_documents, score_pairs
 
@@ -21,17 +24,17 @@ def log_probability(model, run, interventions, place, target):
     altered = model.generate(
         request,
         max_new_tokens=max(place + 1 - run.n_prompt, 0),
-        taken=run.ids[run.n_prompt : place],
+        forced_tokens=run.ids[run.n_prompt : place],
         interventions=interventions,
     )
     step = altered.steps[place - run.n_prompt]
     network, ids = model.network, torch.tensor([run.ids[:place]])
-    changes = model.stream(request, interventions=interventions, max_new_tokens=1)._changes
+    hooks = model.stream(request, interventions=interventions, max_new_tokens=1)._hooks
     with torch.inference_mode():
         if run.source_ids:
-            logits = network(torch.tensor([run.source_ids]), ids, changes=changes)
+            logits = network(torch.tensor([run.source_ids]), ids, hooks=hooks)
         else:
-            logits = network(ids, changes=changes)
+            logits = network(ids, hooks=hooks)
     found = logits[0, -1].log_softmax(-1)
     assert step.chosen.logit == pytest.approx(logits[0, -1, step.token].item(), abs=1e-4)
     return found[target].item()
@@ -44,7 +47,7 @@ def model(request, tiny_model, tiny_encoder_decoder):
 
 @pytest.mark.parametrize("by", ["zero", "mean"])
 def test_importance_is_the_change_when_each_head_is_silenced_alone(model, by, monkeypatch):
-    monkeypatch.setattr(effects, "MAX_WEIGHTS", 300)  # several batches
+    monkeypatch.setattr(text_before, "MAX_WEIGHTS", 300)  # several batches
     run = model.generate(TEXT, max_new_tokens=5)
     place = run.n_prompt + 3
     found = head_importance(model, run, place, by)
@@ -85,7 +88,7 @@ def test_a_patch_maps_target_is_what_the_other_text_foresees(tiny_model):
     assert (chosen.target, chosen.other) == (7, pytest.approx(there[7].item(), abs=1e-4))
 
 
-def test_the_next_token_is_foreseen_with_the_changes_and_without(tiny_model):
+def test_the_next_token_is_foreseen_with_the_interventions_and_without(tiny_model):
     silence = Silence("decoder", 0, [1])
     run = tiny_model.generate(TEXT, max_new_tokens=4, interventions=[silence])
     place = run.n_prompt + 1
@@ -93,7 +96,7 @@ def test_the_next_token_is_foreseen_with_the_changes_and_without(tiny_model):
     assert run.ids[place] in found.ids
     assert 3 <= len(found.ids) <= 7
     for at, token in enumerate(found.ids):
-        for probabilities, asked in ((found.intact, []), (found.altered, [silence])):
+        for probabilities, asked in ((found.intact, []), (found.intervened, [silence])):
             wanted = log_probability(tiny_model, run, asked, place, token)
             assert probabilities[at].log().item() == pytest.approx(wanted, abs=1e-4)
 
@@ -109,7 +112,7 @@ def test_what_nothing_foresees_is_refused(tiny_model, tiny_encoder):
         patch_effect(tiny_model, run, OTHER, 2, part="soul")
     with pytest.raises(ValueError, match=r"no site encoder\.0\.self"):
         patch_effect(tiny_model, run, OTHER, 2, stack="encoder")
-    with pytest.raises(ValueError, match="target must be an id from 0 to 319; got 320"):
+    with pytest.raises(ValueError, match="target must be a whole number from 0 to 319; got 320"):
         patch_effect(tiny_model, run, OTHER, 2, target=320)
     with pytest.raises(ValueError, match="cannot generate"):
         head_importance(tiny_encoder, tiny_encoder.trace(TEXT), 2)
@@ -118,7 +121,7 @@ def test_what_nothing_foresees_is_refused(tiny_model, tiny_encoder):
 def with_sample(model, texts):
     import dataclasses
 
-    sample = sample_of({"about": "For a test.", "texts": texts}, model.config.family)
+    sample = held_out_sample({"about": "For a test.", "texts": texts}, model.config.family)
     return dataclasses.replace(model, sample=sample)
 
 
@@ -137,7 +140,7 @@ def test_every_break_stands_beside_the_intact_network(tiny_model):
     model = with_sample(tiny_model, ["The fox said hello."])
     intact, *others = broken(model)
     assert (intact.what, intact.loss) == (None, sample_loss(model))
-    assert [other.what for other in others] == list(BREAKS)
+    assert [other.what for other in others] == breaks_of(model.config)
     for other in others:
         assert other.loss == sample_loss(model, [Break(other.what)])
         assert other.loss != intact.loss
@@ -146,6 +149,6 @@ def test_every_break_stands_beside_the_intact_network(tiny_model):
 @pytest.mark.parametrize("content", [None, [], {}, {"texts": []}, {"texts": [3]}, {"texts": "a"}])
 def test_a_damaged_sample_is_refused(content):
     with pytest.raises(ValueError, match="a sample must hold from 1 to 100 texts"):
-        sample_of(content, "decoder")
+        held_out_sample(content, "decoder")
     with pytest.raises(ValueError, match=r"\[source, target\] pairs"):
-        sample_of({"texts": ["alone"]}, "encoder-decoder")
+        held_out_sample({"texts": ["alone"]}, "encoder-decoder")

@@ -6,32 +6,30 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from builders import spread
+from builders import EIGHT, KNOWN_PRESETS, spread
 
-from transformer.inference.compiled import CompiledDecoder
-from transformer.inference.engine import engine_of
+from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines.choice import engine_of
+from transformer.inference.engines.compiled import CompiledDecoder
+from transformer.inference.engines.packed import PackedDecoder
 from transformer.inference.generation import generate
-from transformer.inference.packed import PackedDecoder
-from transformer.inference.reading import Reading
-from transformer.inference.sampling import Sampling
-from transformer.model.attention import KeyValueCache
-from transformer.model.config import PRESETS
+from transformer.model.cache import KeyValueCache
 from transformer.model.trace import Trace
 from transformer.model.transformer import build_transformer
+from transformer.runs.request import Sampling
 
 V, MAX_LEN = 31, 14
 SOURCE = [3, 9, 4, 4, 2]
-DECODERS = [name for name in PRESETS if name != "bert"]
 
 
 def network(preset, **changes):
     sizes = dict(
         vocab_size=V, d_model=24, n_heads=3, n_layers=2, d_ff=40, max_len=MAX_LEN, padding_id=0
     )
-    return spread(build_transformer(preset, **{**sizes, **changes})).eval()
+    return spread(build_transformer(preset, **sizes | EIGHT.get(preset, {}) | changes)).eval()
 
 
-@pytest.fixture(params=["compiled", "packed", "graphed"])
+@pytest.fixture(params=["compiled", "packed"])
 def engine(request):
     """The name of each engine."""
     return request.param
@@ -39,9 +37,9 @@ def engine(request):
 
 def tokens(model, *, engine, n_new=8, prompt=(5,), **settings):
     sources = [SOURCE] if model.config.family == "encoder-decoder" else None
-    reading = Reading(engine) if engine else None
+    session = DecodeSession(engine) if engine else None
     steps = generate(
-        model, [prompt], sources=sources, max_new_tokens=n_new, end_id=1, reading=reading,
+        model, [prompt], sources=sources, max_new_tokens=n_new, end_id=1, session=session,
         **settings,
     )  # fmt: skip
     return [step for (step,) in steps]
@@ -56,11 +54,11 @@ def threads():
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
-@pytest.mark.parametrize("preset", DECODERS)
+@pytest.mark.parametrize(("preset", "engine"), KNOWN_PRESETS)
 def test_logits_are_those_of_the_network_token_by_token(preset, engine, n_threads, threads):
     threads(n_threads)
     model = network(preset)
-    reading, cache = Reading(engine_of(model, engine)), KeyValueCache()
+    session, cache = DecodeSession(engine_of(model, engine)), KeyValueCache()
 
     @torch.inference_mode()
     def plain(ids):
@@ -69,42 +67,19 @@ def test_logits_are_those_of_the_network_token_by_token(preset, engine, n_thread
         memory = model.encode(torch.tensor([SOURCE]))
         return model.decode(torch.tensor([ids]), memory, torch.tensor([SOURCE]), cache=cache)[0, -1]
 
-    torch.testing.assert_close(reading.begin([5, 7, 2], SOURCE), plain([5, 7, 2]))
+    torch.testing.assert_close(session.begin([5, 7, 2], SOURCE), plain([5, 7, 2]))
     for token in [8, 30, 1, 1, 12]:
-        torch.testing.assert_close(reading.read(token), plain([token]), atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(session.read(token), plain([token]), atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
-@pytest.mark.parametrize("sampling", [None, Sampling(temperature=0.9, top_k=7)])
-@pytest.mark.parametrize("preset", DECODERS)
-def test_on_a_gpu_a_recorded_step_gives_the_networks_tokens(preset, sampling):
-    model = network(preset).cuda()
-    engine = engine_of(model)
-    assert engine.name == "graphed"
-    n_new = MAX_LEN + 4
-    plain = tokens(model, engine=None, n_new=n_new, sampling=sampling, seeds=[4])
-    fast = tokens(model, engine=engine, n_new=n_new, sampling=sampling, seeds=[4])
-    assert [step.token for step in fast] == [step.token for step in plain]
-    for ours, theirs in zip(fast, plain, strict=True):
-        assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-3)
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
-def test_on_a_gpu_threads_record_their_own_texts_at_the_same_time():
-    shared = engine_of(network("gpt").cuda())
-
-    def one(prompt):
-        return [step.token for step in tokens(shared.network, engine=shared, prompt=[prompt])]
-
-    alone = [one(prompt) for prompt in range(3, 11)]
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(one, range(3, 11))) == alone
+def test_on_any_other_device_the_network_itself_reads():
+    assert engine_of(network("gpt").to("meta")) is None
+    with pytest.raises(ValueError, match="needs float32 weights on a CPU"):
+        engine_of(network("gpt").to("meta"), "compiled")
 
 
 @pytest.mark.parametrize("sizes", [(24, 40), (64, 128), (80, 144)])  # rows of no, whole, cut 64s
-@pytest.mark.parametrize("preset", DECODERS)
+@pytest.mark.parametrize(("preset", "engine"), KNOWN_PRESETS)
 def test_an_engine_is_as_near_to_double_precision_as_the_network(preset, sizes, engine):
     width, hidden = sizes
     changes = dict(d_model=width, d_ff=hidden, n_heads=width // 8)
@@ -122,9 +97,9 @@ def test_an_engine_is_as_near_to_double_precision_as_the_network(preset, sizes, 
         return max(float((x.double() - y).abs().max() / y.abs().max()) for x, y in pairs)
 
     exact = stream_of(network(preset, **changes).double())
-    reading = Reading(engine_of(network(preset, **changes), engine))
-    reading.begin(prompt, SOURCE)
-    found = reading.trace_of(prompt + rest).residuals["decoder"]
+    session = DecodeSession(engine_of(network(preset, **changes), engine))
+    session.begin(prompt, SOURCE)
+    found = session.trace_of(prompt + rest).residuals["decoder"]
     assert error(found) <= 3 * error(stream_of(network(preset, **changes)))
 
 
@@ -144,7 +119,7 @@ def test_every_setting_of_a_configuration_gives_the_networks_tokens(changes, eng
 
 
 @pytest.mark.parametrize("sampling", [None, Sampling(temperature=0.9, top_k=7)])
-@pytest.mark.parametrize("preset", DECODERS)
+@pytest.mark.parametrize(("preset", "engine"), KNOWN_PRESETS)
 def test_generation_takes_the_same_tokens_past_the_window_too(preset, sampling, engine):
     model = network(preset)
     n_new = MAX_LEN + 4
@@ -158,12 +133,12 @@ def test_generation_takes_the_same_tokens_past_the_window_too(preset, sampling, 
 
 @pytest.mark.parametrize(("token", "n_read"), [(V, 0), (-V - 1, 0), (5, MAX_LEN - 1)])
 def test_a_token_or_a_place_that_there_is_not_is_refused(engine, token, n_read):
-    reading = Reading(engine_of(network("gpt"), engine))
-    reading.begin([5])
+    session = DecodeSession(engine_of(network("gpt"), engine))
+    session.begin([5])
     for _ in range(n_read):
-        reading.read(7)
+        session.read(7)
     with pytest.raises(IndexError):
-        reading.read(token)
+        session.read(token)
 
 
 def test_padding_in_a_prompt_is_left_to_the_network(engine):
@@ -211,7 +186,7 @@ def test_sizes_that_fill_no_vector_register_are_right_too(engine, size):
 def test_an_encoder_or_another_precision_has_no_engine():
     assert engine_of(network("bert")) is None
     assert engine_of(network("gpt").double()) is None
-    for name in ("compiled", "packed", "graphed"):
+    for name in ("compiled", "packed"):
         with pytest.raises(ValueError, match="needs a decoder, and there is none"):
             engine_of(network("bert"), name)
     for name in ("compiled", "packed"):
@@ -226,14 +201,13 @@ def test_an_encoder_or_another_precision_has_no_engine():
 def test_an_engine_is_chosen_by_name():
     assert engine_of(network("gpt"), "compiled").name == "compiled"
     assert engine_of(network("gpt"), "packed").name == "packed"
-    assert engine_of(network("gpt"), "graphed").name == "graphed"
     assert engine_of(network("gpt"), "network") is None
     with pytest.raises(ValueError, match=r"engine must be one of \['auto', .*\]; got 'fast'"):
         engine_of(network("gpt"), "fast")
 
 
 def test_without_a_compiler_the_packed_weights_do_the_work(monkeypatch):
-    monkeypatch.setattr("transformer.inference.native.read_token", lambda: None)
+    monkeypatch.setattr("transformer.inference.engines.c_compiler.compiled_step", lambda: None)
     assert engine_of(network("gpt")).name == "packed"
     with pytest.raises(ValueError, match="needs a C compiler, and none was found"):
         engine_of(network("gpt"), "compiled")
@@ -246,7 +220,7 @@ def test_a_loaded_model_generates_with_the_engine_that_was_asked_for(tiny_model,
     save(tmp_path / "m", tiny_model.network, tiny_model.config, tiny_model.tokenizer)
     found = {
         name: transformer.load(tmp_path / "m", engine=name).generate("the fox", max_new_tokens=6)
-        for name in ("auto", "compiled", "packed", "graphed", "network")
+        for name in ("auto", "compiled", "packed", "network")
     }
     assert [run.engine for run in found.values()] == ["compiled", *list(found)[1:]]
     assert len({run.ids for run in found.values()}) == 1
@@ -275,11 +249,11 @@ def test_there_is_one_copy_of_the_weights_and_the_network_computes_what_it_did()
 
 def test_the_compiled_step_reads_the_networks_own_weights():
     model = network("gpt")
-    reading = Reading(CompiledDecoder(model))
-    before = reading.begin([5, 7]).clone(), reading.read(8)
+    session = DecodeSession(CompiledDecoder(model))
+    before = session.begin([5, 7]).clone(), session.read(8)
     with torch.no_grad():
         model.decoder.norm.weight.mul_(2)
-    again = Reading(reading.engine)
+    again = DecodeSession(session.engine)
     again.begin([5, 7])
     torch.testing.assert_close(again.read(8), 2 * before[1] - model.head(model.decoder.norm.bias))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import numpy as np
@@ -11,8 +10,8 @@ import pytest
 from pictured import HOSTILE, relabelled
 
 from transformer import Batch, Run
-from transformer.figures import (
-    VIEWS,
+from transformer.views import (
+    PICTURES,
     alignment,
     architecture,
     attention_difference,
@@ -40,10 +39,13 @@ from transformer.figures import (
     position_similarity,
     probability_difference,
     query_lines,
-    style,
     surprise,
     worked_row,
 )
+from transformer.views.contribution.contribution import contribution
+from transformer.views.drawing import style
+from transformer.views.masked.masked import masked
+from transformer.views.rotary.rotary import rotary_distance, rotary_pair
 
 # --- the large heatmap ----------------------------------------------------------------------------
 
@@ -212,22 +214,6 @@ def texts_for_plotly(figure: go.Figure) -> list[str]:
     return found
 
 
-def test_token_text_is_escaped_wherever_plotly_shows_it(run: Run, batch: Batch) -> None:
-    hostile_run = relabelled(run, HOSTILE)
-    hostile_batch = dataclasses.replace(
-        batch, labels=tuple((HOSTILE * 9)[: len(row)] for row in batch.labels)
-    )
-    for figure in all_figures(hostile_run, hostile_batch):
-        for text in texts_for_plotly(figure):
-            assert "<s>" not in text
-            assert "<b>x" not in text
-            assert "</script" not in text
-            assert "w" * 61 not in text
-    ticks = attention_heatmap(hostile_run, "decoder.0.self", 0).layout.xaxis.ticktext
-    assert "\u2068&lt;s&gt;\u2069" in ticks
-    assert "\u2068&amp;amp;\u2069" in ticks
-
-
 def test_templates_hold_no_token_text(run: Run, batch: Batch) -> None:
     before = all_figures(run, batch)
     after = all_figures(relabelled(run, HOSTILE), batch)
@@ -253,30 +239,16 @@ def test_long_tokens_are_cut_on_axes_and_longer_in_the_hover(run: Run) -> None:
 # --- every figure ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_every_figure_is_titled_see_through_and_readable(
-    run: Run, batch: Batch, dark: bool
-) -> None:
-    for figure in all_figures(run, batch, dark):
-        layout = figure.layout
-        assert layout.title.text
-        assert layout.xaxis.title.text
-        assert layout.yaxis.title.text
-        assert layout.paper_bgcolor == layout.plot_bgcolor == style.CLEAR
-        assert layout.font.size >= 14
-        assert layout.title.subtitle.font.size >= 14
-        assert layout.font.color == style.theme(dark).text
-        assert len(figure.to_json()) < 200_000
-
-
-def test_the_table_of_views_names_every_figure_function() -> None:
-    functions = {view.function for view in VIEWS.values()}
+def test_the_pictures_name_every_figure_function() -> None:
+    functions = {picture.figure for picture in PICTURES.values()} - {None}
     expected = {
         attention_heatmap, head_grid, mask_figure, padded_batch, position_matrix, position_curves,
         position_similarity, candidates, alignment, beam_tree, worked_row, mask_removed,
         query_lines, mean_attention, attention_rollout, joint_attention, metrics_figure,
         input_strips, input_token, position_shift, surprise, logit_lens, architecture, importance,
         foreseen, attention_difference, probability_difference, candidates_compared, patching,
+        contribution, masked, rotary_distance, rotary_pair,
     }  # fmt: skip
     assert functions == expected
-    assert all(view.title and view.help.endswith(".") for view in VIEWS.values())
+    drawn = [picture for picture in PICTURES.values() if picture.figure is not None]
+    assert all(picture.title and picture.help.endswith(".") for picture in drawn)

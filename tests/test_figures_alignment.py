@@ -11,7 +11,7 @@ import torch
 from aligned import WORKED, columns, worked
 
 from transformer import Batch, Model, Run, Site, Trace
-from transformer.figures import alignment, alignment_links
+from transformer.views import alignment, alignment_links
 
 # --- which tokens are joined ----------------------------------------------------------------------
 
@@ -111,7 +111,8 @@ def batch(tiny_encoder_decoder: Model) -> Batch:
     with torch.inference_mode():
         model.network(source, target, trace=trace)
     return Batch(
-        model="tiny", texts=texts, trace=trace, ids=source, padding=source != padding,
+        model="tiny", config=model.config, texts=texts, trace=trace,
+        ids=source, padding=source != padding,
         labels=tuple(tuple(model.tokenizer.labels(row)) for row in source.tolist()),
         target_ids=target, target_padding=target != padding,
         target_labels=tuple(tuple(model.tokenizer.labels(row)) for row in target.tolist()),

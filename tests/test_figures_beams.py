@@ -16,9 +16,10 @@ from builders import spread
 from pictured import HOSTILE
 
 from transformer import Model, Run, build_transformer
-from transformer.figures import beam_nodes, beam_tree, style
 from transformer.inference.beam import BeamNode, Hypothesis, beam_search
-from transformer.inference.run import Search
+from transformer.runs.search import Search
+from transformer.views import beam_nodes, beam_tree
+from transformer.views.drawing import style
 
 START, END = 1, 2
 WORDS = {"alive": "went on", "ended": "ended here", "cut": "cut"}

@@ -9,20 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import asking
 from hypothesis import given
 from hypothesis import strategies as st
 from pictured import HOSTILE, relabelled, sampled_run
 
 from transformer import Model, Run, Silence
-from transformer.figures import (
-    attention_difference,
-    candidates_compared,
-    probability_difference,
-)
-from transformer.figures.compare import NothingShared, Pair, align, opposite
-from transformer.figures.outcomes import foreseen_by_both, generated_pairs
 from transformer.ui.store import RunStore
-from transformer.ui.views import VIEWS, server_function
+from transformer.views import attention_difference, candidates_compared, probability_difference
+from transformer.views.compare.compare import NothingShared, Pair, align, opposite
+from transformer.views.compare.outcomes import foreseen_by_both, generated_pairs
 
 STEP = 2
 
@@ -39,15 +35,14 @@ def branch(tiny_model: Model, run: Run) -> Run:
     other = next(one.id for one in run.steps[STEP].candidates if one.id != run.steps[STEP].token)
     taken = [*run.ids[run.n_prompt : run.n_prompt + STEP], other]
     settings = {"max_new_tokens": 6, "temperature": 1.0, "top_k": 5, "seed": 3}
-    return tiny_model.generate("the fox said", taken=taken, **settings)
+    return tiny_model.generate("the fox said", forced_tokens=taken, **settings)
 
 
 def ask(name: str, *runs: Run, **data: Any) -> dict[str, Any]:
     """What the page is answered about one kept run, or two."""
     store = RunStore()
     keys = dict(zip(("run", "other"), map(store.put, runs), strict=False))
-    view = next(view for view in VIEWS if view.__name__ == name)
-    return server_function(store, view)({**keys, **data})
+    return asking(store, name)({**keys, **data})
 
 
 # --- which tokens belong together -----------------------------------------------------------------
@@ -256,7 +251,7 @@ def test_a_steps_choices_have_their_ids(run: Run) -> None:
 
 def test_asking_which_runs_are_kept_does_not_keep_them(run: Run) -> None:
     store = RunStore(max_items=2)
-    kept = server_function(store, next(view for view in VIEWS if view.__name__ == "kept"))
+    kept = asking(store, "kept")
     first, second = store.put(run), store.put(run)
     assert kept({"runs": [first, second, "nonsense", 3]}) == {"kept": [True, True, False, False]}
     third = store.put(run)  # the first one goes, although it was asked about last

@@ -11,11 +11,8 @@ import pytest
 from pictured import planted, sampled_run
 
 from transformer import Model, Run
-from transformer.figures import (
-    atlas,
-    head_grid,
-)
-from transformer.figures.thumbnails import indexed_png
+from transformer.views import atlas, head_grid
+from transformer.views.attention.grid import indexed_png
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ import torch
 from pictured import HOSTILE
 
 from transformer import Model
-from transformer.figures import foreseen, importance, style
-from transformer.figures.importance import largest_change
-from transformer.inference.effects import HeadImportance, NextToken, head_importance, next_token
+from transformer.analysis.ablation import HeadImportance, NextToken, head_importance, next_token
 from transformer.model.interventions import Silence
+from transformer.views import foreseen, importance
+from transformer.views.drawing import style
+from transformer.views.silence.importance import largest_change
 
 FOUND = HeadImportance(
     place=7,
@@ -28,7 +29,7 @@ NEXT = NextToken(
     place=3,
     ids=(9, 4, 2),
     intact=torch.tensor([0.6, 0.3, 0.0004]),
-    altered=torch.tensor([0.1, 0.0, 0.7]),
+    intervened=torch.tensor([0.1, 0.0, 0.7]),
 )
 
 
@@ -83,7 +84,7 @@ def test_the_bars_are_both_networks_probabilities() -> None:
     figure = foreseen(NEXT, ["fox", "bird", "dog"], here=4)
     intact, altered = figure.data
     np.testing.assert_allclose(intact.x, NEXT.intact)
-    np.testing.assert_allclose(altered.x, NEXT.altered)
+    np.testing.assert_allclose(altered.x, NEXT.intervened)
     assert list(intact.y) == list(altered.y) == [0, 1, 2]
     assert list(intact.text) == ["60.0%", "30.0%", "&lt;0.1%"]
     assert list(altered.text) == ["10.0%", "0.0%", "70.0%"]

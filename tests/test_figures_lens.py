@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pictured import HOSTILE, relabelled, sampled_run
+from pictured import sampled_run
 
-from transformer import Model, Run
-from transformer.figures import logit_lens, style, surprise
-from transformer.figures.lens import lens_view
-from transformer.figures.surprise import summarise
+from transformer import Model, Run, with_lens
+from transformer.views import logit_lens, surprise
+from transformer.views.drawing import style
+from transformer.views.prediction.lens import lens_view
+from transformer.views.prediction.surprise import summarise
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,8 @@ def run(tiny_model: Model) -> Run:
 @pytest.fixture(scope="module")
 def slid(tiny_model: Model) -> Run:
     """A text longer than the window of 32 tokens."""
-    made = tiny_model.generate("the fox said", max_new_tokens=34, temperature=1.0, seed=3)
+    settings = {"max_new_tokens": 34, "temperature": 1.0, "seed": 3}
+    made = with_lens(tiny_model, tiny_model.generate("the fox said", **settings))
     assert made.trace_start > 0
     return made
 
@@ -35,7 +36,8 @@ def slid(tiny_model: Model) -> Run:
 @pytest.fixture(scope="module")
 def translation(tiny_encoder_decoder: Model) -> Run:
     """A translation found by a beam search."""
-    return tiny_encoder_decoder.generate("the fox said", beams=2, max_new_tokens=5)
+    run = tiny_encoder_decoder.generate("the fox said", beams=2, max_new_tokens=5)
+    return with_lens(tiny_encoder_decoder, run)
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -116,9 +118,9 @@ def test_where_nothing_is_foreseen_a_sentence_says_so(
     tiny_encoder: Model, tiny_encoder_decoder: Model
 ) -> None:
     with pytest.raises(ValueError, match="an encoder reads the whole text at once"):
-        surprise(tiny_encoder.trace("the fox"))  # type: ignore[arg-type]
+        surprise(with_lens(tiny_encoder, tiny_encoder.trace("the fox")))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="only the first token was read"):
-        surprise(tiny_encoder_decoder.trace("the fox"))  # type: ignore[arg-type]
+        surprise(with_lens(tiny_encoder_decoder, tiny_encoder_decoder.trace("the fox")))
 
 
 # --- the lens -------------------------------------------------------------------------------------
@@ -129,7 +131,8 @@ def test_cells_are_the_heads_reading_of_each_residual_stream(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     model: Model = request.getfixturevalue(name)
-    run = model.trace("the fox said") if name == "tiny_encoder" else sampled_run(model)
+    read = model.trace("the fox said") if name == "tiny_encoder" else sampled_run(model)
+    run = with_lens(model, read)
     assert isinstance(run, Run)
     network: Any = model.network
     stack = network.last_stack.name
@@ -235,7 +238,7 @@ def test_what_the_lens_does_to_a_model_is_said_honestly(
 ) -> None:
     for item in (run, translation):
         assert "final norm and head, put on streams" in logit_lens(item).layout.title.subtitle.text
-    read = tiny_encoder.trace("the fox")
+    read = with_lens(tiny_encoder, tiny_encoder.trace("the fox"))
     assert isinstance(read, Run)
     figure = logit_lens(read)
     assert "has no final norm" in figure.layout.title.subtitle.text
@@ -243,29 +246,3 @@ def test_what_the_lens_does_to_a_model_is_said_honestly(
 
 
 # --- both -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("draw", [surprise, logit_lens])
-def test_hostile_labels_are_shown_as_text(run: Run, draw: Any) -> None:
-    figure = json.loads(draw(relabelled(run, HOSTILE)).to_json())
-    meta = figure["layout"].pop("meta")
-    assert list(HOSTILE) == (meta.get("labels") or meta["column_labels"])[: len(HOSTILE)]
-    shown = [text for text in strings(figure) if "fox" not in text]
-    assert not any(tag in text for text in shown for tag in ("<b>x", "<s>", "</script>", " &amp; "))
-    assert any("&lt;s&gt;" in text for text in shown)
-    assert any("%{meta" not in text and "&amp;amp;" in text for text in shown)
-    templates = [trace.get("hovertemplate", "") for trace in figure["data"]]
-    assert not any("meta" in template for template in templates)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("draw", [surprise, logit_lens])
-def test_both_are_titled_see_through_and_readable(run: Run, draw: Any, dark: bool) -> None:
-    layout = draw(run, dark=dark).layout
-    assert layout.title.text
-    assert layout.xaxis.title.text
-    assert layout.yaxis.title.text
-    assert layout.paper_bgcolor == layout.plot_bgcolor == style.CLEAR
-    assert layout.font.color == style.theme(dark).text
-    assert layout.font.size >= 14
-    assert layout.title.subtitle.font.size >= 14

@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from asking import asking
 from pictured import HOSTILE
 from serving import tiny_translator
 
 from transformer import Model, Run
-from transformer.figures import patching
-from transformer.figures.patching import paired_labels
-from transformer.inference.effects import PatchEffect, patch_effect
-from transformer.inference.elsewhere import most_changed
-from transformer.ui import variants
+from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
 from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
-from transformer.ui.views import patching as views
-from transformer.ui.views import server_function
+from transformer.views.patching import variants
+from transformer.views.patching.patching import paired_labels, patching
 
 CHANGE = torch.tensor([[0.0, -1.5, 0.25], [0.5, 3.0, 0.0]])
 FOUND = PatchEffect(target=7, before=-4.0, other=-0.5, change=CHANGE)
@@ -49,8 +46,7 @@ def translation(experiments: Experiments) -> str:
 
 def ask(experiments: Experiments, view: str, **data: Any) -> dict[str, Any]:
     """As the page asks."""
-    view_of = {one.__name__: one for one in views.VIEWS}
-    return server_function(experiments, view_of[view])(data)
+    return asking(experiments, view)(data)
 
 
 # --- the picture ----------------------------------------------------------------------------------

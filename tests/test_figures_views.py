@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from transformer import Batch, Model, Run
-from transformer.figures import (
+from transformer.views import (
     candidates,
     mask_figure,
     mask_heatmap,
@@ -55,7 +55,9 @@ def test_masks_refuse_what_they_do_not_know(batch: Batch) -> None:
 
 
 def test_the_padded_batch_shows_where_text_ends(batch: Batch) -> None:
-    z = padded_batch(batch).data[0].z
+    figure = padded_batch(batch)
+    assert (figure.layout.xaxis.tick0, figure.layout.xaxis.dtick) == (0, 1)  # whole positions
+    z = figure.data[0].z
     np.testing.assert_array_equal(~np.isnan(z), batch.padding.numpy())
 
 

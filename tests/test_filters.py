@@ -10,10 +10,18 @@ import torch
 from pictured import sampled_run
 
 from transformer import Model
-from transformer.figures import candidates
-from transformer.figures.filters import EITHER, MIN_P, NOT_BEST, OTHER_TEXT, PADDING, TOP_K, TOP_P
-from transformer.figures.filters import why_cut as reasons_of
-from transformer.inference.candidates import Candidate
+from transformer.runs.candidates import Candidate
+from transformer.views import candidates
+from transformer.views.prediction.filters import (
+    EITHER,
+    MIN_P,
+    NOT_BEST,
+    OTHER_TEXT,
+    PADDING,
+    TOP_K,
+    TOP_P,
+)
+from transformer.views.prediction.filters import why_cut as reasons_of
 
 
 def kept_by_hand(

@@ -6,7 +6,11 @@ import pytest
 import torch
 
 import transformer
-from transformer.inference.effects import head_importance, next_token, patch_effect
+from transformer.analysis.ablation import head_importance, next_token
+from transformer.analysis.head_finding import strongest
+from transformer.analysis.head_metrics import head_metrics
+from transformer.analysis.logit_contribution import logit_contribution
+from transformer.analysis.patching import patch_effect
 from transformer.model.interventions import Break, Silence
 
 NAMES = "There was a bird named Tiko. Tiko liked to sing. Tiko met a cat named Bram. Tiko and Bram"
@@ -29,7 +33,7 @@ def test_head_0_of_the_last_layer_finishes_a_name_that_stood_before(stories):
     found = next_token(stories, run, place)
     at = found.ids.index(run.ids[place])
     assert found.intact[at] > 0.45
-    assert found.altered[at] < 0.03
+    assert found.intervened[at] < 0.03
     change = head_importance(stories, run, place).change["decoder", "self"]
     assert divmod(int(change.argmin()), 8) == (5, 0)
 
@@ -43,6 +47,36 @@ def test_that_head_reads_what_followed_the_token_the_last_time(stories):
     assert before < again
     assert int(weights[again].argmax()) == before + 1
     assert weights[again, before + 1] > 0.9
+
+
+def test_that_head_is_the_clearest_of_all_by_its_induction_score_and_adds_half_of_the_logit(
+    stories,
+):
+    run = stories.trace(NAMES)
+    best = strongest(run, head_metrics(run, "decoder", "self"))
+    assert (best.layer, best.head, best.metric.name, best.clear) == (5, 0, "induction", True)
+    assert best.value > 0.25
+    assert best.value > 6 * best.even
+    assert (run.labels[best.query], run.labels[best.key]) == ("␣B", "r")
+    added = logit_contribution(stories, run, len(run.ids) - 1)
+    assert float(added.heads["self"][5, 0]) > 0.5 * added.logit
+
+
+def test_a_head_that_adds_little_matters_much_because_that_head_reads_it(stories):
+    run = stories.trace(NAMES)
+    place = len(run.ids) - 1
+    change = head_importance(stories, run, place).change["decoder", "self"]
+    first, second = change.flatten().argsort()[:2].tolist()
+    assert [divmod(first, 8), divmod(second, 8)] == [(5, 0), (3, 4)]
+    assert change[3, 4] < -1.5
+    added = logit_contribution(stories, run, place)
+    assert 0 < float(added.heads["self"][3, 4]) < 0.07 * added.logit
+    without = stories.trace(NAMES, [Silence("decoder", 3, [4])])
+    read = [
+        float(one.trace["decoder.5.self"].weights[0, 0, place - 1, run.labels.index("␣B") + 2])
+        for one in (run, without)
+    ]
+    assert read == pytest.approx([0.67, 0.40], abs=0.01)
 
 
 def test_without_positions_a_sentence_is_a_bag_of_words(translator):

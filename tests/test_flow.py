@@ -9,17 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import torch
-from pictured import HOSTILE, check_hostile, relabelled, with_weights
+from pictured import with_weights
 
 from transformer import Batch, Run
-from transformer.figures import (
-    attention_heatmap,
-    attention_rollout,
-    joint_attention,
-    mean_attention,
-    style,
-)
-from transformer.figures.flow import joint_weights, mean_weights, rollout_weights
+from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
+from transformer.views import attention_heatmap, attention_rollout, joint_attention, mean_attention
+from transformer.views.drawing import style
 
 # Two layers x two heads of a causal text of two tokens.
 WORKED = torch.tensor(
@@ -135,13 +130,6 @@ def test_flows_refuse_what_is_not_there(run: Run, draw: Callable[..., go.Figure]
     ):
         with pytest.raises(ValueError, match=sentence):
             draw(run, **({"stack": "decoder"} | arguments))
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_hostile_tokens_are_text_in_every_picture(run: Run, dark: bool) -> None:
-    hostile = relabelled(run, HOSTILE)
-    for draw in FLOWS:
-        check_hostile(draw(hostile, "decoder", dark=dark), hostile.labels)
 
 
 # --- the range of the colours ---------------------------------------------------------------------

@@ -11,12 +11,16 @@ import gradio as gr
 import loops
 import pytest
 import serving
+from asking import asking
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from transformer import Model
-from transformer.ui import build, views
+from transformer.ui import build
+from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
+from transformer.views import PICTURES
+from transformer.views.declaration import Picture
 
 HUGE = 10**400
 NESTED: list[Any] = []
@@ -120,7 +124,7 @@ def wanted(function: Any) -> list[inspect.Parameter]:
     return list(inspect.signature(function, eval_str=True).parameters.values())
 
 
-NAMED = ("models", "limits", "generate", "translate", "trace", "batch", "attention")
+NAMED = ("models", "limits", "generate", "translate", "trace", "batch", "attention", "view")
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -163,9 +167,9 @@ def test_the_pages_events_answer_or_give_a_sentence(
     endpoints: dict[str, Any], data: st.DataObject
 ) -> None:
     request = gr.Request(session_hash="visitor")
-    name = data.draw(st.sampled_from(["page_generate", "page_batch", "page_model"]))
+    name = data.draw(st.sampled_from(["page_generate", "page_batch"]))
     function = endpoints[name]
-    counts = {"page_generate": 11, "page_batch": 2, "page_model": 3}
+    counts = {"page_generate": 11, "page_batch": 2}
     drawn = [
         data.draw(st.one_of(values, st.sampled_from(["tiny", "Hi", "greedy", "sample", "beam"])))
         for _ in range(counts[name])
@@ -174,25 +178,25 @@ def test_the_pages_events_answer_or_give_a_sentence(
     answer(function, *([request] if takes_request else []), *drawn)
 
 
-@pytest.mark.parametrize("view", views.VIEWS, ids=lambda view: view.__name__)
+@pytest.mark.parametrize("name", [one.name for one in PICTURES.values() if not one.idle])
 @settings(EXAMPLES, max_examples=30)
 @given(data=st.data())
 @example(data=None)
 def test_a_view_answers_or_gives_a_sentence(
-    service: Service, view: Any, data: st.DataObject | None
+    service: Service, name: str, data: st.DataObject | None
 ) -> None:
-    ask = views.server_function(service.store, view)
+    ask = asking(Experiments(service), name)
     keys = [key for pair in service.examples.values() for key in pair]
     asked: Any = NESTED
     if data is not None:
-        asked = data.draw(st.one_of(values, _arguments(view, keys)))
+        asked = data.draw(st.one_of(values, _arguments(PICTURES[name], keys)))
     found = ask(asked)
     assert isinstance(found, dict)
     if "error" in found:
         assert is_sentence(found["error"]), found
 
 
-def _arguments(view: Any, keys: list[str]) -> st.SearchStrategy[dict[str, Any]]:
+def _arguments(picture: Picture, keys: list[str]) -> st.SearchStrategy[dict[str, Any]]:
     """Arguments of the right names, most of them with values of the right kind."""
     kinds: dict[str, st.SearchStrategy[Any]] = {
         "run": st.sampled_from(keys),
@@ -205,10 +209,9 @@ def _arguments(view: Any, keys: list[str]) -> st.SearchStrategy[dict[str, Any]]:
         ),
     }
     small = st.integers(-1, 60)
-    chosen = {}
-    for parameter in list(inspect.signature(view).parameters.values())[1:]:
-        likely = kinds.get(parameter.name, small)
-        if parameter.default is not inspect.Parameter.empty:
-            likely = st.one_of(likely, st.just(parameter.default))
+    chosen = {"run": kinds["run"], "batch": kinds["batch"]}
+    chosen = {picture.takes if picture.takes in chosen else "run": st.sampled_from(keys)}
+    for parameter in picture.parameters:
+        likely = st.one_of(kinds.get(parameter.name, small), st.just(parameter.default))
         chosen[parameter.name] = st.one_of(likely, likely, likely, values)
     return st.fixed_dictionaries(chosen)

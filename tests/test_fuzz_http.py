@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import httpx
+import plotly
 import pytest
 import serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer.ui.components import PLOTLY_JS
-from transformer.ui.limits import CLOSED, MAX_REQUEST_BYTES, TOO_LARGE
+from transformer.ui.limits import CLOSED, MAX_REQUEST_BYTES, NO_HASH, TOO_LARGE
+from transformer.ui.modules import MODULES, PACKAGE
 
 API = "gradio_api"
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -138,8 +142,8 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
         ".",
         "\x00",
         "\u202e",
-        f"{PLOTLY_JS.as_posix()}/../../__init__.py",
-        f"{PLOTLY_JS.parent.as_posix()}/../io/__init__.py",
+        str(plotly.__file__),
+        str(PACKAGE / "ui" / "static" / "state.js"),
         str(serving.ROOT / "app.py"),
         str(serving.ROOT / "checkpoints/stories/config.json"),
     ],
@@ -152,10 +156,19 @@ def test_no_file_is_served(client: httpx.Client, path: str) -> None:
         assert "import " not in answer.text
 
 
+def test_the_page_is_sent_compressed(client: httpx.Client) -> None:
+    packed = client.get("/", headers={"accept-encoding": "gzip, br"})
+    plain = client.get("/", headers={"accept-encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert int(packed.headers["content-length"]) < 0.5 * len(plain.content)
+    assert "window.gradio_config" in packed.text
+
+
 def test_plotlys_script_is_served(client: httpx.Client) -> None:
-    answer = client.get(f"{API}/file={PLOTLY_JS.as_posix()}")
+    answer = client.get(MODULES.address(PLOTLY_JS))
     assert answer.status_code == 200
-    assert answer.content == PLOTLY_JS.read_bytes()
+    assert answer.content == (PACKAGE / PLOTLY_JS).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -179,6 +192,103 @@ def test_what_the_page_does_not_use_is_closed(client: httpx.Client, method: str,
         method, f"{API}/{path}", files={"files": b"x"} if "upload" in path else None
     )
     assert (answer.status_code, answer.json()) == (404, {"detail": CLOSED})
+
+
+def test_a_session_without_a_name_does_not_end_the_queue_for_everybody(
+    client: httpx.Client,
+) -> None:
+    """With both places taken, those who wait are told of their places: there the queue ended."""
+    config = client.get("config").json()
+    place = next(fn["id"] for fn in config["dependencies"] if fn["api_name"] == "generate")
+    long = {"fn_index": place, "data": ["Once", "stories", 200, *[None] * 4, 1, 1, 1, None, None]}
+    for session in ("busy-1", "busy-2", "busy-3"):
+        sent = client.post(f"{API}/queue/join", json=long | {"session_hash": session})
+        assert sent.status_code == 200
+    for _ in range(5):
+        refused = client.post(f"{API}/queue/join", json=long | {"session_hash": ""})
+        assert (refused.status_code, refused.json()) == (400, {"detail": NO_HASH})
+    called = client.post(f"{API}/call/limits", json={"data": []}).json()["event_id"]
+    assert '"characters"' in client.get(f"{API}/call/limits/{called}").text
+    for session in ("busy-1", "busy-2", "busy-3"):
+        client.post("leave", content=session)
+    assert client.get("health").json()["status"] == "ok"
+
+
+def answered(client: httpx.Client, name: str, *data: Any) -> str:
+    """What the call of a named endpoint gives in the end."""
+    event = client.post(f"{API}/call/{name}", json={"data": data}).json()["event_id"]
+    return client.get(f"{API}/call/{name}/{event}").text
+
+
+def test_nothing_is_fetched_that_an_input_names(client: httpx.Client) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0.5)
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/x"
+        for path in (address, "/etc/passwd"):
+            named = {"path": path, "url": path, "meta": {"_type": "gradio.FileData"}}
+            told = answered(client, "trace", named, "tiny", None)
+            assert "the text must be a string; got dict" in told
+            assert str(serving.ROOT) not in told
+        with pytest.raises(TimeoutError):
+            listening.accept()
+
+
+def test_a_call_with_too_few_inputs_gets_a_sentence_and_leaves_no_words_in_the_log(
+    client: httpx.Client,
+) -> None:
+    told = answered(client, "trace", "a very private sentence")
+    assert "trace needs 3 inputs; got 1" in told
+    assert "0x" not in told
+    assert "private sentence" not in told
+    assert "private sentence" not in serving.running().log.read_text()
+
+
+def test_the_description_of_the_api_is_not_kept_with_another_callers_host(
+    client: httpx.Client,
+) -> None:
+    theirs = client.get(f"{API}/info", headers={"Host": "elsewhere.example"})
+    assert "elsewhere.example" in theirs.text
+    ours = client.get(f"{API}/info")
+    assert "elsewhere.example" not in ours.text
+    assert set(ours.json()["named_endpoints"]) == set(theirs.json()["named_endpoints"])
+    assert "/generate" in ours.json()["named_endpoints"]
+
+
+def test_a_state_that_somebody_put_into_a_temporary_folder_is_not_read(
+    client: httpx.Client,
+) -> None:
+    for path in ("", "config"):
+        config = client.get(path, params={"deep_link": "abc"}).text
+        assert '"deep_link_state":"invalid"' not in config.replace(" ", "")
+
+
+def test_other_sites_get_no_cookies_and_pages_keep_to_their_server(client: httpx.Client) -> None:
+    headers = {"Host": "served.example", "Origin": "https://elsewhere.example"}
+    answer = client.get("", headers=headers)
+    assert "access-control-allow-credentials" not in answer.headers
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "connect-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(
+    client: httpx.Client,
+) -> None:
+    """Where a bare AttributeError or TypeError was told."""
+    run = answered(client, "trace", "Hello there", "tiny", None)
+    key = json.loads(run.split("data: ", 1)[1].split("\n")[0])[0]["run"]
+    assert "stack must be one of" in answered(client, "positions", key, ["secret"], False)
+    asked = (key, "Hello", 1, "decoder", "residual", "self")
+    assert "target must be a whole number" in answered(client, "patching", *asked, ["secret"])
+    for place in (None, "1", [1], {"a": 1}, 1.5):
+        told = answered(client, "patching", key, "Hello", place, *asked[3:], None)
+        assert "the token must be one that the network predicted" in told
+    config = client.get("config").json()
+    event = next(fn["id"] for fn in config["dependencies"] if fn["api_name"] == "page_open")
+    body = {"fn_index": event, "data": ["greedy", *["secret"] * 7], "session_hash": "odd-open"}
+    client.post(f"{API}/queue/join", json=body)
+    told = client.get(f"{API}/queue/data", params={"session_hash": "odd-open"}).text
+    assert "temperature must be a number; got 'secret'" in told
+    assert "secret" not in serving.running().log.read_text()
 
 
 def test_after_all_that_the_server_is_well(client: httpx.Client) -> None:

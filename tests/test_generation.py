@@ -18,6 +18,8 @@ from generating import (
 )
 
 from transformer import Trace
+from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines.choice import engine_of
 from transformer.inference.generation import generate
 
 
@@ -234,3 +236,28 @@ def test_what_cannot_generate_says_so():
                     end_id=END,
                 )
             )
+
+
+@pytest.mark.parametrize("engine", ["network", "compiled", "packed"])
+def test_a_target_ends_where_the_decoder_has_no_more_positions(engine):
+    model = network("encoder-decoder", max_len=9, target_max_len=4, target_vocab_size=6)
+    fast = engine_of(model, engine)
+    session = None if fast is None else DecodeSession(fast)
+    source = [1, 7, 3, 2, 8, 5, 4]
+    steps = list(
+        generate(
+            model, [[2]], sources=[source], max_new_tokens=20, end_id=99, session=session
+        )
+    )  # fmt: skip
+    assert len(steps) == 4  # the start and three tokens are read; the fourth is written
+    assert session is None or session.ids == [2, *(step.token for (step,) in steps[:-1])]
+
+
+def test_the_targets_own_padding_is_never_taken():
+    model = network("encoder-decoder", target_vocab_size=6, target_padding_id=5)
+    with torch.no_grad():
+        model.head.bias.fill_(0)
+        model.head.bias[5] = 50.0  # the likeliest by far
+        model.head.bias[0] = 20.0  # padding of the source, a token of the target
+    ((step,),) = generate(model, [[2]], sources=[[1, 7]], max_new_tokens=1, end_id=99)
+    assert step.token == 0

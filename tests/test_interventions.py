@@ -9,10 +9,8 @@ import pytest
 import torch
 from builders import H, L, config
 
-from transformer.inference.request import Request
-from transformer.inference.sampling import MAX_SEED
+from transformer.model.breaks import BREAKS
 from transformer.model.interventions import (
-    BREAKS,
     Break,
     EditMask,
     Patch,
@@ -22,7 +20,8 @@ from transformer.model.interventions import (
     to_dict,
     without_padding_mask,
 )
-from transformer.model.sites import MAX_CELLS
+from transformer.model.validation import MAX_CELLS
+from transformer.runs.request import MAX_SEED, Request
 
 ALL = [
     Silence("decoder", 1, [2, 0]),
@@ -117,24 +116,24 @@ def test_a_break_that_a_network_has_nothing_for_is_refused():
 
 
 def test_a_search_runs_the_network_as_it_is():
-    for settings in ({"taken": [3]}, {"interventions": [Break("no-scale")]}):
+    for settings in ({"forced_tokens": [3]}, {"interventions": [Break("no-scale")]}):
         with pytest.raises(ValueError, match="allowed: beams=1"):
             Request(text="Hello", beams=2, **settings)
 
 
 @pytest.mark.parametrize("taken", ["12", [1.0], [True], [-1], 5])
 def test_taken_tokens_must_be_ids(taken):
-    with pytest.raises(ValueError, match="taken must be a list of token ids"):
-        Request(text="Hello", taken=taken)
+    with pytest.raises(ValueError, match="forced_tokens must be a list of token ids"):
+        Request(text="Hello", forced_tokens=taken)
 
 
 def test_taken_tokens_must_fit_the_length_and_the_vocabulary(tiny_model):
-    with pytest.raises(ValueError, match="at most max_new_tokens=1 tokens can be taken; got 2"):
-        Request(text="Hello", taken=[4, 5], max_new_tokens=1)
+    with pytest.raises(ValueError, match="at most max_new_tokens=1 tokens can be forced; got 2"):
+        Request(text="Hello", forced_tokens=[4, 5], max_new_tokens=1)
     with pytest.raises(ValueError, match="an id from 0 to 319"):
-        tiny_model.generate(TEXT, taken=[320])
+        tiny_model.generate(TEXT, forced_tokens=[320])
     with pytest.raises(ValueError, match="without the padding"):
-        tiny_model.generate(TEXT, taken=[tiny_model.config.padding_id])
+        tiny_model.generate(TEXT, forced_tokens=[tiny_model.config.padding_id])
 
 
 def test_generation_with_a_silenced_head_is_that_of_a_network_without_it(tiny_model):
@@ -190,7 +189,7 @@ def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
     intact = tiny_model.generate(TEXT, max_new_tokens=6)
     other = intact.steps[2].candidates[1].id
     taken = [*(step.token for step in intact.steps[:2]), other]
-    run = tiny_model.generate(TEXT, max_new_tokens=6, taken=taken)
+    run = tiny_model.generate(TEXT, max_new_tokens=6, forced_tokens=taken)
     generated = run.ids[run.n_prompt :]
     assert list(generated[:3]) == taken
     assert run.steps[2].chosen.probability < intact.steps[2].chosen.probability
@@ -206,7 +205,7 @@ def test_taking_what_was_drawn_anyway_gives_the_same_sampled_text(tiny_model, se
     settings = dict(max_new_tokens=9, temperature=1.3, seed=seed)
     run = tiny_model.generate(TEXT, **settings)
     taken = [step.token for step in run.steps[:4]]
-    assert tiny_model.generate(TEXT, taken=taken, **settings).ids == run.ids
+    assert tiny_model.generate(TEXT, forced_tokens=taken, **settings).ids == run.ids
 
 
 def test_several_texts_at_once_are_altered_each_as_alone(tiny_model):
@@ -248,7 +247,7 @@ def test_a_patch_reads_another_text(tiny_model, tiny_encoder_decoder):
 def test_a_translators_batch_is_read_without_any_padding_mask(tiny_encoder_decoder):
     model, texts = tiny_encoder_decoder, ["Hello", "The fox lived at the edge"]
     altered = without_padding_mask(model.config)
-    batch = model.translate_batch(texts, max_new_tokens=6, altered=altered)
+    batch = model.translate_batch(texts, max_new_tokens=6, trace_interventions=altered)
     intact = model.translate_batch(texts, max_new_tokens=6)
     assert batch.outputs == intact.outputs  # what it translates to is not altered
     for kind in ("encoder.0.self", "decoder.0.cross"):

@@ -7,11 +7,13 @@ from torch import nn
 
 from transformer import ModelConfig, build_transformer
 from transformer.model.dropout import Dropout
-from transformer.model.layers import FeedForward
+from transformer.model.feed_forward import FeedForward
+from transformer.model.hooks import ForwardContext
 from transformer.model.masks import padding_mask
 
 B, TS, TT, H, D, FF, L = 2, 6, 5, 3, 4, 19, 2
 C = H * D
+CAUSAL = ForwardContext(causal=True)
 NORMS = pytest.mark.parametrize("norm", ["pre", "post"])
 ACTIVATIONS = pytest.mark.parametrize("activation", ["relu", "gelu"])
 # (B, Ts) and (B, Tt): the second row is shorter
@@ -80,7 +82,7 @@ def test_an_encoder_stack_is_pytorchs(norm, activation):
         expected = layer(expected, src_key_padding_mask=hidden)
     if norm == "pre":
         expected = ours.norm(expected)
-    output = ours(x, mask=padding_mask(SOURCE, 0))
+    output = ours(x, ForwardContext(mask=padding_mask(SOURCE, 0)))
     # at padding itself PyTorch's fast path writes zeros, and nobody reads it
     torch.testing.assert_close(output[~hidden], expected[~hidden], atol=1e-5, rtol=1e-5)
 
@@ -95,7 +97,7 @@ def test_a_decoder_only_stack_is_pytorchs_encoder_with_a_causal_mask(norm, activ
         expected = layer(expected, src_mask=future(TT), src_key_padding_mask=hidden)
     if norm == "pre":
         expected = ours.norm(expected)
-    output = ours(x, mask=padding_mask(TARGET, 0), causal=True)
+    output = ours(x, ForwardContext(mask=padding_mask(TARGET, 0), causal=True))
     torch.testing.assert_close(output[~hidden], expected[~hidden], atol=1e-5, rtol=1e-5)
 
 
@@ -115,13 +117,8 @@ def test_a_decoder_stack_with_cross_attention_is_pytorchs(norm, activation):
         )
     if norm == "pre":
         expected = ours.norm(expected)
-    output = ours(
-        x,
-        mask=padding_mask(TARGET, 0),
-        causal=True,
-        memory=memory,
-        memory_mask=padding_mask(SOURCE, 0),
-    )
+    masks = dict(mask=padding_mask(TARGET, 0), memory_mask=padding_mask(SOURCE, 0))
+    output = ours(x, ForwardContext(causal=True, memory=memory, **masks))
     torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
 
 
@@ -167,13 +164,13 @@ def test_pre_norm_ends_in_a_norm_and_post_norm_does_not():
 
 def test_post_norm_output_is_normalised_and_pre_norm_keeps_the_residual():
     x = torch.randn(B, TT, C) * 9
-    post = build_transformer(config("post", "relu", "decoder")).eval().decoder(x, causal=True)
+    post = build_transformer(config("post", "relu", "decoder")).eval().decoder(x, CAUSAL)
     torch.testing.assert_close(post.mean(-1), torch.zeros(B, TT), atol=1e-5, rtol=0)
     layer = build_transformer(config("pre", "relu", "decoder")).eval().decoder.layers[0]
     with torch.no_grad():
         layer.self_attention.output.weight.zero_()
         layer.feed_forward.contract.weight.zero_()
-    assert layer(x, causal=True).equal(x)
+    assert layer(x, CAUSAL).equal(x)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -234,4 +231,18 @@ def test_training_drops_in_attention_only_where_the_model_asks():
     for rate, same in [(0.0, True), (0.4, False)]:
         chosen = config("pre", "relu", "decoder", dropout=0.0, attention_dropout=rate)
         stack = spread(build_transformer(chosen)).train().decoder
-        assert torch.allclose(stack(x, causal=True), stack(x, causal=True)) == same
+        assert torch.allclose(stack(x, CAUSAL), stack(x, CAUSAL)) == same
+
+
+def test_dropout_inside_the_feed_forward_acts_behind_its_activation_while_training():
+    block = FeedForward(config("pre", "gelu", feed_forward_dropout=0.5))
+    seen = []
+    block.contract.register_forward_pre_hook(lambda _module, given: seen.append(given[0]))
+    x = torch.randn(B, 50, C)
+    activated = nn.functional.gelu(block.expand(x))
+    block.eval()(x)
+    assert torch.equal(seen.pop(), activated)
+    block.train()(x)
+    (dropped,) = seen
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.5, abs=0.05)
+    torch.testing.assert_close(dropped[dropped != 0], 2 * activated[dropped != 0])

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
-from pictured import HOSTILE
+from asking import asking
 
 from transformer import Batch, Model
-from transformer.figures import mask_removed
-from transformer.figures.removal import acting_masks, sentence_of, without_mask
+from transformer.analysis.mask_removal import acting_masks, masks_of, without_mask
+from transformer.model.interventions import without_padding_mask
 from transformer.ui.store import RunStore
-from transformer.ui.views import VIEWS, server_function
-
-REMOVAL = next(view for view in VIEWS if view.__name__ == "removal")
+from transformer.views import mask_removed
+from transformer.views.masks.removal import sentence_of
 
 
 @pytest.fixture(scope="module")
@@ -111,22 +109,9 @@ def test_only_masks_that_act_can_be_taken_away(two_way: Batch, translated: Batch
     assert {site.kind for site in sites if acting_masks(site) == ("padding",)} == {"self", "cross"}
 
 
-def test_hostile_tokens_stay_text(batch: Batch) -> None:
-    labels = tuple((HOSTILE * 9)[: len(row)] for row in batch.labels)
-    hostile = dataclasses.replace(batch, labels=labels)
-    figure = mask_removed(hostile, 0, "decoder.0.self", 0, "causal")
-    assert figure.layout.meta["key_labels"] == list(labels[0])
-    figure.layout.meta = None
-    plain = figure.to_json()
-    for bad in ("<s>", "<b>x", "</script", "w" * 61, "\\u003cs\\u003e"):
-        assert bad not in plain
-    assert "%{text}" in figure.data[0].hovertemplate
-    assert "{{value}}" not in figure.data[0].hovertemplate
-
-
 def test_the_page_is_told_the_masks_that_act_and_the_share(batch: Batch, two_way: Batch) -> None:
     store = RunStore()
-    ask = server_function(store, REMOVAL)
+    ask = asking(store, "removal")
     asked = {"row": 0, "head": 1, "site": "decoder.0.self"}
     answer = ask({"batch": store.put(batch), **asked})
     assert (answer["acting"], answer["which"]) == (["padding", "causal"], "causal")
@@ -135,3 +120,19 @@ def test_the_page_is_told_the_masks_that_act_and_the_share(batch: Batch, two_way
     answer = ask({"batch": store.put(two_way), **asked, "site": "encoder.0.self"})
     assert (answer["acting"], answer["which"]) == (["padding"], "padding")
     assert set(answer["figures"]) == {"weights", "difference"}
+
+
+def test_a_mask_that_the_network_went_without_is_not_taken_away_again(
+    tiny_model: Model, tiny_encoder: Model
+) -> None:
+    store = RunStore()
+    answers = {}
+    for model in (tiny_model, tiny_encoder):
+        open_to_padding = without_padding_mask(model.config)
+        read = model.trace(["the fox", "hello to the bird"], interventions=open_to_padding)
+        site = read.trace.sites[0]
+        assert masks_of(read, 0, site.stack)["padding"].all()
+        asked = {"batch": store.put(read), "row": 0, "site": str(site), "head": 0}
+        answers[site.stack] = asking(store, "removal")(asked | {"which": "padding"})
+    assert (answers["decoder"]["acting"], answers["decoder"]["which"]) == (["causal"], "causal")
+    assert answers["encoder"] == {"acting": [], "which": None}

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from transformer.inference import native
+from transformer.inference.engines import c_compiler as native
+from transformer.inference.engines.choice import engine_of
 
+# What is kept, and by whom, does not depend on how quick it is.
+QUICK = tuple("-O0" if flag == "-O3" else flag for flag in native.FLAGS)
 COMMAND = [
     sys.executable, "-c",
-    "from transformer.inference import native; print(native.read_token() is not None)",
+    "from transformer.inference.engines import c_compiler; "
+    f"c_compiler.FLAGS, c_compiler.quickest = {QUICK!r}, lambda library: (1, 0, 2); "
+    "found = c_compiler.compiled_step(); print(found is not None and found.kernels == (1, 0, 2))",
 ]  # fmt: skip
 
 
@@ -20,13 +28,15 @@ COMMAND = [
 def cache(tmp_path, monkeypatch):
     """An empty cache folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(native, "FLAGS", QUICK)
+    monkeypatch.setattr(native, "quickest", lambda library: (1, 0, 2))
     native._temporary.cache_clear()
     return tmp_path / "transformer-attention-visualizer"
 
 
 def built():
     """A new look for the function, as another process would."""
-    return native.read_token.__wrapped__()
+    return native.compiled_step.__wrapped__()
 
 
 def test_the_library_is_compiled_once_and_kept(cache):
@@ -38,10 +48,27 @@ def test_the_library_is_compiled_once_and_kept(cache):
     assert cache.stat().st_mode & 0o077 == 0
 
 
+def test_which_kernels_are_the_quickest_is_found_once_and_kept(cache, monkeypatch):
+    assert built().kernels == (1, 0, 2)
+    monkeypatch.setattr(native, "quickest", lambda library: (0, 0, 0))
+    assert built().kernels == (1, 0, 2)
+    (library,) = cache.iterdir()
+    assert "-1.0.2-" in library.name
+
+
+@pytest.mark.parametrize("note", ["9.0.0", "0.0", "0.0.x"])
+def test_a_choice_that_there_is_not_is_made_again(cache, note):
+    assert built() is not None
+    (library,) = cache.iterdir()
+    library.rename(library.with_name(library.name.replace("-1.0.2-", f"-{note}-")))
+    assert built().kernels == (1, 0, 2)
+    assert [path.name for path in cache.iterdir()] == [library.name]
+
+
 def test_a_damaged_library_is_compiled_again(cache):
     run = functools.partial(
         subprocess.run, COMMAND, check=True, capture_output=True, text=True,
-        cwd=native.SOURCE.parents[2],
+        cwd=native.SOURCE.parents[3],
     )  # fmt: skip
     assert run().stdout.strip() == "True"
     (library,) = cache.iterdir()
@@ -49,6 +76,78 @@ def test_a_damaged_library_is_compiled_again(cache):
     library.write_bytes(b"not a library")
     assert run().stdout.strip() == "True"
     assert library.stat().st_size == whole
+
+
+def flipped(path):
+    data = bytearray(path.read_bytes())
+    for place in range(len(data) // 3, len(data) // 3 + 64):
+        data[place] ^= 0xFF
+    path.write_bytes(data)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def piped(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def linked(path):
+    elsewhere = path.parent.parent / "elsewhere.so"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+@pytest.mark.parametrize("damage", [flipped, cut, piped, linked])
+def test_a_library_that_is_not_as_it_was_written_is_never_loaded(cache, damage):
+    """In a process of its own: what is loaded may end it."""
+    run = functools.partial(
+        subprocess.run, COMMAND, check=True, capture_output=True, text=True,
+        cwd=native.SOURCE.parents[3], timeout=60,
+    )  # fmt: skip
+    run()
+    (library,) = cache.iterdir()
+    whole = library.read_bytes()
+    damage(library)
+    assert run().stdout.strip() == "True"
+    (again,) = cache.iterdir()
+    assert not again.is_symlink()
+    assert again.read_bytes() == whole
+
+
+def test_a_library_without_the_function_is_compiled_again(cache, tmp_path):
+    assert built() is not None
+    (library,) = cache.iterdir()
+    library.unlink()
+    (tmp_path / "other.c").write_text("int other(void) { return 1; }", encoding="utf-8")
+    other = tmp_path / "other.so"
+    command = ["cc", "-shared", "-fPIC", str(tmp_path / "other.c"), "-o", str(other)]
+    subprocess.run(command, check=True)
+    digest = hashlib.sha256(other.read_bytes()).hexdigest()
+    other.rename(cache / f"{library.stem.rpartition('-')[0]}-{digest}.so")
+    assert built() is not None
+    assert [path.name for path in cache.iterdir()] == [library.name]
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_a_folder_that_others_may_write_to_is_not_used(cache, mode):
+    cache.mkdir()
+    cache.chmod(mode)
+    assert built() is not None
+    assert list(cache.iterdir()) == []
+
+
+def test_a_full_cache_disk_is_no_reason_for_a_slower_engine(cache, tmp_path, monkeypatch):
+    """A compiler that fails wherever the cache is."""
+    real = shutil.which("cc")
+    script = tmp_path / "cc"
+    script.write_text(f'#!/bin/sh\ncase "$*" in *{cache}*) exit 1;; esac\nexec {real} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    assert built() is not None
+    assert list(cache.iterdir()) == []
 
 
 def test_a_cache_that_cannot_be_made_is_done_without(cache, monkeypatch, tmp_path):
@@ -80,8 +179,19 @@ def test_a_compiler_that_knows_no_openmp_or_cpu_is_asked_for_less(cache, monkeyp
 
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(cache):
     started = [
-        subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True, cwd=native.SOURCE.parents[2])
+        subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True, cwd=native.SOURCE.parents[3])
         for _ in range(3)
     ]
     assert [process.communicate(timeout=120)[0].strip() for process in started] == ["True"] * 3
     assert len(list(cache.iterdir())) == 1
+
+
+def test_an_installation_without_the_source_is_served_like_one_without_a_compiler(
+    cache, monkeypatch, tmp_path, tiny_model
+):
+    monkeypatch.setattr(native, "SOURCE", tmp_path / "step.c")
+    assert built() is None
+    monkeypatch.setattr(native, "compiled_step", native.compiled_step.__wrapped__)
+    assert engine_of(tiny_model.network).name == "packed"
+    with pytest.raises(ValueError, match="needs a C compiler, and none was found; allowed: 'auto'"):
+        engine_of(tiny_model.network, "compiled")

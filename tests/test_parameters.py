@@ -5,6 +5,7 @@ import torch
 from builders import FF, T_MAX, C, L, V, ids, network
 
 from transformer import Trace, build_transformer
+from transformer.model.inits import INITS
 
 FAMILIES = ["decoder", "encoder", "encoder-decoder"]
 
@@ -105,3 +106,32 @@ def test_xavier_initial_weights_fill_their_range_uniformly():
 def test_tied_embeddings_start_as_embeddings():
     model = build_transformer("vaswani-2017", vocab_size=997, n_layers=1)
     assert model.head.weight.std().item() == pytest.approx(512**-0.5, rel=0.02)
+
+
+def test_xavier_may_fill_the_embeddings_too():
+    model = build_transformer("learned-positions", vocab_size=997, n_layers=1, init="xavier-all")
+    for parameter in (p for p in model.parameters() if p.dim() == 2):
+        bound = (6 / sum(parameter.shape)) ** 0.5
+        assert parameter.abs().max().item() == pytest.approx(bound, rel=0.01)
+        assert parameter.std().item() == pytest.approx(bound / 3**0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("init", INITS)
+def test_a_seed_gives_the_same_weights_whatever_was_drawn_before(init):
+    def weights(seed):
+        model = build_transformer("pre-norm", vocab_size=11, n_layers=1, init=init, seed=seed)
+        return torch.cat([parameter.flatten() for parameter in model.parameters()])
+
+    first = weights(3)
+    torch.randn(5)
+    assert torch.equal(weights(3), first)
+    assert not torch.equal(weights(4), first)
+
+
+def test_a_new_network_does_not_train_so_that_two_calls_agree():
+    model = build_transformer("gpt", vocab_size=11, n_layers=1)
+    tokens = ids(1, 5, vocab_size=11)
+    assert not model.training
+    assert torch.equal(model(tokens), model(tokens))
+    model.train()
+    assert not torch.equal(model(tokens), model(tokens))

@@ -1,4 +1,4 @@
-"""Activity of another run patched into a network: in itself, at a place, in chosen heads."""
+"""ActivationCache of another run patched into a network: in itself, at a place, in chosen heads."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import torch
 from altered import FAMILIES, T, close, given, read
 from builders import L, network
 
-from transformer.model.changes import Activity, changes_of
+from transformer.model.intervention_hooks import ActivationCache, hooks_of
 from transformer.model.interventions import Patch
 from transformer.model.sites import sites_of
 from transformer.model.trace import Trace
 
 
-def heard(model, text):
-    activity = Activity()
-    read(model, text, changes=activity)
-    return activity
+def activations_of(model, text):
+    cache = ActivationCache()
+    read(model, text, hooks=[cache])
+    return cache
 
 
 @pytest.mark.parametrize("part", ["residual", "heads", "feed_forward"])
@@ -25,19 +25,19 @@ def test_patching_a_run_into_itself_changes_nothing(family, part):
     model = network(family)
     text = given(model)
     intact = read(model, text, trace=Trace())
-    activity = {"same": heard(model, text)}
+    cache = {"same": activations_of(model, text)}
     for site in sites_of(model.config):
         patch = Patch(*site[:2], [0, 2, 3], "same", part=part, kind=site.kind)
-        changes = changes_of([patch], model.config, activity)
-        assert torch.equal(read(model, text, changes=changes), intact)
+        hooks = hooks_of([patch], model.config, cache)
+        assert torch.equal(read(model, text, hooks=hooks), intact)
 
 
 def test_all_of_the_last_layers_stream_makes_the_other_runs_prediction():
     model = network()
     text, other = given(model), given(model)
     patch = Patch("decoder", L - 1, range(T), "other")
-    changes = changes_of([patch], model.config, {"other": heard(model, other)})
-    close(read(model, text, changes=changes), read(model, other))
+    hooks = hooks_of([patch], model.config, {"other": activations_of(model, other)})
+    close(read(model, text, hooks=hooks), read(model, other))
 
 
 def test_a_patched_place_holds_the_other_runs_stream_and_its_past_does_not_change():
@@ -46,8 +46,8 @@ def test_a_patched_place_holds_the_other_runs_stream_and_its_past_does_not_chang
     read(model, other, trace=theirs)
     read(model, text, trace=mine)
     patch = Patch("decoder", 0, [3], "other")
-    changes = changes_of([patch], model.config, {"other": heard(model, other)})
-    read(model, text, changes=changes, trace=trace)
+    hooks = hooks_of([patch], model.config, {"other": activations_of(model, other)})
+    read(model, text, hooks=hooks, trace=trace)
     first = trace.residuals["decoder"][1][0]
     close(first[3], theirs.residuals["decoder"][1][0, 3])
     close(first[:3], mine.residuals["decoder"][1][0, :3])
@@ -57,12 +57,12 @@ def test_a_patched_place_holds_the_other_runs_stream_and_its_past_does_not_chang
 def test_patched_heads_are_the_chosen_ones_only():
     model = network()
     text, other = given(model), given(model)
-    theirs = heard(model, other).heard
+    theirs = activations_of(model, other).activations
     patch = Patch("decoder", 1, [5], "other", part="heads", heads=[1])
-    activity = Activity()
-    read(model, text, changes=activity)
-    place = next(p for p in theirs if p.part == "heads" and p.layer == 1)
-    mixed = activity.heard[place].clone()
+    cache = ActivationCache()
+    read(model, text, hooks=[cache])
+    place = next(p for p in theirs if p.name == "heads" and p.layer == 1)
+    mixed = cache.activations[place].clone()
     mixed[:, 1, 5] = theirs[place][:, 1, 5]
 
     def swapped(_module, _args):
@@ -71,5 +71,5 @@ def test_patched_heads_are_the_chosen_ones_only():
     handle = model.decoder.layers[1].self_attention.output.register_forward_pre_hook(swapped)
     wanted = read(model, text)
     handle.remove()
-    changes = changes_of([patch], model.config, {"other": heard(model, other)})
-    close(read(model, text, changes=changes), wanted)
+    hooks = hooks_of([patch], model.config, {"other": activations_of(model, other)})
+    close(read(model, text, hooks=hooks), wanted)

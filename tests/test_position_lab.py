@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 
 import numpy as np
 import pytest
 import torch
+from asking import asking
 from builders import model_of
-from pictured import HOSTILE, relabelled
 
 from transformer import Model, Run, Tokenizer
-from transformer.figures import (
+from transformer.ui.store import RunStore
+from transformer.views import (
     input_strips,
     input_token,
     position_matrix,
     position_shift,
     position_similarity,
 )
-from transformer.figures.inputs import input_parts
-from transformer.figures.positions import formula_difference, formula_matrix
-from transformer.figures.rotation import largest_shift, rotation_matrix, shift
-from transformer.ui.store import RunStore
-from transformer.ui.views import VIEWS, server_function
+from transformer.views.positions.inputs import input_parts
+from transformer.views.positions.positions import formula_difference, formula_matrix
+from transformer.views.positions.rotation import largest_shift, rotation_matrix, shift
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +37,7 @@ def normed(tiny_encoder: Model, tokenizer: Tokenizer) -> Run:
 def ask(name: str, run: Run, **data: object) -> dict[str, object]:
     """What the page is answered."""
     store = RunStore()
-    view = next(view for view in VIEWS if view.__name__ == name)
-    return server_function(store, view)({"run": store.put(run), **data})
+    return asking(store, name)({"run": store.put(run), **data})
 
 
 # --- token + position = input ---------------------------------------------------------------------
@@ -101,17 +98,6 @@ def test_one_tokens_lines_are_its_row_of_each_strip(run: Run) -> None:
     for place in (-1, len(run.ids), True, 1.0):
         with pytest.raises(ValueError, match=f"from 0 to {len(run.ids) - 1}; got"):
             input_token(run, place)  # type: ignore[arg-type]
-
-
-def test_hostile_tokens_stay_text(run: Run) -> None:
-    hostile = relabelled(run, HOSTILE)
-    for figure in (input_strips(hostile), input_token(hostile, 1)):
-        plain = json.loads(figure.to_json())
-        del plain["layout"]["meta"]
-        shown = json.dumps(plain)
-        for bad in ("<s>", "<b>x", "</script", "w" * 61):
-            assert bad not in shown
-    assert "\u2068&lt;s&gt;\u2069" in input_strips(hostile).layout.yaxis.ticktext
 
 
 def test_a_trace_without_embeddings_is_refused(run: Run) -> None:

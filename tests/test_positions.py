@@ -37,9 +37,9 @@ def test_a_shift_is_one_rotation_whatever_the_position():
         torch.testing.assert_close(matrix[shift:, 2 * pair + 1], expected_cosine, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("kind", POSITIONS)
+@pytest.mark.parametrize("kind", sorted(set(POSITIONS) - {"rotary"}))  # which adds nothing
 def test_a_position_gets_its_row_of_the_matrix(kind):
-    encoding = POSITIONS[kind](9, 4)
+    encoding = POSITIONS[kind].make(9, 4)
     asked = torch.tensor([[3, 0, 8], [1, 1, 2]])
     got = encoding(asked)
     assert got.shape == (2, 3, 4)
@@ -50,13 +50,13 @@ def test_a_position_gets_its_row_of_the_matrix(kind):
 
 
 def test_sinusoidal_positions_have_nothing_to_train_or_store():
-    encoding = POSITIONS["sinusoidal"](9, 4)
+    encoding = POSITIONS["sinusoidal"].make(9, 4)
     assert list(encoding.parameters()) == []
     assert encoding.state_dict() == {}
 
 
 def test_learned_positions_are_trained_and_stored():
-    encoding = POSITIONS["learned"](9, 4)
+    encoding = POSITIONS["learned"].make(9, 4)
     encoding(torch.tensor([2])).sum().backward()
     (table,) = encoding.parameters()
     assert table.grad.abs().sum(dim=-1).nonzero().flatten().tolist() == [2]

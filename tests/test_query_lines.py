@@ -9,11 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import torch
-from pictured import HOSTILE, check_hostile, relabelled, with_weights
+from pictured import with_weights
 
 from transformer import Run
-from transformer.figures import query_lines, query_links, style
-from transformer.figures.query import MOST_LINES
+from transformer.views import query_lines, query_links
+from transformer.views.attention.lines import MOST_LINES
+from transformer.views.drawing import style
 
 
 def drawn(figure: go.Figure) -> list[tuple[int, int]]:
@@ -69,14 +70,6 @@ def test_of_very_many_lines_the_strongest_are_drawn_and_it_says_so(run: Run) -> 
     count = 80 * 81 // 2
     assert f"the strongest {MOST_LINES:,} of {count:,}" in figure.layout.title.subtitle.text
     assert len(figure.data) <= 11
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_hostile_tokens_are_text_on_both_sides(run: Run, dark: bool) -> None:
-    hostile = relabelled(run, HOSTILE)
-    for query, threshold in ((5, 0.0), (None, 0.05)):
-        figure = query_lines(hostile, "decoder.0.self", 0, query, threshold, dark=dark)
-        check_hostile(figure, hostile.labels)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The trace that a fast reading keeps against that of a full pass of the network."""
+"""The trace that a fast session keeps against that of a full pass of the network."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ import pickle
 
 import pytest
 import torch
-from builders import spread
+from builders import EIGHT, KNOWN_PRESETS, spread
 
 from transformer import Model, build_transformer
-from transformer.inference.engine import engine_of
-from transformer.inference.kept import KeptRecords
-from transformer.inference.reading import Reading
-from transformer.model.config import PRESETS
+from transformer.analysis.logit_lens import logit_lens, surprise, with_lens
+from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines.choice import engine_of
 from transformer.model.trace import Trace
+from transformer.runs.compact_trace import CompactRecords
 
-DECODERS = [name for name in PRESETS if name != "bert"]
 TEXT = "the fox said hello"
 MAX_LEN = 40
 
 
 @pytest.fixture(
     scope="module",
-    params=[(name, engine) for name in DECODERS for engine in ("compiled", "packed", "graphed")],
+    params=KNOWN_PRESETS,
 )
 def fast_model(request, tokenizer):
     """A model of each preset with a decoder, with each engine."""
     preset, engine = request.param
     network = build_transformer(
         preset, vocab_size=tokenizer.vocab_size, d_model=24, n_heads=3, n_layers=2, d_ff=40,
-        max_len=MAX_LEN, padding_id=tokenizer.padding_id,
+        max_len=MAX_LEN, padding_id=tokenizer.padding_id, **EIGHT.get(preset, {}),
     )  # fmt: skip
-    spread(network).eval().requires_grad_(False)
+    spread(network, seed=1).eval().requires_grad_(False)
     return Model(
         name=preset, config=network.config, tokenizer=tokenizer, network=network,
         engine=engine_of(network, engine),
@@ -72,7 +71,8 @@ def check(model, run):
         for ours, theirs in zip(run.trace.residuals[stack], streams, strict=True):
             close(ours, theirs)
     best = logits[0].softmax(-1).max(-1)
-    torch.testing.assert_close(run.lens.probabilities[-1, :, 0], best.values, atol=1e-4, rtol=1e-4)
+    lens = logit_lens(model, run)
+    torch.testing.assert_close(lens.probabilities[-1, :, 0], best.values, atol=1e-4, rtol=1e-4)
 
 
 def passes(model):
@@ -136,29 +136,30 @@ def test_surprise_and_candidates_agree_with_the_network_without_an_engine(fast_m
     plain = dataclasses.replace(fast_model, engine=None).generate(TEXT, max_new_tokens=6)
     fast = fast_model.generate(TEXT, max_new_tokens=6)
     assert fast.ids == plain.ids
-    assert list(fast.surprise[1:]) == pytest.approx(list(plain.surprise[1:]), rel=1e-3, abs=1e-4)
+    ours, theirs = (surprise(fast_model, run)[1:] for run in (fast, plain))
+    assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-4)
     for ours, theirs in zip(fast.steps, plain.steps, strict=True):
         assert [c.id for c in ours.candidates[:5]] == [c.id for c in theirs.candidates[:5]]
 
 
 def test_a_reading_knows_only_its_own_text(fast_model):
-    reading = Reading(fast_model.engine)
-    assert reading.trace_of([2, 5]) is None
-    reading.begin([2, 5], [7, 2])
-    assert reading.trace_of([2, 6, 7]) is None
-    assert reading.trace_of([2, 5, 6]) is not None
-    assert reading.ids == [2, 5, 6]
+    session = DecodeSession(fast_model.engine)
+    assert session.trace_of([2, 5]) is None
+    session.begin([2, 5], [7, 2])
+    assert session.trace_of([2, 6, 7]) is None
+    assert session.trace_of([2, 5, 6]) is not None
+    assert session.ids == [2, 5, 6]
 
 
 def test_a_pickled_run_is_whole_and_does_not_carry_the_network(fast_model):
-    run = fast_model.generate(TEXT, max_new_tokens=5)
+    run = with_lens(fast_model, fast_model.generate(TEXT, max_new_tokens=5))
     written = pickle.dumps(run)
     again = pickle.loads(written)
     assert b"Decoder" not in written.replace(b"decoder", b"")
-    assert b"Reading" not in written
-    assert isinstance(again.trace.records, KeptRecords)
+    assert b"Session" not in written
+    assert isinstance(again.trace.records, CompactRecords)
     check(fast_model, again)
-    assert tuple(again.surprise) == tuple(run.surprise)
+    assert again.surprise == run.surprise
     assert dict(again.candidate_labels) == dict(run.candidate_labels)
     for step, before in zip(again.steps, run.steps, strict=True):
         assert tuple(step.candidates) == tuple(before.candidates)

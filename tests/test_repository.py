@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import transformer
 
@@ -26,6 +30,35 @@ def tracked() -> list[Path]:
 def pins() -> dict[str, str]:
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     return dict(line.split("==") for line in lines if "==" in line)
+
+
+def locked(name: str) -> dict[str, tuple[Requirement, list[str]]]:
+    """A lock's packages, each with its pinned version and its hashes."""
+    text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", "")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith(("#", "-"))]
+    found = {}
+    for words in lines:
+        hashes = [word for word in words if word.startswith("--hash")]
+        pin = Requirement(" ".join(words[: len(words) - len(hashes)]))
+        found[canonicalize_name(pin.name)] = (pin, hashes)
+    return found
+
+
+def needed(pins: list[str]) -> set[str]:
+    """All that installing these brings on this machine, but torch and its libraries for GPUs."""
+    wanted, found = [Requirement(pin) for pin in pins], set()
+    while wanted:
+        one = wanted.pop()
+        name = canonicalize_name(one.name)
+        if name.startswith(("triton", "cuda-", "nvidia-")) or (name in found and not one.extras):
+            continue
+        found.add(name)
+        extras = {"extra": ""}, *({"extra": extra} for extra in one.extras)
+        for text in metadata.requires(one.name) or ():
+            other = Requirement(text)
+            if not other.marker or any(other.marker.evaluate(extra) for extra in extras):
+                wanted.append(other)
+    return found - {"torch"}
 
 
 def front_matter() -> dict[str, str]:
@@ -49,6 +82,41 @@ def test_every_requirement_is_pinned_exactly():
     for name in ("requirements.txt", "requirements-dev.txt"):
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
             assert not line or line.startswith(("#", "-r ")) or "==" in line, line
+
+
+def test_the_locks_hold_all_that_is_needed_in_the_versions_that_are_pinned():
+    page, more = locked("requirements.lock"), locked("requirements-dev.lock")
+    for name, known in (("requirements.txt", page), ("requirements-dev.txt", page | more)):
+        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        pinned = [line for line in lines if "==" in line]
+        for pin in map(Requirement, pinned):
+            if pin.name != "torch":
+                assert known[canonicalize_name(pin.name)][0].specifier == pin.specifier
+        brought = needed(pinned)
+        assert {"sympy", "starlette"} < brought
+        assert brought <= known.keys()
+        for one in brought:
+            assert metadata.version(one) in known[one][0].specifier, one
+
+
+def test_every_package_of_the_locks_has_hashes_of_its_files():
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        for pin, hashes in locked(name).values():
+            assert re.fullmatch(r"==[\d.a-z]+", str(pin.specifier)), pin
+            assert hashes, pin
+            assert all(re.fullmatch("--hash=sha256:[0-9a-f]{64}", one) for one in hashes), pin
+            assert len(set(hashes)) == len(hashes), pin
+
+
+def test_every_tool_for_the_scripts_is_pinned_exactly_and_from_no_registry_of_its_own():
+    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))
+    assert all(re.fullmatch(r"[\d.]+", one) for one in wanted["devDependencies"].values())
+    assert "dependencies" not in wanted  # the page needs none
+    lock = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))
+    found = {name: one for name, one in lock["packages"].items() if name}
+    assert len(found) > len(wanted["devDependencies"])
+    assert not [name for name, one in found.items() if "resolved" in one]
+    assert not [name for name, one in found.items() if "integrity" not in one]
 
 
 def test_no_tracked_file_is_too_large_for_a_space():

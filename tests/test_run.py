@@ -10,7 +10,7 @@ from builders import model_of
 
 from transformer import Request, Run
 from transformer.inference.record import complete_characters
-from transformer.inference.request import MAX_NEW_TOKENS
+from transformer.runs.request import MAX_NEW_TOKENS
 
 TEXT = "The fox said hello"
 
@@ -44,7 +44,8 @@ def test_an_empty_text_gets_a_sentence(bad):
         ("seed", -1, "a whole number from 0 to 4,294,967,295"),
         ("seed", 2**32, "a whole number from 0 to 4,294,967,295"),
         ("seed", True, "a whole number from 0 to 4,294,967,295"),
-        ("temperature", 0, "a number from 0.01 to 10"),
+        ("temperature", 0.001, "a number from 0.01 to 10"),
+        ("temperature", False, "a number from 0.01 to 10"),
         ("temperature", math.nan, "a number from 0.01 to 10"),
         ("top_k", 0, "a whole number from 1 to 1,000,000"),
         ("top_p", 0.0, "a number above 0 to 1"),
@@ -54,6 +55,23 @@ def test_an_empty_text_gets_a_sentence(bad):
 def test_a_setting_out_of_range_gets_a_sentence(tiny_model, name, bad, allowed):
     with pytest.raises(ValueError, match=f"{name} must be {allowed}; got {bad!r}"):
         tiny_model.stream(TEXT, **{name: bad})
+
+
+@pytest.mark.parametrize("zero", [0, 0.0])
+def test_a_temperature_of_0_is_greedy_whatever_the_filters(tiny_model, zero):
+    greedy = tiny_model.generate(TEXT, max_new_tokens=8)
+    assert greedy.ids != tiny_model.generate(TEXT, max_new_tokens=8, temperature=1.5).ids
+    for filters in ({}, {"top_k": 40}, {"top_p": 0.9, "min_p": 0.1, "seed": 4}):
+        run = tiny_model.generate(TEXT, max_new_tokens=8, temperature=zero, **filters)
+        assert run.ids == greedy.ids
+        assert [step.n_kept for step in run.steps] == [1] * len(run.steps)
+    with pytest.raises(ValueError, match="top_k must be"):
+        tiny_model.generate(TEXT, temperature=zero, top_k=0)
+
+
+def test_a_temperature_of_0_goes_with_a_beam_search(tiny_encoder_decoder):
+    run = tiny_encoder_decoder.generate(TEXT, max_new_tokens=4, beams=2, temperature=0)
+    assert run.ids == tiny_encoder_decoder.generate(TEXT, max_new_tokens=4, beams=2).ids
 
 
 def test_an_unknown_setting_gets_a_list_of_the_known(tiny_model):

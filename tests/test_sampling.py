@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from transformer import Sampling
 from transformer.inference.sampling import (
+    apply_sampling,
     apply_temperature,
     draw,
     keep_min_p,
@@ -96,17 +97,17 @@ def test_temperature_divides():
 
 def test_filters_act_in_the_stated_order():
     logits = torch.tensor([[4.0, 3.0, 2.0, 1.0, 0.0]])
-    both = Sampling(temperature=2.0, top_k=3, top_p=0.8).filter(logits)
+    both = apply_sampling(logits, Sampling(temperature=2.0, top_k=3, top_p=0.8))
     # logits / 2 = 2, 1.5, 1, ...; the three highest have 0.506, 0.307, 0.186: two reach 0.8
     assert kept(both) == [[True, True, False, False, False]]
     assert both[0, :2].tolist() == [2.0, 1.5]
-    alone = Sampling(temperature=2.0, top_p=0.8).filter(logits)
+    alone = apply_sampling(logits, Sampling(temperature=2.0, top_p=0.8))
     assert kept(alone) == [[True, True, True, False, False]]
 
 
 def test_without_filters_all_stay():
     logits = torch.randn(2, 7)
-    assert Sampling().filter(logits).equal(logits)
+    assert apply_sampling(logits, Sampling()).equal(logits)
 
 
 def test_draws_never_take_a_token_of_probability_zero():

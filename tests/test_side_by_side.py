@@ -11,9 +11,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from transformer import Model
-from transformer.model.transformer import Transformer
+from transformer.model.network import Transformer
+from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Settings
-from transformer.training.setup import make_optimizer
 from transformer.training.side_by_side import side_by_side
 from transformer.training.state import FILE, load_state, save_state
 

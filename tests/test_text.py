@@ -9,7 +9,7 @@ from tokenizers import Tokenizer as BPETokenizer
 from tokenizers import models, pre_tokenizers, trainers
 
 from transformer import Tokenizer
-from transformer.text import END, PADDING, SPECIALS, START, show
+from transformer.tokenizer import END, PADDING, SPECIALS, START, show
 
 NASTY = [
     "",
@@ -176,4 +176,71 @@ def test_a_tokenizer_whose_ids_have_gaps_gets_a_sentence(tokenizer, tmp_path):
     content["model"]["vocab"][name] = 9_999
     path.write_text(json.dumps(content))
     with pytest.raises(ValueError, match="ids must count up from 0; highest: 9999"):
+        Tokenizer.load(path)
+
+
+# --- characters -----------------------------------------------------------------------------------
+
+VERSES = [
+    "First Citizen:\nBefore we proceed any further, hear me speak.\n",
+    "All:\nSpeak, speak!\n",
+]
+
+
+@pytest.fixture
+def characters() -> Tokenizer:
+    return Tokenizer.of_characters(VERSES)
+
+
+def test_each_character_of_the_texts_is_one_token(characters):
+    known = sorted(set("".join(VERSES)))
+    assert characters.vocab_size == len(known) + len(SPECIALS)
+    for text in VERSES:
+        found = characters.encode(text)
+        assert found == [known.index(letter) + len(SPECIALS) for letter in text]
+        assert characters.decode(found) == text
+    assert characters.encode_batch(VERSES) == [characters.encode(text) for text in VERSES]
+    assert characters.labels(characters.encode("k,\n")) == ["k", ",", "⏎"]
+    assert characters.labels([0, 1, 2]) == list(SPECIALS)
+
+
+def test_a_vocabulary_of_65_characters_has_65_and_the_specials():
+    letters = "".join(map(chr, range(65, 65 + 65)))
+    assert Tokenizer.of_characters([letters]).vocab_size == 65 + len(SPECIALS)
+
+
+def test_a_special_tokens_name_is_ordinary_characters():
+    characters = Tokenizer.of_characters(["<|endoftext|>é🦊 "])
+    text = "<|endoftext|> é🦊"
+    assert characters.end_id not in characters.encode(text)
+    assert characters.decode(characters.encode(text)) == text
+    assert characters.to_bytes([characters.encode("🦊")[0]]) == "🦊".encode()
+
+
+def test_a_character_that_was_never_learned_is_told(characters):
+    with pytest.raises(ValueError, match="holds 'é', which this model never learned; allowed: the"):
+        characters.encode("Before é")
+    with pytest.raises(ValueError, match="holds 'Q'"):
+        characters.encode_batch(["All", "Q"])
+
+
+def test_what_can_be_read_of_a_text_is_its_known_characters(characters, tokenizer):
+    assert characters.readable("Été: speak, Fox!") == "t: speak, Fo!"
+    assert characters.readable("日本 語") == "!"
+    assert tokenizer.readable("日本 語") == "日本 語"
+
+
+def test_characters_saved_and_loaded_are_the_same(characters, tmp_path):
+    characters.save(tmp_path / "tokenizer.json")
+    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert loaded.kind == characters.kind == "characters"
+    assert loaded.encode(VERSES[0]) == characters.encode(VERSES[0])
+    assert loaded.vocab_size == characters.vocab_size
+
+
+def test_a_vocabulary_of_words_is_no_tokenizer_of_characters(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    names = [*SPECIALS, "fox", "b"]
+    BPETokenizer(models.WordLevel({name: at for at, name in enumerate(names)})).save(str(path))
+    with pytest.raises(ValueError, match="'fox' is no character; needed: single characters"):
         Tokenizer.load(path)

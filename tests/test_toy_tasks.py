@@ -1,4 +1,4 @@
-"""Every preset learns to copy and to reverse sequences that it has never seen.
+"""Every preset learns to reverse what it has never seen, a writer to go on with a pattern.
 
 What shapes cannot show: masks, positions, both norms and the cached decoding work together. The
 rows of a batch differ in length, so that padding stands behind sources, targets and prompts.
@@ -7,125 +7,141 @@ rows of a batch differ in length, so that padding stands behind sources, targets
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
-from transformer.inference.beam import beam_search
-from transformer.inference.generation import generate
-from transformer.inference.readers import pad
-from transformer.model.config import PRESETS
-from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer
-from transformer.model.transformer import build_transformer as build
-from transformer.training.recipe import Settings
-from transformer.training.setup import make_optimizer
+import transformer
+from transformer import Model
+from transformer.inference.logit_sources import pad
+from transformer.model.presets import PRESETS
+from transformer.training import Step, steps
+from transformer.training.exercises import EXERCISES, Row, is_held_out
 
-Sequence = list[int]
-Change = Callable[[Sequence], Sequence]
-
-PADDING, START, END, SEPARATOR, FIRST, SYMBOLS, LONGEST = 0, 1, 2, 3, 4, 8, 6
-SETTINGS = Settings(
-    steps=300, learning_rate=1.5e-2, optimizer="muon", betas=(0.9, 0.98), weight_decay=0.0,
-    warmup_steps=20, decay_from=0.3,
-)  # fmt: skip
+README = Path(__file__).resolve().parent.parent / "README.md"
+SMALL = dict(d_model=32, d_ff=64)
 
 
-def copied(row: Sequence) -> Sequence:
-    return list(row)
+def last(**wanted) -> Step:
+    *_, step = steps(**wanted)
+    return step
 
 
-def reversed_(row: Sequence) -> Sequence:
-    return row[::-1]
-
-
-def is_held_out(row: Sequence) -> bool:
-    """One in seven of the sequences of three symbols and more."""
-    return len(row) >= 3 and sum(place * symbol for place, symbol in enumerate(row, 1)) % 7 == 0
-
-
-def sequences(rng: random.Random, count: int, *, held_out: bool) -> list[Sequence]:
-    rows: list[Sequence] = []
-    while len(rows) < count:
-        length = rng.randint(2, LONGEST)
-        row = [rng.randrange(FIRST, FIRST + SYMBOLS) for _ in range(length)]
-        if is_held_out(row) == held_out:
-            rows.append(row)
-    return rows
-
-
-def predictions(
-    network: Transformer, rows: list[Sequence], change: Change
-) -> tuple[Tensor, Tensor]:
-    """Logits (N, V) and the N tokens that they should predict."""
-    answers = [[*change(row), END] for row in rows]
-    if isinstance(network, EncoderDecoder):
-        target = pad([[START, *answer] for answer in answers], PADDING)
-        real = target[:, 1:] != PADDING
-        source = pad([[*row, END] for row in rows], PADDING)
-        return network(source, target[:, :-1], where=real), target[:, 1:][real]
-    if isinstance(network, DecoderOnly):
-        texts = [[*row, SEPARATOR, *answer] for row, answer in zip(rows, answers, strict=True)]
-        ids = pad(texts, PADDING)
-        asked = torch.tensor([len(row) for row in rows])[:, None]  # the first place that answers
-        real = (ids[:, 1:] != PADDING) & (torch.arange(ids.shape[1] - 1) >= asked)
-        return network(ids[:, :-1], where=real), ids[:, 1:][real]
-    wanted = pad(answers, PADDING)
-    real = wanted != PADDING
-    return network(pad([[*row, END] for row in rows], PADDING))[real], wanted[real]
-
-
-def fit(network: Transformer, change: Change) -> None:
-    """Teach network to map a sequence to change(sequence)."""
-    rng, optimizer = random.Random(0), make_optimizer(network, SETTINGS)
-    network.train()
-    for step in range(SETTINGS.steps):
-        for group in optimizer.param_groups:
-            group["lr"] = SETTINGS.learning_rate_at(step)
-        loss = F.cross_entropy(*predictions(network, sequences(rng, 64, held_out=False), change))
-        optimizer.zero_grad(set_to_none=False)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), SETTINGS.clip_norm)
-        optimizer.step()
-    network.eval()
-
-
-def answers_of(network: Transformer, rows: list[Sequence]) -> list[Sequence]:
-    """What the network makes of rows, in one padded batch, by the ways that the project has."""
-    sources = [[*row, END] for row in rows]
-    if isinstance(network, EncoderDecoder):
-        found = beam_search(
-            network, sources, start_id=START, end_id=END, beams=1, max_new_tokens=LONGEST + 1
-        )
-        return [list(result.hypotheses[0].ids) for result in found]
-    if isinstance(network, DecoderOnly):
-        answers: list[Sequence] = [[] for _ in rows]
-        prompts = [[*row, SEPARATOR] for row in rows]
-        for steps in generate(network, prompts, max_new_tokens=LONGEST + 1, end_id=END):
-            for answer, step in zip(answers, steps, strict=True):
-                if step is not None:
-                    answer.append(step.token)
-        return answers
-    assert isinstance(network, EncoderOnly)
-    with torch.inference_mode():
-        read = network(pad(sources, PADDING)).argmax(dim=-1).tolist()
-    return [ids[: len(source)] for ids, source in zip(read, sources, strict=True)]
+def written(model: Model, sign: str, rows: list[Row]) -> list[str]:
+    """What the model makes of each question, by the ways in which the project decodes."""
+    if model.config.family == "encoder":
+        ids = [[*model.tokenizer.encode(question), model.tokenizer.end_id] for question, _ in rows]
+        with torch.inference_mode():
+            read = model.network(pad(ids, model.tokenizer.padding_id)).argmax(dim=-1).tolist()
+        return [
+            model.tokenizer.decode(found[: len(answer)])
+            for found, (_, answer) in zip(read, rows, strict=True)
+        ]
+    texts = [question + sign for question, _ in rows]
+    if model.config.family == "decoder":
+        runs = model.generate_batch(texts, max_new_tokens=12)
+        return [run.text.removeprefix(text) for run, text in zip(runs, texts, strict=True)]
+    runs = model.translate_batch([question for question, _ in rows], max_new_tokens=12).outputs
+    return list(runs)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PRESETS)
-@pytest.mark.parametrize("change", [copied, reversed_])
-def test_every_preset_learns_to_copy_and_to_reverse(name: str, change: Change) -> None:
-    network = build(
-        name, vocab_size=FIRST + SYMBOLS, d_model=32, n_heads=4, n_layers=2, d_ff=64,
-        max_len=2 * LONGEST + 4, dropout=0.0, attention_dropout=0.0, padding_id=PADDING,
-    )  # fmt: skip
-    fit(network, change)
-    rows = sequences(random.Random(1), 1000, held_out=True)
-    right = sum(
-        answer == [*change(row), END]
-        for row, answer in zip(rows, answers_of(network, rows), strict=True)
-    )
-    assert right > 0.99 * len(rows)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_learns_to_reverse(preset: str) -> None:
+    task = "reverse"
+    step = last(task=task, preset=preset, n_steps=300, **SMALL)
+    assert step.accuracy >= 0.97
+    rows = EXERCISES[task].rows(random.Random(1), 300, held_out=True)
+    model, sign = step.model(), EXERCISES[task].sign
+    answers = written(model, sign if model.config.family == "decoder" else "", rows)
+    right = sum(answer == wanted for answer, (_, wanted) in zip(answers, rows, strict=True))
+    assert right >= 0.97 * len(rows)
+
+
+@pytest.mark.slow
+def test_a_writer_learns_to_repeat_what_followed_as_the_readme_says() -> None:
+    blocks = README.read_text(encoding="utf-8").split("```python\n")
+    (block,) = [one.split("```")[0] for one in blocks if "import steps" in one]
+    said: dict = {}
+    exec(block, said)
+    assert said["step"].accuracy >= 0.97
+    run = said["model"].generate("kfbdhqk", max_new_tokens=5)
+    assert run.text == "kfbdhqkfbdhq"
+    assert f'"{run.text}"' in block
+
+
+@pytest.mark.parametrize("task", EXERCISES)
+def test_an_exercise_asks_what_it_says(task: str) -> None:
+    exercise = EXERCISES[task]
+    rng = random.Random(2)
+    rows = exercise.rows(rng, 200, held_out=False)
+    assert not any(is_held_out(question) for question, _ in rows)
+    assert all(is_held_out(question) for question, _ in exercise.rows(rng, 50, held_out=True))
+    assert max(len(q) + len(exercise.sign) + len(a) for q, a in rows) <= exercise.longest + 1
+    for question, answer in [*rows, (exercise.example, exercise.solve(exercise.example))]:
+        assert set(question + answer) <= set(exercise.letters)
+        if task == "addition":
+            assert int(answer) == sum(map(int, question.split("+")))
+        elif task == "sort":
+            assert list(answer) == sorted(question)
+        elif task == "induction":
+            whole = question + answer
+            period = question.rindex(question[-1])
+            assert all(whole[at] == whole[at - period] for at in range(period, len(whole)))
+            assert len(set(question)) == period
+        else:
+            assert answer == (question if task == "copy" else "".join(reversed(question)))
+
+
+def test_the_same_arguments_give_the_same_steps_whatever_else_is_drawn() -> None:
+    wanted = dict(task="reverse", preset="gpt", n_steps=3, seed=4, d_model=16, d_ff=16)
+    torch.manual_seed(11)
+    one = [step.loss for step in steps(**wanted)]
+    state = torch.get_rng_state()
+    torch.manual_seed(12)
+    other = []
+    for step in steps(**wanted):
+        torch.rand(3)
+        other.append(step.loss)
+    assert one == other
+    assert [step.loss for step in steps(**wanted | {"seed": 5})] != one
+    torch.manual_seed(11)
+    assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn from the shared generator
+
+
+def test_a_training_can_be_left_and_a_step_can_be_asked() -> None:
+    training = steps(task="sort", n_steps=50, d_model=16, n_heads=2, d_ff=16)
+    first = next(training)
+    early = first.model("early")
+    kept = {name: value.clone() for name, value in early.network.state_dict().items()}
+    step = next(training)
+    training.close()
+    assert (step.number, step.total) == (2, 50)
+    assert all(torch.equal(value, kept[name]) for name, value in early.network.state_dict().items())
+    run = early.generate("cab=", max_new_tokens=3)
+    assert run.trace.weights("decoder", "self").shape[0] == 2
+
+
+def test_a_model_that_learned_is_saved_and_loaded(tmp_path) -> None:
+    model = last(
+        task="copy", preset="vaswani-2017", n_steps=2, d_model=16, n_heads=2, d_ff=16
+    ).model()
+    model.save(tmp_path / "learned", dtype="float32")
+    again = transformer.load(tmp_path / "learned")
+    assert again.translate("badc") == model.translate("badc")
+    assert again.metadata["exercise"] == "copy"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (dict(task="fly"), r"task must be one of \['copy', 'reverse', .*\]; got 'fly'"),
+        (dict(task="copy", n_steps=0), "n_steps must be 1 to 5000; got 0"),
+        (dict(task="copy", preset="huge"), "unknown preset 'huge'"),
+        (dict(task="copy", n_heads=3), "n_heads"),
+    ],
+)
+def test_what_cannot_be_trained_is_told(wanted: dict, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        steps(**wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 import random
 import re
@@ -12,11 +14,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import transformer
+from transformer.plain_text import plain
 from transformer.training.data import Batches, collate, windows_of
-from transformer.training.download import clean_pairs, plain, split_pairs
+from transformer.training.download import clean_pairs, split_pairs
 from transformer.training.evaluate import score_documents, windows
 from transformer.training.memorised import longest_shared_passage
 from transformer.training.recipe import Settings, load_recipe, recipe_names
+from transformer.training.tasks import Translation
 
 documents = st.lists(
     st.lists(st.integers(3, 50), min_size=2, max_size=70), min_size=1, max_size=30
@@ -103,9 +108,40 @@ def test_the_learning_rate_warms_up_stays_and_falls_to_zero():
     assert settings.learning_rate_at(99) == pytest.approx(0.05)
 
 
+def test_a_recipe_may_say_what_its_sources_are_written_in(tmp_path):
+    path = tmp_path / "r.toml"
+    head = 'task = "translation"\n[model]\npreset = "pre-norm"\n[data]\nsource_text = '
+    path.write_text(f'{head}"plain English"')
+    (tmp_path / "train.tsv").write_text("It’s  a cat.\tC’est un chat.\n", encoding="utf-8")
+    (tmp_path / "valid.tsv").write_text("It’s  a dog.\tC’est un chien.\n", encoding="utf-8")
+    task = Translation(load_recipe(str(path)), str(tmp_path))
+    assert task.train == [("It's a cat.", "C’est un chat.")]
+    path.write_text(f'{head}"Latin"')
+    with pytest.raises(ValueError, match="source_text must be 'plain English' or absent"):
+        load_recipe(str(path))
+
+
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_bundled_recipe_reads(name):
     assert load_recipe(name).name == name
+
+
+def test_the_bundled_translators_phases_are_the_bundled_recipes():
+    told = transformer.load("translate-en-fr").metadata
+    assert [phase["recipe"] for phase in told["phases"]] == [
+        "translate-en-fr-base", "translate-en-fr",
+    ]  # fmt: skip
+    for phase in told["phases"]:
+        recipe = load_recipe(phase["recipe"])
+        as_recorded = json.loads(json.dumps(dataclasses.asdict(recipe.settings)))
+        assert phase["settings"] == as_recorded
+        assert phase["dropout"] == recipe.model["dropout"]
+        assert phase["steps"] == recipe.settings.steps
+    assert told["recipe"]["settings"] == told["phases"][-1]["settings"]
+    base, last = (load_recipe(phase["recipe"]) for phase in told["phases"])
+    network = {name: value for name, value in base.model.items() if name != "dropout"}
+    assert network == {name: value for name, value in last.model.items() if name != "dropout"}
+    assert base.vocab_size == last.vocab_size == told["recipe"]["vocab_size"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +153,7 @@ def test_every_bundled_recipe_reads(name):
         ('task = "language-model"\n[model]\npreset = "gpt-9"', "preset must be one of"),
         (
             'task = "translation"\n[data]\ndownlaod = "x"\n[model]\npreset = "pre-norm"',
-            "unknown entry 'downlaod'; allowed: \\['download', 'source', 'target', 'valid'\\]",
+            "unknown entry 'downlaod'; allowed: \\['download', 'source', 'source_text', 'target'",
         ),
         (
             'task = "language-model"\n[model]\npreset = "gpt"\n[training]\nspeed = 1',

@@ -6,7 +6,7 @@ from builders import V, config, ids, network
 from torch import nn
 
 from transformer import PRESETS, ModelConfig, Trace, build_transformer
-from transformer.model.attention import KeyValueCache
+from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 
 FAMILIES = ["decoder", "encoder", "encoder-decoder"]
@@ -42,6 +42,21 @@ def test_the_second_tutorials_example_gives_logits_2_7_10(name):
 def test_source_and_target_may_have_vocabularies_of_their_own():
     model = network("encoder-decoder", target_vocab_size=7)
     assert model(torch.tensor([[12, 3]]), torch.tensor([[6, 1, 2]])).shape == (1, 3, 7)
+
+
+def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
+    model = network("encoder-decoder", target_vocab_size=7, target_max_len=4, target_padding_id=6)
+    source, target = torch.tensor([[12, 3, 6, 1, 1]]), torch.tensor([[5, 0, 2]])
+    padded = model(nn.functional.pad(source, (0, 2)), nn.functional.pad(target, (0, 1), value=6))
+    torch.testing.assert_close(padded[:, :3], model(source, target), atol=1e-5, rtol=1e-5)
+    trace = Trace()
+    model(source, target, trace=trace)  # 6 is text in the source, and 0 in the target
+    assert bool(trace["decoder.0.cross"].allowed.all())
+    assert torch.equal(trace["decoder.0.self"].allowed[0], torch.ones(3, 3).bool().tril())
+    with pytest.raises(ValueError, match="at most 4 tokens fit this model; got 5"):
+        model(source, torch.tensor([[1, 2, 3, 4, 5]]))
+    assert model(ids(1, 9), target).shape == (1, 3, 7)
+    assert model.target_embedding.positions.matrix.shape[0] == 4
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -17,6 +17,8 @@ from transformer.training.translate import moses, score_translations, tokenised_
 
 RECIPE = """
 task = "translation"
+[data]
+source_text = "plain English"
 [tokenizer]
 vocab_size = 300
 [model]
@@ -63,7 +65,8 @@ def test_a_translator_learns_its_pairs(trained):
     expected = [target for _, target in PAIRS]
     assert translate(model, sources) == expected
     assert translate(model, sources, beams=3) == expected
-    run = model.generate("two dog", max_new_tokens=20)
+    run = model.generate("two  dog\n", max_new_tokens=20)
+    assert run.read_as == "two dog"
     assert run.text == "deux chien"
     assert run.trace.weights("decoder", "cross").shape[-1] == len(run.source_ids)
 

@@ -10,16 +10,15 @@ import math
 import numpy as np
 import pytest
 import torch
+from asking import asking
 from pictured import HOSTILE, batch_of, planted, relabelled
 from torch.nn import functional as F
 
 from transformer import Model, Run, Site, Trace
-from transformer.figures import row_arithmetic, style, worked_row
-from transformer.figures.arithmetic import TOLERANCE
+from transformer.analysis.row_arithmetic import TOLERANCE
 from transformer.ui.store import RunStore
-from transformer.ui.views import VIEWS, server_function
-
-WORKED = next(view for view in VIEWS if view.__name__ == "worked")
+from transformer.views import row_arithmetic, worked_row
+from transformer.views.drawing import style
 
 
 def made(run: Run, q: list[list[float]], k: list[list[float]], v: list[list[float]]) -> Run:
@@ -31,7 +30,8 @@ def made(run: Run, q: list[list[float]], k: list[list[float]], v: list[list[floa
     trace = Trace()
     trace.record_attention(Site("decoder", 0, "self"), scores, weights, mask, heads)
     labels = tuple(f"t{place}" for place in range(len(q)))
-    config = run.config.replace(max_len=max(len(q), run.config.max_len))
+    sizes = dict(d_model=len(q[0]), n_heads=1, max_len=max(len(q), run.config.max_len))
+    config = run.config.replace(**sizes)
     return dataclasses.replace(run, config=config, trace=trace, labels=labels, trace_start=0)
 
 
@@ -187,7 +187,7 @@ def test_a_long_text_keeps_its_height_and_at_most_32_labels(run: Run) -> None:
 
 def test_the_page_is_sent_exact_numbers_and_beyond_the_trace_the_last_row(run: Run) -> None:
     store = RunStore()
-    ask = server_function(store, WORKED)
+    ask = asking(store, "worked")
     key = store.put(run)
     answer = ask({"run": key, "site": "decoder.0.self", "head": 1, "query": 500})
     found = row_arithmetic(run, "decoder.0.self", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
@@ -12,6 +13,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from transformer.ui.examples import EXAMPLES
 
+PAGE_MODULES = Path(__file__).parent / "page_modules.js"  # gives pages `viz`
 WAIT_MS = 60_000  # a busy machine may take long; who passes does not wait
 PLACE = """([name, x, y]) => {
     const box = document.querySelector(`[data-picture=${name}]`);
@@ -23,8 +25,9 @@ POINTED = """([r, c]) => { const d = document.querySelector(".attention").datase
     return d.row === String(r) && d.column === String(c); }"""
 # The page has opened: the attention is drawn, or a link has led to a tab that hides it, where it
 # need not ever have been drawn.
-OPEN = """() => { const box = document.querySelector(".attention"); return box && (box.dataset.rev
-    || (viz.link && !viz.link.opening && viz.run && !box.getClientRects().length)); }"""
+OPEN = """() => { const box = window.viz && document.querySelector(".attention");
+    return box && (box.dataset.rev
+        || (!viz.isOpening() && viz.run && !box.getClientRects().length)); }"""
 OURS = ".html-container"  # what the project draws; the rest is Gradio's
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 
@@ -113,7 +116,7 @@ class Visit:
         if not box.is_visible():
             self.page.get_by_role("button", name="Settings").click()
             box.wait_for()
-            self.page.evaluate("viz.painted()")  # what is shown first takes its old value once more
+            self.page.evaluate("viz.nextPaint()")  # what is shown first takes its old value again
         box.fill(str(count))
         box.blur()
         expect(box).to_have_value(str(count))
@@ -133,9 +136,16 @@ class Visit:
             )
 
     def attention(self, name: str) -> None:
-        """Choose a kind of attention, "decoder cross" for one."""
+        """Choose a kind of attention, "decoder cross" for one, unless it is shown."""
+        if self.page.get_by_role("radio", name=name, exact=True, checked=True).count():
+            return
         with self.drawn(".attention"):
             self.page.get_by_role("radio", name=name, exact=True).click()
+
+    def show_more(self) -> None:
+        """What stands behind "More", if it does not stand there already."""
+        if not self.page.evaluate("document.body.classList.contains('more')"):
+            self.page.locator(".more-button").first.click()
 
     def tab(self, name: str) -> None:
         """Open a tab."""
@@ -146,7 +156,7 @@ class Visit:
         x, y = self.page.evaluate(
             """([r, c]) => {
                 const box = document.querySelector(".large");
-                const at = viz.cells(box, c, c, r, r);
+                const at = viz.cellBox(box, c, c, r, r);
                 const place = box.getBoundingClientRect();
                 return [place.left + at.left + at.width / 2, place.top + at.top + at.height / 2];
             }""",
@@ -176,7 +186,7 @@ class Visit:
 
     def wait_for_link(self) -> None:
         """Until the page shows what the link says that it was opened with."""
-        self.page.wait_for_function("() => viz.link && !viz.link.opening")
+        self.page.wait_for_function("() => window.viz?.isOpening && !viz.isOpening()")
         self.page.wait_for_function(
             """() => document.querySelector(".attention").dataset.run === viz.run.run
                 || !document.querySelector(".attention").getClientRects().length"""

@@ -12,7 +12,7 @@ from transformer.model.interventions import Intervention
 from transformer.ui.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES["decoder"]
-PARTS = (".effect", ".silence", ".maskedit", ".breaks")
+PARTS = (".effect", ".silence", ".contribution", ".maskedit", ".breaks")
 ALTERED = "wanted => JSON.stringify(viz.interventions()) === JSON.stringify(wanted)"
 
 

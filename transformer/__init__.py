@@ -12,21 +12,27 @@ For example:
     run.to_json(), run.to_npz("run.npz"), run.to_html("run.html")
 """
 
-from transformer.checkpoint import CheckpointError, bundled_names, load
-from transformer.inference.archive import from_json, read_npz
-from transformer.inference.candidates import Candidate
-from transformer.inference.generation import GenerationStep
-from transformer.inference.model import Model
-from transformer.inference.pictures import Pictures, draw_with
-from transformer.inference.request import Request
-from transformer.inference.run import Batch, Run, Search
-from transformer.inference.sampling import Sampling
+from transformer.analysis.logit_lens import with_lens
+from transformer.checkpoint import CheckpointError, bundled_names, save
+from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
-from transformer.model.config import PRESETS, ModelConfig
-from transformer.model.interventions import BREAKS, Break, EditMask, Patch, Silence
-from transformer.model.trace import AttentionRecord, Site, Trace
+from transformer.model.breaks import BREAKS
+from transformer.model.config import ModelConfig
+from transformer.model.interventions import Break, EditMask, Patch, Silence
+from transformer.model.presets import PRESETS
+from transformer.model.sites import Site
+from transformer.model.trace import AttentionRecord, Trace
 from transformer.model.transformer import build_transformer
-from transformer.text import Tokenizer
+from transformer.runs.archive_reader import from_json, read_npz
+from transformer.runs.candidates import Candidate, GenerationStep
+from transformer.runs.drawing import Pictures, draw_with
+from transformer.runs.own_attention import from_attention
+from transformer.runs.request import Request, Sampling
+from transformer.runs.run import Batch, Run
+from transformer.runs.search import Search
+from transformer.tokenizer import Tokenizer
+
+__version__ = "0.1.0"
 
 __all__ = [
     "BREAKS",
@@ -52,15 +58,18 @@ __all__ = [
     "Trace",
     "build_transformer",
     "bundled_names",
+    "from_attention",
     "from_json",
     "load",
     "read_npz",
+    "save",
+    "with_lens",
 ]
 
 
 def _pictures() -> Pictures:
     """Plotly takes a while to import: not before the first picture."""
-    from transformer.figures import notebook
+    from transformer.views.export import notebook
 
     return notebook
 

@@ -14,24 +14,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import torch
-
-from transformer.checkpoint import bundled_names, load
-from transformer.inference.model import Model
-from transformer.inference.request import Request
-from transformer.inference.run import Run
+from transformer.analysis.logit_lens import with_lens
+from transformer.checkpoint import bundled_names
+from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
+from transformer.messages import say
+from transformer.runs.request import Request
+from transformer.runs.run import Run
+from transformer.views import saving
 
 _HELP = {
     "max_new_tokens": "how many tokens to generate at most",
-    "temperature": "divides the logits: below 1 sharper, above 1 flatter",
+    "temperature": "divides the logits: below 1 sharper, above 1 flatter; 0 = the likeliest token",
     "top_k": "draw from the k likeliest tokens only",
     "top_p": "draw from the likeliest tokens that together reach this probability",
     "min_p": "draw from tokens at least this likely, as a share of the likeliest one's probability",
     "seed": "the same seed and settings give the same text",
     "beams": "hypotheses followed at once, for translators; more than one is a beam search",
     "length_penalty": "power of the length that a hypothesis' score is divided by",
-    "taken": "ids of tokens to take first, whatever the network says of them",
+    "forced_tokens": "ids of tokens to take first, whatever the network says of them",
     "interventions": "what to alter in the network, as a JSON list of the API's values",
 }
 # What a run can be saved as: option -> what is written, and the function that writes it.
@@ -54,8 +55,9 @@ def parser() -> argparse.ArgumentParser:
     result = _Parser(
         prog="python -m transformer",
         description="Continue a text, or translate it, with a small Transformer. Without "
-        "temperature, top-k, top-p and min-p the likeliest token is taken each time; with any of "
-        "them tokens are drawn; with several beams the likeliest text is searched.",
+        "temperature, top-k, top-p and min-p, or at temperature 0, the likeliest token is taken "
+        "each time; with any of them tokens are drawn; with several beams the likeliest text is "
+        "searched.",
     )
     result.add_argument("text", help="the beginning to go on from, or what to translate")
     for field in dataclasses.fields(Request):
@@ -74,6 +76,19 @@ def parser() -> argparse.ArgumentParser:
         default="auto",
         help="auto, cpu, cuda or cuda:NUMBER (default: %(default)s: a GPU if there is one)",
     )
+    result.add_argument(
+        "--picture",
+        nargs="+",
+        metavar=("NAME", "PARAMETER=VALUE"),
+        help="a picture of the run, for --picture-file; --pictures lists them (default: off)",
+    )
+    result.add_argument(
+        "--picture-file",
+        type=Path,
+        metavar="FILE",
+        help="where --picture goes: .html, .json (Plotly's) or .csv (its numbers)",
+    )
+    result.add_argument("--pictures", action=_ListPictures, help="list all pictures and stop")
     for name, (what, _) in _SAVED.items():
         result.add_argument(
             f"--{name}",
@@ -84,10 +99,22 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
+class _ListPictures(argparse.Action):
+    """Prints what every view offers, with its parameters, and stops."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(saving.listing())
+        parser.exit()
+
+
 def _option(field: dataclasses.Field[Any]) -> dict[str, Any]:
     """How argparse is to read a setting of a Request."""
-    if field.name == "taken":
-        return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": _HELP["taken"]}
+    if field.name == "forced_tokens":
+        told = _HELP[field.name]
+        return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": told}
     if field.name == "interventions":
         told = _HELP[field.name]
         return {"type": _json, "default": (), "metavar": "JSON", "help": told}
@@ -105,7 +132,7 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise argparse.ArgumentTypeError(f"not JSON: {error}") from error
+        raise argparse.ArgumentTypeError(say("not JSON: {error}", error=error)) from error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -131,12 +158,46 @@ def _run(arguments: argparse.Namespace) -> None:
     places = {name: path for name in _SAVED if (path := getattr(arguments, name))}
     for name, path in places.items():
         _check_place(name, path)
-    model = load(arguments.model, _device(arguments.device))
+    picture = _picture(arguments)
+    model = load(arguments.model, arguments.device)
     print(summary(model, request), file=sys.stderr)
-    run = _print_text(model.stream(**settings), model)
-    _print_search(run)
-    for name, path in places.items():
-        _save(run, name, path)
+    _write(model, request, settings, places, picture)
+
+
+def _write(
+    model: Model,
+    request: Request,
+    settings: dict[str, Any],
+    places: dict[str, Path],
+    picture: tuple[str, dict[str, Any], Path] | None,
+) -> None:
+    """Print the text, and save its run; those of sentences that are read alone are numbered."""
+    parts = [request.text] if request.forced_tokens else model.reader.sentences(request.text)
+    for place, part in enumerate(parts, 1):
+        end = "\n" if place == len(parts) else " "
+        run = _print_text(model.stream(**settings | {"text": part}), model, end)
+        _print_search(run)
+        if places or picture is not None:
+            run = with_lens(model, run)
+        number = "" if len(parts) == 1 else f"-{place}"
+        for name, path in places.items():
+            _save(run, name, path.with_stem(f"{path.stem}{number}"))
+        if picture is not None:
+            name, values, path = picture
+            saving.save(run, name, values, path.with_stem(f"{path.stem}{number}"))
+    _print_reading(model, request.text, parts)
+
+
+def _picture(arguments: argparse.Namespace) -> tuple[str, dict[str, Any], Path] | None:
+    """The picture that is asked for, checked before the model is loaded."""
+    if arguments.picture is None and arguments.picture_file is None:
+        return None
+    if arguments.picture is None or arguments.picture_file is None:
+        raise ValueError(say("--picture and --picture-file go together; got one of them"))
+    name, *given = arguments.picture
+    values = saving.check(name, given, arguments.picture_file)
+    _check_place("picture-file", arguments.picture_file)
+    return name, values, arguments.picture_file
 
 
 def summary(model: Model, request: Request) -> str:
@@ -157,8 +218,8 @@ def summary(model: Model, request: Request) -> str:
     )
 
 
-def _print_text(stream: Stream, model: Model) -> Run:
-    """Print as it comes. A character of which only some bytes exist yet waits for the rest."""
+def _print_text(stream: Stream, model: Model, end: str) -> Run:
+    """Print as it comes, and then `end`. A character of which only some bytes exist yet waits."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -166,8 +227,18 @@ def _print_text(stream: Stream, model: Model) -> Run:
     for step in stream:
         text = decoder.decode(model.tokenizer.to_bytes([step.token]))
         print(_for_terminal(text), end="", flush=True)
-    print(flush=True)
+    print(end=end, flush=True)
     return stream.run()
+
+
+def _print_reading(model: Model, text: str, parts: Sequence[str]) -> None:
+    """How the text was read, where that is not as typed, and what in it was never learned."""
+    for sentence in model.reader.doubts(text):
+        print(sentence, file=sys.stderr)
+    if len(parts) > 1:
+        print(f"read as {len(parts)} sentences, each alone", file=sys.stderr)
+    if (read := model.reader.read_as(text)) != text:
+        print(f"read as: {_for_terminal(read)}", file=sys.stderr)
 
 
 def _print_search(run: Run) -> None:
@@ -197,32 +268,24 @@ def _save(run: Run, name: str, path: Path) -> None:
     try:
         write(run, path)
     except OSError as error:
-        raise ValueError(f"cannot write {path}: {error.strerror}") from error
+        raise ValueError(
+            say("cannot write {path}: {reason}", path=path, reason=error.strerror)
+        ) from error
     print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
 
 
 def _check_place(name: str, path: Path) -> None:
     """Raise ValueError if a file cannot be there, before anything is generated."""
     if path.is_dir():
-        raise ValueError(f"cannot write {path}: it is a folder; --{name} needs a file")
+        raise ValueError(
+            say("cannot write {path}: it is a folder; --{name} needs a file", path=path, name=name)
+        )
     if not path.parent.is_dir():
-        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+        raise ValueError(
+            say("cannot write {path}: there is no folder {folder}", path=path, folder=path.parent)
+        )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ValueError(f"cannot write {path}: permission denied")
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        device = None
-    n_gpus = torch.cuda.device_count()
-    allowed = ["auto", "cpu", *(["cuda"] if n_gpus else []), *(f"cuda:{n}" for n in range(n_gpus))]
-    if device is None or name not in allowed:
-        raise ValueError(f"device must be one of {allowed}; got {name!r}")
-    return device
+        raise ValueError(say("cannot write {path}: permission denied", path=path))
 
 
 def _fail(sentence: str) -> int:

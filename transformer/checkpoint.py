@@ -1,4 +1,4 @@
-"""A folder on disk <-> configuration, tokenizer, weights and model card.
+"""A folder on disk <-> a Checkpoint: configuration, tokenizer, weights and model card.
 
     NAME/config.json                    {"format": 1, "model": {...}, "metadata": {...}}
     NAME/tokenizer.json                 the tokenizers library's own format
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,25 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from transformer.inference.engine import AUTO, engine_of
-from transformer.inference.model import Model
-from transformer.inference.sample import Sample, sample_of
+from transformer import their_tokenizers
+from transformer.messages import say
 from transformer.model.config import ModelConfig
+from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.model.weights import network_with, weights_of
-from transformer.text import Tokenizer
+from transformer.tokenizer import Tokenizer
 
 FORMAT = 1
 SHARD_BYTES = 9_000_000  # so that every file stays below 10 MB
-BUNDLED = Path(__file__).resolve().parent.parent / "checkpoints"
-_DTYPES = {"float32": torch.float32, "float16": torch.float16}
+_PACKAGE = Path(__file__).resolve().parent
+_INSTALLED = _PACKAGE / "checkpoints"
+BUNDLED = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "checkpoints"  # of a clone
+MAX_HELD_OUT = 100  # texts
+_READ = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+DTYPES = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+}
 
 
 class CheckpointError(ValueError):
@@ -43,45 +52,68 @@ def bundled_names() -> list[str]:
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 
 
-def load(
-    name_or_folder: str | Path, device: str | torch.device = "cpu", engine: str = AUTO
-) -> Model:
-    """A model ready to run, from a bundled name ("stories") or a folder.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeldOutSample:
+    """Texts that the model was not trained on: (text,), or (source, target) for a translator."""
 
-    engine: what generates one text at a time, one of "auto", "compiled", "packed" and "network"
-    (see `inference/engine.py`). Raises CheckpointError (a ValueError) for an unknown name or a
-    damaged folder, ValueError for an engine that there is not.
+    about: str
+    texts: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Checkpoint:
+    """What a folder holds; the network has its weights, is in evaluation mode and on the CPU."""
+
+    name: str
+    config: ModelConfig
+    tokenizer: Tokenizer
+    network: DecoderOnly | EncoderOnly | EncoderDecoder
+    card: str
+    metadata: dict[str, Any]
+    sample: HeldOutSample | None
+
+
+def read(name_or_folder: str | Path) -> Checkpoint:
+    """A bundled checkpoint ("stories") or that of a folder.
+
+    Raises CheckpointError (a ValueError) for an unknown name or a damaged folder.
     """
     folder = Path(name_or_folder)
     if str(name_or_folder) in bundled_names():
         folder = BUNDLED / str(name_or_folder)
     if not _is_folder(folder):
         raise CheckpointError(
-            f"no checkpoint {str(name_or_folder)!r}; allowed: a folder, or one of {bundled_names()}"
+            say(
+                "no checkpoint {name}; allowed: a folder, or one of {allowed}",
+                name=repr(str(name_or_folder)),
+                allowed=bundled_names(),
+            )
         )
     config, metadata = _read_config(folder)
-    tokenizer = _read_tokenizer(folder, config)
+    tokenizer = _read_tokenizer(folder, config, metadata)
     weights = _read_weights(folder)
     try:
         network = network_with(config, weights)
     except ValueError as error:
-        raise CheckpointError(f"{folder} does not fit its config.json: {error}") from error
-    network.eval().requires_grad_(False).to(device)
+        raise CheckpointError(
+            say("{folder} does not fit its config.json: {error}", folder=folder, error=error)
+        ) from error
+    network.eval().requires_grad_(False)
+    check_numbers(folder, network, config)
     card = folder / "README.md"
-    return Model(
+    return Checkpoint(
         name=folder.resolve().name,
         config=config,
         tokenizer=tokenizer,
-        network=network,
+        network=network.eval().requires_grad_(False),
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
         metadata=metadata,
-        engine=engine_of(network, engine),
         sample=_read_sample(folder, config),
     )
 
 
 def save(
-    folder: Path,
+    folder: str | Path,
     network: nn.Module,
     config: ModelConfig,
     tokenizer: Tokenizer,
@@ -89,26 +121,67 @@ def save(
     dtype: str = "float16",
     card: str | None = None,
     metadata: dict[str, Any] | None = None,
+    sample: HeldOutSample | None = None,
 ) -> None:
-    """Write a checkpoint folder, replacing one that is there."""
+    """Write a checkpoint folder, replacing one that is there.
+
+    dtype: what the weights are stored in, one of DTYPES. Raises ValueError for another,
+    before anything is written.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(
+            say("dtype must be one of {allowed}; got {got}", allowed=list(DTYPES), got=repr(dtype))
+        )
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, "model": config.to_dict(), "metadata": metadata or {}}
     (folder / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     tokenizer.save(folder / "tokenizer.json")
-    _write_shards(folder, _shards(weights_of(network), _DTYPES[dtype]))
+    _write_shards(folder, _shards(weights_of(network), DTYPES[dtype]))
     if card is not None:
         (folder / "README.md").write_text(card, encoding="utf-8")
+    if sample is not None:
+        texts = [list(texts) if len(texts) > 1 else texts[0] for texts in sample.texts]
+        content = {"about": sample.about, "texts": texts}
+        written = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        (folder / "sample.json").write_text(written, encoding="utf-8")
+
+
+def held_out_sample(content: object, family: str) -> HeldOutSample:
+    """From JSON: {"about": ..., "texts": [text, ...]}, or [[source, target], ...] for a translator.
+
+    Raises ValueError for anything else.
+    """
+    width = 2 if family == "encoder-decoder" else 1
+    given = content.get("texts") if isinstance(content, dict) else None
+    rows = [[row] if isinstance(row, str) else row for row in given or () if row]
+    good = all(
+        isinstance(row, list) and len(row) == width and all(isinstance(t, str) and t for t in row)
+        for row in rows
+    )
+    if not isinstance(given, list) or not good or not 1 <= len(rows) <= MAX_HELD_OUT:
+        raise ValueError(
+            say(
+                "a sample must hold from 1 to {most} [source, target] pairs under 'texts'",
+                most=MAX_HELD_OUT,
+            )
+            if width == 2
+            else say("a sample must hold from 1 to {most} texts under 'texts'", most=MAX_HELD_OUT)
+        )
+    assert isinstance(content, dict)
+    return HeldOutSample(about=str(content.get("about", "")), texts=tuple(map(tuple, rows)))
 
 
 def _write_shards(folder: Path, shards: list[dict[str, Tensor]]) -> None:
-    """All new files are complete before the first old one goes."""
+    """All new files are complete before the first old one goes or is replaced."""
     names = [f"model-{n:05}-of-{len(shards):05}.safetensors" for n in range(1, len(shards) + 1)]
     for name, shard in zip(names, shards, strict=True):
         save_file(shard, folder / f"{name}.unfinished")
-    for old in folder.glob("model-*.safetensors"):
-        old.unlink()
     for name in names:
-        (folder / f"{name}.unfinished").rename(folder / name)
+        (folder / f"{name}.unfinished").replace(folder / name)
+    for old in folder.glob("model-*.safetensors"):
+        if old.name not in names:
+            old.unlink()
 
 
 def _shards(weights: dict[str, Tensor], dtype: torch.dtype) -> list[dict[str, Tensor]]:
@@ -134,44 +207,71 @@ def _is_folder(path: Path) -> bool:
 def _read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
     path = folder / "config.json"
     try:
+        _check_plain(path)
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise CheckpointError(f"{folder} holds no config.json; a checkpoint needs one") from error
+        raise CheckpointError(
+            say("{folder} holds no config.json; a checkpoint needs one", folder=folder)
+        ) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is not readable JSON: {error}") from error
+        raise CheckpointError(
+            say("{path} is not readable JSON: {error}", path=path, error=error)
+        ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         got = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise CheckpointError(f"{path} has format {got!r}; this version reads format {FORMAT}")
+        raise CheckpointError(
+            say(
+                "{path} has format {got}; this version reads format {format}",
+                path=path,
+                got=repr(got),
+                format=FORMAT,
+            )
+        )
     try:
         config = ModelConfig.from_dict(content["model"])
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path} describes no usable model: {error}") from error
+        raise CheckpointError(
+            say("{path} describes no usable model: {error}", path=path, error=error)
+        ) from error
     metadata = content.get("metadata")
     return config, metadata if isinstance(metadata, dict) else {}
 
 
-def _read_sample(folder: Path, config: ModelConfig) -> Sample | None:
+def _read_sample(folder: Path, config: ModelConfig) -> HeldOutSample | None:
     path = folder / "sample.json"
     if not path.is_file():
         return None
     try:
-        return sample_of(json.loads(path.read_text(encoding="utf-8")), config.family)
+        return held_out_sample(json.loads(path.read_text(encoding="utf-8")), config.family)
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is not a usable sample: {error}") from error
+        raise CheckpointError(
+            say("{path} is not a usable sample: {error}", path=path, error=error)
+        ) from error
 
 
-def _read_tokenizer(folder: Path, config: ModelConfig) -> Tokenizer:
+def _read_tokenizer(folder: Path, config: ModelConfig, metadata: dict[str, Any]) -> Tokenizer:
+    if "tokenizer" in metadata:  # of another project
+        try:
+            return their_tokenizers.from_settings(folder, metadata["tokenizer"], config.vocab_size)
+        except ValueError as error:
+            raise CheckpointError(str(error)) from error
     path = folder / "tokenizer.json"
     if not path.is_file():
-        raise CheckpointError(f"{folder} holds no tokenizer.json; a checkpoint needs one")
+        raise CheckpointError(
+            say("{folder} holds no tokenizer.json; a checkpoint needs one", folder=folder)
+        )
     try:
         tokenizer = Tokenizer.load(path)
     except ValueError as error:
         raise CheckpointError(str(error)) from error
     if tokenizer.vocab_size != config.vocab_size:
         raise CheckpointError(
-            f"{path} has {tokenizer.vocab_size} tokens, config.json says {config.vocab_size}; "
-            "they must be equal"
+            say(
+                "{path} has {n_tokens} tokens, config.json says {vocab_size}; they must be equal",
+                path=path,
+                n_tokens=tokenizer.vocab_size,
+                vocab_size=config.vocab_size,
+            )
         )
     return tokenizer
 
@@ -179,20 +279,69 @@ def _read_tokenizer(folder: Path, config: ModelConfig) -> Tokenizer:
 def _read_weights(folder: Path) -> dict[str, Tensor]:
     paths = sorted(folder.glob("model-*.safetensors"))
     if not paths:
-        raise CheckpointError(f"{folder} holds no model-*.safetensors; a checkpoint needs weights")
+        raise CheckpointError(
+            say("{folder} holds no model-*.safetensors; a checkpoint needs weights", folder=folder)
+        )
     match = re.fullmatch(r"model-\d{5}-of-(\d{5})\.safetensors", paths[-1].name)
     if match is None or int(match[1]) != len(paths):
         raise CheckpointError(
-            f"{folder} holds {len(paths)} weight files, the last named {paths[-1].name}; "
-            "some are missing or misnamed"
+            say(
+                "{folder} holds {n_paths} weight files, the last named {name}; some are "
+                "missing or misnamed",
+                folder=folder,
+                n_paths=len(paths),
+                name=paths[-1].name,
+            )
         )
     weights: dict[str, Tensor] = {}
     for path in paths:
         try:
+            _check_plain(path)
             weights |= load_file(path)
         except (SafetensorError, OSError, ValueError) as error:
-            raise CheckpointError(f"{path} is not a readable safetensors file: {error}") from error
-    for name, tensor in weights.items():
-        if not tensor.is_floating_point() or not bool(tensor.isfinite().all()):
-            raise CheckpointError(f"{folder} has numbers in {name} that are not finite")
+            raise CheckpointError(
+                say("{path} is not a readable safetensors file: {error}", path=path, error=error)
+            ) from error
+    check_dtypes(folder, weights)
     return weights
+
+
+def check_dtypes(folder: Path, weights: dict[str, Tensor]) -> None:
+    """Raise CheckpointError unless all are real, finite numbers."""
+    for name, tensor in weights.items():
+        if tensor.dtype not in _READ:
+            raise CheckpointError(
+                say(
+                    "{folder} has {dtype} numbers in {name}; allowed: {allowed}",
+                    folder=folder,
+                    dtype=tensor.dtype,
+                    name=name,
+                    allowed=", ".join(str(dtype) for dtype in _READ),
+                )
+            )
+        ends = torch.stack(tensor.aminmax()) if tensor.numel() else tensor  # needs no room
+        if not bool(ends.isfinite().all()):
+            raise CheckpointError(
+                say("{folder} has numbers in {name} that are not finite", folder=folder, name=name)
+            )
+
+
+def _check_plain(path: Path) -> None:
+    """Raise OSError for what is there and is no plain file: a pipe would be waited for."""
+    if path.exists() and not path.is_file():
+        raise OSError(say("{path} is no plain file", path=path))
+
+
+@torch.inference_mode()
+def check_numbers(
+    folder: Path, network: DecoderOnly | EncoderOnly | EncoderDecoder, config: ModelConfig
+) -> None:
+    """Raise CheckpointError for weights that are finite and overflow as soon as they are used."""
+    last = min(config.vocab_size, config.output_vocab_size) - 1
+    few = [0, last // 3, 2 * last // 3, last][: min(config.max_len, config.output_max_len)]
+    ids = torch.tensor([few], device=network.device)
+    logits = network(ids, ids) if isinstance(network, EncoderDecoder) else network(ids)
+    if not bool(logits.isfinite().all()):
+        raise CheckpointError(
+            say("{folder} has weights so large that its results are no numbers", folder=folder)
+        )

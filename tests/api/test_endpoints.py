@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from gradio_client import Client
@@ -25,11 +27,15 @@ def test_only_the_named_endpoints_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     assert set(endpoints) == {
         "/models", "/generate", "/translate", "/trace", "/batch", "/attention", "/positions",
-        "/limits", "/importance", "/next_token", "/patching", "/breaks", "/score",
+        "/limits", "/importance", "/next_token", "/patching", "/breaks", "/score", "/view",
+        "/views",
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("settings", [{"max_new_tokens": 9}, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(
+    "settings",
+    [{"max_new_tokens": 9}, {"max_new_tokens": 9, "temperature": 0, "top_k": 9}, SAMPLED],
+)
 def test_generate_gives_what_python_gives(
     client: Client, server: Server, settings: dict[str, Any]
 ) -> None:
@@ -92,7 +98,7 @@ BAD = [
     ({"text": "   \n"}, "at least one character"),
     ({"text": "a" * 100_000}, "at most 2,000 characters; got 100,000"),
     ({"text": 7}, "must be a string; got int"),
-    ({"text": "Hi", "temperature": 0}, "temperature must be a number from 0.01 to 10; got 0"),
+    ({"text": "Hi", "temperature": -1}, "temperature must be a number from 0.01 to 10; got -1"),
     ({"text": "Hi", "temperature": "hot"}, "temperature must be a number"),
     ({"text": "Hi", "top_k": 0}, "top_k must be a whole number"),
     ({"text": "Hi", "top_k": 2.5}, "top_k must be a whole number"),
@@ -149,6 +155,35 @@ def test_a_place_that_is_not_there_gives_its_sentence(
     run = client.predict("Hi", api_name="/trace")["run"]
     with pytest.raises(AppError, match=sentence):
         client.predict(run, *arguments, api_name="/attention")
+
+
+def test_a_packed_head_and_packed_positions_hold_the_same_numbers(client: Client) -> None:
+    run = client.predict("Hi there", "tiny", 2, api_name="/generate")["run"]
+    for api_name, where, names in (
+        ("/attention", ("decoder.1.self", 2, 0), ("scores", "weights", "allowed")),
+        ("/positions", ("decoder",), ("matrix",)),
+    ):
+        listed = client.predict(run, *where, api_name=api_name)
+        packed = client.predict(run, *where, packed=True, api_name=api_name)
+        for name in names:
+            sent = packed[name]
+            flat = np.frombuffer(base64.b64decode(sent["base64"]), sent["dtype"])
+            assert flat.reshape(sent["shape"]).tolist() == listed[name]
+        assert packed | dict.fromkeys(names) == listed | dict.fromkeys(names)
+
+
+def test_a_large_matrix_is_given_packed_or_not_at_all(client: Client) -> None:
+    text = "Once upon a time a little fox met a bird. " * 16
+    run = client.predict(text, "stories", api_name="/trace")
+    side = len(run["ids"])
+    assert side > 128
+    told = rf"{side**2:,} numbers are too many for nested lists; allowed: at most 16,384, or pack"
+    with pytest.raises(AppError, match=told):
+        client.predict(run["run"], api_name="/attention")
+    packed = client.predict(run["run"], packed=True, api_name="/attention")
+    assert packed["weights"]["shape"] == [side, side]
+    with pytest.raises(AppError, match="packed must be true or false; got 1"):
+        client.predict(run["run"], packed=1, api_name="/attention")
 
 
 def test_an_unknown_run_gives_its_sentence(client: Client) -> None:
@@ -214,3 +249,24 @@ def test_odd_sources_are_translated_or_refused_but_never_break(client: Client, t
     (got,) = client.predict([text], "tiny-translator", 2, 1.0, 5, api_name="/translate")
     assert len(got["steps"]) <= 5
     assert "".join(got["source_tokens"]).endswith("<|endoftext|>")
+
+
+def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
+    listed = client.predict(api_name="/views")
+    (declared,) = [
+        picture
+        for view in listed
+        for picture in view["pictures"]
+        if picture["name"] == "candidates"
+    ]
+    assert [parameter["name"] for parameter in declared["parameters"]] == ["step"]
+    run = client.predict("Once upon a time", max_new_tokens=3, api_name="/generate")["run"]
+    got = client.predict("candidates", run, {"step": 1}, api_name="/view")
+    assert got["figure"]["data"][0]["type"] == "bar"
+    assert got["window"][1] - got["window"][0] >= 1
+    numbers = client.predict("worked", run, {"query": 0}, api_name="/view")
+    assert sum(numbers["weights"]) == pytest.approx(1, abs=1e-5)
+    with pytest.raises(AppError, match=r"step must be a whole number from 0; got 'x'"):
+        client.predict("candidates", run, {"step": "x"}, api_name="/view")
+    with pytest.raises(AppError, match="picture must be one of"):
+        client.predict("nothing", run, None, api_name="/view")

@@ -36,7 +36,7 @@ from transformer.ui.limits import (
 TRIES = 4
 NAMES = {
     "models", "generate", "translate", "trace", "batch", "attention", "positions", "limits",
-    "importance", "next_token", "patching", "breaks", "score",
+    "importance", "next_token", "patching", "breaks", "score", "view", "views",
 }  # fmt: skip
 
 

@@ -12,8 +12,10 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 from serving import Server
 
-from transformer.inference.effects import head_importance, next_token, patch_effect
-from transformer.inference.sample import broken
+from transformer.analysis.ablation import head_importance, next_token
+from transformer.analysis.held_out import broken
+from transformer.analysis.logit_lens import surprise
+from transformer.analysis.patching import patch_effect
 
 TEXT = "The dog ran"
 SILENCE = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0, 2]}
@@ -42,8 +44,8 @@ def test_generate_and_trace_alter_the_network_for_their_run_alone(
 def test_taken_tokens_come_first(client: Client, server: Server) -> None:
     step = server.model.generate(TEXT, max_new_tokens=3).steps[0]
     taken = [step.candidates[1].id]
-    got = client.predict(TEXT, max_new_tokens=5, taken=taken, api_name="/generate")
-    run = server.model.generate(TEXT, max_new_tokens=5, taken=taken)
+    got = client.predict(TEXT, max_new_tokens=5, forced_tokens=taken, api_name="/generate")
+    run = server.model.generate(TEXT, max_new_tokens=5, forced_tokens=taken)
     assert got["ids"] == list(run.ids)
     assert got["ids"][got["n_prompt"]] == taken[0] != step.token
 
@@ -60,9 +62,9 @@ def test_importance_and_next_token_are_those_of_the_run(client: Client, server: 
     foreseen = client.predict(got["run"], place, api_name="/next_token")
     both = next_token(server.model, run, place)
     assert [candidate["id"] for candidate in foreseen["candidates"]] == list(both.ids)
-    for name in ("intact", "altered"):
+    for name, expected in (("intact", both.intact), ("altered", both.intervened)):
         shown = [candidate[name] for candidate in foreseen["candidates"]]
-        assert shown == pytest.approx(getattr(both, name).tolist(), abs=1e-5)
+        assert shown == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def test_patching_is_that_of_the_run(client: Client, server: Server) -> None:
@@ -87,7 +89,7 @@ def test_breaks_say_why_and_what_they_cost(client: Client, server: Server) -> No
 def test_a_text_is_scored_token_by_token(client: Client, server: Server) -> None:
     got = client.predict(TEXT, api_name="/score")
     run = server.model.trace(TEXT)
-    bits = [bit for bit in run.surprise if bit is not None]
+    bits = [bit for bit in surprise(server.model, run) if bit is not None]
     assert got["total_bits"] == pytest.approx(sum(bits), rel=1e-4)
     assert got["bits_per_byte"] == pytest.approx(sum(bits) / len(TEXT.encode()), rel=1e-4)
     assert got["tokens"] == list(run.tokens)
@@ -122,7 +124,7 @@ def test_positions_are_the_networks_own(client: Client, server: Server) -> None:
     [
         ({"interventions": [{**SILENCE, "layer": 9}]}, "this network has no site decoder.9.self"),
         ({"interventions": [{"type": "explode"}]}, "an intervention's type must be one of"),
-        ({"taken": [10**9]}, "a taken token must be an id from 0 to"),
+        ({"forced_tokens": [10**9]}, "a forced token must be an id from 0 to"),
         ({"interventions": [SILENCE] * 65}, "at most 64 interventions; got 65"),
     ],
 )

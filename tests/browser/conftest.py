@@ -11,7 +11,7 @@ import chromium
 import pytest
 import serving
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
-from visit import WAIT_MS, Visit
+from visit import PAGE_MODULES, WAIT_MS, Visit
 from whatif import WhatIf
 
 ELSEWHERE = re.compile(r"^(?!http://127\.0\.0\.1[:/]|data:|blob:)")
@@ -45,6 +45,7 @@ def windows(
         executable_path=chromium.find(),
         args=chromium.ARGUMENTS,
     )
+    context.add_init_script(path=PAGE_MODULES)
     yield context
     context.close()
 
@@ -94,6 +95,8 @@ def _opening(
         a hidden tab, which the browser hardly draws."""
         shares = own is None and not _shown(windows)
         context = windows if shares else browser.new_context(**own or {})
+        if not shares:
+            context.add_init_script(path=PAGE_MODULES)
         page = context.new_page()
         opened.append(page if shares else context)
         page.set_default_timeout(WAIT_MS)

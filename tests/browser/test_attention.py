@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 from serving import Server
 from visit import Visit
 
@@ -40,6 +41,20 @@ def test_enter_generates_what_python_generates(visit: Open, server: Server) -> N
     assert page.labels() == list(run.tokens)
     assert page.page.locator("#tokens .generated").count() == len(run.steps)
     assert "tokens in" in page.page.locator("#status .status").inner_text()
+    seed = page.page.locator(".seed-says")
+    expect(seed).to_have_text("Seed 3")
+    page.page.get_by_role("button", name="Generate", exact=True).click()
+    expect(seed).to_have_text("Seed 3 again: the same text.")
+    page.page.get_by_role("button", name="New seed").click()
+    page.page.wait_for_function("() => viz.run.seed !== 3")
+    settings = {**EXAMPLE.settings, "max_new_tokens": 15}
+    new = server.model.generate(
+        "The dog ran", **{**settings, "seed": page.page.evaluate("viz.run.seed")}
+    )
+    assert page.labels() == list(new.tokens)
+    for name, seen in (("temperature", True), ("seed", True), ("beams", False)):
+        expect(page.page.locator(f".setting-{name}")).to_be_visible(visible=seen)
+    expect(page.page.locator(".setting-seed input")).to_have_value(str(new.request.seed))
 
 
 def test_a_clicked_head_shows_the_numbers_of_the_trace(visit: Open, server: Server) -> None:
@@ -83,8 +98,9 @@ def test_pointing_at_a_cell_lights_its_tokens_and_a_click_pins_it(still: Visit) 
 
 def test_the_stage_switch_draws_scores_masked_scores_and_weights(still: Visit) -> None:
     page = still
+    page.show_more()
     with page.drawn(".attention"):
-        page.page.get_by_role("radio", name="linear", exact=True).check()
+        page.page.get_by_role("radio", name="even", exact=True).check()
     values = "() => document.querySelector('.large').calcdata[0][0].z.map(row => [...row])"
     seen = {}
     for stage in ("scores", "masked", "weights"):
@@ -101,7 +117,7 @@ def test_the_stage_switch_draws_scores_masked_scores_and_weights(still: Visit) -
     assert empty == {"scores": 0, "masked": size * (size - 1) // 2, "weights": empty["masked"]}
     assert sum(seen["weights"][4][:5]) == pytest.approx(1, abs=1e-5)
     with page.drawn(".attention"):
-        page.page.get_by_role("radio", name="√", exact=True).check()
+        page.page.get_by_role("radio", name="boost small weights").check()
     assert sum(page.page.evaluate(values)[4][:5]) > 1  # square roots of the same weights
 
 

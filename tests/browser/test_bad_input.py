@@ -30,7 +30,7 @@ def test_a_mistake_gives_a_sentence_keeps_everything_and_the_next_request_is_ser
     page.set_length(100_000)
     with page.drawn("#status [data-rev]"):
         page.enter("The dog")
-    assert "max_new_tokens must be a whole number from 1 to 200" in page.wait_for_alert()
+    assert "New tokens must be a whole number from 1 to 200" in page.wait_for_alert()
     page.set_length(5)
     page.generate("The dog")
     assert page.page.locator("#status .problem").is_hidden()

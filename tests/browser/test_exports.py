@@ -25,6 +25,7 @@ def opened(page: Visit) -> None:
     page.page.locator(".exports summary").focus()
     page.page.keyboard.press("Enter")
     expect(page.page.locator(".exports [data-form=json]")).to_be_visible()
+    expect(page.page.locator(".which option")).not_to_have_count(0)
 
 
 def saved(page: Visit, button: str) -> Download:
@@ -69,7 +70,7 @@ def test_pictures_are_saved_as_png_and_svg(visit: Open, server: Server) -> None:
     assert names[0].startswith("Layer 0, head 0: decoder self-attention, weights")
     assert "Every head" in names
     for name in (names[0], "Every head"):
-        page.page.locator(".which").select_option(name)
+        page.page.locator("select.which").select_option(name)
         image = saved(page, "[data-picture=png]")
         assert image.path().read_bytes().startswith(b"\x89PNG")
         assert image.path().stat().st_size > 5_000
@@ -84,13 +85,31 @@ def test_the_picture_list_follows_the_tab(visit: Open) -> None:
     opened(page)
     page.tab("Positions")
     page.wait_drawn(".positions")
-    page.page.locator(".which").focus()
+    page.page.locator("select.which").focus()
     expect(page.page.locator(".which option").first).to_have_text(
         "The matrix: position by dimension"
     )
     assert saved(page, "[data-picture=svg]").suggested_filename == (
         "tiny-the-matrix-position-by-dimension.svg"
     )
+
+
+def test_a_picture_of_an_earlier_run_is_not_offered(visit: Open) -> None:
+    page = visit()
+    page.page.locator(".worked").scroll_into_view_if_needed()
+    page.wait_drawn(".worked")
+    page.page.locator(".ranking").evaluate("box => (box.style.paddingTop = '3000px')")
+    page.page.evaluate("scrollTo(0, 0)")  # it is out of sight, and not drawn again
+    opened(page)
+    names = page.page.locator(".which option").all_inner_texts()
+    worked = next(one for one in names if "worked out" in one)
+    page.page.locator("select.which").select_option(worked)
+    page.set_length(4)
+    page.generate("The fox")
+    expect(page.page.locator("select.which")).to_have_value(
+        "Layer 0, head 0: decoder self-attention, weights"
+    )
+    assert "worked out" not in page.page.locator("select.which").inner_text()
 
 
 def test_a_refusal_of_the_server_is_shown_as_its_sentence(visit: Open) -> None:

@@ -11,8 +11,8 @@ from subprocess import Popen
 import httpx
 import pytest
 import serving
-from playwright.sync_api import Browser, Page
-from visit import WAIT_MS, Visit
+from playwright.sync_api import Browser, Page, expect
+from visit import PAGE_MODULES, WAIT_MS, Visit
 
 from benchmarks.visitor import page_inputs
 from transformer.ui.limits import AT_ONCE, BUSY
@@ -64,6 +64,7 @@ def page(browser: Browser, slow: Slow) -> Iterator[Visit]:
     slow.wait_for_running(0, IDLE_WITHIN_S)
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.set_default_timeout(WAIT_MS)
+    context.add_init_script(path=PAGE_MODULES)
     opened = context.new_page()
     opened.goto(slow.url)
     yield Visit(opened)
@@ -117,10 +118,10 @@ def test_settings_and_view_come_back_with_the_server(page: Visit, slow: Slow) ->
     page.wait_drawn(".prediction")
     page.wait_for_address("text=The+little+dog", "&site=decoder.2.self&head=3", "tab=prediction")
     labels, numbers = page.labels(), page.page.evaluate("viz.run.probabilities")
-    page.page.get_by_role("radio", name="greedy: always the likeliest").check()
     wanted = {"temperature": "0.35", "top_k": "7", "top_p": "0.9", "length": "23", "seed": "11"}
     for name, value in wanted.items():
         page.page.locator(f".setting-{name} input").fill(value)
+    page.page.get_by_role("radio", name="greedy: always the likeliest").check()
     page.enter("Typed, not finished")
     page.page.wait_for_selector("#tokens [data-state=running]")
     page.page.locator("#text textarea").fill("Typed, not run")
@@ -162,20 +163,42 @@ def test_a_program_that_hangs_up_stops_costing_within_two_seconds(slow: Slow) ->
     slow.wait_for_running(0, LEFT_WITHIN_S)
 
 
+def test_a_short_request_waits_two_seconds_at_most_for_the_long_ones_of_others(slow: Slow) -> None:
+    slow.wait_for_running(0, IDLE_WITHIN_S)
+    with httpx.Client(base_url=slow.url, timeout=IDLE_WITHIN_S) as client:
+
+        def begun(text: str, count: int) -> str:
+            asked = {"text": text, "max_new_tokens": count}
+            answer = client.post("gradio_api/call/v2/generate", json=asked)
+            return f"gradio_api/call/v2/generate/{answer.json()['event_id']}"
+
+        long = [begun(f"The dog {place}", 150) for place in range(AT_ONCE + 1)]
+        slow.wait_for_running(AT_ONCE, IDLE_WITHIN_S)
+        began = time.monotonic()
+        assert "event: complete" in client.get(begun("Hello", 1)).text
+        assert time.monotonic() - began < 2 + 0.1
+        for one in long:
+            with client.stream("GET", one):
+                pass  # who hangs up is not worked for
+    slow.wait_for_running(0, LEFT_WITHIN_S)
+
+
 def test_the_queue_tells_how_many_are_before_a_visitor(page: Visit, slow: Slow) -> None:
     page.page.evaluate("window.told = []; viz.on('waiting', (text) => told.push(text))")
+    page.set_length(1)
     with httpx.Client(base_url=slow.url) as client:
-        event, data = page_inputs(client.get("config").json(), {"length": 15, "text": "The dog"})
-        for place in range(AT_ONCE + 2):
+        event, data = page_inputs(client.get("config").json(), {"length": 7, "text": "The dog"})
+        for place in range(AT_ONCE + 6):  # each shorter than what would make it step aside
             body = {"data": data, "fn_index": event, "session_hash": f"before{place}"}
             client.post("gradio_api/queue/join", json=body).raise_for_status()
-        page.set_length(1)
         page.enter("Hello")
         wait_for_status(page.page, "1 token in")
-    assert page.page.evaluate("told")[:2] == [
-        "2 requests before yours …",
-        "1 request before yours …",
-    ]
+    told = page.page.evaluate("told")
+    before = [int(text.split()[0]) for text in told]
+    assert len(told) > 1
+    assert before == sorted(before, reverse=True)
+    assert told[-1] == "1 request before yours …"
+    assert told[0] == f"{before[0]} requests before yours …"
 
 
 def test_a_full_queue_is_told_in_a_sentence_and_the_text_stays(page: Visit) -> None:
@@ -201,7 +224,7 @@ def test_health_is_answered_while_the_network_is_busy(slow: Slow) -> None:
         for place in range(AT_ONCE + 1):
             body = {"data": data, "fn_index": event, "session_hash": f"busy{place}"}
             client.post("gradio_api/queue/join", json=body).raise_for_status()
-        slow.wait_for_running(AT_ONCE, IDLE_WITHIN_S)
+        slow.wait_for_running(AT_ONCE, IDLE_WITHIN_S)  # in its first second
         began = time.monotonic()
         health = client.get("health").json()
         assert time.monotonic() - began < 0.5
@@ -209,3 +232,15 @@ def test_health_is_answered_while_the_network_is_busy(slow: Slow) -> None:
         assert health["models"] == ["stories"]
         assert (health["running"], health["waiting"]) == (AT_ONCE, 1)
         assert health["uptime_s"] > 0
+
+
+def test_a_part_of_the_page_that_cannot_be_loaded_is_told(browser: Browser, slow: Slow) -> None:
+    context = browser.new_context()
+    context.set_default_timeout(WAIT_MS)
+    context.route("**/views/worked_row/worked.js", lambda route: route.abort())
+    opened = context.new_page()
+    opened.goto(slow.url)
+    problem = opened.locator("#status .problem")
+    expect(problem).to_contain_text("A part of the page could not be loaded; load the page anew.")
+    opened.wait_for_selector(".attention[data-rev]")
+    context.close()

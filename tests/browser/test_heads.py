@@ -9,13 +9,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from serving import Server
-from visit import Visit
+from visit import Visit, complaints
 
+import transformer
 from transformer import Run
-from transformer.figures import head_metrics, query_links
-from transformer.figures.flow import joint_weights, mean_weights, rollout_weights
-from transformer.inference.engine import engine_of
-from transformer.ui.examples import EXAMPLES
+from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
+from transformer.analysis.head_finding import strongest
+from transformer.analysis.head_measures import ALL
+from transformer.inference.engines.choice import engine_of
+from transformer.ui.examples import EXAMPLES, example_of
+from transformer.views import head_metrics, query_links
+from transformer.views.head_metrics import DID
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -40,6 +44,7 @@ def run(server: Server) -> Run:
 
 def switch(page: Visit, group: str, value: str) -> None:
     """Choose one of the switches above the picture."""
+    page.show_more()
     with page.drawn(".attention"):
         page.page.locator(f".{group} input[value='{value}']").check()
 
@@ -51,6 +56,11 @@ def ranking(page: Visit) -> list[list[str]]:
     return [row.locator("th, td").all_inner_texts() for row in rows.all()]
 
 
+def number(text: str) -> float:
+    """A cell of the table: "–" where there is no number."""
+    return math.nan if text == "–" else float(text)
+
+
 # --- the table ------------------------------------------------------------------------------------
 
 
@@ -60,13 +70,15 @@ def test_the_table_has_every_heads_numbers_and_the_baseline(still: Visit, run: R
     rows = ranking(page)
     assert [row[0] for row in rows] == [f"layer {h.layer}, head {h.head}" for h in found.heads]
     for row, head in zip(rows, found.heads, strict=True):
-        for text, metric in zip(row[1:-1], found.metrics, strict=True):
-            assert float(text) == pytest.approx(head.values[metric.name], abs=0.0051)
+        assert [number(text) for text in row[1:-1]] == pytest.approx(
+            [head.values[metric.name] for metric in found.metrics], abs=0.0051, nan_ok=True
+        )
         assert row[-1].startswith(head.label or "")
         assert bool(row[-1]) == bool(head.label)
     even = page.page.locator(".baselines tr").first.locator("td").all_inner_texts()
-    for text, metric in zip(even, found.metrics, strict=False):
-        assert float(text) == pytest.approx(found.even[metric.name], abs=0.0051)
+    assert [number(text) for text in even[: len(found.metrics)]] == pytest.approx(
+        [found.even[metric.name] for metric in found.metrics], abs=0.0051, nan_ok=True
+    )
     said = page.page.locator(".definitions").inner_text()
     assert all(f"{metric.definition}." in said for metric in found.metrics)
     assert "at least 3 times that of an even head" in said
@@ -123,16 +135,43 @@ def test_each_kind_of_attention_has_its_own_table(page: Visit, server: Server) -
     page.page.wait_for_selector(f".ranking[data-run='{page.shown_run()}'][data-kind=cross]")
     found = head_metrics(run, "decoder", "cross")
     for row, head in zip(ranking(page), found.heads, strict=True):
-        shown = [math.nan if text == "–" else float(text) for text in row[1:-1]]
+        shown = [number(text) for text in row[1:-1]]
         expected = [head.values[metric.name] for metric in found.metrics]
         np.testing.assert_allclose(shown, expected, atol=0.0051)
 
 
-def test_of_many_heads_the_first_ones_are_shown_until_all_are_asked_for(page: Visit) -> None:
+def test_of_many_heads_the_clearest_is_said_in_words_and_each_label_stands_in_the_grid(
+    page: Visit,
+) -> None:
     page.choose_model("stories")
     page.page.wait_for_function("document.querySelectorAll('.rows tr').length === 24")
     page.page.get_by_role("button", name="Show all 48 heads").click()
     assert page.page.locator(".rows tr").count() == 48
+    model = transformer.load("stories")
+    example = example_of(model)
+    run = model.generate(example.text, **example.settings)
+    found = head_metrics(run, "decoder", "self")
+    best = strongest(run, found)
+    assert best is not None
+    page.wait_drawn(".head-finding")
+    said = page.page.locator(".finding").inner_text()
+    assert said.startswith(f"Head {best.layer}·{best.head} {DID[best.metric.name]}.")
+    assert f"{best.value:.2f} on average over {best.n_rows} tokens" in said
+    assert f"“{run.labels[best.query]}”: it read “{run.labels[best.key]}”" in said
+    for head in found.heads:
+        sign = page.head(head.layer, head.head).locator(".sign")
+        assert sign.count() == (head.label is not None)
+        assert head.label is None or sign.inner_text() == ALL[str(head.named_after)].sign
+    words = page.page.locator(".signs").inner_text()
+    assert all(ALL[h.named_after].short in words for h in found.heads if h.named_after)
+    with page.drawn(".attention"):
+        page.head(0, 0).click()
+    with page.drawn(".attention"):
+        page.page.locator(".finding button").click()
+    assert page.large.get_attribute("data-site") == f"decoder.{best.layer}.self"
+    assert page.large.get_attribute("data-head") == str(best.head)
+    assert page.large.get_attribute("data-row") == str(best.query)
+    assert complaints(page, ".attention") == []
 
 
 # --- many heads in one picture, colours, lines ----------------------------------------------------
@@ -165,14 +204,15 @@ def test_rollout_joint_and_mean_show_their_own_numbers(page: Visit, run: Run) ->
 
 def test_cross_attention_offers_alignment_and_no_rollout(page: Visit) -> None:
     page.choose_model("tiny-translator")
-    page.attention("decoder cross")
+    assert page.large.get_attribute("data-site") == "decoder.0.cross"  # a translator opens on it
+    page.show_more()
     offered = page.page.locator(".pictures label:visible").all_inner_texts()
-    assert offered == ["heatmap", "alignment", "lines", "mean"]
+    assert offered == ["heatmap", "alignment", "lines", "mean of heads"]
     with page.drawn(".attention"):
         page.page.locator(".pictures label", has_text="alignment").click()
     page.attention("decoder self")
     offered = page.page.locator(".pictures label:visible").all_inner_texts()
-    assert offered == ["heatmap", "lines", "mean", "rollout", "joint"]
+    assert offered == ["heatmap", "lines", "mean of heads", "through all layers", "joint"]
     assert page.large.get_attribute("data-picture") == "heatmap"
 
 

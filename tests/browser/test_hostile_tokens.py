@@ -9,7 +9,7 @@ import pytest
 from serving import MARKUP, Server
 from visit import Visit
 
-from transformer import Run
+from transformer import Run, with_lens
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -29,7 +29,7 @@ TEXTS = """selector => [...document.querySelectorAll(selector)]
     .filter(one => one.getClientRects().length).map(one => one.textContent)"""
 # Headings and sentences that run out of their place.
 CUT_OFF = """() => [...document.querySelectorAll(".html-container :is(h3, h4, p)")]
-    .filter(one => one.scrollWidth > one.clientWidth + 1 && !one.matches(".unseen"))
+    .filter(one => one.scrollWidth > one.clientWidth + 1 && !one.matches(".unseen, .for-keys"))
     .map(one => one.className)"""
 REMOVED = "document.querySelector('.removal').dataset.batch === viz.batch.batch"
 HOVERED = """([name, text]) => document.querySelector(`[data-picture=${name}] .hoverlayer`)
@@ -83,6 +83,7 @@ class Hostile:
 
     def switch(self, value: str) -> None:
         """Choose another picture of attention."""
+        self.visit.show_more()
         with self.visit.drawn(".attention"):
             self.page.locator(f".pictures input[value='{value}']").check()
 
@@ -100,12 +101,12 @@ def is_label(text: str, label: str) -> bool:
 
 def story(server: Server) -> Run:
     """The same generation as on the page."""
-    return server.hostile.generate(TEXT, **SETTINGS)
+    return with_lens(server.hostile, server.hostile.generate(TEXT, **SETTINGS))
 
 
 def translation(server: Server) -> Run:
     """The same translation as on the page."""
-    return server.hostile_translator.generate(TEXT, **SEARCH)
+    return with_lens(server.hostile_translator, server.hostile_translator.generate(TEXT, **SEARCH))
 
 
 def distinct(labels: Sequence[str]) -> list[str]:
@@ -240,6 +241,7 @@ def test_a_translations_own_views(visit: Open, server: Server) -> None:
 def test_nothing_is_wider_than_a_phone(visit: Open, server: Server) -> None:
     page = Hostile(visit(width=390, height=2400), translation(server))
     page.visit.tokens.nth(page.run.n_prompt).click()
+    page.visit.attention("decoder self")
     for picture in ("mean", "rollout", "joint", "lines"):
         page.switch(picture)
         page.is_clean()

@@ -10,11 +10,12 @@ import pytest
 from serving import Server
 from visit import Visit
 
-from transformer.figures.inputs import input_parts
-from transformer.figures.positions import formula_difference
-from transformer.figures.removal import sentence_of, without_mask
-from transformer.figures.rotation import shift
+from transformer.analysis.mask_removal import without_mask
 from transformer.ui.examples import EXAMPLES
+from transformer.views.masks.removal import sentence_of
+from transformer.views.positions.inputs import input_parts
+from transformer.views.positions.positions import formula_difference
+from transformer.views.positions.rotation import shift
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]

@@ -68,9 +68,10 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
     page.set_length(12)
     page.generate("The fox & the <b>bird</b>")
     alter(page, f"viz.alter([{SILENCED!r}])".replace("'", '"'))
-    alter(page, "viz.branch([60, 61])")
+    alter(page, "viz.continueFrom([60, 61])")
     with page.drawn(".attention"):
         page.head(1, 2).click()
+    page.show_more()
     for value in ("log", "own"):
         with page.drawn(".attention"):
             page.page.locator(f"#attention input[value={value}]").check()
@@ -79,7 +80,7 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
     page.page.mouse.click(*page.cell(7, 4))
     page.page.mouse.move(5, 5)
     address = page.wait_for_address(
-        "model=tiny", "&taken=60,61", "&site=decoder.1.self", "&head=2", "&cell=7,4",
+        "model=tiny", "&forced_tokens=60,61", "&site=decoder.1.self", "&head=2", "&cell=7,4",
         "&stage=masked", "&scale=log", "&range=own",
     )  # fmt: skip
     seen, labels, facts = page.page.evaluate(SEEN), page.labels(), page.page.evaluate("viz.run")
@@ -91,7 +92,7 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
         assert other.page.evaluate(SEEN) == seen
         assert other.page.evaluate(CHECKED) == page.page.evaluate(CHECKED)
         again = other.page.evaluate("viz.run")
-        for name in ("taken", "interventions", "probabilities", "link"):
+        for name in ("forced_tokens", "interventions", "probabilities", "link"):
             assert again[name] == facts[name]
         assert other.page.locator(".altered").is_visible()
         assert other.page.url.split("#")[1] == address.split("#")[1]
@@ -103,14 +104,14 @@ def test_a_link_to_a_translation_draws_its_search_and_its_source_token(
     page = visit()
     page.choose_model("tiny-translator")
     page.generate("The dog ran")
-    page.attention("decoder cross")
+    assert page.large.get_attribute("data-site") == "decoder.0.cross"
     with page.drawn(".attention"):
         page.page.locator(".pictures label").nth(1).click()
     with page.drawn(".attention"):
         page.page.locator(".over label").nth(2).click()
     page.sources.nth(2).click()
     address = page.wait_for_address(
-        "method=beam", "&site=decoder.0.cross", "&picture=alignment", "&over_heads=all",
+        "method=beam", "&picture=alignment", "&over_heads=all",
         "&token=encoder.2",
     )  # fmt: skip
     links = "document.querySelector('.lines').layout.meta.links"
@@ -172,6 +173,7 @@ def test_a_tab_that_a_phone_keeps_in_its_menu_opens_too(visit: Open, server: Ser
     page = opened(visit, f"{server.url}#model=tiny&tab=model", width=390, height=844)
     page.wait_drawn(".architecture")
     assert page.page.locator("[role=tab][aria-selected=true]").inner_text() == "Model"
+    page.page.wait_for_function("() => scrollY > 0")  # the text above it fills the window
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.page.locator("#status .problem").is_hidden()
 
@@ -193,14 +195,13 @@ def test_a_link_typed_into_an_open_page_is_opened(visit: Open, server: Server) -
     page = visit()
     page.page.evaluate("window.before = true")
     page.page.evaluate("location.hash = 'model=tiny&text=The+fox&length=3&tab=prediction'")
-    page.page.wait_for_function("() => !window.before && window.viz?.link && !viz.link.opening")
+    page.page.wait_for_function("() => viz.run.text === 'The fox' && !viz.isOpening()")
     page.wait_drawn(".prediction")
+    assert page.page.evaluate("window.before")
     assert page.page.locator("#text textarea").input_value() == "The fox"
 
 
-def test_a_run_that_the_server_dropped_is_told_and_the_page_loaded_anew_makes_it_again(
-    visit: Open,
-) -> None:
+def test_a_run_that_the_server_dropped_is_made_again_when_it_is_shown_again(visit: Open) -> None:
     page = visit()
     page.set_length(6)
     page.generate("The fox")
@@ -208,12 +209,49 @@ def test_a_run_that_the_server_dropped_is_told_and_the_page_loaded_anew_makes_it
     page.set_length(1)
     for place in range(MAX_VISITOR_RUNS):
         page.generate(f"Newer {place}")
-    page.page.evaluate("first => viz.show(first)", first)
-    assert "newer ones took its room" in page.wait_for_alert()
-    page.wait_for_address("text=The+fox", "&length=6")
-    page.page.reload()
-    again = Visit(page.page)
-    again.wait_for_link()
-    assert again.labels() == labels
-    assert again.page.evaluate("viz.run.run") != first["run"]
-    assert again.page.locator("#status .problem").is_hidden()
+    page.page.evaluate("first => void viz.showRun(first)", first)
+    page.page.wait_for_function("() => viz.run.text === 'The fox' && !viz.isOpening()")
+    assert page.labels() == labels
+    assert page.page.evaluate("viz.run.run") != first["run"]
+    assert page.page.locator("#status .problem").is_hidden()
+
+
+def test_back_and_forward_go_through_runs_and_tabs_without_loading_the_page(visit: Open) -> None:
+    page = visit()
+    page.page.evaluate("window.before = true")
+    page.set_length(4)
+    page.generate("The fox")
+    first, labels = page.wait_for_address("text=The+fox"), page.labels()
+    page.generate("The bird")
+    page.wait_for_address("text=The+bird")
+    page.tab("Masks")
+    page.wait_for_address("tab=masks")
+    page.page.go_back()
+    expect(page.page.get_by_role("tab", name="Attention")).to_have_attribute(
+        "aria-selected", "true"
+    )
+    page.page.go_back()
+    page.page.wait_for_function("() => viz.run.text === 'The fox'")
+    assert page.labels() == labels
+    expect(page.page.locator("#text textarea")).to_have_value("The fox")
+    assert page.wait_for_address("text=The+fox") == first
+    page.page.go_forward()
+    page.page.wait_for_function("() => viz.run.text === 'The bird'")
+    assert page.page.evaluate("window.before")
+
+
+def test_back_and_forward_pressed_at_once_end_where_they_lead(visit: Open) -> None:
+    page = visit()
+    page.set_length(4)
+    for text in ("The fox", "The bird", "The cow"):
+        page.generate(text)
+        page.wait_for_address(f"text={text.replace(' ', '+')}")
+    # Each is asked for while the server still answers the one before.
+    for leap, text in ((-1, "The bird"), (-1, "The fox"), (2, "The cow"), (-2, "The fox")):
+        page.page.evaluate("leap => history.go(leap)", leap)
+        page.wait_for_address(f"text={text.replace(' ', '+')}")
+    page.page.wait_for_function("() => viz.run.text === 'The fox'")
+    expect(page.page.locator("#text textarea")).to_have_value("The fox")
+    page.page.go_forward()
+    page.page.wait_for_function("() => viz.run.text === 'The bird'")
+    assert page.wait_for_address("text=The+bird")

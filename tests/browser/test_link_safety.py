@@ -28,7 +28,7 @@ def test_who_only_looks_asks_nothing_more_and_fills_no_history(visit: Open) -> N
     page = visit()
     asked: list[str] = []
     page.page.on("request", lambda request: asked.append(request.url))
-    page.page.evaluate("viz.painted()")
+    page.page.evaluate("viz.nextPaint()")
     assert urlparse(page.page.url)[4:] == ("", "")  # neither query nor fragment
     entries = page.page.evaluate("history.length")
     for layer in (1, 0, 1):
@@ -96,7 +96,7 @@ def test_a_hostile_link_is_text_and_sentences(visit: Open, server: Server) -> No
     page.wait_drawn(".attention")
     assert page.page.locator("img[src=x]").count() == 0
     assert page.page.locator("#text textarea").input_value() == attack
-    page.page.evaluate("viz.painted()")
+    page.page.evaluate("viz.nextPaint()")
     assert page.page.evaluate("({}).constructor === Object")
 
 
@@ -175,7 +175,7 @@ def told_by_a_frame(page: Visit, address: str, framed: str) -> list[str]:
     inner.locator(".attention[data-rev]").wait_for()
     inner.get_by_role("button", name="Layer 1, head 1", exact=True).click()
     outer.frames[1].wait_for_function("location.hash.includes('head=1')")
-    outer.frames[1].evaluate("viz.painted()")
+    outer.frames[1].evaluate("viz.nextPaint()")
     told = [one for one in outer.evaluate("told") if "queryString" in one]
     outer.close()
     assert all(one["queryString"] == "" for one in told)

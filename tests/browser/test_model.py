@@ -8,7 +8,7 @@ import pytest
 from serving import Server
 from visit import Visit
 
-from transformer.model.shapes import blocks
+from transformer.model.summary import blocks
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -97,6 +97,7 @@ def test_a_block_of_the_drawing_can_be_pointed_at_and_clicked(visit: Open) -> No
     page.page.mouse.move(*page.page.evaluate(AT, "decoder.feed_forward"), steps=4)
     says.get_by_text("No token sees another here.").wait_for()
     assert "(T, 24) → (T, 48) → (T, 24)" in says.inner_text()
+    assert page.page.locator(".architecture-drawing .hovertext").count() == 0  # it hides no block
     page.page.mouse.click(*page.page.evaluate(AT, "decoder.feed_forward"))
     assert page.page.evaluate(SELECTED) == "Model"  # it has no view of its own
     page.page.mouse.move(*page.page.evaluate(AT, "head"), steps=4)
@@ -106,12 +107,12 @@ def test_a_block_of_the_drawing_can_be_pointed_at_and_clicked(visit: Open) -> No
     assert page.page.evaluate(SELECTED) == "Prediction"
 
 
-def test_on_a_phone_the_list_stands_for_the_drawing_of_two_stacks(visit: Open) -> None:
+def test_on_a_phone_the_drawing_of_two_stacks_scrolls_within_itself(visit: Open) -> None:
     page = visit(width=390, height=844)
     page.choose_model("tiny-translator")
     page.tab("Model")
     page.page.locator(".architecture").scroll_into_view_if_needed()
     page.wait_drawn(".architecture")
-    assert page.page.locator(".architecture-drawing").is_hidden()
+    assert page.page.locator(".architecture-drawing").is_visible()
     assert page.page.locator(".part").first.is_visible()
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -9,6 +9,7 @@ import pytest
 from serving import Server
 from visit import Visit
 
+from transformer import with_lens
 from transformer.ui.examples import EXAMPLES
 
 pytestmark = pytest.mark.browser
@@ -32,7 +33,7 @@ def show(page: Visit, name: str) -> None:
 
 
 def test_bars_are_the_runs_surprise_and_choose_their_token(page: Visit, server: Server) -> None:
-    run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
+    run = with_lens(server.model, server.model.generate(EXAMPLE.text, **EXAMPLE.settings))
     show(page, "surprise")
     shown = page.page.evaluate(BITS)
     assert shown[1:] == pytest.approx(list(run.surprise[1:]), abs=1e-4)
@@ -44,6 +45,8 @@ def test_bars_are_the_runs_surprise_and_choose_their_token(page: Visit, server: 
     place = max(range(1, len(known) + 1), key=lambda index: shown[index])
     middle = page.place_in("surprise", place, shown[place] / 2)
     page.page.mouse.move(*middle, steps=3)
+    pointed = "document.querySelector('[data-picture=surprise]')._hoverdata?.[0].x"
+    page.page.wait_for_function(f"at => Math.round({pointed}) === at", arg=place)
     page.page.mouse.click(*middle)
     assert page.page.evaluate("viz.query") == {"stack": "decoder", "index": place}
     assert page.tokens.nth(place).get_attribute("aria-pressed") == "true"
@@ -51,7 +54,7 @@ def test_bars_are_the_runs_surprise_and_choose_their_token(page: Visit, server: 
 
 
 def test_the_lens_is_the_runs_and_chooses_a_column(page: Visit, server: Server) -> None:
-    run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
+    run = with_lens(server.model, server.model.generate(EXAMPLE.text, **EXAMPLE.settings))
     show(page, "lens")
     cells = page.page.evaluate(CELLS)
     assert len(cells) == server.model.config.n_layers + 1
@@ -76,7 +79,8 @@ def test_a_translations_lens_and_surprise_are_of_its_own_tokens(
     page = visit()
     page.choose_model("tiny-translator")
     page.generate("The dog")
-    run = server.translator.generate("The dog", beams=4, max_new_tokens=40, seed=3)
+    model = server.translator
+    run = with_lens(model, model.generate("The dog", beams=4, max_new_tokens=40, seed=3))
     page.tab("Prediction")
     for name in ("surprise", "lens"):
         show(page, name)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 from serving import Server
 from visit import Visit
 
-from transformer.figures import style
 from transformer.ui.examples import EXAMPLES
+from transformer.views.drawing import style
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -48,6 +49,11 @@ def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines(
     with page.drawn(".masks"):
         page.page.locator(".sentence").nth(1).click()
     assert page.page.evaluate(FILLED, "padding") == [width] * width
+    page.page.locator("#lines textarea").fill("fox " * 20)
+    with page.drawn(".masks"):
+        page.page.locator("#show-masks").click()
+    words = page.page.locator("[data-picture=padded] .hm text").all_text_contents()
+    assert len(words) == page.page.evaluate("viz.batch.lengths[0]") > 16
 
 
 def test_a_batch_is_read_again_without_its_padding_mask(visit: Open, server: Server) -> None:
@@ -61,6 +67,17 @@ def test_a_batch_is_read_again_without_its_padding_mask(visit: Open, server: Ser
     width = server.model.trace(["The fox.", "The dog ran to the park."]).ids.shape[1]
     for name in ("combined", "masked"):  # the causal mask alone is left
         assert page.page.evaluate(FILLED, name) == list(range(1, width + 1))
+    assert page.page.evaluate(FILLED, "padding") == [width] * width
+    assert "Only the causal mask is left" in page.page.locator(".combined-note").inner_text()
+    toggle = page.page.locator("#without-padding")
+    assert toggle.get_attribute("aria-pressed") == "true"
+    page.page.locator(".removal").scroll_into_view_if_needed()  # it is drawn where it is seen
+    expect(page.page.locator(".removed input")).to_have_count(1)
+    assert page.page.locator(".removed input").input_value() == "causal"
+    with page.drawn(".masks"):
+        toggle.click()
+    assert toggle.get_attribute("aria-pressed") == "false"
+    assert "only if both allow it" in page.page.locator(".combined-note").inner_text()
 
 
 def test_positions_show_the_models_own_matrix(visit: Open, server: Server) -> None:

@@ -25,30 +25,49 @@ def page(visit: Open) -> Visit:
     return opened
 
 
-def test_choosing_it_draws_a_stored_translation_and_keeps_the_visitors_text(
-    page: Visit, server: Server
+def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(
+    visit: Open, server: Server
 ) -> None:
-    run = server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
-    box = page.page.locator("#text textarea")
-    assert box.input_value() == EXAMPLE.text
-    assert page.tokens.count() == len(run.ids)
-    assert page.sources.count() == len(run.source_ids)
+    page = visit()
+    page.set_length(6)
+    page.generate("The fox")
+    first, address = page.shown_run(), page.wait_for_address("text=The+fox")
+    choice, box = page.page.locator("#model input"), page.page.locator("#text textarea")
+    for leave in ("Escape", "Tab"):
+        choice.click()
+        page.page.get_by_role("option", name="tiny", exact=True).wait_for()
+        page.page.keyboard.press(leave)
+        box.click()
+    choice.click()
+    page.page.get_by_role("option", name="tiny", exact=True).click()  # which is shown already
+    assert page.shown_run() == first
+    page.choose_model("tiny-translator")
+    assert page.page.evaluate("viz.run.text") == box.input_value() == "The fox"
+    run = server.translator.generate("The fox", beams=4, max_new_tokens=6)
+    assert page.labels() == list(run.labels)
     assert page.page.locator("#generate").inner_text() == EXAMPLE.action
-    box.fill("A text of my own.")
-    page.page.locator("#text textarea").blur()
-    page.choose_model("tiny")
-    assert box.input_value() == "A text of my own."
-    assert "Your text is kept." in page.page.locator("#status").inner_text()
-    assert not page.sources.first.is_visible()
+    assert page.sources.count() == len(run.source_ids)
+    assert page.wait_for_address("model=tiny-translator") != address
+    page.page.go_back()
+    page.page.wait_for_function("() => viz.run.model === 'tiny' && !viz.isOpening()")
+    counts = page.page.evaluate("[viz.run.labels.length - viz.run.n_prompt, viz.run.text]")
+    assert counts == [6, "The fox"]
+    assert page.wait_for_address("text=The+fox") == address
+
+
+def test_choosing_it_draws_a_stored_translation(page: Visit, server: Server) -> None:
+    run = server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
+    assert page.page.locator("#text textarea").input_value() == EXAMPLE.text
+    assert page.tokens.count() == len(run.ids)
+    assert "a stored example" in page.page.locator("#status").inner_text()
 
 
 def test_each_kind_of_attention_has_its_own_axes_and_numbers(page: Visit, server: Server) -> None:
     page.generate("The fox ran to the park.")
     run = server.translator.generate("The fox ran to the park.", beams=4, max_new_tokens=40, seed=3)
     for stack, kind in [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]:
-        if (stack, kind) != ("encoder", "self"):
-            page.attention(f"{stack} {kind}")
-        meta = page.page.evaluate("document.querySelector('.large').vizFigure.layout.meta")
+        page.attention(f"{stack} {kind}")
+        meta = page.page.evaluate("document.querySelector('.large').layout.meta")
         assert meta["query_labels"] == list(run.queries(stack))
         assert meta["key_labels"] == list(run.keys(stack, kind))
         page.point_at(1, 0)

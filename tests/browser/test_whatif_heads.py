@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 from serving import MARKUP, Server
 from visit import Visit, complaints
 from whatif import ALTERED, EXAMPLE, PARTS, WhatIf
 
-from transformer.inference.effects import head_importance, next_token
+from transformer.analysis.ablation import head_importance, next_token
+from transformer.analysis.logit_contribution import logit_contribution
 from transformer.model.interventions import (
     Break,
     Silence,
 )
+from transformer.views.contribution.contribution import sentence, table
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -31,18 +35,26 @@ def test_chosen_heads_fall_silent_and_one_click_brings_them_back(whatif: WhatIf)
     whatif.head(0, 0).click()
     whatif.head(0, 2).click()
     assert whatif.head(0, 2).get_attribute("aria-pressed") == "true"
-    page.get_by_role("button", name="Silence the chosen heads").click()
+    apply = page.get_by_role("button", name="Silence the chosen heads")
+    apply.click()
     whatif.wait_for([{"type": "silence", "stack": "decoder", "layer": 0, "heads": [0, 2]}])
     intact, altered = whatif.run(), whatif.run([Silence("decoder", 0, [0, 2])])
     assert intact.ids != altered.ids
     whatif.shows(altered)
 
-    whatif.see(".effect")
     same = next(p for p, (a, b) in enumerate(zip(intact.ids, altered.ids, strict=True)) if a != b)
+    page.wait_for_selector(f".altered[data-same='{same}']")
+    for name, run in (("before", intact), ("after", altered)):
+        line = page.locator(f"[data-text={name}]")
+        assert line.locator(".differs").all_inner_texts() == list(run.labels[same:])
+        expect(line).to_be_in_viewport(ratio=1)
+    expect(apply).to_be_in_viewport()
+    page.locator(".altered .more").click()
+    whatif.see(".effect")
     assert whatif.data(".effect", "place") == whatif.data(".effect", "same") == str(same)
     found = next_token(whatif.model, altered, same)
-    for name in ("intact", "altered"):
-        wanted = getattr(found, name)[found.ids.index(altered.ids[same])]
+    for name, probabilities in (("intact", found.intact), ("altered", found.intervened)):
+        wanted = probabilities[found.ids.index(altered.ids[same])]
         assert float(whatif.data(".effect", name)) == pytest.approx(float(wanted), abs=1e-5)
     for name, run in (("intact", intact), ("altered", altered)):
         tokens = page.locator(f"[data-of={name}] > bdi")
@@ -51,7 +63,7 @@ def test_chosen_heads_fall_silent_and_one_click_brings_them_back(whatif: WhatIf)
         assert differ.count() == len(run.ids) - same
     assert complaints(whatif.visit, *PARTS) == []
 
-    page.get_by_role("button", name="Back to the intact model").click()
+    page.get_by_role("button", name="Reset").click()
     whatif.wait_for([])
     whatif.shows(intact)
     whatif.see(".silence")
@@ -69,6 +81,8 @@ def test_a_head_is_silenced_where_it_is_looked_at(visit: Open, server: Server) -
         """() => { const { site, head, run } = document.querySelector(".attention").dataset;
            return site === "decoder.1.self" && head === "1" && run === viz.run.run; }"""
     )
+    crossed = page.page.locator(".head-grid .silent")
+    assert crossed.evaluate_all("all => all.map(one => one.title)") == ["Layer 0, head 0, silenced"]
     settings = {**EXAMPLE.settings, "interventions": [Silence("decoder", 0, [0])]}
     run = server.model.generate(EXAMPLE.text, **settings)
     shown = page.page.evaluate(
@@ -112,6 +126,40 @@ def test_what_each_head_matters_is_asked_for_and_a_cell_chooses_its_head(whatif:
     assert whatif.head(1, 2).get_attribute("aria-pressed") == "true"
 
 
+def test_the_head_that_matters_most_is_named_and_silenced_and_each_parts_share_is_shown(
+    whatif: WhatIf,
+) -> None:
+    page, run = whatif.page, whatif.run()
+    whatif.see(".silence")
+    place = len(run.ids) - 1
+    page.locator(".matter").click()
+    said = page.locator(".matter-most")
+    said.wait_for()
+    importance = head_importance(whatif.model, run, place)
+    (stack, layer, kind), head = importance.most()
+    change = float(importance.change[stack, kind][layer, head])
+    before, after = (math.exp(importance.log_probability + more) for more in (0, change))
+    assert said.inner_text().startswith(f"Head {layer}·{head} matters most: without it, “")
+    told = [float(text) for text in re.findall(r"([\d.e-]+) %", said.inner_text())]
+    assert told == pytest.approx([100 * before, 100 * after], rel=6e-3)
+
+    whatif.see(".contribution")
+    page.locator(".contributes").click()
+    page.wait_for_selector(f".contribution[data-place='{place}']:not([aria-busy])")
+    found = logit_contribution(whatif.model, run, place)
+    shown = page.evaluate(
+        """() => document.querySelector("[data-picture=contribution]").calcdata[0][0].z
+           .map(row => [...row].map(value => value ?? NaN))"""
+    )
+    np.testing.assert_allclose(shown, table(found)[2], atol=1e-4)
+    assert np.nansum(shown) == pytest.approx(found.logit, abs=1e-3)
+    assert page.locator(".contribution-says").inner_text() == sentence(found)
+    assert complaints(whatif.visit, ".silence", ".contribution") == []
+
+    page.locator(".silence-most").click()
+    whatif.wait_for([{"type": "silence", "stack": stack, "layer": layer, "heads": [head]}])
+
+
 def test_heads_are_chosen_by_keyboard(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.see(".silence")
@@ -141,6 +189,8 @@ def test_hostile_tokens_stay_text(visit: Open, server: Server) -> None:
         page.page.wait_for_selector(f"{part}[data-run]")
     page.page.locator(".matter").click()
     page.page.wait_for_selector(".silence[data-matter]")
+    page.page.locator(".contributes").click()
+    page.page.wait_for_selector(".contribution[data-total]")
     page.page.locator(".board").focus()
     for key in ("ArrowDown", "ArrowRight"):
         page.page.keyboard.press(key)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import pytest
-import torch
 from serving import SAMPLE
 from visit import Visit, complaints
 from whatif import EXAMPLE, PARTS, WhatIf
 
-from transformer import Site
-from transformer.inference.sample import broken
-from transformer.model.changes import Changes
-from transformer.model.interventions import BREAKS, Break, EditMask, interventions_of
+from transformer.analysis.held_out import broken
+from transformer.model.breaks import breaks_of
+from transformer.model.interventions import Break, EditMask, interventions_of
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
-SITE = Site("decoder", 0, "self")
 
 
 # --- masks ----------------------------------------------------------------------------------------
@@ -75,51 +71,6 @@ def test_without_the_causal_mask_every_cell_is_open_and_the_page_says_what_that_
     assert page.locator(".mask-note").inner_text() == ""
 
 
-def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(visit: Open) -> None:
-    page = visit().page
-    chance = random.Random(4)
-    size = 5
-    for _ in range(12):
-        clicks = []
-        for _ in range(chance.randint(1, 9)):
-            place = chance.randrange(size)
-            line = chance.choice([f"{place},*", f"*,{place}"])
-            clicks.append(line if chance.random() < 0.4 else f"{place},{chance.randrange(size)}")
-        shown, plain = page.evaluate(
-            """([clicks, size]) => {
-                const edits = viz.noEdits();
-                const natural = (query, key) => key <= query;
-                const allowed = (query, key) => {
-                    const said = viz.editOf(edits, query, key);
-                    return said === null ? natural(query, key) : said === "allow";
-                };
-                const wrong = [];
-                for (const click of clicks) {
-                    const [query, key] = click.split(",");
-                    const was = allowed(query, key);
-                    if (click.includes("*")) viz.editLine(edits, click);
-                    else {
-                        const counts = { queries: size, keys: size };
-                        viz.editCell(edits, +query, +key, natural(+query, +key), counts);
-                        if (allowed(query, key) === was) wrong.push(click);
-                    }
-                }
-                if (wrong.length) throw new Error(`a click changed nothing: ${wrong}`);
-                const all = [...Array(size).keys()];
-                const mask = viz.maskOf({ stack: "decoder", kind: "self", layer: null }, edits);
-                return [all.map((query) => all.map((key) => allowed(query, key))), mask];
-            }""",
-            [clicks, size],
-        )
-        (edit,) = interventions_of([plain])
-        assert isinstance(edit, EditMask)
-        causal = torch.ones(size, size, dtype=torch.bool).tril()
-        changes = Changes(masks={SITE: [edit]})
-        mask = changes.edited(SITE, causal, torch.zeros(1, 1, size, size))
-        assert mask is not None
-        assert mask.expand(1, 1, size, size)[0, 0].tolist() == shown, clicks
-
-
 # --- what breaks ----------------------------------------------------------------------------------
 
 
@@ -131,7 +82,7 @@ def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: What
         page.get_by_role("button", name="Measure what each costs").click()
     page.wait_for_selector(".breaks[data-measured=true]")
     page.get_by_role("button", name="Run my text through each").click()
-    page.wait_for_selector(f".breaks[data-texts='{len(BREAKS) + 1}']")
+    page.wait_for_selector(f".breaks[data-texts='{len(breaks_of(whatif.model.config)) + 1}']")
     rows = page.locator(".breaks-table tbody tr").all()
     told = [row.locator("td").all_inner_texts() for row in rows]
     wanted = broken(whatif.model)
@@ -147,6 +98,11 @@ def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: What
         breaks = [Break(one.what)] if one.what else []
         run = whatif.model.generate(EXAMPLE.text, max_new_tokens=24, interventions=breaks)
         assert text == "".join(run.labels[run.n_prompt :])
+    page.get_by_role("button", name="no positions", exact=True).click()
+    whatif.wait_for([{"type": "break", "what": "no-positions"}])
+    whatif.see(".breaks")
+    assert whatif.data(".breaks", "texts") == str(len(wanted))  # they are still the prompt's
+    assert page.locator("tr[data-what=no-positions] .goes-on").inner_text() != "–"
     assert str(SAMPLE["about"]) in page.locator(".breaks-about").inner_text()
     assert "2 texts" in page.locator(".breaks-about").inner_text()
     assert complaints(whatif.visit, *PARTS) == []

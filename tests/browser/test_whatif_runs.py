@@ -12,13 +12,12 @@ from serving import MARKUP, Server
 from visit import Visit, complaints
 
 from transformer import Model, Run
-from transformer.figures import attention_difference
-from transformer.figures.compare import align
-from transformer.figures.outcomes import generated_pairs
-from transformer.inference.effects import patch_effect
-from transformer.inference.elsewhere import most_changed
+from transformer.analysis.patching import most_changed, patch_effect
 from transformer.model.interventions import Patch
 from transformer.ui.examples import EXAMPLES
+from transformer.views import attention_difference
+from transformer.views.compare.compare import align
+from transformer.views.compare.outcomes import generated_pairs
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -28,7 +27,7 @@ CELLS = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][
     .map(row => [...row].map(value => value === undefined ? NaN : value))"""
 PLACE = """([name, row, column]) => {
     const box = document.querySelector(`[data-picture=${name}]`);
-    const at = viz.cells(box, column, column, row, row);
+    const at = viz.cellBox(box, column, column, row, row);
     const place = box.getBoundingClientRect();
     return [place.left + at.left + at.width / 2, place.top + at.top + at.height / 2];
 }"""
@@ -72,7 +71,7 @@ class WhatIf:
         choice.click()
         self.other_run(old)
         start = self.run.n_prompt
-        return self.made(taken=[*self.run.ids[start : start + step], token])
+        return self.made(forced_tokens=[*self.run.ids[start : start + step], token])
 
     def see(self, part: str) -> None:
         """Scroll there and wait until it shows the present run."""
@@ -116,6 +115,12 @@ def test_another_token_is_taken_and_the_text_goes_on_as_in_python(whatif: WhatIf
         assert float(p) == pytest.approx(probabilities[label], abs=6e-5)
     assert whatif.items() == [plain(run.labels[run.n_prompt :]), plain(branch.labels[place:])]
     assert page.evaluate("window.heard") == 1  # one run is drawn once
+    page.wait_for_selector(f".altered[data-same='{place}']")
+    changed = page.locator("[data-text=before] .differs")
+    assert changed.all_inner_texts() == list(run.labels[place : place + 24])
+    page.get_by_role("button", name="Reset").click()
+    page.wait_for_function("() => viz.run.forced_tokens.length === 0")
+    assert whatif.visit.labels() == list(run.labels)
 
 
 def test_the_tree_is_walked_by_keyboard_without_running_the_network(whatif: WhatIf) -> None:
@@ -149,6 +154,9 @@ def test_a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
     taken = page.evaluate("document.querySelector('[data-picture=candidates]').layout.meta.chosen")
     ids = page.evaluate("document.querySelector('[data-picture=candidates]').layout.meta.ids")
     row = next(row for row, token in enumerate(ids) if token != taken)
+    step = int(page.locator(".prediction").get_attribute("data-step") or 0)
+    start = page.evaluate("viz.run.n_prompt")
+    before = page.evaluate("viz.run.ids")[start : start + step]
     old = whatif.key()
     x, y = page.evaluate(
         """row => {
@@ -161,15 +169,19 @@ def test_a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
         }""",
         row,
     )
+    page.mouse.move(x, y, steps=3)
+    pointed = "document.querySelector('[data-picture=candidates]')._hoverdata?.[0].y"
+    page.wait_for_function(f"row => Math.round({pointed}) === row", arg=row)
     page.mouse.click(x, y)
     page.wait_for_function("old => viz.run.run !== old", arg=old)
-    assert whatif.visit.labels() == list(whatif.made(taken=[ids[row]]).labels)
+    made = whatif.made(forced_tokens=[*before, ids[row]])
+    assert whatif.visit.labels() == list(made.labels)
 
 
 def test_a_run_that_the_server_no_longer_keeps_is_shown_as_gone(whatif: WhatIf) -> None:
     page = whatif.page
     page.evaluate(
-        """() => viz.history.unshift({ number: 0, facts: {
+        """() => viz.pastRuns.unshift({ number: 0, facts: {
             ...viz.run, run: "gone", ids: [...viz.run.ids, 1], labels: [...viz.run.labels, "x"],
         } })"""
     )
@@ -191,7 +203,8 @@ def test_two_runs_are_compared_as_python_compares_them(whatif: WhatIf) -> None:
     old = whatif.key()
     a = whatif.branch(2)
     whatif.see(".compare")
-    assert page.locator(".compare-b").input_value() == old  # the run before
+    assert page.locator(".compare-body").is_hidden()  # nothing opens by itself
+    page.locator(".compare-b").select_option(old)
     whatif.see(".compare-texts")
     pairs = align(a.labels, b.labels)
     shown = page.locator(".pairs .pair").all()
@@ -262,7 +275,7 @@ def test_a_patch_map_is_the_networks_and_a_click_applies_it(visit: Open, server:
     bar = page.page.locator(".altered")
     assert str(patch) in bar.inner_text()
     assert complaints(page) == []
-    bar.get_by_role("button", name="Back to the intact model").click()
+    bar.get_by_role("button", name="Reset").click()
     page.page.wait_for_function("viz.run.interventions.length === 0")
 
 
@@ -280,6 +293,7 @@ def test_hostile_tokens_stay_text_in_every_part(visit: Open, server: Server) -> 
     assert set(shown) <= labels
     assert any(label in MARKUP for label in shown)
     assert plain(whatif.run.labels[whatif.run.n_prompt :]) in whatif.items()
+    page.page.locator(".branch-compare").first.click()
     for part in (".compare", ".compare-texts", ".compare-outcomes", ".compare-weighed"):
         whatif.see(part)
     tokens = page.page.locator(".pairs bdi").all_inner_texts()
@@ -298,6 +312,7 @@ def test_all_of_it_fits_a_phone(visit: Open, server: Server) -> None:
     page = visit(width=390, height=844)
     whatif = WhatIf(page, server.model)
     whatif.branch(0)
+    page.page.locator(".branch-compare").first.click()
     for part in (".compare", ".compare-texts", ".compare-outcomes", ".compare-attention"):
         whatif.see(part)
     whatif.see(".patching")

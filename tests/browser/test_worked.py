@@ -9,8 +9,8 @@ from serving import Server
 from visit import Visit
 
 from transformer import Run
-from transformer.figures import row_arithmetic
 from transformer.ui.examples import EXAMPLES
+from transformer.views import row_arithmetic
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -127,6 +127,7 @@ def test_a_translation_has_rows_of_each_kind_of_attention(visit: Open, server: S
     page.choose_model("tiny-translator")
     example = EXAMPLES["encoder-decoder"]
     run = server.translator.generate(example.text, **example.settings)
+    page.attention("encoder self")
     check(page, run, "encoder.0.self", 0, len(run.source_ids) - 1)
     page.attention("decoder cross")
     last = len(run.queries("decoder")) - 1

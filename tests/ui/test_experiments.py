@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import math
 import threading
+import time
 from typing import Any
 
 import numpy as np
 import pytest
+from asking import asking
 from serving import tiny_translator
 
 from transformer import Model
-from transformer.inference.effects import head_importance, next_token
-from transformer.inference.sample import broken, sample_of
-from transformer.model.interventions import BREAKS, Break, EditMask, Silence
+from transformer.analysis import text_before
+from transformer.analysis.ablation import head_importance, next_token
+from transformer.analysis.held_out import broken
+from transformer.analysis.logit_contribution import logit_contribution
+from transformer.checkpoint import held_out_sample
+from transformer.inference import deadline
+from transformer.model.breaks import BREAKS, breaks_of
+from transformer.model.interventions import Break, EditMask, Silence
 from transformer.ui import experiments as module
 from transformer.ui.experiments import BROKEN_TOKENS, Experiments
 from transformer.ui.service import Service
-from transformer.ui.views import VIEWS, server_function, whatif
 
 SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
 SILENCE = Silence("decoder", 0, [0, 1])
@@ -28,7 +35,7 @@ SILENCE = Silence("decoder", 0, [0, 1])
 def model(tiny_model: Model) -> Model:
     """With a sample of text to measure on."""
     content = {"about": "For a test.", "texts": ["The fox said hello.", "Nobody said"]}
-    return dataclasses.replace(tiny_model, sample=sample_of(content, "decoder"))
+    return dataclasses.replace(tiny_model, sample=held_out_sample(content, "decoder"))
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +52,7 @@ def altered(experiments: Experiments) -> str:
 
 def ask(experiments: Experiments, view: str, **data: Any) -> dict[str, Any]:
     """As the page asks."""
-    view_of = {one.__name__: one for one in whatif.VIEWS}
-    return server_function(experiments, view_of[view])(data)
+    return asking(experiments, view)(data)
 
 
 def test_importance_is_given_as_numbers_and_picture(
@@ -61,6 +67,27 @@ def test_importance_is_given_as_numbers_and_picture(
     assert answer["label"] == run.labels[-2]
     assert answer["log_probability"] == pytest.approx(found.log_probability)
     assert '"heatmap"' in answer["figure"]
+    most = answer["most"]
+    changes = np.abs(answer["change"])
+    assert changes[most["layer"], most["head"]] == changes.max()
+    assert most["before"] == pytest.approx(math.exp(answer["log_probability"]))
+    change = answer["change"][most["layer"]][most["head"]]
+    assert most["after"] / most["before"] == pytest.approx(math.exp(change))
+
+
+def test_contributions_are_given_as_numbers_and_picture(
+    experiments: Experiments, model: Model, altered: str
+) -> None:
+    run = experiments.store.run(altered)
+    place = len(run.ids) - 2
+    answer = ask(experiments, "contribution", run=altered, place=place, target=3)
+    found = logit_contribution(model, run, place, 3)
+    np.testing.assert_allclose(answer["heads"]["self"], found.heads["self"], atol=1e-6)
+    assert answer["total"] == pytest.approx(answer["logit"], abs=1e-4)
+    assert answer["label"] == model.tokenizer.label(3)
+    assert '"heatmap"' in answer["figure"]
+    wrong = ask(experiments, "contribution", run=altered, place=place, target=10**6)["error"]
+    assert wrong.startswith("target must be a whole number from 0 to ")
 
 
 def test_importance_is_reckoned_once_for_a_token(
@@ -84,7 +111,7 @@ def test_the_next_token_comes_with_its_labels(
     found = next_token(model, run, place)
     assert answer["labels"] == [model.tokenizer.label(token) for token in found.ids]
     assert answer["intact"] == pytest.approx(found.intact.tolist())
-    assert answer["altered"] == pytest.approx(found.altered.tolist())
+    assert answer["altered"] == pytest.approx(found.intervened.tolist())
     assert found.ids[answer["here"]] == run.ids[place]
 
 
@@ -117,8 +144,8 @@ def test_losses_are_measured_when_asked_for_and_then_known(
 ) -> None:
     fresh = Experiments(Service([model]))
     unknown = ask(fresh, "broken", model="tiny")
-    assert [row["what"] for row in unknown["rows"]] == list(BREAKS)
-    assert [row["why"] for row in unknown["rows"]] == list(BREAKS.values())
+    assert [row["what"] for row in unknown["rows"]] == breaks_of(model.config)
+    assert all(row["why"] == BREAKS[row["what"]] for row in unknown["rows"])
     assert {row["loss"] for row in unknown["rows"]} == {unknown["intact"]} == {None}
     measured = ask(fresh, "broken", model="tiny", measure=True)
     intact, *others = broken(model)
@@ -151,8 +178,7 @@ def test_a_text_that_takes_too_long_is_given_up(
 def test_the_used_mask_is_the_recorded_one(experiments: Experiments) -> None:
     edit = EditMask("decoder", layer=1, forbid=[(2, None)], allow=[(0, 3)])
     run = experiments.service.generate("tiny", "The fox", **SETTINGS, interventions=[edit])
-    used_mask = next(view for view in VIEWS if view.__name__ == "used_mask")
-    answer_of = server_function(experiments.store, used_mask)
+    answer_of = asking(experiments, "used_mask")
     key = experiments.store.put(run)
     for site in ("decoder.0.self", "decoder.1.self"):
         answer = answer_of({"run": key, "site": site})
@@ -169,7 +195,7 @@ def test_what_cannot_be_answered_gets_a_sentence(experiments: Experiments, alter
     for wrong, sentence in [
         ({"run": "gone"}, "no longer keeps this run"),
         ({"place": 0}, "one that the network predicted"),
-        ({"place": "3"}, "one that the network predicted"),
+        ({"place": "3"}, "place must be a whole number"),
         ({"by": "noise"}, "by must be one of"),
         ({"kind": "cross"}, "silenced: decoder self"),
     ]:
@@ -178,6 +204,85 @@ def test_what_cannot_be_answered_gets_a_sentence(experiments: Experiments, alter
     assert "model must be one of" in ask(experiments, "broken", model="x")["error"]
     read = experiments.store.put(experiments.service.read("tiny-encoder", "The fox"))
     assert "cannot generate" in ask(experiments, "broken_text", run=read)["error"]
+
+
+QUESTIONS = {
+    "importance": {"stack": "decoder", "kind": "self"},
+    "patching": {"other": "The bird"},
+}
+
+
+def question(experiments: Experiments, name: str, run: str, place: int) -> dict[str, Any]:
+    return ask(experiments, name, run=run, place=place, **QUESTIONS[name])
+
+
+def fresh_run(experiments: Experiments) -> str:
+    """Of which no importance is known yet."""
+    return experiments.store.put(experiments.service.generate("tiny", "The fox", **SETTINGS))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_ends_within_its_time_and_when_nobody_waits_for_it(
+    experiments: Experiments, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, gone = fresh_run(experiments), threading.Event()
+    gone.set()
+    with deadline.until(deadline.Deadline(60, gone)):
+        told = question(experiments, name, run, 4)
+    assert told == {"error": "nobody waits for this any more"}
+    monkeypatch.setattr(module, "MAX_SECONDS", 0.0)
+    told = question(experiments, name, run, 4)
+    assert told == {"error": "this takes longer than one request may: take a shorter text"}
+    monkeypatch.undo()
+    assert "figure" in question(experiments, name, run, 4)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_is_stopped_between_two_of_its_batches(
+    experiments: Experiments, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only before the first one: the network has read something by then."""
+    run, read = fresh_run(experiments), []
+    monkeypatch.setattr(text_before, "MAX_WEIGHTS", 1)  # one variant a batch
+    network = type(experiments.service.model("tiny").network)
+    forward, gone = network.forward, threading.Event()
+
+    def counted(*args: Any, **settings: Any) -> Any:
+        read.append(1)
+        if len(read) == 3:
+            gone.set()
+        return forward(*args, **settings)
+
+    monkeypatch.setattr(network, "forward", counted)
+    with deadline.until(deadline.Deadline(60, gone)):
+        assert "error" in question(experiments, name, run, 4)
+    assert len(read) == 3
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_what_is_too_much_for_the_time_is_refused_before_it_begins(
+    experiments: Experiments, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = fresh_run(experiments)
+    tiny = experiments.service.model("tiny")
+    variants = {"importance": 2 * 2, "patching": 2 * 4}[name]  # layers x heads; layers x places
+    monkeypatch.setattr(module, "MAX_OPERATIONS", 2 * tiny.n_parameters * variants * 4 - 1)
+    monkeypatch.setattr(experiments, "_asked", None)  # would be a TypeError
+    told = question(experiments, name, run, 4)["error"]
+    assert told.startswith(f"this reads {variants * 4:,} tokens, about ")
+    assert "NoneType" in question(experiments, name, run, 3)["error"]
+
+
+def test_who_has_gone_does_not_wait_for_its_turn(
+    experiments: Experiments, altered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = threading.Event()
+    gone.set()
+    turns = experiments.service.turns["experiments"]
+    with turns.taken(lambda: True), deadline.until(deadline.Deadline(60, gone)):
+        began = time.monotonic()
+        assert "busy" in ask(experiments, "intact_text", run=altered)["error"]
+        assert time.monotonic() - began < 5
 
 
 def test_one_question_at_a_time_and_no_endless_waiting(

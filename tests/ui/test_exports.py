@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import dataclasses
 import io
@@ -9,37 +10,43 @@ import re
 import threading
 from typing import Any
 
+import loops
 import numpy as np
 import pytest
+from asking import asking
 
 import transformer
-from transformer import Model, Run
-from transformer.figures import html
-from transformer.ui import views
-from transformer.ui.store import RunStore
-from transformer.ui.views import exports
+from transformer import Model, Run, with_lens
+from transformer.inference import deadline
+from transformer.ui.experiments import Experiments
+from transformer.ui.idle_queue import Lane
+from transformer.ui.service import Service
+from transformer.views import export as exports
+from transformer.views.export import html
 
 
 @pytest.fixture
-def kept(tiny_model: Model) -> tuple[RunStore, str, Run]:
-    """A store with a run in it, the run's id, and the run."""
-    store = RunStore()
+def kept(tiny_model: Model) -> tuple[Experiments, str, Run]:
+    """What answers for a kept run, the run's id, and the run with its lens."""
+    experiments = Experiments(Service([tiny_model]))
     run = tiny_model.generate("The fox said: hello!", max_new_tokens=4)
-    return store, store.pin(run), run
+    return experiments, experiments.store.pin(run), with_lens(tiny_model, run)
 
 
-def ask(store: RunStore, **data: Any) -> dict[str, Any]:
-    return views.server_function(store, views.export)(data)
+def ask(experiments: Experiments, **data: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = loops.run(asking(experiments, "export")(data))
+    return answer
 
 
-def test_every_form_holds_the_run(kept: tuple[RunStore, str, Run]) -> None:
-    store, key, run = kept
-    found = {form: ask(store, run=key, form=form) for form in ("json", "npz", "html")}
-    assert transformer.from_json(found["json"]["text"]).text == run.text
+def test_every_form_holds_the_run(kept: tuple[Experiments, str, Run]) -> None:
+    experiments, key, run = kept
+    found = {form: ask(experiments, run=key, form=form) for form in ("json", "npz", "html")}
+    read = transformer.from_json(found["json"]["text"])
+    assert (read.text, read.surprise) == (run.text, run.surprise)
     file = io.BytesIO(base64.b64decode(found["npz"]["base64"]))
     assert transformer.read_npz(file).ids == run.ids
     assert found["html"]["text"] == html.page(run)
-    head = ask(store, run=key, form="csv", site="decoder.1.self", head=1, stage="masked")
+    head = ask(experiments, run=key, form="csv", site="decoder.1.self", head=1, stage="masked")
     assert head["text"] == "\ufeff" + run.attention_csv("decoder.1.self", 1, "masked")
     names = [one["name"] for one in [*found.values(), head]]
     start = "tiny-the-fox-said-hello"
@@ -54,7 +61,9 @@ def test_every_form_holds_the_run(kept: tuple[RunStore, str, Run]) -> None:
         "<script>alert(1)</script>", "‮txt.exe", "C:\\Windows\\x", "نص عربي",
     ],
 )  # fmt: skip
-def test_a_file_name_has_safe_characters_only(kept: tuple[RunStore, str, Run], text: str) -> None:
+def test_a_file_name_has_safe_characters_only(
+    kept: tuple[Experiments, str, Run], text: str
+) -> None:
     _, _, run = kept
     odd = dataclasses.replace(run, model="../m", request=transformer.Request(text=text))
     for form in ("json", "csv"):
@@ -76,40 +85,60 @@ def test_a_file_name_has_safe_characters_only(kept: tuple[RunStore, str, Run], t
     ],
 )
 def test_a_wrong_wish_gets_a_sentence(
-    kept: tuple[RunStore, str, Run], data: dict[str, Any], sentence: str
+    kept: tuple[Experiments, str, Run], data: dict[str, Any], sentence: str
 ) -> None:
-    store, key, _ = kept
-    assert sentence in ask(store, **{"run": key, **data})["error"]
+    experiments, key, _ = kept
+    assert sentence in ask(experiments, **{"run": key, **data})["error"]
 
 
 def test_what_is_too_large_is_refused_before_it_is_made(
-    kept: tuple[RunStore, str, Run], monkeypatch: pytest.MonkeyPatch
+    kept: tuple[Experiments, str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, key, _ = kept
+    experiments, key, _ = kept
     monkeypatch.setattr(exports, "MAX_EXPORT_BYTES", 1000)
     monkeypatch.setattr(Run, "to_json", None)
     for form, what in (("json", "arrays"), ("npz", "arrays"), ("html", "page")):
-        said = ask(store, run=key, form=form)["error"]
+        said = ask(experiments, run=key, form=form)["error"]
         assert said.startswith(f"this run's {what} would be")
         assert "python -m transformer" in said
-    assert "error" not in ask(store, run=key, form="csv", site="decoder.0.self")
+    assert "error" not in ask(experiments, run=key, form="csv", site="decoder.0.self")
 
 
-def test_a_file_waits_for_those_of_others_and_says_so_in_the_end(
-    kept: tuple[RunStore, str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, key, _ = kept
-    monkeypatch.setattr(exports, "_places", threading.BoundedSemaphore(1))
-    monkeypatch.setattr(exports, "WAIT_S", 0.05)
-    with exports._places:
-        assert "busy" in ask(store, run=key, form="csv", site="decoder.0.self")["error"]
-    assert "error" not in ask(store, run=key, form="csv", site="decoder.0.self")
+@pytest.mark.parametrize("form", [[], None, 7])
+def test_what_is_no_question_gets_a_sentence(kept: tuple[Experiments, str, Run], form: Any) -> None:
+    assert "must be asked with an object" in loops.run(asking(kept[0], "export")(form))["error"]
+
+
+def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None:
+    go_on, served = threading.Event(), []
+
+    def work(data: int) -> dict[str, Any]:
+        go_on.wait(30)
+        served.append(data)
+        return {"made": data}
+
+    async def asked() -> list[dict[str, Any]]:
+        answer, gone = Lane("test", 1, 4).answering(work), threading.Event()
+        waiting = [asyncio.ensure_future(answer(place)) for place in range(3)]
+        with deadline.until(deadline.Deadline(60, gone)):
+            waiting.append(asyncio.ensure_future(answer(3)))
+        await asyncio.sleep(0.05)
+        gone.set()
+        refused = await answer(4)
+        go_on.set()
+        return [*await asyncio.gather(*waiting), refused, await answer(5)]
+
+    *made, left, refused, later = loops.run(asked())
+    assert [each["made"] for each in (*made, later)] == [0, 1, 2, 5]
+    assert "nobody waits" in left["error"]
+    assert "busy" in refused["error"]
+    assert served == [0, 1, 2, 5]
 
 
 def test_a_disk_that_cannot_be_written_does_not_matter(
-    kept: tuple[RunStore, str, Run], monkeypatch: pytest.MonkeyPatch
+    kept: tuple[Experiments, str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, key, run = kept
+    experiments, key, run = kept
     real = open
 
     def read_only(file: Any, mode: str = "r", *more: Any, **settings: Any) -> Any:
@@ -120,6 +149,6 @@ def test_a_disk_that_cannot_be_written_does_not_matter(
     monkeypatch.setattr("builtins.open", read_only)
     monkeypatch.setattr("io.open", read_only)
     for form in ("json", "npz", "html", "csv"):
-        assert "error" not in ask(store, run=key, form=form, site="decoder.0.self")
+        assert "error" not in ask(experiments, run=key, form=form, site="decoder.0.self")
     weights = run.trace["decoder.0.self"].weights
     assert np.isfinite(weights.numpy()).all()

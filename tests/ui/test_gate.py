@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -12,7 +13,10 @@ import loops
 import pytest
 from gradio.routes import App
 
-from transformer.ui.gate import API, FILE, SHUT, Gate, is_shut
+from transformer.inference import deadline
+from transformer.ui import exchange as gate_exchange
+from transformer.ui.exchange import safe_headers
+from transformer.ui.gate import API, SHUT, Gate, is_shut
 from transformer.ui.limits import (
     BUSY,
     CALLS_BUSY,
@@ -20,8 +24,11 @@ from transformer.ui.limits import (
     MAX_CALLS,
     MAX_REQUEST_BYTES,
     MAX_WAITING,
+    NO_FORMS,
+    NO_HASH,
     POST_ONLY,
     TOO_LARGE,
+    TOO_SLOW,
     lines_of,
 )
 
@@ -60,6 +67,59 @@ def exchange(
     return loops.run(answered(gate, path, *messages, method=method, query=query, length=length))
 
 
+@pytest.mark.parametrize(
+    "given", [b'""', b'"' + b"x" * 65 + b'"', b"1", b"[]", b"true", b'{"a": 1}']
+)
+@pytest.mark.parametrize("path", ["queue/join", "call/generate", "component_server/", "cancel"])
+def test_a_session_that_cannot_be_one_is_refused_before_the_queue_sees_it(
+    path: str, given: bytes
+) -> None:
+    inside = Inside()
+    sent = body(b'{"data": [], "session_hash": ' + given + b"}")
+    assert exchange(inside, API + path, sent) == (400, {"detail": NO_HASH})
+    assert inside.asked == []
+
+
+@pytest.mark.parametrize("given", [b'"a"', b'"' + b"x" * 64 + b'"', b"null"])
+def test_a_session_that_may_be_one_comes_to_the_queue_with_all_that_was_sent(given: bytes) -> None:
+    got = []
+
+    async def inside(scope: Any, receive: Any, send: Any) -> None:
+        got.append(await receive())
+        await Inside()(scope, receive, send)
+
+    whole = b'{"data": ["words"], "session_hash": ' + given + b"}"
+    halves = [body(whole[:9], more=True), body(whole[9:])]
+    assert exchange(inside, API + "queue/join", *halves)[0] == 200
+    assert (got[0]["body"], got[0]["more_body"]) == (whole, False)
+
+
+def test_a_queue_that_has_ended_is_told_by_the_health(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = gate_before(Inside())
+    gate.health = lambda: {"status": "stopped"}
+    assert loops.run(answered(gate, "/health", method="GET")) == (503, {"status": "stopped"})
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_exchange, "BODY_S", 0.02)
+
+    async def asked() -> tuple[int, Any]:
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(0.005)
+            return body(b"{", more=True)
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": API + "queue/join", "headers": []}
+        await gate_before(Inside())({**scope, "query_string": b""}, receive, send)
+        return sent[0]["status"], json.loads(sent[1]["body"])
+
+    assert loops.run(asked()) == (408, {"detail": TOO_SLOW})
+
+
 def gate_before(
     inside: Any, *, waiting: int = 0, left: list[str] | None = None, tools: bool = False
 ) -> Gate:
@@ -79,6 +139,7 @@ async def answered(
     method: str = "POST",
     query: bytes = b"",
     length: int | None = None,
+    headers: Sequence[tuple[bytes, bytes]] = (),
 ) -> tuple[int, Any]:
     coming = [*messages, {"type": "http.request", "body": b""}]
     sent: list[dict[str, Any]] = []
@@ -89,8 +150,8 @@ async def answered(
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    headers = [] if length is None else [(b"content-length", str(length).encode())]
-    scope = {"type": "http", "method": method, "path": path, "headers": headers}
+    sized = [] if length is None else [(b"content-length", str(length).encode())]
+    scope = {"type": "http", "method": method, "path": path, "headers": [*headers, *sized]}
     await gate({**scope, "query_string": query}, receive, send)
     return sent[0]["status"], json.loads(sent[1]["body"] or b"null")
 
@@ -117,7 +178,7 @@ def test_a_closed_door_says_so(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/config", "/theme.css", "/assets/index.js", FILE, API + "queue/join", API + "queue/data",
+    ["/", "/config", "/theme.css", "/assets/index.js", API + "queue/join", API + "queue/data",
      API + "component_server/", API + "call/generate", API + "info", API + "app_id"],
 )  # fmt: skip
 def test_what_the_page_uses_is_open(path: str) -> None:
@@ -127,15 +188,10 @@ def test_what_the_page_uses_is_open(path: str) -> None:
     assert not is_shut(path)
 
 
-def test_only_the_very_path_of_plotlys_script_is_open() -> None:
-    for path in (
-        FILE + "/",
-        FILE + ".map",
-        FILE + "/../x",
-        FILE.replace("file=", "file=/"),
-        FILE[:-1],
-    ):
-        assert is_shut(path)
+def test_the_pages_modules_never_come_to_the_framework() -> None:
+    inside = Inside()
+    assert exchange(inside, "/modules/x/ui/static/state.js", method="GET")[0] == 404
+    assert inside.asked == []
 
 
 def test_a_full_queue_refuses_new_work_and_nothing_else() -> None:
@@ -230,6 +286,120 @@ def test_who_goes_before_the_answer_is_finished_is_told_by_name() -> None:
     exchange(Inside(), API + "call/generate", body(b""), GONE, left=left)
     exchange(Inside(), API + "queue/data", method="GET", query=b"session_hash=stays", left=left)
     assert left == ["abc", "event1"]
+
+
+def stopped_by(*messages: dict[str, Any]) -> bool:
+    """Whether what a question runs in its thread hears that it is to stop."""
+    heard = []
+
+    async def inside(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await asyncio.sleep(0.02)
+        heard.append(await asyncio.to_thread(deadline.is_over))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    async def asked() -> None:
+        coming = [body(b"{}"), *messages]
+
+        async def receive() -> dict[str, Any]:
+            return coming.pop(0) if coming else await asyncio.sleep(60) or {}
+
+        async def send(_: dict[str, Any]) -> None:
+            pass
+
+        scope = {"type": "http", "method": "POST", "path": API + "component_server/"}
+        await gate_before(inside)({**scope, "headers": [], "query_string": b""}, receive, send)
+
+    loops.run(asked())
+    return bool(heard[0])
+
+
+def test_a_question_whose_asker_has_gone_is_told_to_stop() -> None:
+    assert stopped_by(GONE)
+    assert not stopped_by()
+
+
+def test_what_leaves_without_a_name_is_nobody() -> None:
+    """All tools' calls are of no session: an empty name would end them all."""
+    left: list[str] = []
+    for name in (b"", b"x" * 65):
+        assert exchange(Inside(), "/leave", body(name), left=left) == (204, None)
+    assert left == []
+
+
+def test_a_farewell_that_is_too_large_is_refused() -> None:
+    many = [body(b"x" * (MAX_REQUEST_BYTES // 2 + 1), more=True)] * 2
+    assert exchange(Inside(), "/leave", *many) == (413, {"detail": f"{TOO_LARGE}."})
+
+
+@pytest.mark.parametrize("kind", [b"multipart/form-data; boundary=x", b"Multipart/mixed"])
+def test_a_form_with_files_is_refused_before_it_is_read(kind: bytes) -> None:
+    inside = Inside()
+    headers = [(b"content-type", kind)]
+    asked = answered(gate_before(inside), API + "component_server/", body(b"x"), headers=headers)
+    assert loops.run(asked) == (415, {"detail": NO_FORMS})
+    assert inside.asked == []
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "passed"),
+    [
+        ("/", b"deep_link=abc&__theme=dark", b"__theme=dark"),
+        ("/config", b"deep%5Flink=abc", b""),
+        ("/", b"z=%2B%20&q=", b"z=%2B%20&q="),
+        (API + "info", b"", b"page="),
+        (API + "info/", b"serialize=False", b"serialize=False&page="),
+        (API + "info", b"page=x", b"page=x"),
+        (API + "queue/data", b"session_hash=abc", b"session_hash=abc"),
+    ],
+)
+def test_gradio_gets_only_what_it_keeps_from_other_visitors(
+    path: str, given: bytes, passed: bytes
+) -> None:
+    got = []
+
+    async def inside(scope: Any, receive: Any, send: Any) -> None:
+        got.append(scope["query_string"])
+        await Inside()(scope, receive, send)
+
+    assert exchange(inside, path, method="GET", query=given)[0] == 200
+    assert got == [passed]
+
+
+def test_half_sent_calls_of_tools_do_not_keep_the_others_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def many() -> tuple[int, Any]:
+        gate = gate_before(Inside(), tools=True)
+
+        async def never() -> dict[str, Any]:
+            await asyncio.sleep(60)
+            return GONE
+
+        async def send(_: dict[str, Any]) -> None:
+            pass
+
+        scope = {"type": "http", "method": "POST", "path": TOOL_PATHS[1], "headers": []}
+        scope |= {"query_string": b""}
+        half = [asyncio.ensure_future(gate(scope, never, send)) for _ in range(MAX_CALLS)]
+        await asyncio.sleep(0.01)
+        answer = await answered(gate, TOOL_PATHS[1])
+        for call in half:
+            call.cancel()
+        return answer
+
+    assert loops.run(many()) == (200, {})
+
+
+def test_headers_keep_a_page_to_its_own_server() -> None:
+    given = [(b"content-type", b"application/json")]
+    assert safe_headers(given) == [*given, (b"x-content-type-options", b"nosniff")]
+    page = dict(safe_headers([(b"content-type", b"text/html; charset=utf-8")]))
+    policy = page[b"content-security-policy"].decode()
+    for part in ("connect-src 'self'", "img-src 'self' data: blob:", "object-src 'none'"):
+        assert part in policy
+    assert "https://huggingface.co" in policy.split("frame-ancestors", 1)[1]
 
 
 def test_a_page_that_closes_says_who_leaves() -> None:

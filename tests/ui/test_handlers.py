@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from serving import tiny_translator
 
@@ -26,6 +28,25 @@ def test_an_encoder_reads_what_is_entered(service: Service) -> None:
     (refused,) = handlers.generate(service, "visitor", "tiny-encoder", " ", {})
     assert refused[0] is None
     assert "at least one character" in refused[1]["text"]
+
+
+def test_a_temperature_of_0_among_the_pages_settings_is_greedy(service: Service) -> None:
+    settings = handlers.settings_of("sample", 0, 40, 0.9, 4, 1, 5, 3)
+    *_, (facts, status, _) = handlers.generate(service, "visitor", "tiny", "The fox", settings)
+    assert status["kind"] == "done"
+    assert facts is not None
+    greedy = service.model("tiny").generate("The fox", max_new_tokens=5)
+    assert facts["labels"] == list(greedy.labels)
+    assert facts["link"]["method"] == "greedy"
+
+
+def test_an_empty_setting_is_told_by_its_name_on_the_page() -> None:
+    for place, name in enumerate(("Temperature", "Top-k", "Top-p")):
+        values: list[Any] = [0.7, 40, 0.9]
+        values[place] = None
+        with pytest.raises(ValueError, match=f"{name} is empty: give a number"):
+            handlers.settings_of("sample", *values, None, None, 5, 3)
+    assert handlers.settings_of("greedy", None, None, None, None, None, 5, 3)["seed"] == 3
 
 
 def test_a_search_shows_its_source_first_and_its_best_text_at_the_end(service: Service) -> None:

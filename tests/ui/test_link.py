@@ -13,10 +13,12 @@ from links import CONTROLS, FORBIDDEN, SILENCED, deflated, opened
 from serving import tiny_translator
 
 from transformer import Model, Run
-from transformer.ui import link, opening
-from transformer.ui.facts import batch_facts, run_facts
+from transformer.ui import link
+from transformer.ui import open_link as opening
+from transformer.ui.examples import EXAMPLES
 from transformer.ui.handlers import example as example_facts
 from transformer.ui.link import SETTINGS, read_link, state_of_run
+from transformer.ui.page_data import batch_facts, run_facts
 from transformer.ui.service import Service
 
 
@@ -39,10 +41,13 @@ REQUESTS = {
     "sampled": ("tiny", {"temperature": 0.83, "top_k": 7, "top_p": 0.95, "seed": 11}),
     "barely sampled": ("tiny", {"temperature": 0.012345678901234567, "seed": 2**32 - 1}),
     "greedy": ("tiny", {}),
-    "altered": ("tiny", {"interventions": [SILENCED, FORBIDDEN], "taken": [40, 41], "seed": 3}),
+    "altered": (
+        "tiny", {"interventions": [SILENCED, FORBIDDEN], "forced_tokens": [40, 41], "seed": 3},
+    ),
     "searched": ("tiny-translator", {"beams": 3, "length_penalty": 0.5}),
     "translated, altered": (
-        "tiny-translator", {"interventions": [{**SILENCED, "kind": "cross"}], "taken": [44]},
+        "tiny-translator",
+        {"interventions": [{**SILENCED, "kind": "cross"}], "forced_tokens": [44]},
     ),
     "read": ("tiny-encoder", None),
 }  # fmt: skip
@@ -67,7 +72,7 @@ def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(
     assert (again.model, again.ids, again.labels) == (run.model, run.ids, run.labels)
     assert again.request.text == text
     assert again.request.interventions == run.request.interventions
-    assert again.request.taken == run.request.taken
+    assert again.request.forced_tokens == run.request.forced_tokens
     for site, record in run.trace.records.items():
         assert torch.equal(again.trace[site].weights, record.weights)
 
@@ -130,10 +135,10 @@ def test_a_batch_comes_with_the_link(service: Service) -> None:
         ("method=beam&text=a", "method must be one of ['sample', 'greedy']; got 'beam'"),
         ("text=++", "at least one character that is not a space"),
         (f"text={'a' * 3000}", "at most 2,000 characters; got 3,000"),
-        ("length=201", "max_new_tokens must be a whole number from 1 to 200; got 201"),
+        ("length=201", "New tokens must be a whole number from 1 to 200; got 201"),
         ("temperature=hot", "it must be a number; got 'hot'"),
         ("temperature=1e999", "it must be a finite number; got '1e999'"),
-        ("seed=-1", "seed must be a whole number from 0"),
+        ("seed=-1", "Seed must be a whole number from 0"),
         ("taken=1,x", "it must be token ids"),
         ("taken=99999", "token"),
         ("alter={}", "it must be a list; got dict"),
@@ -193,7 +198,7 @@ def test_names_of_the_framework_are_left_out_and_the_first_of_two_counts() -> No
 def test_a_link_never_holds_the_servers_own_ids(service: Service) -> None:
     run = service.generate("tiny", "The fox", max_new_tokens=2)
     facts = run_facts(run, "the-key")
-    assert set(facts["link"]) <= {*link.SETTINGS, "model", "text", "taken", "alter"}
+    assert set(facts["link"]) <= {*link.SETTINGS, "model", "text", "forced_tokens", "alter"}
     assert "the-key" not in str(facts["link"])
 
 
@@ -209,8 +214,14 @@ def test_settings_that_a_page_kept_stand_in_the_controls_and_the_run_is_the_link
 ) -> None:
     kept = {"method": "greedy", "temperature": "0.35", "top_k": "7", "seed": "11", "text": "x"}
     for query in ("model=tiny&text=The+fox&method=sample&length=3&seed=5", ""):
-        found = link.read_settings({**kept, "length": "<b>", "beams": [3], "penalty": None})
-        assert found == {"method": "greedy", "temperature": 0.35, "top_k": 7, "seed": 11}
+        found = link.read_typed({**kept, "length": "<b>", "beams": [3], "penalty": None})
+        assert found == {
+            "method": "greedy",
+            "temperature": 0.35,
+            "top_k": 7,
+            "seed": 11,
+            "text": "x",
+        }
         changes = list(opening.opened(service, "visitor", query, CONTROLS, found))
         for one in (changes[0], changes[-1]):
             assert one["method"].value == "greedy"
@@ -218,10 +229,33 @@ def test_settings_that_a_page_kept_stand_in_the_controls_and_the_run_is_the_link
             assert one["length"] == (3 if query else 40)
         run = service.store.run(changes[-1]["share"]["run"])
         assert run.request.seed == (5 if query else 3)
-    assert link.read_settings("greedy") == {}
+    assert link.read_typed("greedy") == {}
 
 
 def test_a_method_that_the_links_model_does_not_have_is_not_kept(service: Service) -> None:
     changes = opening.opened(service, "visitor", "", CONTROLS, {"method": "beam", "seed": 4})
     first = next(iter(changes))
     assert (first["method"].value, first["seed"]) == ("sample", 4)
+
+
+def test_another_model_reads_the_visitors_own_texts_and_leaves_ours(service: Service) -> None:
+    def chosen(text: str, lines: str) -> list[dict[str, Any]]:
+        typed = {"text": text, "lines": lines}
+        query = "model=tiny-translator"
+        return list(opening.opened(service, "visitor", query, CONTROLS, typed, reads=True))
+
+    first, *_, last = chosen("The fox", "The dog\nA bird")
+    run = service.store.run(last["share"]["run"])
+    assert (first["text"].value, run.request.text, run.request.beams) == ("The fox", "The fox", 4)
+    assert (first["lines"], last["masks"]["texts"]) == ("The dog\nA bird", ["The dog", "A bird"])
+    assert last["share"]["problems"] == []
+
+    first, *_, last = chosen(EXAMPLES["decoder"].text, "")
+    example = EXAMPLES["encoder-decoder"]
+    assert first["text"].value == service.store.run(last["share"]["run"]).request.text
+    assert first["lines"].split("\n") == last["masks"]["texts"]
+    assert example.text.startswith(first["text"].value)
+
+    *_, last = chosen("fox " * 400, "")
+    assert last["share"]["run"] == service.examples["tiny-translator"][0]
+    assert last["share"]["problems"][-1] == "A stored example is shown."

@@ -14,7 +14,7 @@ from links import FORBIDDEN, SILENCED, deflated, opened
 from serving import tiny_translator
 
 from transformer import Model
-from transformer.ui.link import SETTINGS, VIEW, read_link
+from transformer.ui.link import SETTINGS, read_link, view_fields
 from transformer.ui.service import Service
 
 
@@ -24,7 +24,19 @@ def service(tiny_model: Model, tiny_encoder: Model) -> Service:
 
 
 NAMES = st.sampled_from(
-    ["model", "text", "lines", "taken", "alter", "z", "wat", "__theme", *SETTINGS, *VIEW]
+    [
+        "model",
+        "text",
+        "lines",
+        "taken",
+        "forced_tokens",
+        "alter",
+        "z",
+        "wat",
+        "__theme",
+        *SETTINGS,
+        *view_fields(),
+    ]
 )
 ODD = st.one_of(
     st.text(max_size=30),
@@ -70,8 +82,8 @@ def test_whatever_a_query_is_it_is_read_or_refused_with_a_sentence(query: Any) -
         assert is_sentence(str(refused))
         return
     assert all(is_sentence(problem) for problem in found.problems)
-    assert set(found.view) <= set(VIEW)
-    json.dumps([found.view, found.settings, found.taken, found.interventions]).encode()
+    assert set(found.view) <= view_fields()
+    json.dumps([found.view, found.settings, found.forced_tokens, found.interventions]).encode()
 
 
 @settings(OFTEN, max_examples=80)

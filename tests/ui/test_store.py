@@ -129,3 +129,39 @@ def test_only_what_visitors_look_at_may_take_all_the_room(tiny_model: Model) -> 
     assert all(store.has(key) for key in newer)
     store.put(run, "seven")
     assert [store.has(key) for key in newer] == [False, True, True, True, True, True]
+
+
+def test_all_runs_of_one_answer_stay_when_room_is_short(tiny_model: Model) -> None:
+    """Twenty visitors' translations: nobody has used another run since."""
+    run = tiny_model.trace("Hello")
+    store = RunStore(old_bytes=size_of(run))
+    answers = [store.put_all([run] * 4, f"visitor {place}") for place in range(20)]
+    assert all(store.has(key) for keys in answers for key in keys)
+    later = store.put_all([run] * 2, "visitor 0")
+    assert all(store.has(key) for key in later)
+    assert not any(store.has(key) for key in answers[0])
+
+
+def test_an_answer_counts_into_the_share_of_its_visitor(tiny_model: Model) -> None:
+    run = tiny_model.trace("Hello")
+    store = RunStore(max_own=4)
+    first, second, third = (store.put_all([run] * count, "me") for count in (2, 3, 6))
+    assert not any(store.has(key) for key in (*first, *second))
+    assert all(store.has(key) for key in third)
+    assert store.has(store.put(run, "me"))
+    assert sum(store.has(key) for key in third) == 3
+
+
+def test_an_address_has_its_share_and_the_others_runs_stay(tiny_model: Model) -> None:
+    run = tiny_model.trace("Hello")
+    where = {"greedy 0": "a", "greedy 1": "a", "greedy 2": "a", "other": "b"}
+    share = 2 * size_of(run)
+    store = RunStore(address_bytes=share, address_of=lambda visitor: where.get(visitor, ""))
+    other, nobody = store.put(run, "other"), store.put(run)
+    keys = [store.put(run, f"greedy {place}") for place in range(3)]
+    assert [store.has(key) for key in keys] == [False, True, True]
+    assert store.has(other)
+    assert store.has(nobody)
+    large = store.put_all([run] * 3, "greedy 0")  # never what has just been made
+    assert all(store.has(key) for key in (*large, other))
+    assert not any(store.has(key) for key in keys)

@@ -10,9 +10,9 @@ import pytest
 from serving import tiny_translator
 
 from transformer import Model
-from transformer.inference.patience import Patience, is_over, until, why_over
+from transformer.inference.deadline import Deadline, is_over, until, why_over
 from transformer.ui import handlers, visitors
-from transformer.ui.facts import outcome
+from transformer.ui.page_data import outcome
 from transformer.ui.service import Service
 from transformer.ui.store import RunStore
 from transformer.ui.visitors import Visitors
@@ -30,21 +30,21 @@ def test_without_a_limit_nothing_is_ever_over() -> None:
     assert why_over() is None
 
 
-def test_patience_tells_time_from_a_raised_flag_and_keeps_the_first_reason() -> None:
+def test_deadline_tells_time_from_a_raised_flag_and_keeps_the_first_reason() -> None:
     flag = threading.Event()
-    patience = Patience(3600, flag)
-    assert not patience.is_over()
+    deadline = Deadline(3600, flag)
+    assert not deadline.is_over()
     flag.set()
-    assert (patience.is_over(), patience.why) == (True, "cancelled")
-    late = Patience(0, flag := threading.Event())
+    assert (deadline.is_over(), deadline.why) == (True, "cancelled")
+    late = Deadline(0, flag := threading.Event())
     assert (late.is_over(), late.why) == (True, "time")
     flag.set()
     assert (late.is_over(), late.why) == (True, "time")
 
 
-def test_patience_holds_for_its_own_thread_and_its_own_block_only() -> None:
+def test_deadline_holds_for_its_own_thread_and_its_own_block_only() -> None:
     seen: list[bool] = []
-    with until(Patience(0)):
+    with until(Deadline(0)):
         assert is_over()
         other = threading.Thread(target=lambda: seen.append(is_over()))
         other.start()
@@ -55,7 +55,7 @@ def test_patience_holds_for_its_own_thread_and_its_own_block_only() -> None:
 
 def test_a_generation_whose_time_is_up_gives_what_there_is(tiny_model: Model) -> None:
     whole = tiny_model.generate_batch(["The fox", "Hello"], max_new_tokens=9)
-    with until(Patience(0)):
+    with until(Deadline(0)):
         cut = tiny_model.generate_batch(["The fox", "Hello"], max_new_tokens=9)
     assert all(run.steps for run in whole)
     assert [len(run.steps) for run in cut] == [0, 0]
@@ -64,7 +64,7 @@ def test_a_generation_whose_time_is_up_gives_what_there_is(tiny_model: Model) ->
 
 def test_a_search_whose_time_is_up_gives_the_hypotheses_so_far(service: Service) -> None:
     model = service.model("tiny-translator")
-    with until(Patience(0)):
+    with until(Deadline(0)):
         run = model.generate("The fox", **SEARCH)
     assert run.search is not None
     assert len(run.search.tree) == 1
@@ -76,7 +76,7 @@ def test_a_search_whose_time_is_up_gives_the_hypotheses_so_far(service: Service)
 def test_the_page_says_that_the_time_was_up(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visitors.Visitors.request.__wrapped__, "__defaults__", (0.0,))
+    monkeypatch.setattr(visitors.Visitors.request.__wrapped__, "__defaults__", (None, 0.0))
     settings = {"max_new_tokens": 12}
     *_, last = handlers.generate(service, "visitor", "tiny", "The fox", settings)
     facts, status, running = last
@@ -156,3 +156,19 @@ def test_a_visitor_makes_room_with_its_own_runs_first(tiny_model: Model) -> None
     kept, size = store.sweep()
     assert kept == 6
     assert size > 0
+
+
+def test_where_so_many_visitors_came_from_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "KNOWN", 2)
+    here = Visitors()
+    assert here.address("a") == ""
+    for visitor, address in (("a", "here"), ("b", "there"), ("a", "elsewhere"), ("c", "there")):
+        here.met(visitor, address)
+    assert [here.address(visitor) for visitor in "abc"] == ["elsewhere", "", "there"]
+
+
+def test_nobody_is_stopped_by_a_name_that_is_none() -> None:
+    here = Visitors()
+    with here.request("") as patience:
+        here.leave("")
+        assert not patience.is_over()

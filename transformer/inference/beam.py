@@ -8,42 +8,14 @@ from operator import itemgetter
 
 import torch
 
-from transformer.inference import patience
-from transformer.inference.readers import pad
-from transformer.inference.sampling import check_number, check_whole
-from transformer.model.attention import KeyValueCache
+from transformer.inference import deadline
+from transformer.inference.logit_sources import pad
+from transformer.messages import say
+from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import EncoderDecoder
-
-MAX_BEAMS = 16
-MAX_LENGTH_PENALTY = 5.0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Hypothesis:
-    """A finished text, the end token included if it was reached.
-
-    score: the sum of the tokens' log-probabilities. normalised: score / length ** length_penalty,
-    by which hypotheses are ranked.
-    """
-
-    ids: tuple[int, ...]
-    score: float
-    normalised: float
-    ended: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BeamNode:
-    """A hypothesis at one step: its newest token and where it came from.
-
-    parent: index in the step before (-1 at the first). state: "alive", "ended" (it took the end
-    token) or "cut" (extended no further: others were better).
-    """
-
-    token: int
-    parent: int
-    score: float
-    state: str
+from transformer.runs.checks import check_number, check_whole
+from transformer.runs.request import MAX_BEAMS, MAX_LENGTH_PENALTY
+from transformer.runs.search import BeamNode, Hypothesis
 
 
 @dataclass(slots=True, eq=False)
@@ -87,17 +59,17 @@ def beam_search(
 
     At each step every live hypothesis is extended by every token and the `beams` best go on. One
     that takes the end token is finished. A row stops when `beams` hypotheses are finished, so that
-    one beam is greedy decoding. When the request's patience is over, hypotheses stay as they are.
+    one beam is greedy decoding. Past the request's deadline, hypotheses stay as they are.
     Raises ValueError for settings out of range.
     Source: Graves 2012; the length penalty as in Wu et al. 2016, with plain length.
     """
     check_whole("beams", beams, 1, MAX_BEAMS)
     check_number("length_penalty", length_penalty, 0.0, MAX_LENGTH_PENALTY)
     if not sources or not all(sources):
-        raise ValueError("beam search needs at least one source, each of at least one token")
+        raise ValueError(say("beam search needs at least one source, each of at least one token"))
     search = _Search(model, sources, start_id, end_id, beams, length_penalty)
-    for step in range(min(max_new_tokens, model.config.max_len)):
-        if not search.active or (step and patience.is_over()):
+    for step in range(min(max_new_tokens, model.config.output_max_len)):
+        if not search.active or (step and deadline.is_over()):
             break
         search.step()
     return search.finish()
@@ -118,7 +90,7 @@ class _Search:
         padding_id = model.config.padding_id
         if padding_id is None and len({len(source) for source in sources}) > 1:
             raise ValueError(
-                "sources of unequal length need a model with a padding_id; it has none"
+                say("sources of unequal length need a model with a padding_id; it has none")
             )
         self.model, self.beams, self.end_id = model, beams, end_id
         self.length_penalty = length_penalty
@@ -151,8 +123,8 @@ class _Search:
         """
         decoded = self.model.decode(self.last, self.memory, self.source, cache=self.cache)
         log_probabilities = decoded[:, -1].float().log_softmax(dim=-1)  # (N, V)
-        if self.model.config.padding_id is not None:  # as in generation: padding is not text
-            log_probabilities[:, self.model.config.padding_id] = -torch.inf
+        if self.model.config.output_padding_id is not None:  # as in generation: padding is not text
+            log_probabilities[:, self.model.config.output_padding_id] = -torch.inf
         count = min(2 * self.beams, log_probabilities.shape[-1])
         best, tokens = log_probabilities.topk(count, dim=-1)
         return [

@@ -2,68 +2,73 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Unpack
 
 import torch
 
-from transformer.inference.altered import changes_for, check_interventions
-from transformer.inference.beam import beam_search
-from transformer.inference.buffers import Engine
-from transformer.inference.generation import GenerationStep, generate
-from transformer.inference.record import Prepared, batch_of, run_of
-from transformer.inference.request import Request, check_each, request_of
-from transformer.inference.run import Batch, Run
-from transformer.inference.sample import Sample
+from transformer import adapters, checkpoint
+from transformer.inference.beam_runs import search
+from transformer.inference.engines.choice import AUTO, engine_of
+from transformer.inference.generation import generate
+from transformer.inference.intervened import check_interventions, hooks_for
+from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.inference.record import batch_of, run_of
 from transformer.inference.stream import Stream
-from transformer.model.config import ModelConfig
+from transformer.messages import say
 from transformer.model.interventions import Intervention
-from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
-from transformer.text import Tokenizer
+from transformer.runs.candidates import GenerationStep
+from transformer.runs.checks import check_texts
+from transformer.runs.request import Request, Settings, request_of
+from transformer.runs.run import Batch, Run
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Model:
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class Model(LoadedModel):
     """A trained network with its tokenizer. Shared by all visitors: nothing here changes.
 
-    engine: what generates one text faster than the network; None where that does not apply.
-    sample: text that it was not trained on, to see what an alteration does to its loss.
+    What it holds is told at LoadedModel.
     """
 
-    name: str
-    config: ModelConfig
-    tokenizer: Tokenizer
-    network: DecoderOnly | EncoderOnly | EncoderDecoder
-    card: str = ""
-    metadata: dict[str, Any] | None = None
-    engine: Engine | None = None
-    sample: Sample | None = None
+    def to(self, device: str | torch.device) -> Model:
+        """The same model on another device, with an engine for it; this one stays where it is.
 
-    @property
-    def device(self) -> torch.device:
-        """Where the network is."""
-        return self.network.device
+        Raises ValueError for a device that is not there.
+        """
+        wanted = device_of(device)
+        if wanted == self.device:
+            return self
+        network = copy.deepcopy(self.network).to(wanted)
+        engine = engine_of(network) if self.engine is not None else None
+        return dataclasses.replace(self, network=network, engine=engine)
 
-    @property
-    def n_parameters(self) -> int:
-        """Trained numbers, tied ones counted once."""
-        return self.network.n_parameters
+    def save(self, folder: str | Path, *, dtype: str = "float16", card: str | None = None) -> None:
+        """Write it as a checkpoint folder that `load` reads, see `checkpoint.save`.
 
-    @property
-    def generator_network(self) -> DecoderOnly | EncoderDecoder:
-        """The network, if it has a decoder; else ValueError."""
-        if isinstance(self.network, EncoderOnly):
-            raise ValueError(f"{self.name} is an encoder: it reads text but cannot generate any")
-        return self.network
+        card: the model card's text; None = the one that it was loaded with.
+        """
+        checkpoint.save(
+            folder,
+            self.network,
+            self.config,
+            self.tokenizer,
+            dtype=dtype,
+            card=card if card is not None else self.card or None,
+            metadata=self.metadata,
+            sample=self.sample,
+        )
 
-    def stream(self, text: str, **settings: Any) -> Stream:
+    def stream(self, text: str, **settings: Unpack[Settings]) -> Stream:
         """Generate token by token; `settings` are Request's fields."""
         request = request_of(text, settings)
         self.check(request)
         return Stream(self, request)
 
-    def generate(self, text: str, **settings: Any) -> Run:
+    def generate(self, text: str, **settings: Unpack[Settings]) -> Run:
         """Generate to the end; `settings` are Request's fields."""
         stream = self.stream(text, **settings)
         for _ in stream:
@@ -71,25 +76,32 @@ class Model:
         return stream.run()
 
     def generate_batch(
-        self, texts: Sequence[str], seeds: Sequence[int] | None = None, **settings: Any
+        self, texts: Sequence[str], seeds: Sequence[int] | None = None, **settings: Unpack[Settings]
     ) -> list[Run]:
         """Generate for several texts at once; each gets the run that it gets alone.
 
         seeds: one for each text; by default all use the request's seed. Raises ValueError that
         says which text is at fault.
         """
-        _check_texts(texts)
-        seeds = seeds or [settings.pop("seed", 0)] * len(texts)
+        check_texts(texts)
+        shared = settings.pop("seed", 0)
+        seeds = [shared] * len(texts) if seeds is None else seeds
         if len(seeds) != len(texts):
-            raise ValueError(f"one seed a text is needed; got {len(seeds)} for {len(texts)} texts")
+            raise ValueError(
+                say(
+                    "one seed a text is needed; got {n_seeds} for {n_texts} texts",
+                    n_seeds=len(seeds),
+                    n_texts=len(texts),
+                )
+            )
         requests = [
             request_of(text, {**settings, "seed": seed})
             for text, seed in zip(texts, seeds, strict=True)
         ]
         self.check(requests[0])
         if requests[0].beams > 1:
-            return self.search(requests)
-        if requests[0].interventions or requests[0].taken:
+            return search(self, requests)
+        if requests[0].interventions or requests[0].forced_tokens:
             return [self._alone(request) for request in requests]
         prepared = [self.prepare(text) for text in texts]
         return [
@@ -97,31 +109,6 @@ class Model:
             for request, row, steps in zip(
                 requests, prepared, self._steps(requests, prepared), strict=True
             )
-        ]
-
-    def search(self, requests: Sequence[Request]) -> list[Run]:
-        """Beam searches, all in one batch; the requests differ in their text alone."""
-        network, first = self.network, requests[0]
-        self.check(first)
-        assert isinstance(network, EncoderDecoder)
-        prepared = [self.prepare(request.text) for request in requests]
-        if first.max_new_tokens == 0:
-            return [
-                run_of(self, request, row, [], ended=False)
-                for request, row in zip(requests, prepared, strict=True)
-            ]
-        found = beam_search(
-            network,
-            [row.source for row in prepared],
-            start_id=self.tokenizer.start_id,
-            end_id=self.tokenizer.end_id,
-            beams=first.beams,
-            max_new_tokens=first.max_new_tokens,
-            length_penalty=first.length_penalty,
-        )
-        return [
-            run_of(self, request, row, [], ended=True, found=result)
-            for request, row, result in zip(requests, prepared, found, strict=True)
         ]
 
     def trace(
@@ -136,47 +123,47 @@ class Model:
             request = Request(text=texts, max_new_tokens=0, interventions=interventions)
             prepared = self.prepare(texts)
             check_interventions(self, request, prepared)
-            changes = changes_for(self, request, prepared)
-            return run_of(self, request, prepared, [], ended=False, changes=changes)
-        _check_texts(texts)
+            hooks = hooks_for(self, request, prepared)
+            return run_of(self, request, prepared, [], ended=False, hooks=hooks)
+        check_texts(texts)
         rows = [self.prepare(text) for text in texts]
         request = Request(text=texts[0], max_new_tokens=0, interventions=interventions)
         check_interventions(self, request, rows[0])
-        return batch_of(self, texts, rows, changes=changes_for(self, request, rows[0]))
+        return batch_of(self, texts, rows, hooks=hooks_for(self, request, rows[0]))
 
     def translate_batch(
-        self, texts: Sequence[str], *, altered: Sequence[Intervention] = (), **settings: Any
+        self,
+        texts: Sequence[str],
+        *,
+        trace_interventions: Sequence[Intervention] = (),
+        **settings: Unpack[Settings],
     ) -> Batch:
         """Translate several texts, then read sources and translations as one padded Batch.
 
-        altered: interventions for that reading; the translations are those of `settings`.
-        Raises ValueError for a model that is not an encoder-decoder.
+        trace_interventions: what to alter in that reading; the translations are made by
+        `settings`. Raises ValueError for a model that is not an encoder-decoder.
         """
-        if self.config.family != "encoder-decoder":
-            raise ValueError(
-                f"translating needs an encoder-decoder; {self.name} is {self.config.family}"
-            )
+        self._check_translator()
+        check_texts(texts)
         runs = self.generate_batch(texts, **settings)
         rows = [
-            Prepared(list(run.source_ids), list(run.ids[: self.config.max_len])) for run in runs
+            Prepared(list(run.source_ids), list(run.ids[: self.config.output_max_len]))
+            for run in runs
         ]
-        request = Request(text=texts[0], max_new_tokens=0, interventions=altered)
+        request = Request(text=texts[0], max_new_tokens=0, interventions=trace_interventions)
         check_interventions(self, request, rows[0])
-        changes = changes_for(self, request, rows[0])
-        return batch_of(self, texts, rows, [run.text for run in runs], changes)
+        hooks = hooks_for(self, request, rows[0])
+        return batch_of(self, texts, rows, [run.text for run in runs], hooks)
 
-    def prepare(self, text: str) -> Prepared:
-        """A text's ids. Raises ValueError for a source that is too long for the encoder."""
-        ids = self.tokenizer.encode(text)
-        if self.config.family == "encoder-decoder":
-            source = [*ids, self.tokenizer.end_id]
-            if len(source) > self.config.max_len:
-                raise ValueError(
-                    f"the text is {len(source)} tokens long; {self.name} reads at most "
-                    f"{self.config.max_len}"
-                )
-            return Prepared(source, [self.tokenizer.start_id])
-        return Prepared([], [self.tokenizer.end_id, *ids])
+    def translate(self, text: str, **settings: Unpack[Settings]) -> str:
+        """The translation of a text, each of its sentences alone, as they were learned.
+
+        `settings` are Request's fields. Raises ValueError for a model that is not an
+        encoder-decoder.
+        """
+        self._check_translator()
+        runs = self.generate_batch(self.reader.sentences(text), **settings)
+        return " ".join(run.text for run in runs)
 
     def _steps(
         self, requests: Sequence[Request], prepared: Sequence[Prepared]
@@ -189,13 +176,25 @@ class Model:
             sources=sources if all(sources) else None,
             max_new_tokens=requests[0].max_new_tokens,
             end_id=self.tokenizer.end_id,
+            more_ends=self.tokenizer.end_ids,
             sampling=requests[0].sampling,
             seeds=[request.seed for request in requests],
+            text_of=self.tokenizer.text,
         ):
             for row, step in zip(rows, steps, strict=True):
                 if step is not None:
                     row.append(step)
         return rows
+
+    def _check_translator(self) -> None:
+        if self.config.family != "encoder-decoder":
+            raise ValueError(
+                say(
+                    "translating needs an encoder-decoder; {name} is {family}",
+                    name=self.name,
+                    family=self.config.family,
+                )
+            )
 
     def _alone(self, request: Request) -> Run:
         stream = Stream(self, request)
@@ -203,23 +202,53 @@ class Model:
             pass
         return stream.run()
 
-    def check(self, request: Request) -> None:
-        """Raise ValueError for a request that this model cannot answer."""
-        highest = self.config.output_vocab_size - 1
-        for token in request.taken:
-            if token > highest or token == self.config.padding_id:
-                raise ValueError(
-                    f"a taken token must be an id from 0 to {highest}, without the padding "
-                    f"{self.config.padding_id}; got {token}"
-                )
-        if request.beams > 1 and not isinstance(self.network, EncoderDecoder):
-            raise ValueError(
-                f"a beam search needs an encoder-decoder; {self.name} is {self.config.family}; "
-                "allowed: beams=1"
+
+def device_of(device: str | torch.device) -> torch.device:
+    """The device of a name; "auto" is a GPU if there is one.
+
+    Raises ValueError, listing the devices, for one that this machine does not have.
+    """
+    n_gpus = torch.cuda.device_count()
+    if device == "auto":
+        device = "cuda" if n_gpus else "cpu"
+    allowed = ["auto", "cpu", *(["cuda"] if n_gpus else []), *(f"cuda:{n}" for n in range(n_gpus))]
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        found = None
+    if found is None or str(found) not in (*allowed, "cpu:0"):
+        raise ValueError(
+            say(
+                "device must be one of {allowed}; got {got}", allowed=allowed, got=repr(str(device))
             )
+        )
+    return found
 
 
-def _check_texts(texts: Sequence[str]) -> None:
-    if not texts:
-        raise ValueError("at least one text is needed; got an empty list")
-    check_each(texts)
+def load(
+    name_or_folder: str | Path,
+    device: str | torch.device = "cpu",
+    engine: str = AUTO,
+    max_len: int = adapters.MAX_LEN,
+) -> Model:
+    """A model ready to run: a bundled name ("stories"), a folder of ours or of another project
+    (GPT-2, Pythia, Llama, Mistral, Qwen, Gemma, BERT, Marian), or hub:OWNER/NAME[@REVISION].
+
+    engine: what generates one text at a time, one of "auto", "compiled", "packed" and "network"
+    (see `inference/engines/`). max_len: tokens that another project's network reads at once, where
+    it would read more. Raises CheckpointError (a ValueError) for an unknown name or a
+    damaged folder, ValueError for a device or an engine that there is not.
+    """
+    place = device_of(device)
+    found = adapters.read(name_or_folder, max_len)
+    network = found.network.to(place)
+    return Model(
+        name=found.name,
+        config=found.config,
+        tokenizer=found.tokenizer,
+        network=network,
+        card=found.card,
+        metadata=found.metadata,
+        engine=engine_of(network, engine),
+        sample=found.sample,
+    )

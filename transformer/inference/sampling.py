@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-MAX_SEED = 2**32 - 1
-MAX_TEMPERATURE = 10.0
-MIN_TEMPERATURE = 0.01
+from transformer.runs.request import Sampling
 
 
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
@@ -47,37 +43,16 @@ def keep_min_p(logits: Tensor, p: float) -> Tensor:
     return logits.masked_fill(probabilities < floor, -math.inf)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sampling:
-    """How a token is drawn. Applied in this order: temperature, top-k, top-p, min-p.
-
-    Raises ValueError naming the allowed range; None switches a filter off.
-    """
-
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-
-    def __post_init__(self) -> None:
-        check_number("temperature", self.temperature, MIN_TEMPERATURE, MAX_TEMPERATURE)
-        if self.top_k is not None:
-            check_whole("top_k", self.top_k, 1, 1_000_000)
-        if self.top_p is not None:
-            check_number("top_p", self.top_p, 0.0, 1.0, above=True)
-        if self.min_p is not None:
-            check_number("min_p", self.min_p, 0.0, 1.0)
-
-    def filter(self, logits: Tensor) -> Tensor:
-        """(B, V) -> (B, V), divided by the temperature, -inf where a filter cut."""
-        logits = apply_temperature(logits, self.temperature)
-        if self.top_k is not None:
-            logits = keep_top_k(logits, self.top_k)
-        if self.top_p is not None:
-            logits = keep_top_p(logits, self.top_p)
-        if self.min_p is not None:
-            logits = keep_min_p(logits, self.min_p)
-        return logits
+def apply_sampling(logits: Tensor, sampling: Sampling) -> Tensor:
+    """(B, V) -> (B, V), divided by the temperature, -inf where a filter cut."""
+    logits = apply_temperature(logits, sampling.temperature)
+    if sampling.top_k is not None:
+        logits = keep_top_k(logits, sampling.top_k)
+    if sampling.top_p is not None:
+        logits = keep_top_p(logits, sampling.top_p)
+    if sampling.min_p is not None:
+        logits = keep_min_p(logits, sampling.min_p)
+    return logits
 
 
 def draw(probabilities: Tensor, generators: list[torch.Generator]) -> Tensor:
@@ -92,21 +67,3 @@ def draw(probabilities: Tensor, generators: list[torch.Generator]) -> Tensor:
     chosen = torch.searchsorted(cumulative, uniform[:, None] * total, right=True)
     last_possible = torch.searchsorted(cumulative, total)  # zeros at the row's end add nothing
     return torch.minimum(chosen, last_possible)[:, 0].to(probabilities.device)
-
-
-def check_number(
-    name: str, got: Any, lowest: float, highest: float, *, above: bool = False
-) -> None:
-    """Raise ValueError unless got is a number in the range (its lower end out if `above`)."""
-    is_number = isinstance(got, int | float) and not isinstance(got, bool)
-    if not is_number or not lowest <= got <= highest or (above and got == lowest):  # NaN too
-        start = "above" if above else "from"
-        raise ValueError(f"{name} must be a number {start} {lowest:g} to {highest:g}; got {got!r}")
-
-
-def check_whole(name: str, got: Any, lowest: int, highest: int) -> None:
-    """Raise ValueError unless got is a whole number in the range."""
-    if not isinstance(got, int) or isinstance(got, bool) or not lowest <= got <= highest:
-        raise ValueError(
-            f"{name} must be a whole number from {lowest:,} to {highest:,}; got {got!r}"
-        )

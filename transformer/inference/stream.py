@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from transformer.inference.altered import changes_for, check_interventions
-from transformer.inference.generation import GenerationStep, generate
-from transformer.inference.reading import Reading
+from transformer.inference.beam_runs import search
+from transformer.inference.decode_session import DecodeSession
+from transformer.inference.generation import generate
+from transformer.inference.intervened import check_interventions, hooks_for
+from transformer.inference.loaded import LoadedModel
 from transformer.inference.record import run_of, text_of
-from transformer.inference.request import Request
-from transformer.inference.run import Run
-from transformer.model.changes import Changes
-
-if TYPE_CHECKING:
-    from transformer.inference.model import Model
+from transformer.model.hooks import Hook
+from transformer.runs.candidates import GenerationStep
+from transformer.runs.request import Request
+from transformer.runs.run import Run
 
 
 class Stream:
@@ -24,7 +23,7 @@ class Stream:
     A beam search knows its best text only at the end: all its steps come together then.
     """
 
-    def __init__(self, model: Model, request: Request) -> None:
+    def __init__(self, model: LoadedModel, request: Request) -> None:
         self._model = model
         self.request = request
         self._prepared = model.prepare(request.text)
@@ -79,19 +78,19 @@ class Stream:
             self._prepared,
             self.steps,
             ended=self._ended,
-            changes=self._changes,
-            reading=self._reading,
+            hooks=self._hooks,
+            session=self._session,
         )
 
     @functools.cached_property
-    def _reading(self) -> Reading | None:
-        """A fast engine reads one text as an unaltered network would."""
-        engine = self._model.engine if self._changes is None else None
-        return None if engine is None else Reading(engine)
+    def _session(self) -> DecodeSession | None:
+        """A fast engine decodes one text as the network without interventions would."""
+        engine = self._model.engine if not self._hooks else None
+        return None if engine is None else DecodeSession(engine)
 
     @functools.cached_property
-    def _changes(self) -> Changes | None:
-        return changes_for(self._model, self.request, self._prepared)
+    def _hooks(self) -> Sequence[Hook]:
+        return hooks_for(self._model, self.request, self._prepared)
 
     def _generate(self) -> Iterator[GenerationStep]:
         source, ids = self._prepared
@@ -101,15 +100,17 @@ class Stream:
             sources=[source] if source else None,
             max_new_tokens=self.request.max_new_tokens,
             end_id=self._model.tokenizer.end_id,
+            more_ends=self._model.tokenizer.end_ids,
             sampling=self.request.sampling,
             seeds=[self.request.seed],
-            reading=self._reading,
-            taken=self.request.taken,
-            changes=self._changes,
+            session=self._session,
+            forced_tokens=self.request.forced_tokens,
+            hooks=self._hooks,
+            text_of=self._model.tokenizer.text,
         ):
             assert step is not None  # a single row: generation stops when it ends
             yield step
 
     def _search(self) -> Iterator[GenerationStep]:
-        (self._searched,) = self._model.search([self.request])
+        (self._searched,) = search(self._model, [self.request])
         yield from self._searched.steps

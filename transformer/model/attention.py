@@ -1,9 +1,6 @@
-"""Scaled dot-product attention, many heads of it, and the cache of keys and values."""
+"""Multi-head attention as a module of the network."""
 
 from __future__ import annotations
-
-import math
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -11,102 +8,22 @@ from torch import Tensor, nn
 
 from transformer.model.attention_training import projected, trained_attention
 from transformer.model.config import ModelConfig
+from transformer.model.functional import as_bias, attention_scores, masked_softmax
+from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.masks import causal_mask, combine
-from transformer.model.trace import Site, Trace
-
-if TYPE_CHECKING:
-    from transformer.model.changes import Changes
-
-
-def attention_scores(q: Tensor, k: Tensor) -> Tensor:
-    """q kT / sqrt(D): how well each query agrees with each key.
-
-    q: (B, H, Tq, D); k: (B, H, Tk, D) -> (B, H, Tq, Tk).
-    The divisor is the head's size D, not d_model: it keeps the scores' variance near 1.
-    """
-    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-
-
-def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Turn each row of scores into weights that sum to 1, with 0 where the mask forbids.
-
-    scores: (B, H, Tq, Tk); mask: bool, True = may attend, broadcastable to the scores.
-    A row with nothing allowed becomes uniform (the fill is the dtype's lowest finite number).
-    """
-    if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    return scores.softmax(dim=-1)
-
-
-def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Weigh values by query-key agreement: softmax(q kT / sqrt(D)) v.
-
-    q: (B, H, Tq, D); k, v: (B, H, Tk, D); mask: bool, True = may attend, broadcastable to
-    (B, H, Tq, Tk). Returns output (B, H, Tq, D) and weights (B, H, Tq, Tk).
-    Raises ValueError if k and v differ in length.
-    Source: Vaswani et al. 2017, equation 1. Departure: dropout is the caller's.
-    """
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(
-            f"keys and values must have one length; got {k.shape[-2]} keys, {v.shape[-2]} values"
-        )
-    weights = masked_softmax(attention_scores(q, k), mask)
-    return weights @ v, weights
-
-
-class KeyValueCache:
-    """Keys and values already computed, by site. Made by the caller; belongs to one run.
-
-    Self-attention sites grow with each call; cross-attention sites are filled once, since the
-    memory that they read does not change.
-    """
-
-    def __init__(self) -> None:
-        self.length = 0  # positions read so far
-        self.key_mask: Tensor | None = None  # (B, 1, 1, length), which of them are not padding
-        self._pairs: dict[Site, tuple[Tensor, Tensor]] = {}
-
-    def extend(self, site: Site, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Append (B, H, T, D) keys and values; returns all so far."""
-        if site in self._pairs:
-            past_k, past_v = self._pairs[site]
-            k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
-        self._pairs[site] = (k, v)
-        return k, v
-
-    def get(self, site: Site) -> tuple[Tensor, Tensor] | None:
-        """The pair stored for a site, if any."""
-        return self._pairs.get(site)
-
-    def put(self, site: Site, k: Tensor, v: Tensor) -> None:
-        """Store a pair that will not grow."""
-        self._pairs[site] = (k, v)
-
-    def select(self, rows: Tensor, *, crossing: bool = True) -> None:
-        """Keep these rows of the batch, in this order; a row may be taken more than once.
-
-        rows: (B',) int64. Beam search calls it when hypotheses die and branch. crossing=False
-        leaves cross-attention as it is, for when each place goes on with the same memory.
-        """
-        for site, (k, v) in self._pairs.items():
-            if crossing or site.kind != "cross":
-                self._pairs[site] = (k.index_select(0, rows), v.index_select(0, rows))
-        if self.key_mask is not None:
-            self.key_mask = self.key_mask[rows]
-
-    def extend_mask(self, mask: Tensor | None) -> Tensor | None:
-        """Append the padding mask (B, 1, 1, T) of new keys; returns that of all keys so far."""
-        if mask is not None and self.key_mask is not None:
-            mask = torch.cat([self.key_mask, mask], dim=-1)
-        self.key_mask = mask
-        return mask
+from transformer.model.norms import norm_of
+from transformer.model.rotary import turned
+from transformer.model.sites import Site
 
 
 class MultiHeadAttention(nn.Module):
     """H attentions side by side, each on its own D = C / H features of full projections.
 
-    W_q, W_k, W_v and W_o are (C, C): every head reads all of x.
-    Source: Vaswani et al. 2017, section 3.2.2.
+    W_q, W_k, W_v and W_o are (C, C): every head reads all of x. Where its site is "cross", the
+    memory of the pass answers; else x itself. With a head size of its own W_q is (C, H D), and with
+    fewer heads of keys and values, G, W_k and W_v are (C, G D): H / G heads of queries share one.
+    Source: Vaswani et al. 2017, section 3.2.2. Departure, if asked for: W_q, W_k and W_v are (D, D)
+    and shared by all heads.
     """
 
     def __init__(self, config: ModelConfig, site: Site) -> None:
@@ -114,68 +31,111 @@ class MultiHeadAttention(nn.Module):
         self.site = site
         self.n_heads = config.n_heads
         self.dropout = config.attention_dropout
-        size, bias = config.d_model, config.attention_bias
-        self.query = nn.Linear(size, size, bias=bias)
-        self.key = nn.Linear(size, size, bias=bias)
-        self.value = nn.Linear(size, size, bias=bias)
-        self.output = nn.Linear(size, size, bias=bias)
+        self.shared, self.score_size = config.shared_projection, config.score_size
+        self.is_the_papers = (
+            not self.shared
+            and config.score_divisor == "d_head"
+            and (config.key_heads, config.head_size, config.window) == (self.n_heads, None, None)
+            and not config.norm_heads
+        )
+        self.n_key_heads, self.window = config.key_heads, config.window
+        size, bias = config.d_head if self.shared else config.d_model, config.attention_bias
+        asking, answering = (
+            config.d_head * (1 if self.shared else n) for n in (self.n_heads, self.n_key_heads)
+        )
+        self.query = nn.Linear(size, asking, bias=bias)
+        self.key = nn.Linear(size, answering, bias=bias)
+        self.value = nn.Linear(size, answering, bias=bias)
+        wide = config.n_heads * config.d_head
+        self.output = nn.Linear(wide, config.d_model, bias=config.has_output_bias)
+        self.query_norm = self._norm(config) if config.norm_heads else None
+        self.key_norm = self._norm(config) if config.norm_heads else None
 
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor | None = None,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        cache: KeyValueCache | None = None,
-        trace: Trace | None = None,
-        changes: Changes | None = None,
-    ) -> Tensor:
-        """x: (B, Tq, C) asks; memory (B, Tk, C), or x itself, answers. Returns (B, Tq, C).
+    def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
+        """x: (B, Tq, C) asks. Returns (B, Tq, C).
 
-        mask: bool, True = may attend, broadcastable to (B, H, Tq, Tk); causal hides the future too.
+        With hooks every number stands on the way, (B, H, Tq, Tk) scores and weights among them;
+        without, PyTorch's fused kernel does the same.
         """
+        source, mask, causal = self._read_by(x, context)
         learns = _learns_in_bfloat16(x, self.query.weight)
-        plain = cache is None and trace is None and changes is None
-        plain = plain and (mask is None or mask.shape[-2] == 1)  # hides keys, whoever asks
-        if learns and plain and not (self.training and self.dropout):
-            return self.output(self._trained(x, memory, mask, causal))
-        q = self._split(self.query(x))  # (B, H, Tq, D)
-        k, v = self._keys_and_values(x, memory, cache)  # (B, H, Tk, D) each
-        if changes is not None:
-            heads = self._changed(q, k, v, mask, causal, trace, changes)  # (B, H, Tq, D)
-        elif trace is not None or learns:
-            heads = self._step_by_step(q, k, v, mask, causal, trace)
+        if learns and self._is_plain(mask, context):
+            return self.output(self._trained(x, source, mask, causal))
+        q = self._heads(self.query, x, self.n_heads)  # (B, H, Tq, D)
+        q = self._placed(q, self.query_norm, context)
+        k, v = self._keys_and_values(source, context)  # (B, G, Tk, D) each
+        if context.hooks:
+            both = combine(self._future(q, k, causal), mask)
+            told = {"read_keys": k, "values": v, "both_masks": both}
+            q = context.at("queries", self.site, q, **told)
+        k, v = self._for_each_query_head(k), self._for_each_query_head(v)  # (B, H, Tk, D)
+        if context.step_by_step or learns:
+            heads = self._step_by_step(q, k, v, mask, causal, context)  # (B, H, Tq, D)
         else:
             heads = self._fused(q, k, v, mask, causal)
         return self.output(heads.transpose(1, 2).flatten(2))  # (B, Tq, C)
 
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # (B, H, T, D)
+    @property
+    def crosses(self) -> bool:
+        """Whether it reads the encoder's memory."""
+        return self.site.kind == "cross"
 
-    def _keys_and_values(
-        self, x: Tensor, memory: Tensor | None, cache: KeyValueCache | None
-    ) -> tuple[Tensor, Tensor]:
-        crossing = memory is not None
-        if crossing and cache is not None and (known := cache.get(self.site)) is not None:
+    def _read_by(self, x: Tensor, context: ForwardContext) -> tuple[Tensor, Tensor | None, bool]:
+        """What keys and values are made of, which of them may be read, and if only the past."""
+        if not self.crosses:
+            return x, context.mask, context.causal
+        assert context.memory is not None
+        return context.memory, context.memory_mask, False
+
+    def _is_plain(self, mask: Tensor | None, context: ForwardContext) -> bool:
+        """Whether nobody looks and the mask, if there is one, hides keys from all queries alike."""
+        if context.hooks or context.cache is not None or (self.training and self.dropout):
+            return False
+        if not self.is_the_papers or context.rotation is not None:
+            return False
+        return mask is None or mask.shape[-2] == 1
+
+    @staticmethod
+    def _norm(config: ModelConfig) -> nn.Module:
+        return norm_of(config.norm_kind, config.d_head, config.norm_eps)
+
+    def _heads(self, projection: nn.Linear, x: Tensor, n_heads: int) -> Tensor:
+        """(B, T, C) -> (B, n_heads, T, D)."""
+        if self.shared:
+            return projection(_split(x, n_heads))
+        return _split(projection(x), n_heads)
+
+    def _placed(self, x: Tensor, norm: nn.Module | None, context: ForwardContext) -> Tensor:
+        """Queries or keys, normed and turned by their places where the network does so."""
+        x = x if norm is None else norm(x)
+        return x if context.rotation is None or self.crosses else turned(x, context.rotation)
+
+    def _for_each_query_head(self, x: Tensor) -> Tensor:
+        """Keys or values (B, G, T, D) -> (B, H, T, D)."""
+        share = self.n_heads // self.n_key_heads
+        return x if share == 1 else x.repeat_interleave(share, dim=1)
+
+    def _keys_and_values(self, source: Tensor, context: ForwardContext) -> tuple[Tensor, Tensor]:
+        cache = context.cache
+        known = cache.get(self.site) if cache is not None and self.crosses else None
+        if known is not None:
             return known
-        source = x if memory is None else memory
-        k, v = self._split(self.key(source)), self._split(self.value(source))
+        k, v = (self._heads(made, source, self.n_key_heads) for made in (self.key, self.value))
+        k = self._placed(k, self.key_norm, context)
         if cache is None:
             return k, v
-        if crossing:
+        if self.crosses:
             cache.put(self.site, k, v)
             return k, v
         return cache.extend(self.site, k, v)
 
-    def _trained(
-        self, x: Tensor, memory: Tensor | None, mask: Tensor | None, causal: bool
-    ) -> Tensor:
+    def _trained(self, x: Tensor, source: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
         """The same for training in bfloat16 on a CPU: (B, Tq, C), the heads side by side."""
-        if memory is None:
-            asking, answering = projected(x, self.query, self.key, self.value), None
+        if self.crosses:
+            asking, answering = self.query(x), projected(source, self.key, self.value)
         else:
-            asking, answering = self.query(x), projected(memory, self.key, self.value)
-        bias = None if mask is None else _as_bias(mask, asking.dtype)
+            asking, answering = projected(x, self.query, self.key, self.value), None
+        bias = None if mask is None else as_bias(mask, asking.dtype)
         return trained_attention(asking, answering, bias, causal, self.n_heads)
 
     def _step_by_step(
@@ -183,50 +143,45 @@ class MultiHeadAttention(nn.Module):
         q: Tensor,
         k: Tensor,
         v: Tensor,
-        mask: Tensor | None,
-        causal: bool,
-        trace: Trace | None,
-    ) -> Tensor:
-        """Equation 1, with every number kept where a trace is given."""
-        if causal:
-            mask = combine(causal_mask(q.shape[2], k.shape[2], q.device), mask)
-        scores = attention_scores(q, k)
-        weights = masked_softmax(scores, mask)
-        if trace is not None:
-            trace.record_attention(self.site, scores, weights, mask, (q, k, v))
-        return F.dropout(weights, self.dropout, self.training) @ v
-
-    def _changed(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
         padding: Tensor | None,
         causal: bool,
-        trace: Trace | None,
-        changes: Changes,
+        context: ForwardContext,
     ) -> Tensor:
-        """The same with whatever a visitor altered."""
-        mask = None if changes.removes(self.site, "padding") else padding
-        if causal and not changes.removes(self.site, "causal"):
-            mask = combine(causal_mask(q.shape[2], k.shape[2], q.device), mask)
-        scores = changes.scaled(attention_scores(q, k))
-        mask = changes.edited(self.site, mask, scores)
-        weights = changes.weighed(scores, mask, masked_softmax(scores, mask))
-        if trace is not None:
-            trace.record_attention(self.site, scores, weights, mask, (q, k, v))
-        return changes.heads(self.site, weights @ v, padding)
+        """Equation 1, with every number shown to the hooks."""
+        here, future = self.site, self._future(q, k, causal)
+        k = context.at("keys", here, k)
+        shown = context.at("padding_mask", here, padding)
+        mask = combine(context.at("causal_mask", here, future), shown)
+        scores = context.at("scores", here, attention_scores(q, k, self.score_size))
+        mask = context.at("mask", here, mask, scores=scores)
+        made_of = {"scores": scores, "mask": mask, "queries": q, "keys": k, "values": v}
+        weights = context.at("weights", here, masked_softmax(scores, mask), **made_of)
+        heads = F.dropout(weights, self.dropout, self.training) @ v
+        return context.at("heads", here, heads, padding_mask=padding)
+
+    def _future(self, q: Tensor, k: Tensor, causal: bool) -> Tensor | None:
+        """(Tq, Tk) bool, what hides the future where that is hidden."""
+        if not causal:
+            return None
+        return causal_mask(q.shape[2], k.shape[2], q.device, self.window)
 
     def _fused(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
         """The same by PyTorch's fused kernel, which keeps no weights."""
         dropout = self.dropout if self.training else 0.0
         n_queries, n_keys = q.shape[2], k.shape[2]
-        if causal and mask is None and n_queries == n_keys:
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
-        if causal and n_queries > 1:  # a single query stands last: all keys are its past
-            mask = combine(causal_mask(n_queries, n_keys, q.device), mask)
-        bias = None if mask is None else _as_bias(mask, q.dtype)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)
+        settings = {"dropout_p": dropout, "scale": self.score_size**-0.5}
+        slides = self.window is not None and n_keys > self.window
+        if causal and mask is None and n_queries == n_keys and not slides:
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True, **settings)
+        if causal and (n_queries > 1 or slides):  # a single query stands last: all is its past
+            mask = combine(causal_mask(n_queries, n_keys, q.device, self.window), mask)
+        bias = None if mask is None else as_bias(mask, q.dtype)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, **settings)
+
+
+def _split(x: Tensor, n_heads: int) -> Tensor:
+    """(B, T, H D) -> (B, H, T, D)."""
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
 
 
 def _learns_in_bfloat16(x: Tensor, weight: Tensor) -> bool:
@@ -235,12 +190,3 @@ def _learns_in_bfloat16(x: Tensor, weight: Tensor) -> bool:
         return False
     narrow = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
     return narrow is torch.bfloat16
-
-
-def _as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What to add to scores; finite, so that a fully masked row is uniform as in masked_softmax.
-
-    (float16's lowest number does not drown the scores: there such a row is finite, not uniform.)
-    """
-    bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
-    return bias.masked_fill(~mask, torch.finfo(dtype).min)

@@ -1,4 +1,4 @@
-"""What a network is made of: one validated description, and the named presets."""
+"""What a network is made of: one validated description."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-FAMILIES = ("decoder", "encoder", "encoder-decoder")
-NORMS = ("pre", "post")
-POSITION_KINDS = ("sinusoidal", "learned")
-ACTIVATIONS = ("relu", "gelu")
-INITS = ("xavier", "normal")
+from transformer.messages import say
+from transformer.model.config_checks import check
+from transformer.model.rotary import RotarySettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,38 +28,109 @@ class ModelConfig:
     n_heads: int = 8
     n_layers: int = 6
     d_ff: int = 2048
-    max_len: int = 512
+    max_len: int = 512  # tokens read at once
+    target_max_len: int | None = None  # encoder-decoder only; None means max_len
     norm: str = "pre"  # "pre": x + f(norm(x)) and a final norm; "post": norm(x + f(x))
-    positions: str = "sinusoidal"
-    activation: str = "relu"
+    norm_kind: str = "layer"  # one of norms.NORMS
+    positions: str = "sinusoidal"  # one of positions.POSITIONS
+    activation: str = "relu"  # one of activations.ACTIVATIONS
+    head_size: int | None = None  # features of one head; None means d_model / n_heads
+    n_key_heads: int | None = None  # heads of keys and values, shared in groups; None: n_heads
+    norm_heads: bool = False  # each head's queries and keys are normed before they are turned
+    window: int | None = None  # a decoder's token reads this many, itself the last; None: all
     attention_bias: bool = True  # on the query, key, value and output projections
+    output_bias: bool | None = None  # on the output projection; None means attention_bias
+    score_divisor: str = "d_head"  # one of SCORE_DIVISORS
+    shared_projection: bool = False  # historical: see SHARED_PROJECTION
+    parallel: bool = False  # x + attention(norm(x)) + feed_forward(norm(x)), with norm "pre"
+    gated: bool = False  # the feed-forward's activation of one map is multiplied with another
     feed_forward_bias: bool = True
+    head_transform: bool = False  # BERT: a linear map, the activation and a norm before the head
     head_bias: bool = True  # on the projection to logits
     dropout: float = 0.1  # on embedding sums and on each sub-layer's output, as in the paper
     attention_dropout: float = 0.0  # on the attention weights (GPT and BERT; not in the paper)
+    feed_forward_dropout: float = 0.0  # inside the feed-forward, after its activation
     norm_eps: float = 1e-5
+    n_token_types: int = 0  # BERT adds a vector that tells the first text from the second
     norm_embeddings: bool = False  # BERT normalises the sum of its embeddings
     tie_embeddings: bool = False  # the head is the (target) embedding, transposed
     share_embeddings: bool = False  # encoder and decoder embed with one matrix (joint vocabulary)
     scale_embeddings: bool = False  # token embeddings x sqrt(d_model), section 3.4 of the paper
-    init: str = "xavier"  # "xavier": uniform; "normal": N(0, 0.02)
+    init: str = "xavier"  # one of initial_weights.INITS
     padding_id: int | None = None  # this id is never attended to
+    target_padding_id: int | None = None  # encoder-decoder only; None means padding_id
+    padded_start: bool = False  # a target begins with the padding's id, which is read there
+    rotary_size: int | None = None  # features of a head that are turned; None: all of them
+    rotary_base: float = 10_000.0  # the slowest pair turns once in about 2 pi times this
+    rotary_scaling: str = "none"  # one of rotary.SCALINGS
+    rotary_factor: float = 1.0  # how much slower a scaling lets pairs turn
+    rotary_low: float = 1.0  # of "llama3": fewer turns than this in rotary_trained_len are scaled,
+    rotary_high: float = 4.0  # and more than this are not
+    rotary_trained_len: int | None = None  # tokens before the scaling; None means max_len
 
     def __post_init__(self) -> None:
-        _check_choices(self)
-        _check_sizes(self)
-        _check_switches(self)
-        _check_embeddings(self)
+        check(self)
 
     @property
     def d_head(self) -> int:
-        """Features of one head: d_model / n_heads."""
-        return self.d_model // self.n_heads
+        """Features of one head."""
+        return self.head_size or self.d_model // self.n_heads
+
+    @property
+    def key_heads(self) -> int:
+        """Heads of keys and values; each is read by n_heads / key_heads heads of queries."""
+        return self.n_key_heads or self.n_heads
+
+    @property
+    def heads_per_key(self) -> int:
+        """How many heads of queries read the same keys and values."""
+        return self.n_heads // self.key_heads
+
+    @property
+    def score_size(self) -> int:
+        """Scores are divided by its root: the head's size, unless history wants another."""
+        return self.d_model if self.score_divisor == "d_model" else self.d_head
+
+    @property
+    def has_output_bias(self) -> bool:
+        """Whether an attention's output projection has a bias."""
+        return self.attention_bias if self.output_bias is None else self.output_bias
+
+    @property
+    def rotary(self) -> RotarySettings:
+        """How rotary positions turn a head."""
+        return RotarySettings(
+            size=self.rotary_size or self.d_head,
+            base=self.rotary_base,
+            scaling=self.rotary_scaling,
+            factor=self.rotary_factor,
+            low=self.rotary_low,
+            high=self.rotary_high,
+            trained_len=self.rotary_trained_len or self.max_len,
+        )
 
     @property
     def output_vocab_size(self) -> int:
         """Number of logits: the target vocabulary where there is one."""
         return self.target_vocab_size or self.vocab_size
+
+    @property
+    def output_max_len(self) -> int:
+        """Tokens that the last stack reads at once."""
+        return self.target_max_len or self.max_len
+
+    @property
+    def output_padding_id(self) -> int | None:
+        """The padding of what the last stack reads."""
+        return self.padding_id if self.target_padding_id is None else self.target_padding_id
+
+    def vocab_size_of(self, stack: str) -> int:
+        """Number of tokens that a stack embeds."""
+        return self.output_vocab_size if stack == "decoder" else self.vocab_size
+
+    def max_len_of(self, stack: str) -> int:
+        """Number of positions that a stack has."""
+        return self.output_max_len if stack == "decoder" else self.max_len
 
     def replace(self, **changes: Any) -> ModelConfig:
         """The same configuration with some fields changed, validated again."""
@@ -77,121 +146,13 @@ class ModelConfig:
         fields = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - fields)
         if unknown:
-            raise ValueError(f"unknown model setting {unknown[0]!r}; allowed: {sorted(fields)}")
+            raise ValueError(
+                say(
+                    "unknown model setting {name}; allowed: {allowed}",
+                    name=repr(unknown[0]),
+                    allowed=sorted(fields),
+                )
+            )
         if "vocab_size" not in values:
-            raise ValueError("a model configuration needs vocab_size; got none")
+            raise ValueError(say("a model configuration needs vocab_size; got none"))
         return cls(**values)
-
-
-def _check_choices(config: ModelConfig) -> None:
-    choices = {
-        "family": FAMILIES,
-        "norm": NORMS,
-        "positions": POSITION_KINDS,
-        "activation": ACTIVATIONS,
-        "init": INITS,
-    }
-    for name, allowed in choices.items():
-        got = getattr(config, name)
-        if got not in allowed:
-            raise ValueError(f"{name} must be one of {list(allowed)}; got {got!r}")
-
-
-def _check_sizes(config: ModelConfig) -> None:
-    names = ["vocab_size", "d_model", "n_heads", "n_layers", "d_ff", "max_len"]
-    if config.target_vocab_size is not None:
-        names.append("target_vocab_size")
-    for name in names:
-        got = getattr(config, name)
-        if not isinstance(got, int) or isinstance(got, bool) or got < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1; got {got!r}")
-    if config.d_model % config.n_heads:
-        raise ValueError(
-            f"n_heads must divide d_model; got d_model={config.d_model}, n_heads={config.n_heads}"
-        )
-    if config.positions == "sinusoidal" and config.d_model % 2:
-        raise ValueError(f"sinusoidal positions need an even d_model; got {config.d_model}")
-    for name in ("dropout", "attention_dropout"):
-        got = getattr(config, name)
-        if not _is_number(got) or not 0 <= got < 1:
-            raise ValueError(f"{name} must be at least 0 and below 1; got {got!r}")
-    if not _is_number(config.norm_eps) or not 0 < config.norm_eps < 1:
-        raise ValueError(f"norm_eps must be above 0 and below 1; got {config.norm_eps!r}")
-
-
-def _check_switches(config: ModelConfig) -> None:
-    for field in dataclasses.fields(config):
-        got = getattr(config, field.name)
-        if isinstance(field.default, bool) and not isinstance(got, bool):
-            raise ValueError(f"{field.name} must be True or False; got {got!r}")
-
-
-def _is_number(got: Any) -> bool:
-    return isinstance(got, int | float) and not isinstance(got, bool)
-
-
-def _check_embeddings(config: ModelConfig) -> None:
-    two_stacks = config.family == "encoder-decoder"
-    if config.target_vocab_size is not None and not two_stacks:
-        raise ValueError(
-            f"target_vocab_size is for an encoder-decoder; got family={config.family!r}"
-        )
-    if config.share_embeddings and (
-        not two_stacks or config.output_vocab_size != config.vocab_size
-    ):
-        raise ValueError(
-            "share_embeddings needs an encoder-decoder with one joint vocabulary; got "
-            f"family={config.family!r}, vocab_size={config.vocab_size}, "
-            f"target_vocab_size={config.target_vocab_size}"
-        )
-    smallest = min(config.vocab_size, config.output_vocab_size)
-    padding = config.padding_id
-    is_id = isinstance(padding, int) and not isinstance(padding, bool) and 0 <= padding < smallest
-    if padding is not None and not is_id:
-        raise ValueError(
-            f"padding_id must be an id below {smallest} or None; got {config.padding_id!r}"
-        )
-
-
-# The five tutorials that this project grew from, and the BERT style that one of them contrasts.
-# A preset fixes all but the vocabulary; `build_transformer("gpt", vocab_size=...)` completes it.
-PRESETS: dict[str, dict[str, Any]] = {
-    "pre-norm": dict(
-        family="encoder-decoder", norm="pre", positions="sinusoidal", activation="relu",
-        d_model=512, n_heads=8, n_layers=6, d_ff=2048, max_len=512,
-        attention_bias=False, scale_embeddings=True, init="xavier", padding_id=0,
-    ),
-    "vaswani-2017": dict(
-        family="encoder-decoder", norm="post", positions="sinusoidal", activation="relu",
-        d_model=512, n_heads=8, n_layers=6, d_ff=2048, max_len=512,
-        attention_bias=False, head_bias=False, scale_embeddings=True, tie_embeddings=True,
-        share_embeddings=True, init="xavier", padding_id=0,
-    ),
-    "learned-positions": dict(
-        family="encoder-decoder", norm="post", positions="learned", activation="relu",
-        d_model=256, n_heads=8, n_layers=6, d_ff=1024, max_len=100, padding_id=0,
-    ),
-    "gelu-post-norm": dict(
-        family="encoder-decoder", norm="post", positions="sinusoidal", activation="gelu",
-        d_model=512, n_heads=8, n_layers=6, d_ff=2048, max_len=512,
-        attention_bias=False, padding_id=0,
-    ),
-    "gpt": dict(
-        family="decoder", norm="pre", positions="learned", activation="gelu",
-        d_model=384, n_heads=6, n_layers=6, d_ff=1536, max_len=256,
-        head_bias=False, attention_dropout=0.1, init="normal",
-    ),
-    "bert": dict(
-        family="encoder", norm="post", positions="learned", activation="gelu",
-        d_model=768, n_heads=12, n_layers=12, d_ff=3072, max_len=512,
-        norm_embeddings=True, norm_eps=1e-12, attention_dropout=0.1, tie_embeddings=True,
-        init="normal", padding_id=0,
-    ),
-}  # fmt: skip
-
-
-def preset(name: str, **changes: Any) -> ModelConfig:
-    """The named preset with some fields set. Raises ValueError listing the names."""
-    if name not in PRESETS:
-        raise ValueError(f"unknown preset {name!r}; allowed: {list(PRESETS)}")
-    return ModelConfig.from_dict({**PRESETS[name], **changes})

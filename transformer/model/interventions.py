@@ -1,7 +1,8 @@
 """What may be altered in a network for one run, as plain descriptions that travel as JSON.
 
-They say what, not how: `changes.py` makes of them what the network applies, `BREAKS` holds the
-switches that each take one idea of the architecture away. Layers, heads and places count from 0.
+They say what, not how: `intervention_hooks.py` makes of them hooks that a forward pass meets,
+`breaks.py` holds the switches that each take one idea of the architecture away. Layers, heads and
+places count from 0.
 """
 
 from __future__ import annotations
@@ -11,40 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from transformer.messages import say, say_n
+from transformer.model.breaks import BREAKS, breaks_of
 from transformer.model.config import ModelConfig
-from transformer.model.sites import (
+from transformer.model.sites import Site, sites_of
+from transformer.model.validation import (
     cells_of,
     check_choice,
     check_heads,
     check_names,
     check_site,
-    places_of,
-    sites_of,
+    indices_of,
 )
-from transformer.model.trace import Site
 
 SILENCED_BY = ("zero", "mean")
 MASKS = ("causal", "padding")
 PARTS = ("residual", "heads", "feed_forward")
-
-# What is switched off, and why the network needs it.
-BREAKS: dict[str, str] = {
-    "no-scale": "Without ÷ √d_head the scores grow with the head's size, and softmax puts nearly "
-    "all weight on one key.",
-    "model-scale": "÷ √d_model instead of √d_head makes the scores too small, and the heads read "
-    "nearly evenly.",
-    "no-positions": "Attention sees a set, not a sequence: without positions the network knows the "
-    "order only through the causal mask.",
-    "shuffled-positions": "Every token is told the place of another, so heads that look one token "
-    "back look anywhere.",
-    "no-residual": "Each sub-layer replaces what it read instead of adding to it, and the token "
-    "itself is soon forgotten.",
-    "no-final-norm": "The head was trained on normalised vectors; the raw stream has another size, "
-    "so its probabilities come out wrong.",
-    "hard-attention": "Each query reads only its best key (argmax), so nothing can be blended.",
-    "uniform-attention": "Each query reads all allowed keys alike: what it asks for no longer "
-    "matters.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +47,7 @@ class Silence:
 
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, self.kind)
-        object.__setattr__(self, "heads", places_of("heads", self.heads))
+        object.__setattr__(self, "heads", indices_of("heads", self.heads))
         check_choice("by", self.by, SILENCED_BY)
 
     @property
@@ -78,7 +61,7 @@ class Silence:
         check_heads(self.heads, config)
 
     def __str__(self) -> str:
-        how = "silenced" if self.by == "zero" else "replaced by their mean"
+        how = say("silenced") if self.by == "zero" else say("replaced by their mean")
         return f"{self.site} {_listed('head', self.heads)} {how}"
 
 
@@ -102,7 +85,13 @@ class EditMask:
     def __post_init__(self) -> None:
         check_names(self.stack, 0 if self.layer is None else self.layer, self.kind)
         if isinstance(self.without, str) or not isinstance(self.without, Sequence):
-            raise ValueError(f"without must be a list out of {list(MASKS)}; got {self.without!r}")
+            raise ValueError(
+                say(
+                    "without must be a list out of {allowed}; got {got}",
+                    allowed=list(MASKS),
+                    got=repr(self.without),
+                )
+            )
         for name in self.without:
             check_choice("without", name, MASKS)
         object.__setattr__(self, "without", tuple(self.without))
@@ -118,19 +107,23 @@ class EditMask:
         """Raise ValueError unless the network has the site and can read as many places."""
         check_site(self.sites(config)[0], config)
         highest = max((p for cell in (*self.allow, *self.forbid) for p in cell if p), default=0)
-        if highest >= config.max_len:
+        longest = max(config.max_len, config.output_max_len)
+        if highest >= longest:
             raise ValueError(
-                f"a cell's places must be from 0 to {config.max_len - 1}, what the network reads; "
-                f"got {highest}"
+                say(
+                    "a cell's places must be from 0 to {last}, what the network reads; got {got}",
+                    last=longest - 1,
+                    got=highest,
+                )
             )
 
     def __str__(self) -> str:
-        where = f"{self.stack} {self.kind}-attention"
-        where += "" if self.layer is None else f" of layer {self.layer}"
-        said = [f"without the {name} mask" for name in self.without]
-        said += [f"{len(self.allow)} allowed"] if self.allow else []
-        said += [f"{len(self.forbid)} forbidden"] if self.forbid else []
-        return f"mask of {where}: {', '.join(said) or 'unchanged'}"
+        where = say("{stack} {kind}-attention", stack=self.stack, kind=self.kind)
+        where += "" if self.layer is None else say(" of layer {layer}", layer=self.layer)
+        said = [say("without the {name} mask", name=name) for name in self.without]
+        said += [say("{n_allow} allowed", n_allow=len(self.allow))] if self.allow else []
+        said += [say("{n_forbid} forbidden", n_forbid=len(self.forbid))] if self.forbid else []
+        return say("mask of {where}: {said}", where=where, said=", ".join(said) or say("unchanged"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +140,15 @@ class Break:
         """Raise ValueError if the network has nothing to switch off."""
         if self.what not in breaks_of(config):
             raise ValueError(
-                f"this network has no such part for {self.what!r}; allowed: {breaks_of(config)}"
+                say(
+                    "this network has no such part for {what}; allowed: {allowed}",
+                    what=repr(self.what),
+                    allowed=breaks_of(config),
+                )
             )
 
     def __str__(self) -> str:
-        return self.what.replace("-", " ")
+        return say(self.what.replace("-", " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +173,13 @@ class Patch:
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, self.kind)
         check_choice("part", self.part, PARTS)
-        object.__setattr__(self, "positions", places_of("positions", self.positions))
+        object.__setattr__(self, "positions", indices_of("positions", self.positions))
         if self.heads is not None:
-            object.__setattr__(self, "heads", places_of("heads", self.heads))
+            object.__setattr__(self, "heads", indices_of("heads", self.heads))
         if not isinstance(self.text, str) or not self.text.strip():
-            raise ValueError(f"a patch needs the text of the other run; got {self.text!r}")
+            raise ValueError(
+                say("a patch needs the text of the other run; got {got}", got=repr(self.text))
+            )
 
     @property
     def site(self) -> Site:
@@ -193,9 +192,17 @@ class Patch:
         check_heads(self.heads or (), config)
 
     def __str__(self) -> str:
-        what = {"residual": "residual stream", "feed_forward": "feed-forward"}.get(self.part)
-        what = what or ("heads" if self.heads is None else _listed("head", self.heads))
-        return f"{self.stack} layer {self.layer}, {what} at {_listed('place', self.positions)}"
+        what = {"residual": say("residual stream"), "feed_forward": say("feed-forward")}.get(
+            self.part
+        )
+        what = what or (say("heads") if self.heads is None else _listed("head", self.heads))
+        return say(
+            "{stack} layer {layer}, {what} at {places}",
+            stack=self.stack,
+            layer=self.layer,
+            what=what,
+            places=_listed("place", self.positions),
+        )
 
 
 Intervention = Silence | EditMask | Break | Patch
@@ -220,7 +227,7 @@ def interventions_of(values: Any) -> tuple[Intervention, ...]:
     Raises ValueError that says what was got and what is allowed.
     """
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
-        raise ValueError(f"interventions must be a list; got {type(values).__name__}")
+        raise ValueError(say("interventions must be a list; got {got}", got=type(values).__name__))
     return tuple(v if isinstance(v, Intervention) else _of(v) for v in values)
 
 
@@ -236,25 +243,38 @@ def without_padding_mask(config: ModelConfig) -> tuple[EditMask, ...]:
     return tuple(EditMask(stack, kind=kind, without=["padding"]) for stack, kind in kinds)
 
 
-def breaks_of(config: ModelConfig) -> list[str]:
-    """The switches that this network has something for."""
-    return [what for what in BREAKS if what != "no-final-norm" or config.norm == "pre"]
-
-
 def _of(values: Any) -> Intervention:
     if not isinstance(values, Mapping) or values.get("type") not in list(TYPES):
         got = values.get("type") if isinstance(values, Mapping) else values
-        raise ValueError(f"an intervention's type must be one of {list(TYPES)}; got {got!r}")
+        raise ValueError(
+            say(
+                "an intervention's type must be one of {allowed}; got {got}",
+                allowed=list(TYPES),
+                got=repr(got),
+            )
+        )
     made = TYPES[values["type"]]
     fields = {field.name: field for field in dataclasses.fields(made)}
     given = {str(name): value for name, value in values.items() if name != "type"}
     if unknown := [name for name in given if name not in fields]:
         raise ValueError(
-            f"unknown field {unknown[0]!r} of a {made.type!r}; allowed: {sorted(fields)}"
+            say(
+                "unknown field {name} of a {kind}; allowed: {allowed}",
+                name=repr(unknown[0]),
+                kind=repr(made.type),
+                allowed=sorted(fields),
+            )
         )
     needed = [f.name for f in fields.values() if f.default is dataclasses.MISSING]
     if missing := [name for name in needed if name not in given]:
-        raise ValueError(f"a {made.type!r} needs {needed}; {missing[0]!r} is missing")
+        raise ValueError(
+            say(
+                "a {kind} needs {needed}; {missing} is missing",
+                kind=repr(made.type),
+                needed=needed,
+                missing=repr(missing[0]),
+            )
+        )
     return made(**given)
 
 
@@ -264,4 +284,7 @@ def _plain(value: Any) -> Any:
 
 def _listed(name: str, numbers: Sequence[int]) -> str:
     """'head 3', 'heads 1, 4'."""
-    return f"{name}{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers)) or 'none'}"
+    listed = ", ".join(map(str, numbers)) or say("none")
+    if name == "head":
+        return say_n("head {listed}", "heads {listed}", len(numbers), listed=listed)
+    return say_n("place {listed}", "places {listed}", len(numbers), listed=listed)

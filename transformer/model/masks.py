@@ -9,19 +9,31 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from transformer.messages import say
 
-def padding_mask(ids: Tensor, padding_id: int | None) -> Tensor | None:
+
+def padding_mask(
+    ids: Tensor, padding_id: int | None, *, reads_first: bool = False
+) -> Tensor | None:
     """Hide padding keys from every query.
 
-    ids: (B, Tk) int64. Returns (B, 1, 1, Tk), or None where the model has no padding id.
+    ids: (B, Tk) int64. reads_first: the first of each row is text, whatever its id. Returns
+    (B, 1, 1, Tk), or None where the model has no padding id.
     """
     if padding_id is None:
         return None
-    return (ids != padding_id)[:, None, None, :]
+    is_text = ids != padding_id
+    if reads_first:
+        is_text[:, :1] = True
+    return is_text[:, None, None, :]
 
 
-def causal_mask(n_queries: int, n_keys: int, device: torch.device | None = None) -> Tensor:
+def causal_mask(
+    n_queries: int, n_keys: int, device: torch.device | None = None, window: int | None = None
+) -> Tensor:
     """Hide the future: query i reads keys up to its own position.
+
+    window: how many of them, its own the last; None = all.
 
     Returns (Tq, Tk). The last query stands at the last key, so with a cache of past keys
     (Tk > Tq) the first query may read all the past and itself.
@@ -29,11 +41,17 @@ def causal_mask(n_queries: int, n_keys: int, device: torch.device | None = None)
     """
     if n_queries > n_keys:
         raise ValueError(
-            f"a causal mask needs at least as many keys as queries; got {n_queries} queries, "
-            f"{n_keys} keys"
+            say(
+                "a causal mask needs at least as many keys as queries; got {n_queries} "
+                "queries, {n_keys} keys",
+                n_queries=n_queries,
+                n_keys=n_keys,
+            )
         )
     allowed = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
-    return allowed.tril(diagonal=n_keys - n_queries)
+    past = n_keys - n_queries
+    allowed = allowed.tril(diagonal=past)
+    return allowed if window is None else allowed.triu(diagonal=past - window + 1)
 
 
 def combine(*masks: Tensor | None) -> Tensor | None:
@@ -45,3 +63,36 @@ def combine(*masks: Tensor | None) -> Tensor | None:
     for mask in given[1:]:
         result = result & mask
     return result
+
+
+def given_mask(mask: Tensor, n_queries: int, n_keys: int) -> Tensor:
+    """A caller's own mask, checked: bool, True = may attend.
+
+    mask: (Tq, Tk), or (B, 1, Tq, Tk) with 1 for B or Tq where all rows or queries read the same.
+    Returns it as it is. Raises ValueError for another type or shape.
+    """
+    check_is_mask(mask)
+    shape = tuple(mask.shape)
+    good = len(shape) in (2, 4) and shape[-1] == n_keys and shape[-2] in (1, n_queries)
+    if not good or (len(shape) == 4 and shape[1] != 1):
+        raise ValueError(
+            say(
+                "a mask must be of shape ({n_queries}, {n_keys}) or (batch, 1, "
+                "{n_queries} or 1, {n_keys}); got {got}",
+                n_queries=n_queries,
+                n_keys=n_keys,
+                got=shape,
+            )
+        )
+    return mask
+
+
+def check_is_mask(mask: Tensor) -> None:
+    """Raise ValueError for a mask of numbers: 0 and 1 mean one thing here and another there."""
+    if mask.dtype is not torch.bool:
+        raise ValueError(
+            say(
+                "a mask must be bool, True = may attend; got {got}; needed: mask == 1",
+                got=mask.dtype,
+            )
+        )

@@ -1,25 +1,34 @@
 """Positional encodings: what tells the network where a token stands.
 
-To add one: a class with a `matrix` (max_len, C) property, and a line in POSITIONS.
+To add one: a class with a `matrix` (max_len, C) property, and a line in POSITIONS. Configuration,
+network, counts, drawing and tests follow.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from transformer.messages import mark
 
-def sinusoidal_matrix(max_len: int, d_model: int) -> Tensor:
+
+def sinusoidal_matrix(max_len: int, d_model: int, halves: bool = False) -> Tensor:
     """PE[pos, 2i] = sin(pos / 10000^(2i/C)), PE[pos, 2i+1] = cos(the same).
 
+    halves: all sines first, then all cosines, as Marian has them.
     Returns (max_len, C) float32; computed in float64 first, so that late positions keep their
     digits. Source: Vaswani et al. 2017, section 3.5.
     """
     position = torch.arange(max_len, dtype=torch.float64)[:, None]
     pair = torch.arange(0, d_model, 2, dtype=torch.float64)
     angle = position * torch.exp(-math.log(10_000.0) * pair / d_model)
+    if halves:
+        return torch.cat([angle.sin(), angle.cos()], dim=1).float()
     matrix = torch.empty(max_len, d_model, dtype=torch.float64)
     matrix[:, 0::2] = angle.sin()
     matrix[:, 1::2] = angle.cos()
@@ -31,9 +40,10 @@ class SinusoidalPositions(nn.Module):
 
     matrix: Tensor
 
-    def __init__(self, max_len: int, d_model: int) -> None:
+    def __init__(self, max_len: int, d_model: int, halves: bool = False) -> None:
         super().__init__()
-        self.register_buffer("matrix", sinusoidal_matrix(max_len, d_model), persistent=False)
+        matrix = sinusoidal_matrix(max_len, d_model, halves)
+        self.register_buffer("matrix", matrix, persistent=False)
 
     def forward(self, positions: Tensor) -> Tensor:
         """positions: (..., T) int64 -> (..., T, C)."""
@@ -57,7 +67,81 @@ class LearnedPositions(nn.Module):
         return self.table(positions)
 
 
-POSITIONS: dict[str, type[SinusoidalPositions] | type[LearnedPositions]] = {
-    "sinusoidal": SinusoidalPositions,
-    "learned": LearnedPositions,
+class NothingAdded(nn.Module):
+    """Positions that are told in another way than by a vector for each."""
+
+    zero: Tensor
+
+    def __init__(self, max_len: int, d_model: int) -> None:
+        super().__init__()
+        self.d_model = d_model
+        self.register_buffer("zero", torch.zeros(1), persistent=False)
+
+    @property
+    def matrix(self) -> None:
+        """There is none."""
+
+    def forward(self, positions: Tensor) -> Tensor:
+        """positions: (..., T) int64 -> zeros (..., T, C)."""
+        return self.zero.expand(*positions.shape, self.d_model)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Encoding:
+    """title, does, short: its name on the page, what it does, and what a box has room for, with
+    `{max_len}` and `{d_model}` for the sizes.
+
+    make: of max_len and d_model, a module positions (..., T) int64 -> (..., T, C) with a `matrix`
+    (max_len, C). n_parameters: of the same two. pairs: whether it needs an even d_model. turns:
+    whether it turns queries and keys (see rotary.py) in place of adding to tokens.
+    """
+
+    title: str
+    does: str
+    short: str
+    make: Callable[[int, int], SinusoidalPositions | LearnedPositions | NothingAdded]
+    n_parameters: Callable[[int, int], int]
+    pairs: bool = False
+    turns: bool = False
+
+
+POSITIONS: dict[str, Encoding] = {
+    "sinusoidal": Encoding(
+        title=mark("Sinusoidal positions"),
+        does=mark(
+            "Adds to each token a vector of sine and cosine waves that tells where it stands."
+        ),
+        short=mark("fixed waves"),
+        make=SinusoidalPositions,
+        n_parameters=lambda max_len, d_model: 0,
+        pairs=True,
+    ),
+    "sinusoidal-halves": Encoding(
+        title=mark("Sinusoidal positions"),
+        does=mark(
+            "Adds to each token a vector of waves that tells where it stands: all sines, "
+            "then all cosines."
+        ),
+        short=mark("fixed waves"),
+        make=partial(SinusoidalPositions, halves=True),
+        n_parameters=lambda max_len, d_model: 0,
+        pairs=True,
+    ),
+    "learned": Encoding(
+        title=mark("Learned positions"),
+        does=mark("Adds a trained vector for each position, of {max_len} that there are."),
+        short=mark("{max_len} × {d_model}"),
+        make=LearnedPositions,
+        n_parameters=lambda max_len, d_model: max_len * d_model,
+    ),
+    "rotary": Encoding(
+        title=mark("Rotary positions"),
+        does=mark(
+            "Turns queries and keys by an angle that grows with their place; nothing is added."
+        ),
+        short=mark("turned by place"),
+        make=NothingAdded,
+        n_parameters=lambda max_len, d_model: 0,
+        turns=True,
+    ),
 }

@@ -1,90 +1,57 @@
-"""Which attentions a network has, and whether what somebody names is among its places."""
+"""The one name of an attention in the network, and which of them a network has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
+from transformer.messages import say
 from transformer.model.config import ModelConfig
-from transformer.model.trace import KINDS, STACKS, Site
 
-MAX_CELLS = 4096
+STACKS = ("encoder", "decoder")
+KINDS = ("self", "cross")
+
+
+class Site(NamedTuple):
+    """A place where attention happens, e.g. Site("decoder", 2, "cross"); layers count from 0."""
+
+    stack: str
+    layer: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.stack}.{self.layer}.{self.kind}"
+
+    @classmethod
+    def parse(cls, text: str) -> Site:
+        """The inverse of str(). Raises ValueError that says what a site looks like."""
+        parts = text.split(".")
+        if (
+            len(parts) != 3
+            or parts[0] not in STACKS
+            or not parts[1].isascii()
+            or not parts[1].isdigit()
+            or parts[2] not in KINDS
+        ):
+            raise ValueError(
+                say(
+                    "a site is written STACK.LAYER.KIND with STACK one of {stacks} and "
+                    "KIND one of {kinds}, e.g. 'decoder.0.self'; got {got}",
+                    stacks=list(STACKS),
+                    kinds=list(KINDS),
+                    got=repr(text),
+                )
+            )
+        return cls(parts[0], int(parts[1]), parts[2])
+
+
+ATTENTIONS_OF_FAMILY = {
+    "decoder": (("decoder", "self"),),
+    "encoder": (("encoder", "self"),),
+    "encoder-decoder": (("encoder", "self"), ("decoder", "self"), ("decoder", "cross")),
+}
 
 
 def sites_of(config: ModelConfig) -> list[Site]:
     """Every attention of the network, in the order of the data."""
-    kinds = {
-        "decoder": [("decoder", "self")],
-        "encoder": [("encoder", "self")],
-        "encoder-decoder": [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")],
-    }[config.family]
+    kinds = ATTENTIONS_OF_FAMILY[config.family]
     return [Site(stack, layer, kind) for stack, kind in kinds for layer in range(config.n_layers)]
-
-
-def check_site(site: Site, config: ModelConfig) -> None:
-    """Raise ValueError, listing the sites, unless the network has this one."""
-    sites = sites_of(config)
-    if site not in sites:
-        first = [other for other in sites if other.layer == 0]
-        last = config.n_layers - 1
-        names = ", ".join(f"{s} to {s._replace(layer=last)}" for s in first)
-        raise ValueError(f"this network has no site {site}; its sites: {names}")
-
-
-def check_heads(heads: Sequence[int], config: ModelConfig) -> None:
-    """Raise ValueError unless each head is one of the network's."""
-    for head in heads:
-        if head >= config.n_heads:
-            raise ValueError(f"heads must be from 0 to {config.n_heads - 1}; got {head}")
-
-
-def check_names(stack: Any, layer: Any, kind: Any) -> None:
-    """Raise ValueError unless these may name a site of some network."""
-    check_choice("stack", stack, STACKS)
-    check_choice("kind", kind, KINDS)
-    if not _is_place(layer):
-        raise ValueError(f"layer must be a whole number of at least 0; got {layer!r}")
-
-
-def check_choice(name: str, got: Any, allowed: Sequence[str]) -> None:
-    """Raise ValueError, listing what is allowed, for anything else."""
-    if not isinstance(got, str) or got not in allowed:
-        raise ValueError(f"{name} must be one of {list(allowed)}; got {got!r}")
-
-
-def places_of(name: str, got: Any) -> tuple[int, ...]:
-    """Whole numbers from 0, sorted, each once. Raises ValueError for anything else."""
-    is_list = isinstance(got, Sequence) and not isinstance(got, str)
-    if not is_list or len(got) > MAX_CELLS or not all(map(_is_place, got)):
-        raise ValueError(
-            f"{name} must be a list of at most {MAX_CELLS:,} whole numbers from 0; "
-            f"got {_short(got)}"
-        )
-    return tuple(sorted(set(got)))
-
-
-def cells_of(name: str, got: Any) -> tuple[tuple[int | None, int | None], ...]:
-    """(query, key) places, None for a whole row or column. Raises ValueError for anything else."""
-    is_list = isinstance(got, Sequence) and not isinstance(got, str)
-    if not is_list or len(got) > MAX_CELLS or not all(map(_is_cell, got)):
-        raise ValueError(
-            f"{name} must be a list of at most {MAX_CELLS:,} pairs [query, key] of whole numbers "
-            f"from 0, one of which may be null for a whole row or column; got {_short(got)}"
-        )
-    return tuple((query, key) for query, key in got)
-
-
-def _is_cell(got: Any) -> bool:
-    if isinstance(got, str) or not isinstance(got, Sequence) or len(got) != 2:
-        return False
-    given = [place for place in got if place is not None]
-    return bool(given) and all(map(_is_place, given))
-
-
-def _is_place(got: Any) -> bool:
-    return isinstance(got, int) and not isinstance(got, bool) and 0 <= got < 2**31
-
-
-def _short(got: Any) -> str:
-    text = repr(got)
-    return text if len(text) <= 60 else f"{text[:60]}…"

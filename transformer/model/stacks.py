@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+import torch
 from torch import Tensor, nn
 
+from transformer.model.blocks import Layer
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
-from transformer.model.layers import Layer
+from transformer.model.hooks import PLAIN, ForwardContext
+from transformer.model.norms import norm_of
 from transformer.model.positions import POSITIONS
-from transformer.model.trace import Trace
-
-if TYPE_CHECKING:
-    from transformer.model.changes import Changes
+from transformer.model.rotary import Rotation
 
 
 class Embedding(nn.Module):
-    """Token vectors plus position vectors: the input of a stack."""
+    """Token vectors, with those of their types, plus position vectors: the input of a stack."""
 
-    def __init__(self, config: ModelConfig, vocab_size: int, stack: str) -> None:
+    def __init__(self, config: ModelConfig, stack: str) -> None:
         super().__init__()
         self.stack = stack
-        self.tokens = nn.Embedding(vocab_size, config.d_model)
-        self.positions = POSITIONS[config.positions](config.max_len, config.d_model)
-        self.norm = (
-            nn.LayerNorm(config.d_model, config.norm_eps) if config.norm_embeddings else None
-        )
+        self.tokens = nn.Embedding(config.vocab_size_of(stack), config.d_model)
+        n_types = config.n_token_types
+        self.types = nn.Embedding(n_types, config.d_model) if n_types else None
+        self.positions = POSITIONS[config.positions].make(config.max_len_of(stack), config.d_model)
+        self.norm = _norm(config) if config.norm_embeddings else None
         self.dropout = Dropout(config.dropout)
         self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
-        self.max_len = config.max_len
 
     def forward(
         self,
         ids: Tensor,
         positions: Tensor,
-        trace: Trace | None = None,
-        changes: Changes | None = None,
+        context: ForwardContext = PLAIN,
+        types: Tensor | None = None,
     ) -> Tensor:
-        """ids: (B, T) int64; positions: (T,) or (B, T) int64, each below max_len -> (B, T, C)."""
+        """ids: (B, T) int64; positions: (T,) or (B, T) int64, each below max_len -> (B, T, C).
+
+        types: (B, T) int64, each below n_token_types; None = all 0.
+        """
+        here = (self.stack,)
         embedded = self.tokens(ids)
         if self.scale != 1.0:
             embedded = embedded * self.scale
-        if changes is None:
-            added = self.positions(positions)
-        else:
-            added = changes.position_vectors(self.positions(changes.places(positions)))
-        if trace is not None:
-            trace.record_input(self.stack, embedded, added)
-        x = embedded + added
+        if self.types is not None:
+            embedded = embedded + self.types(torch.zeros_like(ids) if types is None else types)
+        embedded = context.at("embedded", here, embedded)
+        added = self.positions(positions)
+        x = embedded + context.at("positions", here, added, embedded=embedded)
         if self.norm is not None:
             x = self.norm(x)
         return self.dropout(x)
@@ -63,26 +62,23 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(
             Layer(config, name, index, cross) for index in range(config.n_layers)
         )
-        self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.norm == "pre" else None
+        self.norm = _norm(config) if config.norm == "pre" else None
+        turns = POSITIONS[config.positions].turns
+        self.rotation = Rotation(config.rotary, config.max_len_of(name)) if turns else None
 
-    def forward(
-        self,
-        x: Tensor,
-        *,
-        trace: Trace | None = None,
-        changes: Changes | None = None,
-        **context: Any,
-    ) -> Tensor:
-        """x: (B, T, C) -> (B, T, C); `context` is Layer's masks, memory and cache."""
-        if trace is not None:
-            trace.record_residual(self.name, x)
+    def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
+        """(B, T, C) -> (B, T, C)."""
+        x = context.at("input", (self.name,), x)
         for layer in self.layers:
-            x = layer(x, trace=trace, changes=changes, **context)
-            if trace is not None:
-                trace.record_residual(self.name, x)
-        return self.end(x, changes)
+            x = layer(x, context)
+        return self.end(x, context)
 
-    def end(self, x: Tensor, changes: Changes | None = None) -> Tensor:
+    def end(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """What leaves the stack of what its last layer made: (B, T, C) -> (B, T, C)."""
-        ends_with_norm = changes is None or changes.ends_with_norm
-        return self.norm(x) if self.norm is not None and ends_with_norm else x
+        if self.norm is None:
+            return x
+        return context.at("final_norm", (self.name,), self.norm(x), stream=x)
+
+
+def _norm(config: ModelConfig) -> nn.Module:
+    return norm_of(config.norm_kind, config.d_model, config.norm_eps)

@@ -1,48 +1,21 @@
-"""What a forward pass may record, and the one name of a place in the network.
+"""What a forward pass may record.
 
-A Trace is made by the caller and passed down: `model(ids, trace=trace)`. It belongs to that call,
-so any number of threads can share one model, each with a trace of its own.
+A Trace is made by the caller and passed along: `network(ids, trace=trace)`. It belongs to that
+call, so any number of threads can share one network, each with a trace of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-STACKS = ("encoder", "decoder")
-KINDS = ("self", "cross")
-
-
-class Site(NamedTuple):
-    """A place where attention happens, e.g. Site("decoder", 2, "cross"); layers count from 0."""
-
-    stack: str
-    layer: int
-    kind: str
-
-    def __str__(self) -> str:
-        return f"{self.stack}.{self.layer}.{self.kind}"
-
-    @classmethod
-    def parse(cls, text: str) -> Site:
-        """The inverse of str(). Raises ValueError that says what a site looks like."""
-        parts = text.split(".")
-        if (
-            len(parts) != 3
-            or parts[0] not in STACKS
-            or not parts[1].isascii()
-            or not parts[1].isdigit()
-            or parts[2] not in KINDS
-        ):
-            raise ValueError(
-                f"a site is written STACK.LAYER.KIND with STACK one of {list(STACKS)} and KIND one "
-                f"of {list(KINDS)}, e.g. 'decoder.0.self'; got {text!r}"
-            )
-        return cls(parts[0], int(parts[1]), parts[2])
+from transformer.messages import say
+from transformer.model.hooks import Point
+from transformer.model.sites import Site as Site
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -74,7 +47,7 @@ class AttentionRecord:
         return mask.expand(batch, 1, n_queries, n_keys)[:, 0]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Trace:
     """A recorder for one forward pass; `trace[site]` gives an AttentionRecord.
 
@@ -89,6 +62,19 @@ class Trace:
     positions: dict[str, Tensor] = field(default_factory=dict)
     residuals: dict[str, list[Tensor]] = field(default_factory=dict)
 
+    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+        """A hook that keeps what it is shown and changes nothing."""
+        if point.name == "weights":
+            heads = (beside["queries"], beside["keys"], beside["values"])
+            site = Site(point.stack, point.layer, point.kind)
+            self.record_attention(site, beside["scores"], value, beside["mask"], heads)
+        elif point.name in ("input", "residual"):
+            self.residuals.setdefault(point.stack, []).append(value.detach().float())
+        elif point.name == "positions":
+            self.embedded[point.stack] = beside["embedded"].detach().float()
+            self.positions[point.stack] = value.detach().float().expand_as(beside["embedded"])
+        return value
+
     def record_attention(
         self,
         site: Site,
@@ -97,7 +83,7 @@ class Trace:
         mask: Tensor | None,
         heads: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> None:
-        """Called by the network, once for each attention call. heads: queries, keys, values."""
+        """Keep what an attention computed. heads: queries, keys, values."""
         q, k, v = (x.detach().float() for x in heads) if heads else (None, None, None)
         self.records[site] = AttentionRecord(
             site=site,
@@ -109,15 +95,6 @@ class Trace:
             values=v,
         )
 
-    def record_residual(self, stack: str, x: Tensor) -> None:
-        """Called by the network before a stack's first layer and after each one."""
-        self.residuals.setdefault(stack, []).append(x.detach().float())
-
-    def record_input(self, stack: str, embedded: Tensor, positions: Tensor) -> None:
-        """Called by the network when a stack's input is put together."""
-        self.embedded[stack] = embedded.detach().float()
-        self.positions[stack] = positions.detach().float().expand_as(embedded)
-
     @property
     def sites(self) -> list[Site]:
         """Recorded sites, in the order in which the data went through them."""
@@ -125,13 +102,36 @@ class Trace:
 
     def find(self, site: Site | tuple[str, int, str] | str) -> Site:
         """The recorded site of a name. Raises ValueError that lists the recorded ones."""
-        key = Site.parse(site) if isinstance(site, str) else Site(*site)
+        try:
+            key = Site.parse(site) if isinstance(site, str) else Site(*site)
+        except TypeError as error:
+            raise ValueError(
+                say(
+                    "a site is (stack, layer, kind) or its name; got {got}; recorded: {known}",
+                    got=repr(site),
+                    known=_names(self.records),
+                )
+            ) from error
         if key not in self.records:
-            raise ValueError(f"no record of site {key}; recorded: {_names(self.records)}")
+            raise ValueError(
+                say(
+                    "no record of site {key}; recorded: {known}",
+                    key=key,
+                    known=_names(self.records),
+                )
+            )
         return key
 
     def __getitem__(self, site: Site | tuple[str, int, str] | str) -> AttentionRecord:
         return self.records[self.find(site)]
+
+    def __iter__(self) -> Iterator[AttentionRecord]:
+        return iter(self.records.values())
+
+    def __repr__(self) -> str:
+        """One line: the recorded sites, and what else there is."""
+        others = ", ".join(f"{stack} residual stream" for stack in self.residuals)
+        return f"<Trace of {_names(self.records)}{'; ' if others else ''}{others}>"
 
     def kinds(self) -> list[tuple[str, str]]:
         """The (stack, kind) pairs recorded, e.g. [("encoder", "self"), ("decoder", "self")]."""
@@ -149,7 +149,12 @@ class Trace:
         found = [self.records[s] for s in self.records if (s.stack, s.kind) == (stack, kind)]
         if not found:
             raise ValueError(
-                f"no {stack} {kind}-attention was recorded; recorded: {_names(self.records)}"
+                say(
+                    "no {stack} {kind}-attention was recorded; recorded: {known}",
+                    stack=stack,
+                    kind=kind,
+                    known=_names(self.records),
+                )
             )
         return found
 

@@ -2,79 +2,29 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor
 
-from transformer.model import config as configs
-from transformer.model.attention import KeyValueCache
-from transformer.model.changes import Changes
+from transformer.model.cache import KeyValueCache
 from transformer.model.config import ModelConfig
-from transformer.model.masks import padding_mask
+from transformer.model.hooks import ForwardContext, Hook
+from transformer.model.masks import given_mask, padding_mask
+from transformer.model.network import Transformer, asked_for, mean_nats, with_trace
+from transformer.model.presets import preset
 from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
-
-
-class Transformer(nn.Module):
-    """What the families share: the configuration, the head and the initial weights."""
-
-    config: ModelConfig
-    head: nn.Linear
-
-    @property
-    @abstractmethod
-    def last_stack(self) -> Stack:
-        """The stack that the head reads."""
-
-    def lens(self, x: Tensor, changes: Changes | None = None) -> Tensor:
-        """What the head would say of a residual stream, were it the last: (B, T, C) -> (B, T, V).
-
-        The "logit lens" (nostalgebraist 2020): the last stack's own final norm, then the head.
-        """
-        logits: Tensor = self.head(self.last_stack.end(x, changes))
-        return logits
-
-    def _finish(self, config: ModelConfig, output_embedding: Embedding) -> None:
-        self.config = config
-        self.head = nn.Linear(config.d_model, config.output_vocab_size, bias=config.head_bias)
-        self.apply(lambda module: _initialise(module, config))
-        if config.tie_embeddings:
-            self.head.weight = output_embedding.tokens.weight
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.head.weight.device
-
-    @property
-    def n_parameters(self) -> int:
-        """How many numbers were (or would be) trained; a tied matrix counts once."""
-        return sum(p.numel() for p in self.parameters())
-
-    def _positions(self, ids: Tensor, key_mask: Tensor | None, past: int = 0) -> Tensor:
-        """Positions of the T new ids: (T,) counted from 0, or (B, T) where a row is padded on the
-        left, which does not count."""
-        length = past + ids.shape[1]
-        if past == 0 or key_mask is None:
-            _check_length(length, self.config.max_len)
-            if key_mask is None or bool(key_mask[..., 0].all()):
-                return torch.arange(past, length, device=ids.device)
-        places = key_mask[:, 0, 0].cumsum(dim=-1) - 1  # (B, length)
-        if length > self.config.max_len:  # with padding on the left there may be room yet
-            _check_length(int(places.max()) + 1, self.config.max_len)
-        return places.clamp(min=0)[:, past:]
 
 
 class DecoderOnly(Transformer):
     """A GPT: each token reads itself and the past, and predicts the next."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, generator: Generator | None = None) -> None:
         super().__init__()
-        self.embedding = Embedding(config, config.vocab_size, "decoder")
+        self.embedding = Embedding(config, "decoder")
         self.decoder = Stack(config, "decoder")
-        self._finish(config, self.embedding)
+        self._finish(config, self.embedding, generator)
 
     @property
     def last_stack(self) -> Stack:
@@ -84,63 +34,101 @@ class DecoderOnly(Transformer):
         self,
         ids: Tensor,
         *,
+        mask: Tensor | None = None,
         where: Tensor | None = None,
         cache: KeyValueCache | None = None,
+        hooks: Sequence[Hook] = (),
         trace: Trace | None = None,
-        changes: Changes | None = None,
     ) -> Tensor:
         """ids: (B, T) int64 -> logits (B, T, V).
 
+        mask: what may be read, in place of the causal and the padding mask (see `given_mask`).
         where: (B, T) bool, the N positions whose logits are wanted; then (N, V), in reading order.
-        With a cache, ids are only the tokens that it has not read; it grows by T.
-        Raises ValueError for more than max_len tokens.
+        With a cache, ids are only the tokens that it has not read; it grows by T. hooks: what is
+        shown the numbers on the way; trace: the last of them. Raises ValueError for more than
+        max_len tokens.
         """
-        past, n_new = (cache.length if cache else 0), ids.shape[1]
+        past, hooks = (cache.length if cache else 0), with_trace(hooks, trace)
         key_mask = padding_mask(ids, self.config.padding_id)
         if cache is not None:
             key_mask = cache.extend_mask(key_mask)
-        positions = self._positions(ids, key_mask, past)
-        if positions.dim() == 1 and trace is None and cache is None and changes is None:
+        positions = self._positions("decoder", ids, key_mask, past)
+        if positions.dim() == 1 and cache is None and not hooks:
             key_mask = None  # padding stands only on the right: the future, hidden anyway
-        x = self.embedding(ids, positions, trace, changes)
-        x = self.decoder(x, mask=key_mask, causal=True, cache=cache, trace=trace, changes=changes)
+        own = ForwardContext(mask=key_mask, causal=True, cache=cache, hooks=hooks)
+        context = self._context(own, mask, ids.shape[1])
+        x = self._through(self.embedding, self.decoder, ids, positions, context)
         if cache is not None:
-            cache.length += n_new
-        return self.head(_chosen(x, where))
+            cache.length += ids.shape[1]
+        return self.project(x, where)
+
+    def loss(self, ids: Tensor, targets: Tensor | None = None, *, smoothing: float = 0.0) -> Tensor:
+        """Mean nats a token of what each position of ids (B, T) is to predict.
+
+        targets: (B, T) int64, the token behind each; None: ids themselves, one place on. Padding
+        and IGNORED (-100) do not count. smoothing: see `mean_nats`.
+        """
+        if targets is None:
+            ids, targets = ids[:, :-1], ids[:, 1:]
+        where = asked_for(targets, self.config.padding_id)
+        return mean_nats(self(ids, where=where), targets[where], smoothing)
 
 
 class EncoderOnly(Transformer):
     """A BERT: each token reads the whole text; logits say which token belongs at each place."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, generator: Generator | None = None) -> None:
         super().__init__()
-        self.embedding = Embedding(config, config.vocab_size, "encoder")
+        self.embedding = Embedding(config, "encoder")
         self.encoder = Stack(config, "encoder")
-        self._finish(config, self.embedding)
+        self._finish(config, self.embedding, generator)
 
     @property
     def last_stack(self) -> Stack:
         return self.encoder
 
     def forward(
-        self, ids: Tensor, *, trace: Trace | None = None, changes: Changes | None = None
+        self,
+        ids: Tensor,
+        *,
+        types: Tensor | None = None,
+        mask: Tensor | None = None,
+        hooks: Sequence[Hook] = (),
+        trace: Trace | None = None,
     ) -> Tensor:
-        """ids: (B, T) int64 -> logits (B, T, V). Raises ValueError for T above max_len."""
-        mask = padding_mask(ids, self.config.padding_id)
-        x = self.embedding(ids, self._positions(ids, mask), trace, changes)
-        return self.head(self.encoder(x, mask=mask, trace=trace, changes=changes))
+        """ids: (B, T) int64 -> logits (B, T, V). Raises ValueError for T above max_len.
+
+        types: (B, T) int64, each token's type, of a network that has types; None = all 0.
+        mask: what may be read, in place of the padding mask (see `given_mask`).
+        """
+        key_mask = padding_mask(ids, self.config.padding_id)
+        own = ForwardContext(mask=key_mask, hooks=with_trace(hooks, trace))
+        context = self._context(own, mask, ids.shape[1])
+        positions = self._positions("encoder", ids, key_mask)
+        return self.project(
+            self._through(self.embedding, self.encoder, ids, positions, context, types)
+        )
+
+    def loss(self, ids: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
+        """Mean nats a token of what belongs at the places of ids (B, T) that are asked for.
+
+        targets: (B, T) int64, IGNORED (-100) or padding where nothing is asked, as in masked
+        language modelling. smoothing: see `mean_nats`.
+        """
+        where = asked_for(targets, self.config.padding_id)
+        return mean_nats(self(ids)[where], targets[where], smoothing)
 
 
 class EncoderDecoder(Transformer):
     """The paper's Transformer: the decoder reads its own past and all of the encoded source."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, generator: Generator | None = None) -> None:
         super().__init__()
-        self.source_embedding = Embedding(config, config.vocab_size, "encoder")
-        self.target_embedding = Embedding(config, config.output_vocab_size, "decoder")
+        self.source_embedding = Embedding(config, "encoder")
+        self.target_embedding = Embedding(config, "decoder")
         self.encoder = Stack(config, "encoder")
         self.decoder = Stack(config, "decoder", cross=True)
-        self._finish(config, self.target_embedding)
+        self._finish(config, self.target_embedding, generator)
         if config.share_embeddings:
             self.source_embedding.tokens.weight = self.target_embedding.tokens.weight
 
@@ -153,24 +141,48 @@ class EncoderDecoder(Transformer):
         source: Tensor,
         target: Tensor,
         *,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
         where: Tensor | None = None,
+        hooks: Sequence[Hook] = (),
         trace: Trace | None = None,
-        changes: Changes | None = None,
     ) -> Tensor:
         """source: (B, Ts), target: (B, Tt) int64 -> logits (B, Tt, V), each for the next token.
 
+        src_mask, tgt_mask: what source and target may read of themselves, in place of the padding
+        mask, and of the causal and the padding mask (see `given_mask`); a src_mask for all queries
+        alike, (B, 1, 1, Ts), hides the same from the target.
         where: (B, Tt) bool, the N positions whose logits are wanted; then (N, V), in reading order.
         """
-        memory = self.encode(source, trace=trace, changes=changes)
-        return self.decode(target, memory, source, where=where, trace=trace, changes=changes)
+        hooks = with_trace(hooks, trace)
+        memory = self.encode(source, src_mask=src_mask, hooks=hooks)
+        return self.decode(
+            target, memory, source, src_mask=src_mask, tgt_mask=tgt_mask, where=where, hooks=hooks
+        )
+
+    def loss(self, source: Tensor, target: Tensor, *, smoothing: float = 0.0) -> Tensor:
+        """Mean nats a token of target (B, Tt), each foreseen from the source and those before it.
+
+        The first token, the start, is only read. Padding does not count. smoothing: see mean_nats.
+        """
+        read, targets = target[:, :-1], target[:, 1:]
+        where = asked_for(targets, self.config.output_padding_id)
+        return mean_nats(self(source, read, where=where), targets[where], smoothing)
 
     def encode(
-        self, source: Tensor, *, trace: Trace | None = None, changes: Changes | None = None
+        self,
+        source: Tensor,
+        *,
+        src_mask: Tensor | None = None,
+        hooks: Sequence[Hook] = (),
+        trace: Trace | None = None,
     ) -> Tensor:
         """source: (B, Ts) int64 -> memory (B, Ts, C)."""
-        mask = padding_mask(source, self.config.padding_id)
-        x = self.source_embedding(source, self._positions(source, mask), trace, changes)
-        return self.encoder(x, mask=mask, trace=trace, changes=changes)
+        key_mask = padding_mask(source, self.config.padding_id)
+        own = ForwardContext(mask=key_mask, hooks=with_trace(hooks, trace))
+        context = self._context(own, src_mask, source.shape[1])
+        positions = self._positions("encoder", source, key_mask)
+        return self._through(self.source_embedding, self.encoder, source, positions, context)
 
     def decode(
         self,
@@ -178,35 +190,43 @@ class EncoderDecoder(Transformer):
         memory: Tensor,
         source: Tensor,
         *,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
         where: Tensor | None = None,
         cache: KeyValueCache | None = None,
+        hooks: Sequence[Hook] = (),
         trace: Trace | None = None,
-        changes: Changes | None = None,
     ) -> Tensor:
         """target: (B, Tt) int64, memory from `encode(source)` -> logits (B, Tt, V).
 
-        `source` says which memory positions are padding; `where` is as in `forward`. With a cache,
-        target is only the tokens that it has not read.
+        `source` says which memory positions are padding; masks and `where` are as in `forward`.
+        With a cache, target is only the tokens that it has not read.
         """
-        past, n_new = (cache.length if cache else 0), target.shape[1]
-        key_mask = padding_mask(target, self.config.padding_id)
+        past = cache.length if cache else 0
+        reads_first = self.config.padded_start and past == 0
+        key_mask = padding_mask(target, self.config.output_padding_id, reads_first=reads_first)
         if cache is not None:
             key_mask = cache.extend_mask(key_mask)
-        positions = self._positions(target, key_mask, past)
-        x = self.target_embedding(target, positions, trace, changes)
-        x = self.decoder(
-            x,
+        own = ForwardContext(
             mask=key_mask,
             causal=True,
             memory=memory,
-            memory_mask=padding_mask(source, self.config.padding_id),
+            memory_mask=self._memory_mask(source, src_mask),
             cache=cache,
-            trace=trace,
-            changes=changes,
+            hooks=with_trace(hooks, trace),
         )
+        context = self._context(own, tgt_mask, target.shape[1])
+        positions = self._positions("decoder", target, key_mask, past)
+        x = self._through(self.target_embedding, self.decoder, target, positions, context)
         if cache is not None:
-            cache.length += n_new
-        return self.head(_chosen(x, where))
+            cache.length += target.shape[1]
+        return self.project(x, where)
+
+    def _memory_mask(self, source: Tensor, given: Tensor | None) -> Tensor | None:
+        """Which of the memory the target may read."""
+        if given is not None and given.dim() > 1 and given.shape[-2] == 1:
+            return given_mask(given, 1, source.shape[1])
+        return padding_mask(source, self.config.padding_id)
 
 
 FAMILY_CLASSES: dict[str, type[DecoderOnly] | type[EncoderOnly] | type[EncoderDecoder]] = {
@@ -217,45 +237,19 @@ FAMILY_CLASSES: dict[str, type[DecoderOnly] | type[EncoderOnly] | type[EncoderDe
 
 
 def build_transformer(
-    preset_or_config: str | ModelConfig, **changes: Any
+    preset_or_config: str | ModelConfig, *, seed: int | None = None, **changes: Any
 ) -> DecoderOnly | EncoderOnly | EncoderDecoder:
     """A network with fresh weights, from a preset's name or a configuration.
 
     `changes` replace single fields: build_transformer("gpt", vocab_size=4096, n_layers=2).
-    Raises ValueError for an unknown preset or an impossible configuration.
+    seed: the same weights for the same seed, whatever was drawn before; None draws from PyTorch's
+    global generator. It comes in evaluation mode, without dropout, so that two calls of it agree;
+    to train it, call `train()` first. Raises ValueError for an unknown preset or an impossible
+    configuration.
     """
     if isinstance(preset_or_config, str):
-        config = configs.preset(preset_or_config, **changes)
+        config = preset(preset_or_config, **changes)
     else:
         config = preset_or_config.replace(**changes)
-    return FAMILY_CLASSES[config.family](config)
-
-
-def _chosen(x: Tensor, where: Tensor | None) -> Tensor:
-    """(B, T, C) at the N positions (B, T) that are wanted: (N, C); all of x if None.
-
-    x[where], whose gradient took ten times as long on a CPU.
-    """
-    if where is None:
-        return x
-    return x.flatten(0, 1).index_select(0, where.flatten().nonzero()[:, 0])
-
-
-def _initialise(module: nn.Module, config: ModelConfig) -> None:
-    """Xavier-uniform (as in the tutorials) or N(0, 0.02) (as GPT-2 and BERT); biases 0."""
-    if isinstance(module, nn.Linear):
-        if config.init == "xavier":
-            nn.init.xavier_uniform_(module.weight)
-        else:
-            nn.init.normal_(module.weight, std=0.02)
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
-    elif isinstance(module, nn.Embedding):
-        # Scaled embeddings start at 1/sqrt(C), so that times sqrt(C) they have unit variance.
-        std = config.d_model**-0.5 if config.init == "xavier" else 0.02
-        nn.init.normal_(module.weight, std=std)
-
-
-def _check_length(length: int, max_len: int) -> None:
-    if length > max_len:
-        raise ValueError(f"at most {max_len} tokens fit this model; got {length}")
+    generator = None if seed is None else Generator().manual_seed(seed)
+    return FAMILY_CLASSES[config.family](config, generator).eval()

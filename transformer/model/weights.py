@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from transformer.messages import numeral, say
 from transformer.model.config import ModelConfig
-from transformer.model.shapes import blocks
+from transformer.model.summary import blocks
 from transformer.model.transformer import (
     DecoderOnly,
     EncoderDecoder,
@@ -35,7 +36,8 @@ def weights_of(network: nn.Module) -> dict[str, Tensor]:
 def network_with(
     config: ModelConfig, weights: dict[str, Tensor]
 ) -> DecoderOnly | EncoderOnly | EncoderDecoder:
-    """The network of a configuration with these weights.
+    """The network of a configuration with these weights, which are taken out of their dict, so that
+    a tensor that must be copied is held twice for as long as that takes.
 
     Raises ValueError, saying what is wrong with them, unless names and shapes match exactly.
     """
@@ -46,7 +48,7 @@ def network_with(
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if name in weights:
-                parameter.copy_(weights[name])
+                parameter.data = weights.pop(name).to(parameter.dtype).contiguous()
     return network
 
 
@@ -56,23 +58,42 @@ def _check_size(config: ModelConfig, weights: dict[str, Tensor]) -> None:
     Done before the network is made, so that a wrong configuration cannot ask for endless memory.
     """
     if config.n_layers > len(weights):
-        raise ValueError(f"{config.n_layers} layers, but only {len(weights)} tensors")
+        raise ValueError(
+            say(
+                "{n_layers} layers, but only {n_weights} tensors",
+                n_layers=config.n_layers,
+                n_weights=len(weights),
+            )
+        )
     held = sum(tensor.numel() for tensor in weights.values())
     described = sum(block.n_parameters for block in blocks(config))
-    described += config.max_len * config.d_model  # positions that are worked out, not learned
+    n_positions = config.max_len + config.output_max_len
+    described += n_positions * config.d_model  # of positions that are worked out, not learned
     if described > MANY_TIMES * held + ROOM:
-        raise ValueError(f"it describes {described:,} numbers, but its weights hold {held:,}")
+        raise ValueError(
+            say(
+                "it describes {described} numbers, but its weights hold {held}",
+                described=numeral(described),
+                held=numeral(held),
+            )
+        )
 
 
 def _check_fit(wanted: dict[str, Tensor], weights: dict[str, Tensor]) -> None:
     missing, extra = sorted(set(wanted) - set(weights)), sorted(set(weights) - set(wanted))
-    if missing or extra:
-        what = f"lacks {missing[0]!r}" if missing else f"has an unknown {extra[0]!r}"
-        raise ValueError(f"it {what}")
+    if missing:
+        raise ValueError(say("it lacks {missing}", missing=repr(missing[0])))
+    if extra:
+        raise ValueError(say("it has an unknown {extra}", extra=repr(extra[0])))
     for name, tensor in weights.items():
         if tensor.shape != wanted[name].shape:
             raise ValueError(
-                f"{name} is {tuple(tensor.shape)}, needed: {tuple(wanted[name].shape)}"
+                say(
+                    "{name} is {shape}, needed: {needed}",
+                    name=name,
+                    shape=tuple(tensor.shape),
+                    needed=tuple(wanted[name].shape),
+                )
             )
 
 

@@ -13,21 +13,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformer import checkpoint
-from transformer.inference.model import Model
+from transformer.inference.model import Model, load
+from transformer.messages import say
 from transformer.training.calibrate import calibrate
 from transformer.training.data import read_documents, read_pairs, read_parallel
 from transformer.training.evaluate import Score, score_documents, score_pairs
-from transformer.training.loop import train
 from transformer.training.memorised import longest_shared_passage, sample_stories
 from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names
-from transformer.training.setup import keep_freed_memory
 from transformer.training.tasks import TASKS
 from transformer.training.translate import TranslationScore, score_translations
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status, 2 for a user's mistake."""
+    """Run one command; returns the exit status: 2 for a user's mistake, 130 after Ctrl-C."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     commands = {"evaluate": _evaluate, "memorised": _memorised, "calibrate": _calibrate}
     try:
@@ -37,6 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _train(given)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as error:
+        print(f"\n{error}".rstrip(), file=sys.stderr)
+        return 130
+    except ModuleNotFoundError as error:
+        print(
+            f"error: this needs the package {error.name}; allowed: "
+            "pip install 'transformer-attention-visualizer[train]'",
+            file=sys.stderr,
+        )
         return 2
     return 0
 
@@ -58,23 +66,34 @@ def _train(arguments: list[str]) -> None:
     parser.add_argument("--out", required=True, type=Path, help="folder of the checkpoint")
     parser.add_argument("--steps", type=int, help="instead of the recipe's number")
     parser.add_argument(
+        "--save-every", type=int, metavar="STEPS", help="write a checkpoint so often, instead of "
+        "as the recipe says; Ctrl-C writes one too, and the same command goes on from the last",
+    )  # fmt: skip
+    parser.add_argument(
         "--from", dest="start", metavar="CHECKPOINT", help="begin with its weights and tokenizer"
     )
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
     options = parser.parse_args(arguments)
-    changes = {} if options.steps is None else {"steps": options.steps}
-    recipe = load_recipe(options.recipe, **changes)
+    from transformer.training.loop import train  # needs packages that the other commands do without
+    from transformer.training.setup import is_first_process, keep_freed_memory
+
+    changes = {"steps": options.steps, "save_every": options.save_every}
+    recipe = load_recipe(options.recipe, **{k: v for k, v in changes.items() if v is not None})
     keep_freed_memory()
-    print(f"{recipe.name}: seed {recipe.settings.seed}, {recipe.model}, {recipe.settings}")
+    first = is_first_process()
+    if first:
+        print(f"{recipe.name}: seed {recipe.settings.seed}, {recipe.model}, {recipe.settings}")
     task = TASKS[recipe.task](recipe, options.data)
-    start = checkpoint.load(options.start) if options.start else None
+    start = load(options.start) if options.start else None
     train(recipe, task, options.out, cpu=options.cpu, start=start)
-    print(f"wrote {options.out}; score it: python -m transformer.training evaluate {options.out}")
+    if first:
+        command = "python -m transformer.training evaluate"
+        print(f"wrote {options.out}; score it: {command} {options.out}")
 
 
 def _evaluate(arguments: list[str]) -> None:
     options = _evaluate_parser().parse_args(arguments)
-    model = checkpoint.load(options.checkpoint, options.device)
+    model = load(options.checkpoint, options.device)
     if model.config.family != "encoder-decoder":
         _print_score(model.name, options.data, score_documents(model, read_documents(options.data)))
         return
@@ -130,8 +149,11 @@ def _target_language(model: Model) -> str:
     target = data.get("target") if isinstance(data, dict) else None
     if not isinstance(target, str):
         raise ValueError(
-            f"--tokenised must know the language of the translations; the recipe of {model.name} "
-            "names none; give --language, such as --language fr"
+            say(
+                "--tokenised must know the language of the translations; the recipe of "
+                "{name} names none; give --language, such as --language fr",
+                name=model.name,
+            )
         )
     return target
 
@@ -163,9 +185,10 @@ def _memorised(arguments: list[str]) -> None:
     _add_checkpoint(parser)
     parser.add_argument("--samples", type=int, default=100, help="how many texts (default 100)")
     options = parser.parse_args(arguments)
-    model = checkpoint.load(options.checkpoint, options.device)
+    model = load(options.checkpoint, options.device)
+    documents = read_documents(options.data)  # a mistake is told before anything is sampled
     stories = sample_stories(model, options.samples)
-    length, passage = longest_shared_passage(stories, read_documents(options.data))
+    length, passage = longest_shared_passage(stories, documents)
     print(f"{options.samples} samples; longest shared passage: {length} words")
     print(f"  {passage!r}")
 
@@ -181,8 +204,10 @@ def _calibrate(arguments: list[str]) -> None:
     parser.add_argument("--out", required=True, type=Path, help="folder of the new checkpoint")
     options = parser.parse_args(arguments)
     if options.documents < 1:
-        raise ValueError(f"--documents must be a whole number from 1; got {options.documents}")
-    model = checkpoint.load(options.checkpoint, options.device)
+        raise ValueError(
+            say("--documents must be a whole number from 1; got {got}", got=options.documents)
+        )
+    model = load(options.checkpoint, options.device)
     documents = read_documents(options.data)[: options.documents]
     temperature = calibrate(model, documents, options.out)
     print(f"temperature {temperature:.3f}, from {len(documents)} documents; wrote {options.out}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from transformer.model.config import ModelConfig
+from transformer.plain_text import PLAIN_ENGLISH
+from transformer.training.history import is_whole
 
 OPTIMIZER_NAMES = {"adamw": "AdamW", "muon": "Muon with Adam for embeddings, norms and biases"}
 
@@ -17,29 +18,33 @@ _TRANSLATION_SCORES = (
     "The loss of the reference translations, token by token, the end token counted; for BLEU and "
     "chrF: `python -m transformer.training evaluate`."
 )
+_PLAIN_INPUT = (
+    "One English sentence at a time in plain characters, as its training text was. What is typed "
+    "is made so first: quotes, dashes and white space become plain ones, and several sentences are "
+    "cut and translated one by one. A text in capitals or in another language is told."
+)
 
 
-def write_card(folder: Path, metadata: dict[str, Any], config: ModelConfig) -> None:
-    """Write folder/README.md from the recipe's [card] table and the measured scores."""
-    (folder / "README.md").write_text(card_text(metadata, config), encoding="utf-8")
+def card_text(metadata: dict[str, Any], config: ModelConfig, tokenizer: str) -> str:
+    """The card as Markdown: the recipe's [card] table around what was counted and measured.
 
-
-def card_text(metadata: dict[str, Any], config: ModelConfig) -> str:
-    """The card as Markdown."""
+    tokenizer: its kind in words.
+    """
     recipe = metadata["recipe"]
     card = recipe["card"]
     parts = [
         f"# {card.get('title', recipe['name'])}",
-        "Trained from scratch with the recipe "
-        f"`transformer/training/recipes/{recipe['name']}.toml`.",
+        _origin(metadata),
         "## Data",
         card.get("data", "Not stated."),
+        _counted(metadata["phases"][-1]["data"]),
+        *(["## Input", _PLAIN_INPUT] if metadata["source_text"] == PLAIN_ENGLISH else []),
         "## Model",
-        _shape(config),
+        _shape(config, tokenizer),
         "## Training",
-        _training(metadata, config),
+        _training(metadata["phases"]),
         "## Scores",
-        _scores(recipe["task"], metadata["scores"]),
+        _scores(metadata),
         card.get("scores", ""),
         "## Limits",
         card.get("limits", "Not stated."),
@@ -47,37 +52,85 @@ def card_text(metadata: dict[str, Any], config: ModelConfig) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def _training(metadata: dict[str, Any], config: ModelConfig) -> str:
-    settings = metadata["recipe"]["settings"]
+def _origin(metadata: dict[str, Any]) -> str:
+    last = metadata["phases"][-1]
+    begun = "from scratch" if len(metadata["phases"]) == 1 else "from trained weights"
+    text = f"Trained {begun} with the recipe `{last['recipe']}`, which `config.json` records."
+    if is_whole(metadata):
+        return text
+    planned = last["settings"]["steps"]
+    return f"{text} **Unfinished: step {last['steps']:,} of {planned:,}.**"
+
+
+def _counted(data: dict[str, Any]) -> str:
+    unit = data["unit"] if data["train"] != 1 else data["unit"][:-1]
+    text = f"{data['train']:,} {unit} to train on, {data['valid']:,} to validate with."
+    if data.get("too_long"):
+        text += f" {data['too_long']:,} of the first are longer than the model reads: left out."
+    return text
+
+
+def _training(phases: list[dict[str, Any]]) -> str:
+    if len(phases) == 1:
+        return _phase(phases[0])
+    numbered = [f"{number}. {_phase(phase)}" for number, phase in enumerate(phases, 1)]
+    return "\n".join(["Phases, each from the weights of the one before:", "", *numbered])
+
+
+def _phase(phase: dict[str, Any]) -> str:
+    if "checkpoint" in phase:
+        return f"What made the checkpoint `{phase['checkpoint']}`, which does not say."
+    settings, sessions = phase["settings"], phase["sessions"]
+    ran_on = dict.fromkeys(f"{one['hardware']} in {one['precision']}" for one in sessions)
+    smoothing = settings["label_smoothing"]
+    also = f", label smoothing {smoothing:g}" if smoothing else ""
     return (
-        f"{settings['steps']:,} steps of at most {settings['batch_tokens']:,} tokens "
-        f"({metadata['tokens']:,} tokens in all, {metadata['seconds'] / 60:.0f} minutes on "
-        f"{metadata['hardware']}); {OPTIMIZER_NAMES[settings['optimizer']]}, "
-        f"peak learning rate {settings['learning_rate']:g}, "
-        f"constant up to {settings['decay_from']:.0%} of the steps and then linearly to zero, "
-        f"{settings['warmup_steps']} warm-up steps, dropout {config.dropout:g}, weight decay "
-        f"{settings['weight_decay']:g}."
+        f"`{phase['recipe']}`: {phase['steps']:,} steps of at most {settings['batch_tokens']:,} "
+        f"tokens ({phase['tokens']:,} predicted in all, {phase['seconds'] / 60:.0f} minutes on "
+        f"{', then '.join(ran_on)}); {OPTIMIZER_NAMES[settings['optimizer']]}, "
+        f"peak learning rate {settings['learning_rate']:g}, {settings['warmup_steps']} warm-up "
+        f"steps, constant up to {settings['decay_from']:.0%} of {_planned(sessions)}, then "
+        f"linearly to zero, dropout {phase['dropout']:g}, weight decay "
+        f"{settings['weight_decay']:g}{also}."
     )
 
 
-def _shape(config: ModelConfig) -> str:
+def _planned(sessions: list[dict[str, Any]]) -> str:
+    """How many steps it was to have, and from where on another number."""
+    plans = [one for place, one in enumerate(sessions)
+             if place == 0 or one["steps"] != sessions[place - 1]["steps"]]  # fmt: skip
+    later = [f", from step {one['from_step']:,} on of {one['steps']:,}" for one in plans[1:]]
+    return f"{plans[0]['steps']:,} steps{''.join(later)}"
+
+
+def _shape(config: ModelConfig, tokenizer: str) -> str:
     return (
         f"{config.family}, {config.n_layers} layers, {config.n_heads} heads of {config.d_head}, "
         f"d_model {config.d_model}, d_ff {config.d_ff}, {config.norm}-norm, {config.activation}, "
-        f"{config.positions} positions, at most {config.max_len} tokens; byte-level BPE of "
-        f"{config.vocab_size:,} tokens. Weights are stored as float16."
+        f"{config.positions} positions, at most {config.max_len} tokens; "
+        f"{config.vocab_size:,} tokens, {tokenizer}. Weights are stored as float16."
     )
 
 
-def _scores(task: str, scores: dict[str, dict[str, float]]) -> str:
-    text = _TRANSLATION_SCORES if task == "translation" else _LANGUAGE_MODEL_SCORES
+def _scores(metadata: dict[str, Any]) -> str:
+    unit = metadata["phases"][-1]["data"]["unit"]
+    if "scores" not in metadata:
+        last = metadata["validation"]
+        if last is None:
+            return "Not measured yet."
+        return (
+            f"Not measured yet; at step {last['step']:,}, on the first {last['examples']:,} "
+            f"validation {unit}: {last['loss']:.4f} nats per token, "
+            f"{last['bits_per_byte']:.4f} bits per byte."
+        )
+    pairs = metadata["recipe"]["task"] == "translation"
     lines = [
-        text,
+        _TRANSLATION_SCORES if pairs else _LANGUAGE_MODEL_SCORES,
         "",
-        "| text | bits per byte | perplexity | nats per token | documents |",
+        f"| text | bits per byte | perplexity | nats per token | {unit} |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for name, score in scores.items():
+    for name, score in metadata["scores"].items():
         lines.append(
             f"| {name} | {score['bits_per_byte']:.4f} | {score['perplexity']:.3f} | "
             f"{score['loss']:.4f} | {int(score['documents']):,} |"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import plotly.graph_objects as go
+
+from transformer.training import log
 
 POINTS = 100
 
@@ -15,9 +16,7 @@ def write_curve(folder: Path) -> dict[str, list[list[float]]]:
 
     "train": [step, mean nats a token] in POINTS stretches; "valid": [step, nats a token].
     """
-    lines = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
-    # After a kill some steps were logged twice; the later line is the one that counts.
-    entries = list({entry["step"]: entry for entry in map(json.loads, lines)}.values())
+    entries = log.entries(folder)
     stretch = max(1, len(entries) // POINTS)
     train = []
     for start in range(0, len(entries), stretch):

@@ -10,14 +10,16 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
-from transformer.inference.readers import pad
-from transformer.text import END, Tokenizer
+from transformer.inference.logit_sources import pad
+from transformer.messages import say
+from transformer.tokenizer import END, Tokenizer
 
 Row = TypeVar("Row")
 Pair = tuple[str, str]  # a sentence and its translation
 
 HUB = "hub:"
 HUB_DOCUMENTS = 200_000
+TRAIN_SHARE = 0.9  # of a single file
 HUB_VALIDATION_DOCUMENTS = 400
 
 
@@ -32,6 +34,8 @@ class Texts:
 def load_texts(source: str) -> Texts:
     """From a folder with train.txt and valid.txt, or streamed from "hub:OWNER/NAME".
 
+    Or from one text file: its first 90 % to train, the rest to validate, cut between documents, or
+    at a line's end where there is but one.
     Raises ValueError in one sentence when the source cannot be read.
     """
     if source.startswith(HUB):
@@ -41,9 +45,25 @@ def load_texts(source: str) -> Texts:
             valid=_from_hub(name, "validation", HUB_VALIDATION_DOCUMENTS),
         )
     folder = Path(source)
+    if folder.is_file():
+        return _cut(folder)
     return Texts(
         train=read_documents(folder / "train.txt"), valid=read_documents(folder / "valid.txt")
     )
+
+
+def _cut(path: Path) -> Texts:
+    documents = read_documents(path)
+    if len(documents) > 1:
+        n_train = max(1, int(TRAIN_SHARE * len(documents)))
+        return Texts(train=documents[:n_train], valid=documents[n_train:])
+    (text,) = documents
+    middle = text.find("\n", int(TRAIN_SHARE * len(text)))
+    if middle < 0:
+        raise ValueError(
+            say("{path} is too short to train and to validate with; needed: more lines", path=path)
+        )
+    return Texts(train=[text[:middle]], valid=[text[middle + 1 :]])
 
 
 def read_documents(path: Path) -> list[str]:
@@ -51,11 +71,29 @@ def read_documents(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot read training text {path}: {error}") from error
+        raise ValueError(
+            say("cannot read training text {path}: {error}", path=path, error=error)
+        ) from error
+    lines = text.splitlines()
+    if END not in lines and all(line.count("\t") == 1 for line in lines):
+        raise ValueError(
+            say(
+                "{path} holds sentence pairs, a tab in every line; needed: documents, "
+                "each ended by a line {end}",
+                path=path,
+                end=END,
+            )
+        )
     documents = [part.strip("\n") for part in f"\n{text}\n".split(f"\n{END}\n")]
     documents = [document for document in documents if document.strip()]
     if not documents:
-        raise ValueError(f"{path} holds no documents; needed: text, each document ended by {END}")
+        raise ValueError(
+            say(
+                "{path} holds no documents; needed: text, each document ended by {end}",
+                path=path,
+                end=END,
+            )
+        )
     return documents
 
 
@@ -79,11 +117,18 @@ def read_pairs(path: Path) -> list[Pair]:
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
             raise ValueError(
-                f"{path}, line {number}: needed: a source, a tab, a target; got {line!r}"
+                say(
+                    "{path}, line {number}: needed: a source, a tab, a target; got {got}",
+                    path=path,
+                    number=number,
+                    got=repr(line),
+                )
             )
         pairs.append((parts[0], parts[1]))
     if not pairs:
-        raise ValueError(f"{path} holds no sentence pairs; needed: one a line, separated by a tab")
+        raise ValueError(
+            say("{path} holds no sentence pairs; needed: one a line, separated by a tab", path=path)
+        )
     return pairs
 
 
@@ -92,8 +137,14 @@ def read_parallel(source: Path, target: Path) -> list[Pair]:
     sources, targets = _lines(source), _lines(target)
     if len(sources) != len(targets) or not sources:
         raise ValueError(
-            f"{source} and {target} must have equally many lines, at least one; got {len(sources)} "
-            f"and {len(targets)}"
+            say(
+                "{source} and {target} must have equally many lines, at least one; got "
+                "{n_sources} and {n_targets}",
+                source=source,
+                target=target,
+                n_sources=len(sources),
+                n_targets=len(targets),
+            )
         )
     return list(zip(sources, targets, strict=True))
 
@@ -102,7 +153,9 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot read training text {path}: {error}") from error
+        raise ValueError(
+            say("cannot read training text {path}: {error}", path=path, error=error)
+        ) from error
 
 
 def _from_hub(name: str, split: str, count: int) -> list[str]:
@@ -110,7 +163,7 @@ def _from_hub(name: str, split: str, count: int) -> list[str]:
         from datasets import load_dataset
     except ImportError as error:
         raise ValueError(
-            "reading from the Hub needs the package datasets; install requirements-dev.txt"
+            say("reading from the Hub needs the package datasets; install requirements-dev.txt")
         ) from error
     try:
         stream = load_dataset(name, split=split, streaming=True)
@@ -118,8 +171,13 @@ def _from_hub(name: str, split: str, count: int) -> list[str]:
     except Exception as error:  # whatever the network or the Hub raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(
-            f"cannot stream {name!r} ({split}) from the Hugging Face Hub: {reason}; "
-            "with no network, give --data a folder with train.txt and valid.txt"
+            say(
+                "cannot stream {name} ({split}) from the Hugging Face Hub: {reason}; with "
+                "no network, give --data a folder with train.txt and valid.txt",
+                name=repr(name),
+                split=split,
+                reason=reason,
+            )
         ) from error
 
 

@@ -11,7 +11,6 @@ import http.client
 import io
 import os
 import re
-import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict
@@ -21,6 +20,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
+from transformer.messages import numeral, say
+from transformer.plain_text import plain
 from transformer.training.data import HUB, Pair
 from transformer.training.recipe import Recipe
 
@@ -35,12 +36,6 @@ SMALL_GROUP = 4  # pairs
 MOST_WORDS = (25, 30)  # English, translation
 LONGEST_RATIO, RATIO_FROM = 2.5, 6  # words of one side over the other's, where one has so many
 
-_PLAIN = str.maketrans(
-    dict.fromkeys("‘’‚‛ʼ′", "'")
-    | dict.fromkeys("“”„‟″", '"')
-    | dict.fromkeys("‐‑‒–—―−", "-")
-    | {"…": "...", "\u00ad": None, "\u200b": None, "\ufeff": None}
-)
 _PUNCTUATION = frozenset(" !\"$%&'()+,-./:;?«»°€")
 
 
@@ -51,15 +46,24 @@ def pairs_folder(source: str, recipe: Recipe) -> Path:
     """
     if source.startswith(HUB):
         raise ValueError(
-            "a translation recipe needs sentence pairs, and the Hub is read for documents alone; "
-            f"got --data {source}; allowed: a folder with train.tsv and valid.tsv, or {DOWNLOAD}"
+            say(
+                "a translation recipe needs sentence pairs, and the Hub is read for "
+                "documents alone; got --data {source}; allowed: a folder with train.tsv "
+                "and valid.tsv, or {download}",
+                source=source,
+                download=DOWNLOAD,
+            )
         )
     if source != DOWNLOAD:
         return Path(source)
     if not recipe.data.get(DOWNLOAD):
         raise ValueError(
-            f"--data {DOWNLOAD} needs a recipe with a [data] {DOWNLOAD} address; "
-            f"{recipe.name} names none; allowed: a folder"
+            say(
+                "--data {download} needs a recipe with a [data] {download} address; "
+                "{name} names none; allowed: a folder",
+                download=DOWNLOAD,
+                name=recipe.name,
+            )
         )
     return download_pairs(recipe.data[DOWNLOAD])
 
@@ -72,7 +76,9 @@ def download_pairs(url: str, folder: Path | None = None) -> Path:
     Raises ValueError in one sentence when there is no network, no zip, or too little text.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise ValueError(f"a download must be an http or https address; got {url!r}")
+        raise ValueError(
+            say("a download must be an http or https address; got {got}", got=repr(url))
+        )
     name = Path(urlsplit(url).path).stem or DOWNLOAD
     folder = FOLDER / name if folder is None else folder
     if all((folder / f"{split}.tsv").is_file() for split in ("train", "valid", "test")):
@@ -107,25 +113,17 @@ def clean_pairs(lines: Iterable[str], *, french: bool = False) -> list[Pair]:
         columns = line.split("\t")
         if len(columns) not in (2, 3):
             raise ValueError(
-                f"line {number} must hold English, a tab, a translation and at most one column "
-                f"more; got {line[:100]!r}"
+                say(
+                    "line {number} must hold English, a tab, a translation and at most "
+                    "one column more; got {got}",
+                    number=number,
+                    got=repr(line[:100]),
+                )
             )
         pair = plain(columns[0]), plain(columns[1], french=french)
         if _usable(pair):
             pairs[pair] = None
     return list(pairs)
-
-
-def plain(text: str, *, french: bool = False) -> str:
-    """NFC with plain quotes, dashes and spaces.
-
-    french: with one space before ? ! ; : (but not inside a time of day) and inside « ».
-    """
-    text = unicodedata.normalize("NFC", text).translate(_PLAIN)
-    if french:
-        text = re.sub(r"\s*((?:[?!;]|:(?!\d))+)", r" \1", text)
-        text = text.replace("«", "« ").replace("»", " »")
-    return " ".join(text.split())
 
 
 def split_pairs(pairs: list[Pair], *, n_valid: int, n_test: int) -> dict[str, list[Pair]]:
@@ -146,8 +144,13 @@ def split_pairs(pairs: list[Pair], *, n_valid: int, n_test: int) -> dict[str, li
     train = [pair for pair in pairs if pair not in away]
     if len(held_out) < n_valid + n_test or not train:
         raise ValueError(
-            f"{n_valid + n_test:,} sentences to validate and test with, and some to train, are "
-            f"needed; {len(pairs):,} usable pairs give {len(chosen):,}"
+            say(
+                "{needed} sentences to validate and test with, and some to train, are "
+                "needed; {n_pairs} usable pairs give {n_chosen}",
+                needed=numeral(n_valid + n_test),
+                n_pairs=numeral(len(pairs)),
+                n_chosen=numeral(len(chosen)),
+            )
         )
     return {"train": train, "valid": held_out[:n_valid], "test": held_out[n_valid:]}
 
@@ -200,18 +203,30 @@ def _fetch(url: str) -> bytes:
                 parts.append(part)
                 size += len(part)
                 if size > LARGEST_BYTES:
-                    raise ValueError(f"{url} is larger than the allowed {LARGEST_BYTES:,} bytes")
+                    raise ValueError(
+                        say(
+                            "{url} is larger than the allowed {most} bytes",
+                            url=url,
+                            most=numeral(LARGEST_BYTES),
+                        )
+                    )
     except (OSError, http.client.HTTPException) as error:
         if isinstance(error, HTTPError):
             error.close()
         reason = error.reason if type(error) is URLError else error
         raise ValueError(
-            f"cannot download {url}: {reason}; with no network, give --data a folder with "
-            "train.tsv and valid.tsv"
+            say(
+                "cannot download {url}: {reason}; with no network, give --data a folder "
+                "with train.tsv and valid.tsv",
+                url=url,
+                reason=reason,
+            )
         ) from error
     body = b"".join(parts)
     if not zipfile.is_zipfile(io.BytesIO(body)):  # a page that says no, or half an archive
-        raise ValueError(f"{url} must answer with a zip archive; got {body[:40]!r}")
+        raise ValueError(
+            say("{url} must answer with a zip archive; got {got}", url=url, got=repr(body[:40]))
+        )
     return body
 
 
@@ -225,13 +240,25 @@ def _read(archive: Path) -> tuple[str, list[str]]:
                 if info.filename.endswith(".txt") and not info.filename.startswith("_")
             ]
             if len(texts) != 1:
-                raise ValueError(f"it must hold one text file; got {file.namelist()[:5]}")
+                raise ValueError(
+                    say("it must hold one text file; got {got}", got=file.namelist()[:5])
+                )
             if texts[0].file_size > LARGEST_TEXT_BYTES:
-                raise ValueError(f"its text exceeds the allowed {LARGEST_TEXT_BYTES:,} bytes")
+                raise ValueError(
+                    say(
+                        "its text exceeds the allowed {most} bytes",
+                        most=numeral(LARGEST_TEXT_BYTES),
+                    )
+                )
             text = file.read(texts[0]).decode("utf-8-sig")
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
         raise ValueError(
-            f"{archive} is no usable archive of sentences ({error}); delete it to fetch it again"
+            say(
+                "{archive} is no usable archive of sentences ({error}); delete it to "
+                "fetch it again",
+                archive=archive,
+                error=error,
+            )
         ) from error
     return Path(texts[0].filename).stem, text.split("\n")
 

@@ -11,8 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.inference.readers import pad
+from transformer.messages import say
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.training.data import Pair, collate, encode_documents
 
@@ -63,7 +64,11 @@ def score_documents(model: Model, documents: Sequence[str]) -> Score:
     network, tokenizer = model.network, model.tokenizer
     if not isinstance(network, DecoderOnly):
         raise ValueError(
-            f"bits per byte need a decoder-only model; {model.name} is {model.config.family}"
+            say(
+                "bits per byte need a decoder-only model; {name} is {family}",
+                name=model.name,
+                family=model.config.family,
+            )
         )
     started = time.perf_counter()
     rows = encode_documents(tokenizer, list(documents))
@@ -86,13 +91,18 @@ def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
     network, tokenizer = model.network, model.tokenizer
     if not isinstance(network, EncoderDecoder):
         raise ValueError(
-            f"sentence pairs need an encoder-decoder; {model.name} is {model.config.family}"
+            say(
+                "sentence pairs need an encoder-decoder; {name} is {family}",
+                name=model.name,
+                family=model.config.family,
+            )
         )
     started = time.perf_counter()
     nats, tokens = 0.0, 0
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
         part = pairs[start : start + PAIRS_AT_ONCE]
-        sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch([s for s, _ in part])]
+        read = [model.reader.read_as(source) for source, _ in part]
+        sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch(read)]
         targets = tokenizer.encode_batch([t for _, t in part])
         rows = [[tokenizer.start_id, *ids, tokenizer.end_id] for ids in targets]
         inputs, wanted = collate(rows, tokenizer.padding_id)

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-import json
-import math
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
-from torch.nn.utils import clip_grad_norm_
+from torch import Tensor
 from tqdm import tqdm
 
 from transformer import checkpoint
 from transformer.inference.model import Model
+from transformer.messages import say
 from transformer.model.transformer import build_transformer
-from transformer.text import Tokenizer
-from transformer.training.card import write_card
+from transformer.tokenizer import Tokenizer
+from transformer.training import log
+from transformer.training.card import card_text
 from transformer.training.curve import write_curve
 from transformer.training.data import Batches
+from transformer.training.history import begin_session, metadata_of, phases_of
+from transformer.training.interrupt import Interrupt
+from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Recipe
 from transformer.training.setup import (
     hardware,
     identity,
-    make_optimizer,
-    model_config,
+    may_go_on,
+    n_processes,
+    on_cpu,
     precision,
-    start_from,
 )
-from transformer.training.side_by_side import updated_by
-from transformer.training.state import load_state, read_progress, save_state
+from transformer.training.state import STATE, load_state, save_state
 from transformer.training.tasks import Row, Task
+from transformer.training.updates import Batch, Objective, Update, updates
 
 
 def train(
@@ -39,9 +43,11 @@ def train(
 ) -> Path:
     """Fit the recipe's model to the task's text, or go on where a killed training stopped.
 
-    Writes out/ (a checkpoint that `transformer.load` reads) and out/training/ (state, log.jsonl,
-    loss.html). start: a model whose weights and tokenizer a new training begins with. Returns out.
-    Raises ValueError if out holds a training of another recipe.
+    Writes out/ (a checkpoint that `transformer.load` reads, at each save and at the end) and
+    out/training/ (state, log.jsonl, loss.html). start: a model whose weights and tokenizer a new
+    training begins with. Returns out.
+    Raises ValueError if out holds a training of another recipe or on other text, KeyboardInterrupt
+    after Ctrl-C, when the step under way has ended and all is saved.
     """
     return _Training(recipe, task, out, cpu=cpu, start=start).run()
 
@@ -51,81 +57,93 @@ class _Training:
         self, recipe: Recipe, task: Task, out: Path, *, cpu: bool, start: Model | None
     ) -> None:
         self.recipe, self.settings, self.task, self.out = recipe, recipe.settings, task, out
-        self.folder = out / "training"
+        self.folder = out / STATE
+        cpu = on_cpu(cpu)
         self.dtype = precision(self.settings.precision, cpu)
         # Autocast is our own: Accelerate's would copy all logits into float32.
         self.accelerator = Accelerator(mixed_precision="no", cpu=cpu)
-        self.main = self.accelerator.is_main_process
-        self.progress: dict[str, Any] = {"step": 0, "epoch": 0, "index": 0, "seconds": 0.0}
-        earlier = read_progress(self.folder)
-        if earlier is not None and earlier["recipe"] != identity(recipe):
+        if self.accelerator.num_processes != n_processes():
             raise ValueError(
-                f"{out} holds a training of another recipe ({earlier['recipe']['name']}); allowed: "
-                "the same recipe, or another --out"
+                say(
+                    "{needed} processes must train together; got {got}; allowed: --cpu, "
+                    "or a GPU for each",
+                    needed=n_processes(),
+                    got=self.accelerator.num_processes,
+                )
             )
+        self.main = self.accelerator.is_main_process
+        self.progress: dict[str, Any] = {
+            "step": 0, "epoch": 0, "index": 0, "seconds": 0.0, "tokens": 0,
+            "text": task.fingerprint(), "before": phases_of(start),
+        }  # fmt: skip
+        earlier = may_go_on(recipe, self.progress["text"], out, start)
         self.tokenizer = self._tokenizer(start)
-        self.config = model_config(recipe, self.tokenizer)
+        self.config = recipe.model_config(self.tokenizer.vocab_size)
         torch.manual_seed(self.settings.seed)
         self.raw = build_transformer(self.config).to(self.accelerator.device)
         self.network = self.accelerator.prepare(self.raw)  # may move the weights: optimizer later
         self.optimizer = make_optimizer(self.raw, self.settings, self.dtype)
         if start is not None:
-            start_from(self.raw, start)
-        if earlier is not None:
+            self.raw.load_state_dict(start.network.state_dict())
+        if earlier:
             self.progress |= load_state(self.folder, self.raw, self.optimizer)
+        machine = hardware(self.accelerator)
+        begin_session(self.progress, self.settings.steps, machine, str(self.dtype).split(".")[1])
         self.network.train()
-        self.updated = updated_by(self.optimizer)
+        self.stopped = False
 
     def run(self) -> Path:
         settings, batches = self.settings, self._batches()
+        if self.main:
+            log.keep_until(self.folder, self.progress["step"])
         bar = tqdm(
             total=settings.steps, initial=self.progress["step"], desc=self.recipe.name,
             disable=not self.main, mininterval=1.0, smoothing=0.05,
         )  # fmt: skip
         places = batches.starting_at(self.progress["epoch"], self.progress["index"])
         started = time.monotonic()
-        while self.progress["step"] < settings.steps:
-            epoch, index, rows = next(places)
-            loss, norm, count = self._step(rows)
-            now = time.monotonic()
-            self.progress["seconds"] += now - started
-            started = now
-            self.progress |= {
-                "step": self.progress["step"] + 1,
-                "epoch": epoch,
-                "index": index + 1,
-                "tokens": self.progress.get("tokens", 0) + count,
-            }
-            bar.update()
-            bar.set_postfix(loss=f"{loss:.3f}", epoch=epoch, refresh=False)
-            self._report(loss, norm)
+        with Interrupt(several=n_processes() > 1) as interrupt:
+            for update in self._updates(places, lambda: interrupt.asked):
+                now = time.monotonic()
+                self.progress |= {
+                    "step": update.step,
+                    "epoch": update.epoch,
+                    "index": update.index + 1,
+                    "tokens": self.progress["tokens"] + update.tokens,
+                    "seconds": self.progress["seconds"] + now - started,
+                }
+                started = now
+                bar.update()
+                bar.set_postfix(loss=f"{update.loss:.3f}", epoch=update.epoch, refresh=False)
+                self.stopped = update.stopping
+                self._report(update.loss, update.norm)
         bar.close()
+        if self.progress["step"] < settings.steps:
+            told = (
+                f"stopped at step {self.progress['step']:,} of {settings.steps:,}; {self.out} can "
+                "be used, and the same command goes on with it"
+            )
+            raise KeyboardInterrupt(told if self.main else "")
         return self._finish()
 
-    def _step(self, rows: list[Row]) -> tuple[float, float, int]:
-        """One update from one global batch: (nats a token, gradient norm, tokens)."""
-        step, rank = self.progress["step"], self.accelerator.process_index
-        n_processes = self.accelerator.num_processes
-        total = sum(map(self.task.count, rows))
-        own = rows[rank::n_processes]
-        weight = 1.0 if own else 0.0  # more processes than rows: join in with nothing
-        # Dropout depends on the step and the process alone, so that resuming needs no stored state.
-        _seed(hash((self.settings.seed, step, rank)) % 2**63)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.learning_rate_at(step)
-        device, narrow = self.accelerator.device, self.dtype != torch.float32
-        with torch.autocast(device.type, self.dtype, enabled=narrow):
-            nats = self.task.nats(self.network, own or rows[:1], device) * weight
-        # Processes average their gradients; this makes the average that of the global batch.
-        self.accelerator.backward(nats * n_processes / total)
-        norm = clip_grad_norm_(self.updated, self.settings.clip_norm)
-        self.optimizer.step()  # as it is: Accelerate's own wrapper took twice as long around it
-        self.optimizer.zero_grad(set_to_none=False)
-        all_nats = self.accelerator.reduce(nats.detach(), reduction="sum")
-        loss = float(all_nats) / total
-        if not math.isfinite(loss):
-            raise ValueError(f"the loss became {loss} at step {step}; lower learning_rate")
-        return loss, float(norm), total
+    def _updates(self, places: Iterator[Batch], stopping: Callable[[], bool]) -> Iterator[Update]:
+        def seed(step: int, rank: int) -> None:
+            # Dropout depends on the step and the process alone: resuming needs no stored state.
+            _seed(hash((self.settings.seed, step, rank)) % 2**63)
+
+        return updates(
+            self.network,
+            self.optimizer,
+            self.settings,
+            places,
+            Objective(nats=self.task.nats, count=self.task.count),
+            device=self.accelerator.device,
+            dtype=self.dtype,
+            first=self.progress["step"],
+            workers=_Processes(self.accelerator),
+            before=seed,
+            stopping=stopping,
+        )
 
     def _report(self, loss: float, norm: float) -> None:
         step, settings = self.progress["step"], self.settings
@@ -135,16 +153,20 @@ class _Training:
             entry["learning_rate"] = settings.learning_rate_at(step - 1)
             if step % settings.validate_every == 0 or last:
                 entry |= self._validate()
-            self._log(entry)
-            if step % settings.save_every == 0 or last:
+            log.append(self.folder, entry)
+            if step % settings.save_every == 0 or last or self.stopped:
                 saved = self.progress | {"recipe": identity(self.recipe)}
                 save_state(self.folder, self.raw, self.optimizer, saved)
+                self._write(self._metadata())
         self.accelerator.wait_for_everyone()
 
     def _validate(self) -> dict[str, float]:
         self.raw.eval()
         model = self._model()
         score = self.task.scores(model, self.settings.validation_examples)["valid"]
+        found = {name: score[name] for name in ("loss", "bits_per_byte")}
+        told = {"step": self.progress["step"], "examples": int(score["documents"])}
+        self.progress["validation"] = told | found
         for prompt in self.settings.sample_prompts:
             tqdm.write(f"  | {self.task.sample(model, prompt, self.settings.seed)!r}")
         tqdm.write(
@@ -157,23 +179,29 @@ class _Training:
     def _finish(self) -> Path:
         if self.main:
             self.raw.eval()
-            metadata = {
-                "recipe": self.recipe.to_dict(),
-                "seconds": round(self.progress["seconds"]),
-                "tokens": self.progress["tokens"],
-                "hardware": hardware(self.accelerator),
-                "scores": self.task.scores(self._model()),
-                "curve": write_curve(self.folder),
-            }
-            checkpoint.save(self.out, self.raw, self.config, self.tokenizer, metadata=metadata)
-            write_card(self.out, metadata, self.config)
+            scores = {"scores": self.task.scores(self._model())}
+            self._write(self._metadata() | scores | {"curve": write_curve(self.folder)})
         self.accelerator.wait_for_everyone()
         self.accelerator.end_training()
         return self.out
 
+    def _metadata(self) -> dict[str, Any]:
+        counts, before = self.task.counts(), self.progress["before"]
+        return metadata_of(self.recipe, self.config, self.progress, counts, before)
+
+    def _write(self, metadata: dict[str, Any]) -> None:
+        card = card_text(metadata, self.config, self.tokenizer.kind)
+        checkpoint.save(
+            self.out, self.raw, self.config, self.tokenizer, metadata=metadata, card=card
+        )
+
     def _model(self) -> Model:
         return Model(
-            name=self.recipe.name, config=self.config, tokenizer=self.tokenizer, network=self.raw
+            name=self.recipe.name,
+            config=self.config,
+            tokenizer=self.tokenizer,
+            network=self.raw,
+            metadata={"source_text": self.recipe.data.get("source_text")},
         )
 
     def _batches(self) -> Batches[Row]:
@@ -193,14 +221,24 @@ class _Training:
             if start is not None:
                 start.tokenizer.save(path)
             else:
-                Tokenizer.train(self.task.tokenizer_texts(), self.recipe.vocab_size).save(path)
+                self.recipe.tokenizer_of(self.task.tokenizer_texts()).save(path)
         self.accelerator.wait_for_everyone()
         return Tokenizer.load(path)
 
-    def _log(self, entry: dict[str, float]) -> None:
-        mode = "w" if entry["step"] == 1 else "a"
-        with (self.folder / "log.jsonl").open(mode, encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+
+class _Processes:
+    """Accelerate's, as workers of a training."""
+
+    def __init__(self, accelerator: Accelerator) -> None:
+        self.accelerator = accelerator
+        self.rank, self.count = accelerator.process_index, accelerator.num_processes
+
+    def backward(self, loss: Tensor) -> None:
+        self.accelerator.backward(loss)
+
+    def add(self, values: Tensor) -> Tensor:
+        found: Tensor = self.accelerator.reduce(values, reduction="sum")
+        return found
 
 
 def _seed(seed: int) -> None:

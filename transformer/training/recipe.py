@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transformer.model.config import PRESETS
+from transformer.messages import say
+from transformer.model.config import ModelConfig
+from transformer.model.presets import PRESETS, preset
+from transformer.plain_text import PLAIN_ENGLISH
+from transformer.tokenizer import Tokenizer
 
 RECIPES = Path(__file__).parent / "recipes"
-TASKS = ("language-model", "translation")
+FAMILIES = {"language-model": "decoder", "translation": "encoder-decoder"}  # that a task needs
+TASKS = tuple(FAMILIES)
+BPE, CHARACTERS = TOKENIZERS = ("bpe", "characters")
 OPTIMIZERS = ("adamw", "muon")
 PRECISIONS = ("auto", "float32", "bf16")
-DATA = {"source", "target", "valid", "download"}  # what a [data] table may hold
+DATA = {"source", "target", "valid", "download", "source_text"}  # what a [data] table may hold
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,13 +49,33 @@ class Settings:
         for name in ("steps", "batch_tokens", "validate_every", "save_every"):
             got = getattr(self, name)
             if not isinstance(got, int) or got < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1; got {got!r}")
+                raise ValueError(
+                    say(
+                        "{name} must be a whole number of at least 1; got {got}",
+                        name=name,
+                        got=repr(got),
+                    )
+                )
         if not 0 <= self.decay_from <= 1:
-            raise ValueError(f"decay_from must be from 0 to 1; got {self.decay_from!r}")
+            raise ValueError(
+                say("decay_from must be from 0 to 1; got {got}", got=repr(self.decay_from))
+            )
         if self.optimizer not in OPTIMIZERS:
-            raise ValueError(f"optimizer must be one of {list(OPTIMIZERS)}; got {self.optimizer!r}")
+            raise ValueError(
+                say(
+                    "optimizer must be one of {allowed}; got {got}",
+                    allowed=list(OPTIMIZERS),
+                    got=repr(self.optimizer),
+                )
+            )
         if self.precision not in PRECISIONS:
-            raise ValueError(f"precision must be one of {list(PRECISIONS)}; got {self.precision!r}")
+            raise ValueError(
+                say(
+                    "precision must be one of {allowed}; got {got}",
+                    allowed=list(PRECISIONS),
+                    got=repr(self.precision),
+                )
+            )
 
     def learning_rate_at(self, step: int) -> float:
         """Warm-up from zero, then constant, then linearly to zero at the last step."""
@@ -64,11 +91,23 @@ class Recipe:
 
     name: str
     task: str
+    tokenizer: str = BPE
     vocab_size: int
     model: dict[str, Any]
     settings: Settings
     data: dict[str, str] = field(default_factory=dict)
     card: dict[str, str] = field(default_factory=dict)
+
+    def tokenizer_of(self, texts: Iterable[str]) -> Tokenizer:
+        """A tokenizer that has learned from texts."""
+        if self.tokenizer == CHARACTERS:
+            return Tokenizer.of_characters(texts)
+        return Tokenizer.train(texts, self.vocab_size)
+
+    def model_config(self, vocab_size: int) -> ModelConfig:
+        """The preset with its changes. Raises ValueError for what a network cannot have."""
+        changes = {name: value for name, value in self.model.items() if name != "preset"}
+        return preset(self.model["preset"], vocab_size=vocab_size, **changes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: what the result depends on, so not where the text comes from."""
@@ -97,21 +136,53 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
         path = RECIPES / f"{name_or_path}.toml"
     if not path.is_file():
         raise ValueError(
-            f"no recipe {name_or_path!r}; allowed: a .toml file, or one of {recipe_names()}"
+            say(
+                "no recipe {name}; allowed: a .toml file, or one of {allowed}",
+                name=repr(name_or_path),
+                allowed=recipe_names(),
+            )
         )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not readable TOML: {error}") from error
+        raise ValueError(
+            say("{path} is not readable TOML: {error}", path=path, error=error)
+        ) from error
     _check_keys(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})
     task = content.get("task")
     if task not in TASKS:
-        raise ValueError(f"{path}: task must be one of {list(TASKS)}; got {task!r}")
-    preset = content.get("model", {}).get("preset")
-    if preset not in PRESETS:
-        raise ValueError(f"{path}: model.preset must be one of {list(PRESETS)}; got {preset!r}")
+        raise ValueError(
+            say(
+                "{path}: task must be one of {allowed}; got {got}",
+                path=path,
+                allowed=list(TASKS),
+                got=repr(task),
+            )
+        )
+    _check_family(path, task, content.get("model", {}))
     _check_keys(f"{path}: [data]", content.get("data", {}), DATA)
     training = {**content.get("training", {}), **changes}
+    tokens = content.get("tokenizer", {})
+    _check_keys(f"{path}: [tokenizer]", tokens, {"kind", "vocab_size"})
+    if tokens.get("kind", BPE) not in TOKENIZERS:
+        raise ValueError(
+            say(
+                "{path}: tokenizer.kind must be one of {allowed}; got {got}",
+                path=path,
+                allowed=list(TOKENIZERS),
+                got=repr(tokens["kind"]),
+            )
+        )
+    source_text = content.get("data", {}).get("source_text")
+    if source_text not in (None, PLAIN_ENGLISH):
+        raise ValueError(
+            say(
+                "{path}: [data] source_text must be {plain_english} or absent; got {got}",
+                path=path,
+                plain_english=repr(PLAIN_ENGLISH),
+                got=repr(source_text),
+            )
+        )
     _check_keys(f"{path}: [training]", training, {f.name for f in dataclasses.fields(Settings)})
     for name in ("betas", "sample_prompts"):
         if name in training:
@@ -119,7 +190,8 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     return Recipe(
         name=path.stem,
         task=task,
-        vocab_size=content.get("tokenizer", {}).get("vocab_size", 4096),
+        tokenizer=tokens.get("kind", BPE),
+        vocab_size=tokens.get("vocab_size", 4096),
         model=content["model"],
         settings=Settings(**training),
         data=content.get("data", {}),
@@ -127,7 +199,43 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     )
 
 
+def _check_family(path: Path, task: str, model: dict[str, Any]) -> None:
+    """Raise ValueError unless the [model] table makes a network that can do the task."""
+    name = model.get("preset")
+    if name not in PRESETS:
+        raise ValueError(
+            say(
+                "{path}: model.preset must be one of {allowed}; got {got}",
+                path=path,
+                allowed=list(PRESETS),
+                got=repr(name),
+            )
+        )
+    family, needed = model.get("family", PRESETS[name]["family"]), FAMILIES[task]
+    if family != needed:
+        fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
+        raise ValueError(
+            say(
+                "{path}: the task {task} needs the family {needed}; the preset {name} is "
+                "of the family {family}; allowed: {fitting}",
+                path=path,
+                task=repr(task),
+                needed=repr(needed),
+                name=repr(name),
+                family=repr(family),
+                fitting=fitting,
+            )
+        )
+
+
 def _check_keys(where: str, got: dict[str, Any], allowed: set[str]) -> None:
     unknown = sorted(set(got) - allowed)
     if unknown:
-        raise ValueError(f"{where}: unknown entry {unknown[0]!r}; allowed: {sorted(allowed)}")
+        raise ValueError(
+            say(
+                "{where}: unknown entry {name}; allowed: {allowed}",
+                where=where,
+                name=repr(unknown[0]),
+                allowed=sorted(allowed),
+            )
+        )

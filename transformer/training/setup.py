@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
-from torch import nn
 
 from transformer.inference.model import Model
-from transformer.model.config import ModelConfig, preset
-from transformer.model.transformer import Transformer
-from transformer.text import Tokenizer
-from transformer.training.muon import Muon
-from transformer.training.recipe import Recipe, Settings
-from transformer.training.side_by_side import check_gradients, side_by_side
+from transformer.messages import say
+from transformer.model.config import ModelConfig
+from transformer.training.recipe import Recipe
+from transformer.training.state import STATE, read_progress
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's M_TRIM_THRESHOLD and M_MMAP_MAX
 
@@ -34,12 +33,6 @@ def keep_freed_memory() -> bool:
     return bool(change(_MMAP_MAX, 0)) and bool(change(_TRIM_THRESHOLD, 2**31 - 1))
 
 
-def model_config(recipe: Recipe, tokenizer: Tokenizer) -> ModelConfig:
-    """The recipe's preset with its changes and the tokenizer's vocabulary."""
-    changes = {name: value for name, value in recipe.model.items() if name != "preset"}
-    return preset(recipe.model["preset"], vocab_size=tokenizer.vocab_size, **changes)
-
-
 def identity(recipe: Recipe) -> dict[str, Any]:
     """What must be equal for a killed training to go on; its length may change."""
     values: dict[str, Any] = json.loads(json.dumps(recipe.to_dict()))
@@ -49,48 +42,71 @@ def identity(recipe: Recipe) -> dict[str, Any]:
     return values
 
 
-def make_optimizer(
-    network: nn.Module, settings: Settings, dtype: torch.dtype = torch.float32
-) -> torch.optim.Optimizer:
-    """The recipe's optimizer; weights decay in the matrices between activations alone.
+def may_go_on(recipe: Recipe, text: str, out: Path, start: Model | None) -> bool:
+    """Whether out holds a training to go on with; called before a folder is made.
 
-    Embeddings, norms and biases do not decay, and under "muon" Adam updates them. Its parameters
-    are those of `side_by_side`: reset their gradients with zero_grad(set_to_none=False).
+    text: the fingerprint of what is to be learned. Raises ValueError for a training of another
+    recipe or on other text, and for a model that there cannot be.
     """
-    embeddings = {id(m.weight) for m in network.modules() if isinstance(m, nn.Embedding)}
-    matrices: list[nn.Parameter] = []
-    others: list[nn.Parameter] = []
-    for parameter in network.parameters():
-        decays = parameter.dim() >= 2 and id(parameter) not in embeddings
-        (matrices if decays else others).append(parameter)
-    wholes, rest = side_by_side(matrices), side_by_side(others)
-    decay, betas = settings.weight_decay, settings.betas
-    optimizer: torch.optim.Optimizer
-    if settings.optimizer == "muon":
-        optimizer = Muon(wholes, rest, weight_decay=decay, betas=betas, dtype=dtype)
-    else:
-        groups = [
-            {"params": wholes, "weight_decay": decay},
-            {"params": rest, "weight_decay": 0.0},
-        ]
-        optimizer = torch.optim.AdamW(groups, betas=betas, fused=True)
-    optimizer.register_step_pre_hook(check_gradients)
-    return optimizer
+    earlier = read_progress(out / STATE)
+    if earlier is not None and earlier["recipe"] != identity(recipe):
+        raise ValueError(
+            say(
+                "{out} holds a training of another recipe ({name}); allowed: the same "
+                "recipe, or another --out",
+                out=out,
+                name=earlier["recipe"]["name"],
+            )
+        )
+    if earlier is not None and earlier.get("text", text) != text:
+        raise ValueError(
+            say(
+                "{out} holds a training on other text; allowed: what it began with, or "
+                "another --out",
+                out=out,
+            )
+        )
+    config = recipe.model_config(start.config.vocab_size if start else recipe.vocab_size)
+    if start is not None:
+        _check_start(config, start)
+    return earlier is not None
 
 
-def start_from(network: Transformer, start: Model) -> None:
-    """Copy a trained model's weights. Raises ValueError if its shape is not the recipe's."""
+def _check_start(config: ModelConfig, start: Model) -> None:
+    """Raise ValueError if a trained model's shape is not the recipe's."""
     differ = [
         name
-        for name, value in network.config.to_dict().items()
+        for name, value in config.to_dict().items()
         if start.config.to_dict()[name] != value and "dropout" not in name
     ]
     if differ:
         raise ValueError(
-            f"{start.name} cannot start this recipe: {differ[0]} is "
-            f"{getattr(start.config, differ[0])!r}, needed: {getattr(network.config, differ[0])!r}"
+            say(
+                "{model} cannot start this recipe: {name} is {has}, needed: {needed}",
+                model=start.name,
+                name=differ[0],
+                has=repr(getattr(start.config, differ[0])),
+                needed=repr(getattr(config, differ[0])),
+            )
         )
-    network.load_state_dict(start.network.state_dict())
+
+
+def on_cpu(asked: bool) -> bool:
+    """Whether to train on the CPU: where several processes are to, Accelerate must be told.
+
+    Without, each of them would train alone, in the same folder.
+    """
+    return asked or (n_processes() > 1 and not torch.cuda.is_available())
+
+
+def n_processes() -> int:
+    """How many whoever started this one (torchrun, accelerate launch) says there are."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_first_process() -> bool:
+    """Whether this is the process that speaks for all."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def precision(wanted: str, cpu: bool) -> torch.dtype:

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from transformer.messages import say
+
 
 def side_by_side(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
     """A tensor (n, *shape) for the n parameters of each shape; they and their gradients become
@@ -39,6 +41,8 @@ def check_gradients(optimizer: torch.optim.Optimizer, *_: Any) -> None:
     """A hook before an optimizer's step. Raises RuntimeError where gradients were set to None."""
     if any(parameter.grad is None for parameter in updated_by(optimizer)):
         raise RuntimeError(
-            "the gradients that lie side by side were replaced; allowed: "
-            "zero_grad(set_to_none=False)"
+            say(
+                "the gradients that lie side by side were replaced; allowed: "
+                "zero_grad(set_to_none=False)"
+            )
         )

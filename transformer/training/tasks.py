@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from random import Random
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.inference.readers import pad
+from transformer.messages import say
 from transformer.model.config import ModelConfig
-from transformer.text import Tokenizer
+from transformer.plain_text import Reader
+from transformer.tokenizer import Tokenizer
 from transformer.training.data import (
     Pair,
     collate,
@@ -41,6 +45,21 @@ class Task(ABC):
     @abstractmethod
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
         """Turn the training text into ids, once."""
+
+    @abstractmethod
+    def counts(self) -> dict[str, Any]:
+        """How many examples there are, once encoded: {"unit": ..., "train": ..., "valid": ...}."""
+
+    @abstractmethod
+    def texts(self) -> Iterable[str]:
+        """All that it learns from and validates with, in its order."""
+
+    def fingerprint(self) -> str:
+        """The same for the same text: whether a training may go on with it."""
+        found = hashlib.blake2b(digest_size=16)
+        for text in self.texts():
+            found.update(text.encode() + b"\xff")  # a byte that no UTF-8 holds
+        return found.hexdigest()
 
     @abstractmethod
     def rows(self, rng: Random) -> list[Row]:
@@ -73,20 +92,31 @@ class LanguageModel(Task):
     def __init__(self, recipe: Recipe, source: str) -> None:
         if source == DOWNLOAD:
             raise ValueError(
-                f"--data {DOWNLOAD} is for translation; {recipe.name} learns from documents; "
-                "allowed: a folder with train.txt and valid.txt, or hub:OWNER/NAME"
+                say(
+                    "--data {download} is for translation; {name} learns from documents; "
+                    "allowed: a folder with train.txt and valid.txt, or hub:OWNER/NAME",
+                    download=DOWNLOAD,
+                    name=recipe.name,
+                )
             )
-        self.texts = load_texts(source)
+        self.documents = load_texts(source)
 
     def tokenizer_texts(self) -> Iterable[str]:
-        return self.texts.train
+        return self.documents.train
+
+    def texts(self) -> Iterable[str]:
+        return chain(self.documents.train, self.documents.valid)
+
+    def counts(self) -> dict[str, Any]:
+        n_train, n_valid = len(self.documents.train), len(self.documents.valid)
+        return {"unit": "documents", "train": n_train, "valid": n_valid}
 
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
-        self.documents = encode_documents(tokenizer, self.texts.train)
+        self.encoded = encode_documents(tokenizer, self.documents.train)
         self.max_len, self.padding_id = config.max_len, tokenizer.padding_id
 
     def rows(self, rng: Random) -> list[Row]:
-        return [row for ids in self.documents for row in windows_of(ids, self.max_len, rng)]
+        return [row for ids in self.encoded for row in windows_of(ids, self.max_len, rng)]
 
     def width(self, row: Row) -> int:
         return len(row) - 1
@@ -100,10 +130,10 @@ class LanguageModel(Task):
         return summed_nats(network(inputs.to(device), where=real), targets.to(device)[real])
 
     def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
-        valid = self.texts.valid[:limit]
+        valid = self.documents.valid[:limit]
         found = {"valid": score_documents(model, valid).numbers()}
         if limit is None:
-            found["train"] = score_documents(model, self.texts.train[: len(valid)]).numbers()
+            found["train"] = score_documents(model, self.documents.train[: len(valid)]).numbers()
         return found
 
     def sample(self, model: Model, prompt: str, seed: int) -> str:
@@ -120,9 +150,19 @@ class Translation(Task):
         folder = pairs_folder(source, recipe)
         self.train = load_pairs(folder, "train", recipe.data)
         self.valid = load_pairs(folder, recipe.data.get("valid", "valid"), recipe.data)
+        reader = Reader(source_text=recipe.data.get("source_text"))
+        self.train = [(reader.read_as(source), target) for source, target in self.train]
 
     def tokenizer_texts(self) -> Iterable[str]:
-        return (text for pair in self.train for text in pair)
+        return chain.from_iterable(self.train)
+
+    def texts(self) -> Iterable[str]:
+        return chain.from_iterable(chain(self.train, self.valid))
+
+    def counts(self) -> dict[str, Any]:
+        n_train, n_used = len(self.train), len(self.pairs)
+        found = {"unit": "pairs", "train": n_train, "valid": len(self.valid)}
+        return found | {"too_long": n_train - n_used}
 
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
         self.padding_id = tokenizer.padding_id

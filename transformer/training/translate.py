@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from transformer.inference.beam import beam_search
 from transformer.inference.model import Model
+from transformer.messages import say
 from transformer.model.transformer import EncoderDecoder
 from transformer.training.data import Pair
 
@@ -45,14 +46,23 @@ def translate(
     network, tokenizer = model.network, model.tokenizer
     if not isinstance(network, EncoderDecoder):
         raise ValueError(
-            f"translating needs an encoder-decoder; {model.name} is {model.config.family}"
+            say(
+                "translating needs an encoder-decoder; {name} is {family}",
+                name=model.name,
+                family=model.config.family,
+            )
         )
-    sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch(sentences)]
+    read = [model.reader.read_as(sentence) for sentence in sentences]
+    sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch(read)]
     longest = max(map(len, sources), default=0)
     if longest > model.config.max_len:
         raise ValueError(
-            f"a sentence is {longest} tokens long; {model.name} reads at most "
-            f"{model.config.max_len}"
+            say(
+                "a sentence is {longest} tokens long; {name} reads at most {max_len}",
+                longest=longest,
+                name=model.name,
+                max_len=model.config.max_len,
+            )
         )
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
     result = [""] * len(sources)
@@ -151,5 +161,9 @@ def _check_language(language: str) -> None:
     known = sorted(set(NonbreakingPrefixes().available_langs.values()))
     if language not in known:
         raise ValueError(
-            f"the language must be one that has Moses rules; got {language!r}; allowed: {known}"
+            say(
+                "the language must be one that has Moses rules; got {got}; allowed: {known}",
+                got=repr(language),
+                known=known,
+            )
         )

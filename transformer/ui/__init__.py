@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from collections.abc import Sequence
@@ -10,11 +11,16 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
+from transformer.inference.engines.choice import engine_words
 from transformer.inference.model import Model
+from transformer.messages import say
 from transformer.ui import memory
-from transformer.ui.components import css, head, put_first
+from transformer.ui.components import css, put_first
+from transformer.ui.compressed import CompressedPage
 from transformer.ui.gate import Gate, uptime
-from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_SESSIONS
+from transformer.ui.gradio_patches import Queue
+from transformer.ui.limits import MAX_REQUEST_BYTES
+from transformer.ui.modules import MODULES
 from transformer.ui.page import build
 from transformer.ui.service import Decorator, Service
 from transformer.ui.tools import check_tools, in_json
@@ -34,19 +40,24 @@ def launch(
 
     host None: what the environment says (GRADIO_SERVER_NAME), else this machine only. mcp: serve
     the API's endpoints as tools too. Raises ValueError for models that cannot be served together,
-    or without the package that tools need.
+    or without the package that tools need; RuntimeError if the queue has ended by a mistake, so
+    that whatever watches over the server can start it anew.
     """
     if mcp:
         check_tools()
     memory.bound()
     put_first()
+    MODULES.warm()
     service = Service(models, gpu)
     page = build(service)
-    threading.Thread(target=_sweep, args=[service], daemon=True).start()
+    failed = threading.Event()
+    threading.Thread(target=_sweep, args=[service, page, failed], daemon=True).start()
     page.launch(
-        app_kwargs={"middleware": [gate_of(service, page, mcp)], "lifespan": in_json(page)},
+        app_kwargs={
+            "middleware": [Middleware(CompressedPage), gate_of(service, page, mcp)],
+            "lifespan": in_json(page),
+        },
         mcp_server=mcp,
-        state_session_capacity=MAX_SESSIONS,
         max_file_size=MAX_REQUEST_BYTES,
         server_name=host,
         server_port=port,
@@ -59,20 +70,23 @@ def launch(
         footer_links=["api"],
         theme=_theme(),
         css=css(),
-        head=head(),
     )
+    if failed.is_set():
+        raise RuntimeError(
+            say("the queue has ended by a mistake: no request can be answered any more")
+        )
 
 
 def gate_of(service: Service, page: gr.Blocks, mcp: bool = False) -> Middleware:
-    """The gate before the page; who leaves is also forgotten by Gradio, which keeps what stands in
-    a visitor's controls."""
+    """The gate before the page; what waits for those who leave is dropped from the queue."""
     clock = uptime()
 
     def health() -> dict[str, Any]:
         kept, size = service.store.sweep()
         return {
-            "status": "ok",
+            "status": "stopped" if page._queue.stopped else "ok",
             "models": list(service.models),
+            "engines": {name: engine_words(it.engine) for name, it in service.models.items()},
             "uptime_s": round(clock(), 1),
             "waiting": len(page._queue),
             "running": service.visitors.under_way(),
@@ -81,24 +95,36 @@ def gate_of(service: Service, page: gr.Blocks, mcp: bool = False) -> Middleware:
         }
 
     def forget(visitor: str) -> None:
-        page.state_holder.session_data.pop(visitor, None)
-        page.state_holder.time_last_used.pop(visitor, None)
+        if isinstance(page._queue, Queue):
+            page._queue.leave(visitor)
 
+    if isinstance(page._queue, Queue):
+        page._queue.met, page._queue.turns = service.visitors.met, service.turns
     service.visitors.on_leave.append(forget)
     return Middleware(
         Gate,
         health=health,
         waiting=lambda: len(page._queue),
         leave=service.visitors.leave,
+        met=service.visitors.met,
         tools=mcp,
     )
 
 
-def _sweep(service: Service) -> None:
-    while True:
+def _sweep(service: Service, page: gr.Blocks, failed: threading.Event) -> None:
+    """Let go what is too old, again and again. A server whose queue has ended answers nothing any
+    more: it is ended too."""
+    while not has_failed(page):
         time.sleep(SWEEP_S)
         service.store.sweep()
         memory.trim()
+    failed.set()
+    _thread.interrupt_main()
+
+
+def has_failed(page: gr.Blocks) -> bool:
+    """Whether the page's queue has ended, and not because the server was told to."""
+    return page._queue.stopped and not (page.server is not None and page.server.should_exit)
 
 
 def _theme() -> gr.themes.Base:

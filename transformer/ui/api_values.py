@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
-from transformer.figures.data import head_view
-from transformer.inference.generation import GenerationStep
-from transformer.inference.run import Batch, Run
-from transformer.ui.facts import hypotheses_of, kinds_of
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer.messages import numeral, say
+from transformer.model.validation import check_choice
+from transformer.runs.candidates import GenerationStep
+from transformer.runs.head_data import head_view
+from transformer.runs.run import Batch, Run
+from transformer.ui.limits import MAX_LISTED
+from transformer.ui.page_data import hypotheses_of, kinds_of
 
 
 def run_values(run: Run, key: str) -> dict[str, Any]:
@@ -16,6 +23,8 @@ def run_values(run: Run, key: str) -> dict[str, Any]:
         "run": key,
         "model": run.model,
         "text": run.text,
+        "read_as": run.read_as,
+        "doubts": list(run.doubts),
         "source_tokens": list(run.source_labels),
         "source_ids": list(run.source_ids),
         "tokens": list(run.labels),
@@ -55,26 +64,51 @@ def _target_values(batch: Batch) -> dict[str, Any]:
     }
 
 
-def attention_values(item: Run | Batch, site: str, head: int, row: int) -> dict[str, Any]:
-    """One head as nested lists. Raises ValueError for an unknown site, head or row."""
+def attention_values(
+    item: Run | Batch, site: str, head: int, row: int, *, packed: bool = False
+) -> dict[str, Any]:
+    """One head as nested lists, or packed. Raises ValueError for an unknown site, head or row."""
     view = head_view(item, site, head, row)
     return {
         "site": str(view.site),
         "head": view.head,
         "queries": list(view.query_labels),
         "keys": list(view.key_labels),
-        "scores": view.scores.tolist(),
-        "weights": view.weights.tolist(),
-        "allowed": view.allowed.tolist(),
+        "scores": numbers(view.scores, packed),
+        "weights": numbers(view.weights, packed),
+        "allowed": numbers(view.allowed, packed),
     }
 
 
-def position_values(run: Run, stack: str) -> dict[str, Any]:
-    """A stack's positional encoding as nested lists. Raises ValueError for an unknown stack."""
-    if stack not in run.position_matrices:
-        raise ValueError(f"stack must be one of {list(run.position_matrices)}; got {stack!r}")
-    kind = run.config.positions
-    return {"stack": stack, "kind": kind, "matrix": run.position_matrices[stack].tolist()}
+def position_values(run: Run, stack: str, *, packed: bool = False) -> dict[str, Any]:
+    """A stack's positional encoding as nested lists, or packed. ValueError for an unknown stack."""
+    check_choice("stack", stack, tuple(run.position_matrices))
+    matrix = numbers(run.position_matrices[stack].numpy(), packed)
+    return {"stack": stack, "kind": run.config.positions, "matrix": matrix}
+
+
+def numbers(matrix: NDArray[Any], packed: bool) -> Any:
+    """Nested lists, which take twenty times the room of {"shape", "dtype", "base64"}: rows one
+    after the other, numbers with the smallest byte first.
+
+    Raises ValueError for more than MAX_LISTED numbers that are not to be packed.
+    """
+    if not isinstance(packed, bool):
+        raise ValueError(say("packed must be true or false; got {got}", got=repr(packed)))
+    if not packed:
+        if matrix.size > MAX_LISTED:
+            raise ValueError(
+                say(
+                    "{size} numbers are too many for nested lists; allowed: at most "
+                    "{most}, or packed=True",
+                    size=numeral(matrix.size),
+                    most=numeral(MAX_LISTED),
+                )
+            )
+        return matrix.tolist()
+    little = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("<"))
+    sent = base64.b64encode(little.tobytes()).decode("ascii")
+    return {"shape": list(matrix.shape), "dtype": matrix.dtype.name, "base64": sent}
 
 
 def _step_values(run: Run, step: GenerationStep) -> dict[str, Any]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from transformer.inference.run import Run
+from transformer.messages import say
+from transformer.runs.run import Run
 from transformer.ui.experiments import Experiments
 from transformer.ui.limits import check_input
 from transformer.ui.service import Service
 
 
-def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., Any]]:
-    """The functions behind them; each runs the network."""
+def endpoints(
+    service: Service, experiments: Experiments
+) -> tuple[list[Callable[..., Any]], Callable[..., Any]]:
+    """The functions behind them: the experiments, and /score; each runs the network."""
     default = next(iter(service.models))
 
     def importance(run: str, place: int, by: str = "zero") -> dict[str, Any]:
@@ -46,7 +49,7 @@ def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., 
         item = service.store.run(run)
         found = experiments.next_token(item, place)
         tokens = service.model(item.model).tokenizer
-        rows = zip(found.ids, found.intact.tolist(), found.altered.tolist(), strict=True)
+        rows = zip(found.ids, found.intact.tolist(), found.intervened.tolist(), strict=True)
         return {
             "place": place,
             "token": item.labels[place],
@@ -99,9 +102,12 @@ def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., 
             model: name of one of /models
         """
         return [
-            {"what": each.what, "why": each.why, "loss": each.loss}
+            {"what": each.what, "why": say(each.why), "loss": each.loss}
             for each in experiments.broken(model)
         ]
+
+    def scored(run: Run, text: str) -> dict[str, Any]:
+        return score_values(run, experiments.surprise(run), text)
 
     def score(text: str, model: str = default, target: str = "") -> dict[str, Any]:
         """What a text costs a model, token by token, in bits.
@@ -115,23 +121,27 @@ def endpoints(service: Service, experiments: Experiments) -> list[Callable[..., 
             target: the translation that is scored; for a translator alone
         """
         if service.model(model).config.family == "encoder-decoder":
-            return score_values(_translated(service, model, text, target), target)
+            return scored(_translated(service, model, text, target), target)
         if target:
-            raise ValueError(f"a target is for a translator; {model} is none")
-        return score_values(service.read(model, text), text)
+            raise ValueError(say("a target is for a translator; {model} is none", model=model))
+        return scored(service.read(model, text), text)
 
-    return [importance, next_token, patching, breaks, score]
+    return [importance, next_token, patching, breaks], score
 
 
-def score_values(run: Run, text: str) -> dict[str, Any]:
+def score_values(run: Run, surprise: Sequence[float | None], text: str) -> dict[str, Any]:
     """The surprise of a run's tokens as plain values. Raises ValueError where nothing foresees."""
-    bits = [bit for bit in run.surprise if bit is not None]
+    bits = [bit for bit in surprise if bit is not None]
     if not bits:
-        raise ValueError(f"{run.model} is an encoder: it foresees nothing, so a text has no cost")
+        raise ValueError(
+            say(
+                "{model} is an encoder: it foresees nothing, so a text has no cost", model=run.model
+            )
+        )
     n_bytes = len(text.encode())
     return {
         "tokens": list(run.labels[run.trace_start :]),
-        "bits": list(run.surprise),
+        "bits": list(surprise),
         "total_bits": math.fsum(bits),
         "bits_per_byte": math.fsum(bits) / n_bytes,
         "perplexity": 2 ** (math.fsum(bits) / len(bits)),
@@ -141,5 +151,5 @@ def score_values(run: Run, text: str) -> dict[str, Any]:
 def _translated(service: Service, name: str, text: str, target: str) -> Run:
     """The run that takes the target's tokens one after the other, and the end."""
     tokenizer = service.model(name).tokenizer
-    taken = [*tokenizer.encode(check_input(target)), tokenizer.end_id]
-    return service.generate(name, text, max_new_tokens=len(taken), taken=taken)
+    forced = [*tokenizer.encode(check_input(target)), tokenizer.end_id]
+    return service.generate(name, text, max_new_tokens=len(forced), forced_tokens=forced)

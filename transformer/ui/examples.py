@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.inference.model import Model
+from transformer.messages import mark, say
+from transformer.ui.tour import opening_of
 
 GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
 METHODS = {
-    GREEDY: "greedy: always the likeliest",
+    GREEDY: mark("greedy: always the likeliest"),
     SAMPLE: "sample",
-    BEAM: "beam search",
+    BEAM: mark("beam search"),
 }
 
 
@@ -34,8 +36,8 @@ class Example:
 
 
 _STORY = Example(
-    label="Beginning of a text (Enter continues it)",
-    action="Generate",
+    label=mark("Beginning of a text (Enter continues it)"),
+    action=mark("Generate"),
     text="Once upon a time",
     suggestions=("Once upon a time", "The little dog was", "Tom and Lily saw a big"),
     batch=("The fox ran.", "Lily went to the park with her mom.", "It was a sunny day."),
@@ -43,8 +45,8 @@ _STORY = Example(
     methods=(SAMPLE, GREEDY),
 )
 _TRANSLATION = Example(
-    label="Sentence to translate (Enter translates it)",
-    action="Translate",
+    label=mark("Sentence to translate (Enter translates it)"),
+    action=mark("Translate"),
     text="The black cat is sleeping on the bed.",
     suggestions=(
         "The black cat is sleeping on the bed.",
@@ -56,8 +58,8 @@ _TRANSLATION = Example(
     methods=(BEAM, GREEDY, SAMPLE),
 )
 _READING = Example(
-    label="Text to read (Enter reads it)",
-    action="Read",
+    label=mark("Text to read (Enter reads it)"),
+    action=mark("Read"),
     text=_STORY.text,
     suggestions=_STORY.suggestions,
     batch=_STORY.batch,
@@ -73,6 +75,10 @@ def example_of(model: Model) -> Example:
     Raises ValueError for a model that reads not even a character.
     """
     example = EXAMPLES[model.config.family]
+    opening = opening_of(model.name, model.config)
+    if "text" in opening:
+        settings = example.settings | {"max_new_tokens": opening["length"]}
+        example = dataclasses.replace(example, text=opening["text"], settings=settings)
     return dataclasses.replace(
         example,
         text=_fitting(model, example.text),
@@ -82,7 +88,12 @@ def example_of(model: Model) -> Example:
 
 
 def is_offered(text: str, models: Iterable[Model]) -> bool:
-    """Whether a text (or a batch, one a line) is one of ours, which may be replaced."""
+    """Whether a text (or a batch, one a line) is one of ours, which may be replaced.
+
+    Raises ValueError for what is no text.
+    """
+    if not isinstance(text, str):
+        raise ValueError(say("the text must be a string; got {got}", got=type(text).__name__))
     examples = [example_of(model) for model in models]
     offered = {text for example in examples for text in (example.text, *example.suggestions)}
     batches = {"\n".join(example.batch) for example in examples}
@@ -90,12 +101,19 @@ def is_offered(text: str, models: Iterable[Model]) -> bool:
 
 
 def _fitting(model: Model, text: str) -> str:
-    """As much of a text's beginning as the model reads at once: whole words, if one fits."""
-    for beginning in _beginnings(text):
+    """As much of a text's beginning as the model reads at once: whole words, if one fits.
+
+    A model of characters reads those that it knows.
+    """
+    for beginning in _beginnings(model.tokenizer.readable(text)):
         if _fits(model, beginning):
             return beginning
     raise ValueError(
-        f"{model.name} reads too little at once for any text: max_len is {model.config.max_len}"
+        say(
+            "{name} reads too little at once for any text: max_len is {max_len}",
+            name=model.name,
+            max_len=model.config.max_len,
+        )
     )
 
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from transformer.inference.effects import (
-    HeadImportance,
-    NextToken,
-    PatchEffect,
-    head_importance,
-    next_token,
-    patch_effect,
-)
-from transformer.inference.elsewhere import most_changed
+from transformer.analysis.ablation import HeadImportance, NextToken, head_importance, next_token
+from transformer.analysis.held_out import Broken, broken
+from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
+from transformer.analysis.logit_lens import surprise, with_lens
+from transformer.analysis.masked_token import MaskedToken, masked_token
+from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
+from transformer.inference.deadline import Deadline, renewed
 from transformer.inference.model import Model
-from transformer.inference.patience import Patience, until
-from transformer.inference.request import Request
-from transformer.inference.run import Run
-from transformer.inference.sample import Broken, broken
 from transformer.inference.stream import Stream
+from transformer.messages import numeral, say
 from transformer.model.interventions import Break
-from transformer.ui.limits import MAX_EXPERIMENTS, MAX_SECONDS, check_input
+from transformer.model.sites import sites_of
+from transformer.runs.memo import remembered
+from transformer.runs.request import Request
+from transformer.runs.run import Run
+from transformer.ui.limits import MAX_EXPERIMENTS, MAX_OPERATIONS, MAX_SECONDS, check_input
 from transformer.ui.service import Service
+from transformer.ui.turns import Turn
 
 PATIENCE_S = 20.0  # how long a question waits for its turn
 BROKEN_TOKENS = 24  # generated to see what a missing idea does to a text
@@ -37,25 +37,35 @@ def continued(model: Model, request: Request) -> tuple[int, ...]:
     Raises ValueError if that takes longer than a request may.
     """
     stream = Stream(model, request)
-    patience = Patience(MAX_SECONDS)
-    with until(patience):
+    with renewed(MAX_SECONDS) as deadline:
         ids = (*stream.prompt_ids, *(step.token for step in stream))
-    if patience.why is not None:
-        raise ValueError(f"this text takes longer than the {MAX_SECONDS:.0f} s that it may")
+    if deadline.why is not None:
+        raise ValueError(
+            say(
+                "this text takes longer than the {most} s that it may",
+                most=numeral(MAX_SECONDS, ".0f"),
+            )
+        )
     return ids
 
 
 _QUESTIONS: dict[str, Callable[..., Any]] = {
     "importance": head_importance,
     "next": next_token,
+    "contribution": logit_contribution,
+    "masked": masked_token,
     "patching": patch_effect,
     "changed": most_changed,
+    "lens": with_lens,
+    "surprise": surprise,
     "continued": lambda model, _, request: continued(model, request),
 }
 
 
 class Experiments:
-    """One a server, beside the service; one question at a time, since each takes all cores.
+    """One a server, beside the service; one question at a time, since each takes all cores, and for
+    at most MAX_SECONDS; a long one steps aside for others between two of its batches. Who has gone
+    is neither waited for nor answered.
 
     Answers to questions about a model alone are kept.
     """
@@ -63,39 +73,73 @@ class Experiments:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.store = service.store
-        self._turn = threading.Lock()
+        self._turns = service.turns["experiments"]
         self._room = threading.BoundedSemaphore(MAX_EXPERIMENTS)
         self._asked = service.on_device(self._ask)
         self._broken: dict[str, list[Broken]] = {}
 
+    def model(self, name: str) -> Model:
+        """A served model. Raises ValueError, listing the names, for an unknown one."""
+        return self.service.model(name)
+
     def importance(self, run: Run, place: int, by: str) -> HeadImportance:
-        """See effects.head_importance."""
+        """See ablation.head_importance."""
+        self._check_cost(run, place, len(sites_of(run.config)) * run.config.n_heads)
         with self._in_turn():
             found: HeadImportance = self._asked("importance", run, place=place, by=by)
             return found
 
     def next_token(self, run: Run, place: int) -> NextToken:
-        """See effects.next_token."""
+        """See ablation.next_token."""
         with self._in_turn():
             found: NextToken = self._asked("next", run, place=place)
             return found
 
+    def masked_token(self, run: Run, place: int) -> MaskedToken:
+        """See masked_token.masked_token."""
+        with self._in_turn():
+            found: MaskedToken = self._asked("masked", run, place=place)
+            return found
+
+    def contribution(self, run: Run, place: int, target: int | None) -> LogitContribution:
+        """See logit_contribution.logit_contribution."""
+        with self._in_turn():
+            found: LogitContribution = self._asked("contribution", run, place=place, target=target)
+            return found
+
     def patching(self, run: Run, other: str, place: int, **where: Any) -> PatchEffect:
-        """See effects.patch_effect."""
+        """See patching.patch_effect."""
         check_input(other)
+        n_places = len(run.source_ids) if where.get("stack") == "encoder" else _read(run, place)
+        self._check_cost(run, place, run.config.n_layers * n_places)
         with self._in_turn():
             found: PatchEffect = self._asked("patching", run, other=other, place=place, **where)
             return found
 
     def most_changed(self, run: Run, other: str) -> int:
-        """See elsewhere.most_changed."""
+        """See patching.most_changed."""
         check_input(other)
         with self._in_turn():
             found: int = self._asked("changed", run, other=other)
             return found
 
+    def with_lens(self, run: Run) -> Run:
+        """See logit_lens.with_lens; worked out once."""
+        return run if run.lens is not None else remembered(run, "lens", lambda: self._lens(run))
+
+    def _lens(self, run: Run) -> Run:
+        with self._in_turn():
+            found: Run = self._asked("lens", run)
+            return found
+
+    def surprise(self, run: Run) -> tuple[float | None, ...]:
+        """See logit_lens.surprise."""
+        with self._in_turn():
+            found: tuple[float | None, ...] = self._asked("surprise", run)
+            return found
+
     def broken(self, name: str) -> list[Broken]:
-        """See sample.broken."""
+        """See held_out.broken."""
         model = self.service.model(name)
         with self._in_turn():
             if name not in self._broken:
@@ -107,9 +151,14 @@ class Experiments:
         self.service.model(name)
         return self._broken.get(name, [])
 
-    def intact_ids(self, run: Run) -> tuple[int, ...]:
-        """What the intact network makes of the run's request, every other setting kept."""
-        return self._continued(run, dataclasses.replace(run.request, interventions=()))
+    def intact_ids(self, run: Run, forced: bool = True) -> tuple[int, ...]:
+        """What the intact network makes of the run's request, every other setting kept.
+
+        forced False: nor are any tokens forced.
+        """
+        tokens = run.request.forced_tokens if forced else ()
+        request = dataclasses.replace(run.request, interventions=(), forced_tokens=tokens)
+        return self._continued(run, request)
 
     def broken_ids(self, run: Run, what: str | None) -> tuple[int, ...]:
         """How the run's prompt goes on greedily without one idea; None: with all of them."""
@@ -125,19 +174,43 @@ class Experiments:
             return ids
 
     def _ask(self, question: str, run: Run, **values: Any) -> Any:
-        return _QUESTIONS[question](self.service.model(run.model), run, **values)
+        with renewed(MAX_SECONDS):
+            return _QUESTIONS[question](self.service.model(run.model), run, **values)
+
+    def _check_cost(self, run: Run, place: int, n_variants: int) -> None:
+        """Raise ValueError for more variants of a text than can be read in the time."""
+        n_read = n_variants * (_read(run, place) + len(run.source_ids))
+        operations = 2 * self.service.model(run.model).n_parameters * n_read
+        if operations > MAX_OPERATIONS:
+            raise ValueError(
+                say(
+                    "this reads {n_read} tokens, about {operations} million million "
+                    "operations; allowed: {most}: take a token nearer to the start, or a "
+                    "shorter text",
+                    n_read=numeral(n_read),
+                    operations=numeral(operations / 1e12, ".1f"),
+                    most=numeral(MAX_OPERATIONS / 1e12, ".0f"),
+                )
+            )
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        busy = "the server is busy with other visitors' experiments; ask again"
+        busy = say("the server is busy with other visitors' experiments; ask again")
         if not self._room.acquire(blocking=False):  # who waits holds a thread that others need
             raise ValueError(busy)
         try:
-            if not self._turn.acquire(timeout=PATIENCE_S):
-                raise ValueError(busy)
-            try:
-                yield
-            finally:
-                self._turn.release()
+            with renewed(PATIENCE_S) as patience, self._taken(patience) as turn:
+                if not turn.has:
+                    raise ValueError(busy)
+                with renewed(MAX_SECONDS, turn.step_aside):
+                    yield
         finally:
             self._room.release()
+
+    def _taken(self, patience: Deadline) -> AbstractContextManager[Turn]:
+        return self._turns.taken(lambda: not patience.is_over())
+
+
+def _read(run: Run, place: Any) -> int:
+    """How many tokens are read before a place; 0 for what is none, which the question refuses."""
+    return min(place, run.config.output_max_len) if isinstance(place, int) else 0

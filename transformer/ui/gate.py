@@ -6,30 +6,41 @@ Also here: the size of a request, a full queue, the server's health, and noticin
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, parse_qsl, urlencode
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from transformer.ui.components import PLOTLY_JS
+from transformer.inference.deadline import Deadline, until
+from transformer.messages import numeral, say, speaking
+from transformer.ui.exchange import Exchange, TooLarge, TooSlow
+from transformer.ui.gradio_patches.inputs import place_of
+from transformer.ui.language import again, language_of
 from transformer.ui.limits import (
     BUSY,
     CALLS_BUSY,
     CLOSED,
     MAX_CALLS,
+    MAX_HASH,
     MAX_REQUEST_BYTES,
     MAX_WAITING,
+    MISTAKE,
+    NO_FORMS,
+    NO_HASH,
     POST_ONLY,
     TOO_LARGE,
+    TOO_SLOW,
 )
+from transformer.ui.modules import MODULES, PREFIX
+from transformer.ui.visitors import ASKER
 
 API = "/gradio_api/"
-FILE = f"{API}file={PLOTLY_JS.as_posix()}"  # the one file that is served
 SHUT = (
     "upload", "upload_progress", "process_recording", "file", "proxy=", "stream/", "deep_link",
     "custom_component/", "vibe-", "undo-vibe-edit", "run/", "api/", "runs", "run-history", "dev/",
@@ -39,15 +50,23 @@ SHUT_PAGES = (
     "/docs", "/redoc", "/openapi.json", "/monitoring", "/login", "/logout", "/pwa_icon", "/svelte",
 )  # fmt: skip
 TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are served at all
+QUESTIONS = (f"{API}component_server", f"{API}component_server/")
 JOINS = (f"{API}queue/join", f"{API}call/")
 OURS = str(Path(__file__).resolve().parent.parent)
+PASSED_ON = (
+    "gate.py",
+    "exchange.py",
+    "gradio_patches/queue.py",
+)  # they are in the way of every request
 
 
 class Gate:
     """ASGI middleware around the page's app.
 
-    health: what /health answers. waiting: how many requests are in the queue. leave: told the
-    session of a visitor who has left. tools: whether the endpoints are served as tools over MCP.
+    health: what /health answers, with 503 where its status is not "ok". waiting: how many requests
+    are in the queue. leave: told the session of a visitor who has left. met: told the session and
+    the address of one who asks a question. tools: whether the endpoints are served as tools over
+    MCP.
     """
 
     def __init__(
@@ -57,9 +76,11 @@ class Gate:
         health: Callable[[], dict[str, Any]],
         waiting: Callable[[], int],
         leave: Callable[[str], object],
+        met: Callable[[str, str], object] = lambda session, address: None,
         tools: bool = False,
     ) -> None:
         self.app, self.health, self.waiting, self.leave = app, health, waiting, leave
+        self.met = met
         self.tools, self._calls = tools, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,34 +89,55 @@ class Gate:
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await self._http(scope, _Exchange(scope, receive, send))
+            await self._http(scope, Exchange(scope, receive, send))
 
-    async def _http(self, scope: Scope, exchange: _Exchange) -> None:
-        path = str(scope["path"]).removeprefix(scope.get("root_path", ""))
+    async def _http(self, scope: Scope, exchange: Exchange) -> None:
+        with speaking(language_of(scope)):
+            try:
+                await self._answer(plain_query(scope), exchange)
+            except TooLarge:
+                await exchange.answer(413, {"detail": f"{again(TOO_LARGE)}."})
+            except TooSlow:
+                await exchange.answer(408, {"detail": again(TOO_SLOW)})
+
+    async def _answer(self, scope: Scope, exchange: Exchange) -> None:
+        path = path_of(scope)
         post = scope["method"] == "POST"
         if path == "/health":
-            await exchange.answer(200, self.health())
+            facts = self.health()
+            await exchange.answer(200 if facts["status"] == "ok" else 503, facts)
         elif path == "/leave" and post:
-            self.leave((await exchange.body()).decode("ascii", errors="replace"))
+            self._leave((await exchange.body()).decode("ascii", errors="replace"))
             await exchange.answer(204, None)
+        elif path.startswith(f"/{PREFIX}"):
+            await MODULES(scope, exchange.receive, exchange.send)
         elif self.tools and path in TOOLS and not post:
-            await exchange.answer(405, {"detail": POST_ONLY})
+            await exchange.answer(405, {"detail": again(POST_ONLY)})
         elif is_shut(path, tools=self.tools):
-            await exchange.answer(404, {"detail": CLOSED})
+            await exchange.answer(404, {"detail": again(CLOSED)})
         elif exchange.announced > MAX_REQUEST_BYTES:
-            await exchange.answer(413, {"detail": f"{TOO_LARGE}; got {exchange.announced:,}."})
+            await exchange.answer(413, {"detail": _too_large(exchange.announced)})
+        elif is_multipart(scope):
+            await exchange.answer(415, {"detail": again(NO_FORMS)})
         elif post and path.startswith(JOINS) and self.waiting() >= MAX_WAITING:
-            await exchange.answer(503, {"detail": BUSY})
+            await exchange.answer(503, {"detail": again(BUSY)})
         elif path in TOOLS:
             await self._call(scope, exchange)
         else:
-            exchange.on_leave(self.leave, _stream_of(scope, path))
+            exchange.on_leave(self._leave, _stream_of(scope, path))
             await self._pass_on(scope, exchange)
 
-    async def _call(self, scope: Scope, exchange: _Exchange) -> None:
-        """A tool's call holds a thread until its result is there, which needs another one."""
+    def _leave(self, visitor: str) -> None:
+        """A request without a session is of nobody who could say so: a tool's call, for one."""
+        if 1 <= len(visitor) <= MAX_HASH:
+            self.leave(visitor)
+
+    async def _call(self, scope: Scope, exchange: Exchange) -> None:
+        """A tool's call holds a thread until its result is there, which needs another one; once it
+        has come as a whole, since who never sends the rest would keep the others out."""
+        await exchange.body()
         if self._calls >= MAX_CALLS:
-            await exchange.answer(503, {"detail": CALLS_BUSY})
+            await exchange.answer(503, {"detail": again(CALLS_BUSY)})
             return
         self._calls += 1
         try:
@@ -103,97 +145,100 @@ class Gate:
         finally:
             self._calls -= 1
 
-    async def _pass_on(self, scope: Scope, exchange: _Exchange) -> None:
+    async def _pass_on(self, scope: Scope, exchange: Exchange) -> None:
         try:
-            await self.app(scope, exchange.receive, exchange.send)
-        except TooLarge:
-            await exchange.answer(413, {"detail": f"{TOO_LARGE}."})
+            if scope["method"] == "POST" and not has_good_hash(await exchange.body()):
+                await exchange.answer(400, {"detail": again(NO_HASH)})
+                return
+            await self._inside(scope, exchange)
+        except (TooLarge, TooSlow):
+            raise
         except Exception as error:
-            if exchange.started:
-                raise
             ours = _is_ours(error)
+            if exchange.started:  # Gradio so ends a stream of a session that it does not know
+                await exchange.finish()
             if ours:  # without its values, which may be a visitor's words
-                print(f"{type(error).__name__} in {_place_of(error)}", file=sys.stderr, flush=True)
-            detail = "The server made a mistake." if ours else "The request could not be read."
+                print(place_of(error), file=sys.stderr, flush=True)
+            detail = again(MISTAKE) if ours else say("The request could not be read.")
             await exchange.answer(500 if ours else 400, {"detail": detail})
 
+    async def _inside(self, scope: Scope, exchange: Exchange) -> None:
+        """A question of the page's scripts ends when nobody waits for its answer any more."""
+        if scope["method"] == "POST" and scope["path"].endswith(QUESTIONS):
+            session = session_of(await exchange.body())
+            if session and scope.get("client"):
+                self.met(session, str(scope["client"][0]))
+            ASKER.set(session)  # for this request's task alone
+            with exchange.watched() as gone, until(Deadline(math.inf, gone)):
+                await self.app(scope, exchange.receive, exchange.send)
+        else:
+            await self.app(scope, exchange.receive, exchange.send)
 
-class TooLarge(Exception):
-    """A request's body went beyond MAX_REQUEST_BYTES without having said so."""
+
+def path_of(scope: Scope) -> str:
+    """A request's path as the page's app sees it."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
-class _Exchange:
-    """One request and its answer: counts what comes in, and notices an end before the answer's."""
+def plain_query(scope: Scope) -> Scope:
+    """The request without what Gradio would take from its query to other visitors.
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._receive, self._send = receive, send
-        self._taken = 0
-        self._left: Callable[[], object] | None = None
-        self.started = self.finished = False
-        self.announced = _announced(scope)
+    `deep_link` reads a state that anybody on the machine may have written to a temporary folder;
+    and the description of the API, if no page is named, is kept with the first caller's Host.
+    """
+    given = parse_qsl(scope["query_string"].decode("ascii", "replace"), keep_blank_values=True)
+    query = [(name, value) for name, value in given if name != "deep_link"]
+    if path_of(scope).rstrip("/") == f"{API}info" and "page" not in dict(query):
+        query.append(("page", ""))
+    return scope if query == given else {**scope, "query_string": urlencode(query).encode()}
 
-    def on_leave(self, leave: Callable[[str], object], visitor: str | None) -> None:
-        """Tell `leave` when this visitor goes before the answer is finished."""
-        if visitor:
-            self._left = lambda: leave(visitor)
 
-    async def receive(self) -> Message:
-        message = await self._receive()
-        if message["type"] == "http.request":
-            self._taken += len(message.get("body", b""))
-            if self._taken > MAX_REQUEST_BYTES:
-                raise TooLarge
-        elif message["type"] == "http.disconnect" and not self.finished and self._left:
-            told, self._left = self._left, None
-            told()
-        return message
-
-    async def send(self, message: Message) -> None:
-        self.started = True
-        if message["type"] == "http.response.body" and not message.get("more_body"):
-            self.finished = True
-        await self._send(message)
-
-    async def body(self) -> bytes:
-        """All of it. Raises TooLarge."""
-        parts = []
-        while True:
-            message = await self.receive()
-            parts.append(message.get("body", b""))
-            if not message.get("more_body"):
-                return b"".join(parts)
-
-    async def answer(self, status: int, content: dict[str, Any] | None) -> None:
-        """JSON, or nothing at all; unless an answer has already begun."""
-        if self.started:
-            return
-        body = b"" if content is None else json.dumps(content).encode()
-        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-        await self.send({"type": "http.response.start", "status": status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": body})
+def is_multipart(scope: Scope) -> bool:
+    """Whether a request sends a form with files, of which Gradio leaves the parts on the disk."""
+    kinds = [value for name, value in scope["headers"] if name == b"content-type"]
+    return any(b"multipart" in kind.lower() for kind in kinds)
 
 
 def is_shut(path: str, *, tools: bool = False) -> bool:
     """Whether an address of the framework is one that neither the page nor tools have use for."""
-    if path == FILE or (tools and path in TOOLS):
+    if tools and path in TOOLS:
         return False
     if path.startswith(API):
         return path.removeprefix(API).startswith(SHUT)
     return path.startswith(SHUT_PAGES)
 
 
+def has_good_hash(body: bytes) -> bool:
+    """Whether the session that a request says it is of, if it says one, may be one.
+
+    The framework keeps what it is given as a name; an empty one it takes for none, and its queue
+    then looks for messages of a session that is not there. What is no JSON object names none.
+    """
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        return True
+    given = asked.get("session_hash") if isinstance(asked, dict) else None
+    return given is None or (isinstance(given, str) and 1 <= len(given) <= MAX_HASH)
+
+
+def _too_large(announced: int) -> str:
+    return say("{sentence}; got {got}.", sentence=again(TOO_LARGE), got=numeral(announced))
+
+
+def session_of(body: bytes) -> str:
+    """The session that a request which may pass says it is of; "" if it says none."""
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    return str(asked.get("session_hash") or "") if isinstance(asked, dict) else ""
+
+
 def uptime() -> Callable[[], float]:
     """A clock that starts now; seconds."""
     began = time.monotonic()
     return lambda: time.monotonic() - began
-
-
-def _announced(scope: Scope) -> int:
-    """The body's length as the request says it; 0 if it does not."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit():
-            return int(value)
-    return 0
 
 
 def _stream_of(scope: Scope, path: str) -> str | None:
@@ -208,9 +253,7 @@ def _stream_of(scope: Scope, path: str) -> str | None:
 
 def _is_ours(error: BaseException) -> bool:
     frames = traceback.extract_tb(error.__traceback__)
-    return any(frame.filename.startswith(OURS) and frame.filename != __file__ for frame in frames)
-
-
-def _place_of(error: BaseException) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{Path(last.filename).name}, line {last.lineno}"
+    return any(
+        frame.filename.startswith(OURS) and not frame.filename.endswith(PASSED_ON)
+        for frame in frames
+    )

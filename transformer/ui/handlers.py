@@ -6,15 +6,27 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from transformer.inference.generation import GenerationStep
-from transformer.inference.patience import Patience, until
+from transformer.inference.deadline import Deadline, until
+from transformer.messages import mark, say, say_n
 from transformer.model.interventions import without_padding_mask
+from transformer.runs.candidates import GenerationStep
 from transformer.ui.examples import BEAM, METHODS, SAMPLE
-from transformer.ui.facts import batch_facts, outcome, run_facts, running_facts
 from transformer.ui.limits import lines_of, sentence_of
+from transformer.ui.page_data import batch_facts, outcome, run_facts, running_facts
 from transformer.ui.service import Service
+from transformer.ui.tour import shown_first
 
-INTACT: dict[str, list[Any]] = {"interventions": [], "taken": []}
+INTACT: dict[str, list[Any]] = {"interventions": [], "forced_tokens": []}
+# What the page calls the settings, which a request's own sentences begin with.
+WORDS = {
+    "max_new_tokens": mark("New tokens"),
+    "temperature": mark("Temperature"),
+    "top_k": mark("Top-k"),
+    "top_p": mark("Top-p"),
+    "beams": mark("Beams"),
+    "length_penalty": mark("Length penalty"),
+    "seed": mark("Seed"),
+}
 Progress = tuple[dict[str, Any] | None, dict[str, Any], bool]
 
 SHOWN_EVERY_S = 0.05
@@ -35,25 +47,39 @@ def settings_of(
     Raises ValueError for an unknown method; the rest is checked by the request itself.
     """
     if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"the method must be one of {list(METHODS)}; got {method!r}")
+        raise ValueError(
+            say(
+                "the method must be one of {allowed}; got {got}",
+                allowed=list(METHODS),
+                got=repr(method),
+            )
+        )
     settings: dict[str, Any] = {"max_new_tokens": length, "seed": seed}
     if method == SAMPLE:
-        settings["temperature"] = 1.0 if temperature is None else temperature
-        settings["top_k"] = None if top_k == 0 else top_k
-        settings["top_p"] = None if top_p == 1 else top_p
+        settings |= {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     if method == BEAM:
         settings |= {"beams": beams, "length_penalty": length_penalty}
-    return settings
+    for name, value in settings.items():
+        if value is None:
+            raise ValueError(say("{setting} is empty: give a number", setting=say(WORDS[name])))
+    off = {"top_k": 0, "top_p": 1}
+    return {name: None if value == off.get(name) else value for name, value in settings.items()}
 
 
 def altered_settings(settings: dict[str, Any], altered: Any) -> dict[str, Any]:
-    """Settings with what the visitor altered: {"interventions": [...], "taken": [...]}.
+    """Settings with what the visitor altered: {"interventions": [...], "forced_tokens": [...]}.
 
     An altered network does not search: a beam search becomes greedy. Raises ValueError for anything
     else; what an intervention may be is checked by the request.
     """
     if not isinstance(altered, dict) or set(altered) - set(INTACT):
-        raise ValueError(f"what is altered must be an object with {list(INTACT)}; got {altered!r}")
+        raise ValueError(
+            say(
+                "what is altered must be an object with {allowed}; got {got}",
+                allowed=list(INTACT),
+                got=repr(altered),
+            )
+        )
     given = {name: value for name, value in altered.items() if value}
     if given:
         settings = {k: v for k, v in settings.items() if k not in ("beams", "length_penalty")}
@@ -69,25 +95,25 @@ def generate(
     What this visitor had under way is stopped first.
     """
     service.visitors.stop(visitor)
-    with service.visitors.request(visitor) as patience:
+    with service.visitors.request(visitor, service.turns["model"]) as deadline:
         try:
             if service.model(name).config.family == "encoder":
                 yield _read(service, visitor, name, text)
             else:
-                yield from _continue(service, visitor, patience, name, text, settings)
+                yield from _continue(service, visitor, deadline, name, text, settings)
         except (ValueError, RecursionError) as error:
             yield None, problem(error), False
 
 
 def _read(service: Service, visitor: str, name: str, text: str) -> Progress:
     run = service.read(name, text)
-    return run_facts(run, service.store.put(run, visitor)), said("done", "Read."), False
+    return run_facts(run, service.store.put(run, visitor)), said("done", say("Read.")), False
 
 
 def _continue(
     service: Service,
     visitor: str,
-    patience: Patience,
+    deadline: Deadline,
     name: str,
     text: str,
     settings: dict[str, Any],
@@ -104,19 +130,26 @@ def _continue(
         probabilities = [step.chosen.probability for step in steps]
         return running_facts(source, shown, n_prompt, probabilities), said("busy", busy), True
 
-    yield progress("Searching …" if reader.request.beams > 1 else "Generating …")
+    yield progress(say("Searching …") if reader.request.beams > 1 else say("Generating …"))
     for step in stream:
         steps.append(step)
         shown.append(tokenizer.label(step.token))
-        if patience.is_over():
+        if deadline.is_over():
             break
         if time.monotonic() >= shown_at + SHOWN_EVERY_S:
-            yield progress(f"Generating … {len(steps)} of {settings['max_new_tokens']}")
+            most = settings["max_new_tokens"]
+            yield progress(say("Generating … {n} of {most}", n=len(steps), most=most))
             shown_at = time.monotonic()
-    with until(patience):
+    with until(deadline):
         run = service.finish(name, text, steps, read=reader, **settings)
-    done = said("done", outcome(run, time.monotonic() - began))
-    yield run_facts(run, service.store.put(run, visitor)), done, False
+        done = outcome(run, time.monotonic() - began)
+        if (joined := service.one_by_one(name, text, **settings)) is not None:
+            done = say(
+                "{done} Its sentences, each translated alone, as they were learned: {joined}",
+                done=done,
+                joined=joined,
+            )
+    yield run_facts(run, service.store.put(run, visitor)), said("done", done), False
 
 
 def read_batch(
@@ -127,39 +160,44 @@ def read_batch(
     padding_hidden False: read by the network without its padding masks.
     """
     try:
-        with service.visitors.request(visitor) as patience, until(patience):
+        with service.visitors.request(visitor, service.turns["model"]) as deadline, until(deadline):
             open_to_padding = (
                 () if padding_hidden else without_padding_mask(service.model(name).config)
             )
             batch = service.batch(name, lines_of(text), open_to_padding)
     except (ValueError, RecursionError) as error:
         return None, problem(error)
-    facts = batch_facts(batch, service.store.put(batch, visitor))
+    facts = batch_facts(batch, service.store.put(batch, visitor), open_to_padding)
     count, length = batch.ids.shape
-    sentences = "1 sentence" if count == 1 else f"{count} sentences"
-    done = f"{sentences}, padded to {length} tokens each"
+    done = say_n(
+        "{n} sentence, padded to {length} tokens each.",
+        "{n} sentences, padded to {length} tokens each.",
+        count,
+        length=length,
+    )
     if batch.target_ids is not None:
-        done += f"; their translations, to {batch.target_ids.shape[1]}"
+        done += " " + say("Their translations: to {length}.", length=batch.target_ids.shape[1])
     if not padding_hidden:
-        done += "; read without the padding mask"
-    return facts, said("done", f"{done}.")
+        done += " " + say("The batch was read without the padding mask.")
+    return facts, said("done", done)
 
 
 def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """(facts of the stored run, facts of the stored batch) of a model.
 
-    A link to them names the model alone.
+    A link to them names the model alone; how the page first shows the run stands in its facts.
     """
-    service.model(name)
+    opening = shown_first(name, service.model(name).config, example=True)
     run_key, batch_key = service.examples[name]
     store = service.store
-    run = run_facts(store.run(run_key), run_key) | {"link": {"model": name}}
+    run = run_facts(store.run(run_key), run_key) | {"link": {"model": name}, "opening": opening}
     return run, batch_facts(store.batch(batch_key), batch_key) | {"link": {}}
 
 
 def problem(error: Exception) -> dict[str, Any]:
-    """A status that says what was wrong."""
-    return said("error", sentence_of(error))
+    """A status that says what was wrong, in the page's words."""
+    name, space, rest = sentence_of(error).partition(" ")
+    return said("error", (say(WORDS[name]) if name in WORDS else name) + space + rest)
 
 
 def said(kind: str, text: str) -> dict[str, Any]:

@@ -9,20 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transformer.inference.beam import MAX_BEAMS
-from transformer.inference.request import check_each, check_text
-from transformer.inference.sampling import check_whole
+from transformer.messages import numeral, say
+from transformer.runs.checks import check_each, check_text, check_whole
+from transformer.runs.request import MAX_BEAMS
+from transformer.ui.language import wording
+from transformer.views.export import MAX_EXPORT_BYTES
 
 MAX_CHARACTERS = 2_000  # of one text
 MAX_NEW_TOKENS = 200
 MAX_TEXTS = 8  # in one batch
 MAX_INTERVENTIONS = 64  # in one request
 MAX_WAITING = 128  # requests in the queue
+MAX_VISITOR_WAITING = 16  # of them of one session
+MAX_ADDRESS_WAITING = 96  # of them from one address, be it a whole class's
 MAX_EXPERIMENTS = 8  # asked for at the same time; they run one after the other
+MAX_OPERATIONS = 2e12  # of one experiment: about 20 s of the network on two cores
 AT_ONCE = 2  # requests that run the network at the same time
+MAX_BEGUN = 12  # the same, with those that stepped aside for others after their first second
 MAX_CALLS = 8  # of tools, under way at the same time
 MAX_SECONDS = 20.0  # that one request may run the network; waiting is not counted
 MAX_REQUEST_BYTES = 1_000_000  # of one request's body
+BODY_S = 30.0  # in which a request's body must have come
+MAX_HASH = 64  # characters of a session's name, which the page and clients draw at random
 MAX_RUNS = 256  # kept for the pictures
 MAX_VISITOR_RUNS = 8  # of them of one visitor
 # Of what was recorded of them. A run of 205 tokens, 200 of them new, takes 6.7 MB (stories) or, all
@@ -33,18 +41,35 @@ MAX_RUN_BYTES = 500_000_000
 # Of all together, above which those go that nobody looks at now: eight runs of one visitor with 200
 # tokens each, or the newest of sixty with 60 each. More would let a server grow all morning.
 MAX_OLD_RUN_BYTES = 64_000_000
+MAX_ADDRESS_BYTES = MAX_RUN_BYTES // 2  # of runs made from one address, be it a whole class's
 MAX_AGE_S = 3600.0  # since a run was last looked at
 LEFT_AGE_S = 60.0  # the same, once its visitor has left
-MAX_EXPORT_BYTES = 30_000_000  # of a run's arrays, or of its page, that are made into a file
 EXPORTS_AT_ONCE = 2  # files that are made at the same time
-MAX_SESSIONS = 256  # visitors of whom the page's framework keeps what stands in their controls
+MAX_EXPORTS = 16  # files that are made or waited for
+MAX_IDLE = 128  # views that are waited for without a click
+MAX_LISTED = 16_384  # numbers of a matrix as nested lists; 128 x 128 take about a megabyte
+MAX_UNFETCHED = 1_000  # sessions whose finished answers are kept until they fetch them
+MAX_UNFETCHED_BYTES = 32_000_000  # of those answers
+UNFETCHED_S = 60.0  # since the last of them was finished
 MAX_SENTENCE = 500  # characters of a refusal
 
-BUSY = f"The server is busy: {MAX_WAITING} requests are waiting; try again in a moment."
-CALLS_BUSY = f"The server is busy: {MAX_CALLS} calls of tools are under way; try again in a moment."
-POST_ONLY = "Tools are called here by POST, as the Model Context Protocol has it."
-TOO_LARGE = f"A request must have at most {MAX_REQUEST_BYTES:,} bytes"
-CLOSED = "This address is closed: the page takes no files and serves none but its own."
+# Said in English here; whoever is refused hears it `again` in the request's language.
+BUSY = wording(
+    "The server is busy: {most} requests are waiting; try again in a moment.", most=MAX_WAITING
+)
+YOURS_WAIT = wording("So many of your own requests are waiting already; try again in a moment.")
+CALLS_BUSY = wording(
+    "The server is busy: {most} calls of tools are under way; try again in a moment.",
+    most=MAX_CALLS,
+)
+POST_ONLY = wording("Tools are called here by POST, as the Model Context Protocol has it.")
+TOO_LARGE = wording("A request must have at most {most} bytes", most=numeral(MAX_REQUEST_BYTES))
+TOO_SLOW = wording("A request must have come within {seconds} s.", seconds=numeral(BODY_S, ".0f"))
+MISTAKE = wording("The server made a mistake.")
+NO_FORMS = wording("The page takes no files, and nothing as a multipart form.")
+NO_EVENT = wording("The server has nothing to do for this event of the page.")
+NO_HASH = wording("A session_hash must have from 1 to {most} characters.", most=MAX_HASH)
+CLOSED = wording("This address is closed: the page takes no files and serves none but its own.")
 
 
 def table() -> dict[str, dict[str, Any]]:
@@ -56,19 +81,32 @@ def table() -> dict[str, dict[str, Any]]:
         "texts": (MAX_TEXTS, "texts in a batch", "refused"),
         "interventions": (MAX_INTERVENTIONS, "interventions in a request", "refused"),
         "experiments": (MAX_EXPERIMENTS, "experiments asked for at once", "refused"),
+        "operations": (MAX_OPERATIONS, "operations of one experiment", "refused"),
         "waiting": (MAX_WAITING, "requests in the queue", "refused"),
+        "visitor_waiting": (MAX_VISITOR_WAITING, "of them of one session", "refused"),
+        "address_waiting": (MAX_ADDRESS_WAITING, "of them from one address", "refused"),
         "at_once": (AT_ONCE, "requests that run the network", "the others wait"),
+        "begun": (MAX_BEGUN, "requests that have begun to run it", "the others wait"),
         "calls": (MAX_CALLS, "calls of tools under way (if they are served)", "refused"),
         "seconds": (MAX_SECONDS, "seconds of the network", "stopped; what there is, is given"),
         "request_bytes": (MAX_REQUEST_BYTES, "bytes of one request", "refused"),
+        "request_seconds": (BODY_S, "seconds in which a request must have come", "refused"),
+        "session_hash": (MAX_HASH, "characters of a session's name", "refused"),
         "upload_bytes": (0, "bytes of an uploaded file", "refused: the page takes no files"),
         "runs": (MAX_RUNS, "kept runs", "the one longest not looked at goes"),
         "visitor_runs": (MAX_VISITOR_RUNS, "kept runs of a visitor", "its own oldest goes"),
         "run_bytes": (MAX_RUN_BYTES, "bytes of kept runs", "the one longest not looked at goes"),
         "old_run_bytes": (MAX_OLD_RUN_BYTES, "the same", "runs that nobody looks at now go"),
+        "address_bytes": (MAX_ADDRESS_BYTES, "bytes of one address's runs", "its oldest go"),
         "run_age": (MAX_AGE_S, "seconds since a run was last looked at", "it goes"),
         "export_bytes": (MAX_EXPORT_BYTES, "bytes of an exported file's arrays", "refused"),
         "exports_at_once": (EXPORTS_AT_ONCE, "files made at once", "the others wait"),
+        "exports": (MAX_EXPORTS, "files made or waited for", "refused"),
+        "idle": (MAX_IDLE, "tables and maps waited for", "refused"),
+        "listed": (MAX_LISTED, "numbers of a matrix as nested lists", "refused unless packed"),
+        "unfetched": (MAX_UNFETCHED, "sessions with unfetched answers", "the oldest go"),
+        "unfetched_bytes": (MAX_UNFETCHED_BYTES, "bytes of unfetched answers", "the oldest go"),
+        "unfetched_age": (UNFETCHED_S, "seconds that an answer waits to be fetched", "it goes"),
         "left_age": (LEFT_AGE_S, "the same, once its visitor has left", "it goes"),
     }
     return {
@@ -80,7 +118,7 @@ def table() -> dict[str, dict[str, Any]]:
 def sentence_of(error: Exception) -> str:
     """What a visitor is told of a mistake: one line, and of a very long value its two ends."""
     if isinstance(error, RecursionError):
-        return "the values are nested too deeply"
+        return say("the values are nested too deeply")
     line = " ".join(str(error).split())
     half = MAX_SENTENCE // 2
     return line if len(line) <= MAX_SENTENCE else f"{line[:half]} … {line[-half:]}"
@@ -91,7 +129,11 @@ def check_input(text: Any) -> str:
     check_text(text)
     if len(text) > MAX_CHARACTERS:
         raise ValueError(
-            f"the text must have at most {MAX_CHARACTERS:,} characters; got {len(text):,}"
+            say(
+                "the text must have at most {most} characters; got {got}",
+                most=numeral(MAX_CHARACTERS),
+                got=numeral(len(text)),
+            )
         )
     return str(text)
 
@@ -106,17 +148,28 @@ def check_interventions(interventions: Any) -> None:
     """Raise ValueError for too many of them; what each may be is checked by the request."""
     if isinstance(interventions, Sequence) and len(interventions) > MAX_INTERVENTIONS:
         raise ValueError(
-            f"a request must have at most {MAX_INTERVENTIONS} interventions; "
-            f"got {len(interventions):,}"
+            say(
+                "a request must have at most {most} interventions; got {got}",
+                most=MAX_INTERVENTIONS,
+                got=numeral(len(interventions)),
+            )
         )
 
 
 def check_texts(texts: Any) -> list[str]:
     """A batch. Raises ValueError unless it is 1 to MAX_TEXTS texts that may be read."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise ValueError(f"the texts must be a list of strings; got {type(texts).__name__}")
+        raise ValueError(
+            say("the texts must be a list of strings; got {got}", got=type(texts).__name__)
+        )
     if not 1 <= len(texts) <= MAX_TEXTS:
-        raise ValueError(f"a batch must have from 1 to {MAX_TEXTS} texts; got {len(texts)}")
+        raise ValueError(
+            say(
+                "a batch must have from 1 to {most} texts; got {got}",
+                most=MAX_TEXTS,
+                got=len(texts),
+            )
+        )
     check_each(texts, check_input)
     return list(texts)
 
@@ -124,13 +177,16 @@ def check_texts(texts: Any) -> list[str]:
 def lines_of(text: Any) -> list[str]:
     """The batch that a visitor typed, one text a line; empty lines are left out."""
     if not isinstance(text, str):
-        raise ValueError(f"the text must be a string; got {type(text).__name__}")
+        raise ValueError(say("the text must be a string; got {got}", got=type(text).__name__))
     if len(text) > MAX_CHARACTERS * MAX_TEXTS:
         raise ValueError(
-            f"the batch must have at most {MAX_CHARACTERS * MAX_TEXTS:,} characters; "
-            f"got {len(text):,}"
+            say(
+                "the batch must have at most {most} characters; got {got}",
+                most=numeral(MAX_CHARACTERS * MAX_TEXTS),
+                got=numeral(len(text)),
+            )
         )
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
-        raise ValueError("the batch needs at least one line with text in it; got none")
+        raise ValueError(say("the batch needs at least one line with text in it; got none"))
     return check_texts(lines)

@@ -19,9 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from transformer.inference.run import Batch, Run
+from transformer.messages import numeral, say
 from transformer.model.interventions import to_dict
+from transformer.runs.run import Batch, Run
 from transformer.ui.examples import BEAM, GREEDY, SAMPLE
+from transformer.views import VIEWS
 
 MAX_LINK_CHARACTERS = 8_000  # the page writes at most 6,000
 MAX_STATE_BYTES = 64_000  # of what is inflated
@@ -32,17 +34,17 @@ MAX_VIEW_CHARACTERS = 200  # of one value of a view
 SETTINGS = (
     "method", "temperature", "top_k", "top_p", "beams", "penalty", "length", "seed",
 )  # fmt: skip
-# What a link says of the views, name by name; each is registered by the script that owns it.
-VIEW = (
-    "tab", "site", "head", "token", "cell", "picture", "stage", "depth", "scale", "range",
-    "threshold", "over_heads", "by", "sort", "order", "row", "mask_site", "mask_head", "without",
-    "stack", "dimensions", "steps", "shown", "lens",
+# What a link says of the page itself; each view declares the fields of its own.
+PAGE = (
+    "tab", "site", "head", "token", "cell", "row", "mask_site", "mask_head",
+    "tour", "more", "projector",
 )  # fmt: skip
+_OLD_NAMES = {"taken": "forced_tokens"}  # in links of the first format
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Link:
+class PageState:
     """What a link asks for; None or empty where it says nothing.
 
     settings: the page's controls by name. lines: the batch, one text a line. problems: a sentence
@@ -52,7 +54,7 @@ class Link:
     model: str | None
     text: str | None
     settings: dict[str, Any]
-    taken: list[int]
+    forced_tokens: list[int]
     interventions: list[Any]
     lines: str | None
     view: dict[str, str]
@@ -61,10 +63,12 @@ class Link:
     @property
     def asks_for_a_run(self) -> bool:
         """Whether it wants another run than a model's stored one."""
-        return self.text is not None or bool(self.settings or self.taken or self.interventions)
+        return self.text is not None or bool(
+            self.settings or self.forced_tokens or self.interventions
+        )
 
 
-def read_link(query: Any) -> Link:
+def read_link(query: Any) -> PageState:
     """The state that a query string holds.
 
     Raises ValueError if it cannot be read at all. Numbers, texts and interventions are checked
@@ -73,21 +77,23 @@ def read_link(query: Any) -> Link:
     values: dict[str, Any] = {}
     view: dict[str, str] = {}
     problems = []
-    for name, text in _pairs(query).items():
+    shown = view_fields()
+    for given, text in _pairs(query).items():
+        name = _OLD_NAMES.get(given, given)
         try:
-            if name in VIEW:
+            if name in shown:
                 view[name] = _short(text)
             elif name in _READERS:
                 values[name] = _READERS[name](text)
             else:
-                raise ValueError("this page does not know such a part; the rest is used")
+                raise ValueError(say("this page does not know such a part; the rest is used"))
         except ValueError as error:
-            problems.append(f"The link's {name[:40]!r}: {error}.")
-    return Link(
+            problems.append(say("The link's {name}: {error}.", name=repr(given[:40]), error=error))
+    return PageState(
         model=values.get("model"),
         text=values.get("text"),
         settings={name: values[name] for name in SETTINGS if name in values},
-        taken=values.get("taken", []),
+        forced_tokens=values.get("forced_tokens", []),
         interventions=values.get("alter", []),
         lines=values.get("lines"),
         view=view,
@@ -95,10 +101,15 @@ def read_link(query: Any) -> Link:
     )
 
 
-def read_settings(given: Any) -> dict[str, Any]:
-    """What stood in the page's settings, as texts by name; what is none of it is left out."""
+def view_fields() -> set[str]:
+    """Every field of a link that says what the page shows of a run."""
+    return {*PAGE, *(field for view in VIEWS.values() for field in view.controls())}
+
+
+def read_typed(given: Any) -> dict[str, Any]:
+    """What stood in the page's settings and boxes, by name; what is none of it is left out."""
     found: dict[str, Any] = {}
-    for name in SETTINGS if isinstance(given, dict) else ():
+    for name in (*SETTINGS, "text", "lines") if isinstance(given, dict) else ():
         with contextlib.suppress(ValueError):
             found |= {name: _READERS[name](str(given[name]))} if name in given else {}
     return found
@@ -123,14 +134,20 @@ def state_of_run(run: Run) -> dict[str, str]:
         given = {name: getattr(request, name) for name in off}
         drawn = {name: _text(off[name] if given[name] is None else given[name]) for name in off}
         state |= {"method": SAMPLE, **drawn, "seed": str(request.seed)}
-    early = run.stopped in ("cancelled", "time") and run.search is None
-    state["length"] = str(max(1, len(run.steps)) if early else request.max_new_tokens)
-    if request.taken:
-        state["taken"] = ",".join(map(str, request.taken))
+    state["length"] = str(length_of(run))
+    if request.forced_tokens:
+        state["forced_tokens"] = ",".join(map(str, request.forced_tokens))
     if request.interventions:
         altered = [to_dict(intervention) for intervention in request.interventions]
         state["alter"] = json.dumps(altered, separators=(",", ":"), ensure_ascii=False)
     return state
+
+
+def length_of(run: Run) -> int:
+    """How many tokens to ask for so that the run comes out again: as many as it has, if it was
+    stopped early."""
+    early = run.stopped in ("cancelled", "time") and run.search is None
+    return max(1, len(run.steps)) if early else run.request.max_new_tokens
 
 
 def state_of_batch(batch: Batch) -> dict[str, str]:
@@ -141,10 +158,14 @@ def state_of_batch(batch: Batch) -> dict[str, str]:
 def _pairs(query: Any) -> dict[str, str]:
     """Names and values, the first of each name; those that belong to the framework are left out."""
     if not isinstance(query, str):
-        raise ValueError(f"a link must be a string; got {type(query).__name__}")
+        raise ValueError(say("a link must be a string; got {got}", got=type(query).__name__))
     if len(query) > MAX_LINK_CHARACTERS:
         raise ValueError(
-            f"a link must have at most {MAX_LINK_CHARACTERS:,} characters; got {len(query):,}"
+            say(
+                "a link must have at most {most} characters; got {got}",
+                most=numeral(MAX_LINK_CHARACTERS),
+                got=numeral(len(query)),
+            )
         )
     pairs: dict[str, str] = {}
     for name, text in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
@@ -153,7 +174,9 @@ def _pairs(query: Any) -> dict[str, str]:
     if "z" in pairs:
         pairs = _inflated(pairs.pop("z")) | pairs
     if len(pairs) > MAX_NAMES:
-        raise ValueError(f"a link must have at most {MAX_NAMES} names; got {len(pairs)}")
+        raise ValueError(
+            say("a link must have at most {most} names; got {got}", most=MAX_NAMES, got=len(pairs))
+        )
     return pairs
 
 
@@ -163,7 +186,7 @@ def _is_foreign(name: str) -> bool:
 
 def _inflated(packed: str) -> dict[str, str]:
     """The names and values of a `z`. Raises ValueError for anything else, however large."""
-    unreadable = "the link's compressed part cannot be read; was it cut off?"
+    unreadable = say("the link's compressed part cannot be read; was it cut off?")
     try:
         deflated = base64.b64decode(packed + "=" * (-len(packed) % 4), b"-_", validate=True)
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -171,14 +194,19 @@ def _inflated(packed: str) -> dict[str, str]:
     except (binascii.Error, zlib.error, ValueError) as error:
         raise ValueError(unreadable) from error
     if len(state) > MAX_STATE_BYTES:
-        raise ValueError(f"a link must hold at most {MAX_STATE_BYTES:,} bytes; it holds more")
+        raise ValueError(
+            say(
+                "a link must hold at most {most} bytes; it holds more",
+                most=numeral(MAX_STATE_BYTES),
+            )
+        )
     if not inflater.eof:
         raise ValueError(unreadable)
-    values = _json(state, "the link's compressed part")
+    values = _json(state, say("the link's compressed part"))
     if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
-        raise ValueError("the link's compressed part must be an object of strings")
+        raise ValueError(say("the link's compressed part must be an object of strings"))
     if not all(_is_whole(name) for name in values):
-        raise ValueError("a name in the link holds half of a character")
+        raise ValueError(say("a name in the link holds half of a character"))
     return {name: text for name, text in values.items() if not _is_foreign(name)}
 
 
@@ -186,12 +214,12 @@ def _json(text: str | bytes, what: str) -> Any:
     """Raises ValueError for anything but JSON, also for JSON too deep to be read."""
 
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no JSON")
+        raise ValueError(say("{constant} is no JSON", constant=constant))
 
     try:
         return json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{what} must be JSON") from error
+        raise ValueError(say("{what} must be JSON", what=what)) from error
 
 
 def _is_whole(text: str) -> bool:
@@ -201,36 +229,42 @@ def _is_whole(text: str) -> bool:
 
 def _encodable(text: str) -> str:
     if not _is_whole(text):
-        raise ValueError("it holds half of a character")
+        raise ValueError(say("it holds half of a character"))
     return text
 
 
 def _short(text: str) -> str:
     if len(text) > MAX_VIEW_CHARACTERS:
-        raise ValueError(f"it must have at most {MAX_VIEW_CHARACTERS} characters; got {len(text)}")
+        raise ValueError(
+            say(
+                "it must have at most {most} characters; got {got}",
+                most=MAX_VIEW_CHARACTERS,
+                got=len(text),
+            )
+        )
     return _encodable(text)
 
 
 def _number(text: str) -> int | float:
     if not text.isascii() or not _NUMBER.fullmatch(text):
-        raise ValueError(f"it must be a number; got {text[:40]!r}")
+        raise ValueError(say("it must be a number; got {got}", got=repr(text[:40])))
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"it must be a finite number; got {text!r}")
+        raise ValueError(say("it must be a finite number; got {got}", got=repr(text)))
     return int(text) if text.lstrip("-").isdecimal() else number
 
 
 def _ids(text: str) -> list[int]:
     parts = text.split(",")
     if not all(part.isascii() and part.isdecimal() and len(part) <= 9 for part in parts):
-        raise ValueError("it must be token ids, whole numbers with commas between them")
+        raise ValueError(say("it must be token ids, whole numbers with commas between them"))
     return [int(part) for part in parts]
 
 
 def _altered(text: str) -> list[Any]:
-    values = _json(_encodable(text), "it")
+    values = _json(_encodable(text), say("it"))
     if not isinstance(values, list):
-        raise ValueError(f"it must be a list; got {type(values).__name__}")
+        raise ValueError(say("it must be a list; got {got}", got=type(values).__name__))
     return values
 
 
@@ -243,7 +277,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "model": _encodable,
     "text": _encodable,
     "lines": _encodable,
-    "taken": _ids,
+    "forced_tokens": _ids,
     "alter": _altered,
     **dict.fromkeys(SETTINGS, _number),
     "method": _encodable,

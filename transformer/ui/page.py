@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import gradio as gr
-from plotly.colors import hex_to_rgb, sequential
 
-from transformer.inference.beam import MAX_BEAMS
-from transformer.ui import handlers, views
+from transformer.messages import mark
+from transformer.runs.request import MAX_BEAMS
+from transformer.ui import handlers
 from transformer.ui.api import add_endpoints
-from transformer.ui.choosing import connect_choice, controls_of
-from transformer.ui.components import PLOTLY_JS, component
+from transformer.ui.choose_model import connect_choice, controls_of
+from transformer.ui.components import component, panel
 from transformer.ui.examples import METHODS, Example, example_of
 from transformer.ui.experiments import Experiments
-from transformer.ui.facts import headline, model_card, settings_table
+from transformer.ui.gradio_patches import install
+from transformer.ui.language import wording
 from transformer.ui.limits import AT_ONCE, MAX_NEW_TOKENS, MAX_WAITING
-from transformer.ui.opening import connect_links
+from transformer.ui.link import SETTINGS
+from transformer.ui.open_link import connect_links
+from transformer.ui.page_data import headline, model_card, settings_table
 from transformer.ui.service import Service
+from transformer.ui.tour import cards, first_head
+from transformer.ui.view_functions import Ask, functions
 from transformer.ui.whatif_page import whatif_tab
+from transformer.views import VIEWS
+from transformer.views.attention.grid import palette_stops
 
-TITLE = "Transformer, seen from inside"
+TITLE = mark("Transformer, seen from inside")
+TABS = ("Attention", "Masks", "Positions", "Prediction", "What if?", "Model")
+TOGGLED = """(name, lines) =>
+  [name, lines, document.querySelector("#without-padding").ariaPressed !== "true"]"""
 # preprocess: the handlers check every value themselves, with the sentences that the API gives too.
 PRIVATE: dict[str, Any] = {
     "api_visibility": "private", "show_progress": "hidden", "preprocess": False,
@@ -31,7 +41,7 @@ PRIVATE: dict[str, Any] = {
 
 def build(service: Service) -> gr.Blocks:
     """The page and its API, ready to launch."""
-    gr.set_static_paths([PLOTLY_JS])
+    install()
     with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
         experiments = Experiments(service)
         _lay_out(experiments)
@@ -45,34 +55,38 @@ def _lay_out(experiments: Experiments) -> None:
     name = next(iter(service.models))
     model, headline_text, share = _top_line(service, name)
     run, batch = handlers.example(service, name)
-    place = {"run": run["run"], "stack": run["kinds"][0]["stack"], "kind": run["kinds"][0]["kind"]}
-    first = place | views.atlas(service.store, **place)
-    site = f"{place['stack']}.0.{place['kind']}"
-    views.heatmap(service.store, run=run["run"], site=site, head=0)  # Plotly's first figure is slow
+    site, head = first_head(run)
+    place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
+    ask = functions(experiments)
+    first = place | ask["atlas"](place)
+    # Plotly's first figure is slow
+    ask["heatmap"]({"run": run["run"], "site": str(site), "head": head})
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
+            component("card", elem_id="tour-card")
             left = _left(example_of(service.model(name)), run)
-            component("exports", None, [views.server_function(service.store, views.export)])
-        with gr.Column(elem_id="right"):
-            left["altered"] = component("altered", handlers.INTACT)
-            with gr.Tabs():
-                masks, about = _right(experiments, name, batch, first)
+            component("exports", None, [ask["export"]])
+        with gr.Column(elem_id="right"), gr.Tabs():
+            masks, about = _right(service, ask, name, batch, first)
+    left["altered"] = component("altered", handlers.INTACT, [ask["intact_text"]])
     _connect_generation(service, model, left)
     _connect_batch(service, model, masks, left["status"])
     controls = controls_of(model, headline_text, left, masks, about)
-    connect_choice(service, controls)
+    connect_choice(controls)
     connect_links(service, controls | {"share": share})
 
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown, gr.HTML]:
     with gr.Row(elem_id="top"):
-        gr.Markdown(f"# {TITLE}")
+        gr.Markdown(wording("# Transformer, seen from inside"))
         model = gr.Dropdown(
-            list(service.models), value=name, show_label=False, label="Model", elem_id="model",
-            container=False, filterable=False,
+            list(service.models), value=name, show_label=False, label=wording("Model"),
+            elem_id="model", container=False, filterable=False,
         )  # fmt: skip
         share = component("share", space=os.environ.get("SPACE_ID"))
+        component("projector")
         headline_text = gr.Markdown(headline(service.model(name)), elem_id="headline")
+        component("tour", cards(service.models))
     return model, headline_text, share
 
 
@@ -88,13 +102,17 @@ def _left(example: Example, run: dict[str, Any]) -> dict[str, Any]:
             chip.click(None, chip, text, js="(text) => text", **PRIVATE)
     with gr.Row(elem_id="buttons"):
         start = gr.Button(example.action, variant="primary", elem_id="generate")
-        stop = gr.Button("Stop", interactive=False, elem_id="stop")
+        stop = gr.Button(wording("Stop"), interactive=False, elem_id="stop")
+    seed = component("seed")
     settings = _settings(example)
-    status = component("status", handlers.said("done", "A stored example, made by this model."))
+    status = component(
+        "status", handlers.said("done", wording("A stored example, made by this model."))
+    )
     tokens = component("tokens", run)
     component("hypotheses")
     return {
-        "text": text, "chips": chips, "start": start, "stop": stop, "settings": settings,
+        "text": text, "chips": chips, "start": start, "stop": stop, "seed": seed,
+        "settings": settings,
         "status": status, "tokens": tokens,
     }  # fmt: skip
 
@@ -104,27 +122,29 @@ def _settings(example: Example) -> list[Any]:
 
     The page's scripts know each number by its class, setting-NAME with its name in a link.
     """
-    with gr.Accordion("Settings", open=False, elem_id="settings"):
-        method = gr.Radio(**_methods(example), label="Method", elem_id="method")
+    with gr.Accordion(wording("Settings"), open=False, elem_id="settings"):
+        method = gr.Radio(**_methods(example), label=wording("Method"), elem_id="method")
         with gr.Row():
-            temperature = _number("temperature", 0.7, "Temperature", 90)
-            top_k = _number("top_k", 40, "Top-k (0 = off)", 90, precision=0)
-            top_p = _number("top_p", 1, "Top-p (1 = off)", 90)
+            temperature = _number("temperature", 0.7, wording("Temperature (0 = greedy)"), 90)
+            top_k = _number("top_k", 40, wording("Top-k (0 = off)"), 90, precision=0)
+            top_p = _number("top_p", 1, wording("Top-p (1 = off)"), 90)
         with gr.Row():
-            beams = _number("beams", 4, f"Beams (to {MAX_BEAMS})", 120, precision=0)
-            penalty = _number("penalty", 1, "Length penalty", 120)
+            beams = _number(
+                "beams", 4, wording("Beams (to {most})", most=MAX_BEAMS), 120, precision=0
+            )
+            penalty = _number("penalty", 1, wording("Length penalty"), 120)
         with gr.Row():
             length = _number(
-                "length", 40, f"New tokens (to {MAX_NEW_TOKENS})", 120, precision=0,
-                elem_id="length",
+                "length", 40, wording("New tokens (to {most})", most=MAX_NEW_TOKENS), 120,
+                precision=0, elem_id="length",
             )  # fmt: skip
-            seed = _number("seed", 3, "Seed", 120, precision=0)
+            seed = _number("seed", 3, wording("Seed"), 120, precision=0)
     return [method, temperature, top_k, top_p, beams, penalty, length, seed]
 
 
-def _number(name: str, value: float, label: str, min_width: int, **more: Any) -> gr.Number:
+def _number(name: str, value: float, words: str, min_width: int, **more: Any) -> gr.Number:
     return gr.Number(
-        value, label=label, min_width=min_width, elem_classes=[f"setting-{name}"], **more
+        value, label=words, min_width=min_width, elem_classes=[f"setting-{name}"], **more
     )
 
 
@@ -134,50 +154,73 @@ def _methods(example: Example) -> dict[str, Any]:
 
 
 def _right(
-    experiments: Experiments, name: str, batch: dict[str, Any], first: dict[str, Any]
+    service: Service,
+    ask: dict[str, Ask],
+    name: str,
+    batch: dict[str, Any],
+    first: dict[str, Any],
 ) -> tuple[dict[str, Any], list[gr.Markdown]]:
     """The tabs. A picture is asked for only when its tab is first seen.
 
     first: the small pictures of all heads of the stored run, for the first glance.
     """
-    service = experiments.service
-    ask = views.functions(service.store)
-    palette = [list(hex_to_rgb(colour)) for colour in sequential.Cividis]
-    with gr.Tab("Attention", id="attention-tab"):
-        functions = [ask["atlas"], ask["heatmap"], ask["alignment"], ask["flow"], ask["lines"]]
-        component("attention", None, functions, palette=palette, first=first)
+    with gr.Tab(wording("Attention"), id="attention-tab"):
+        of_heads = ("atlas", "heatmap", "alignment", "flow", "lines", "metrics")
+        functions = [ask[picture] for picture in of_heads]
+        component("attention", None, functions, palette=palette_stops(), first=first)
         component("ranking", None, [ask["metrics"], ask["metric_map"]])
         component("worked", None, [ask["worked"]])
-    with gr.Tab("Masks", id="masks-tab"):
+        _panels("Attention", ask)
+    with gr.Tab(wording("Masks"), id="masks-tab"):
         lines = gr.Textbox(
-            "\n".join(example_of(service.model(name)).batch), label="Sentences, one a line",
-            lines=3, max_lines=8, elem_id="lines",
+            "\n".join(example_of(service.model(name)).batch),
+            label=wording("Sentences, one a line"), lines=3, max_lines=8, elem_id="lines",
         )  # fmt: skip
         with gr.Row(elem_id="read-batch"):
-            show = gr.Button("Show the masks", variant="primary", size="sm", elem_id="show-masks")
+            show = gr.Button(
+                wording("Show the masks"), variant="primary", size="sm", elem_id="show-masks"
+            )
             bare = gr.Button(
-                "What if there were no padding mask?", size="sm", elem_id="without-padding"
+                wording("What if there were no padding mask?"), size="sm", elem_id="without-padding"
             )
         view = component(
             "masks", batch, [ask["padded"], ask["mask"], ask["heatmap"], ask["removal"]]
         )
-    with gr.Tab("Positions", id="positions-tab"):
+        _panels("Masks", ask)
+    with gr.Tab(wording("Positions"), id="positions-tab"):
         component("positions", None, [ask["positions"], ask["inputs"], ask["shift"]])
-    with gr.Tab("Prediction", id="prediction-tab"):
-        functions = [ask["candidates"], ask["surprise"], ask["lens"], ask["tree"]]
+        component("rotary", None, [ask["rotary"]])
+        _panels("Positions", ask)
+    with gr.Tab(wording("Prediction"), id="prediction-tab"):
+        component("masked", None, [ask["masked"]])
+        functions = [ask["candidates"], ask["surprise"], ask["lens"], ask["beams"]]
         component("prediction", None, functions)
-    whatif_tab(experiments, ask)
-    with gr.Tab("Model", id="model-tab"):
+        _panels("Prediction", ask)
+    with gr.Tab(wording("What if?"), id="whatif-tab"):
+        whatif_tab(ask)
+        _panels("What if?", ask)
+    for tab in dict.fromkeys(view.tab for view in VIEWS.values() if view.tab not in TABS):
+        with gr.Tab(tab):
+            _panels(tab, ask)
+    with gr.Tab(wording("Model"), id="model-tab"):
         about = _model_tab(service, name, ask)
+        _panels("Model", ask)
     return {"lines": lines, "show": show, "bare": bare, "view": view}, about
 
 
-def _model_tab(service: Service, name: str, ask: dict[str, Any]) -> list[gr.Markdown]:
+def _panels(tab: str, ask: dict[str, Ask]) -> None:
+    """The views of a tab that have no script of their own."""
+    for view in VIEWS.values():
+        if view.tab == tab and not view.script:
+            panel(view, ask)
+
+
+def _model_tab(service: Service, name: str, ask: dict[str, Ask]) -> list[gr.Markdown]:
     """The drawing of the network, which follows the run; the card and all settings."""
     model = service.model(name)
     component("architecture", None, [ask["architecture"]])
     card = gr.Markdown(model_card(model), elem_id="card")
-    with gr.Accordion("All settings", open=False, elem_id="all-settings"):
+    with gr.Accordion(wording("All settings"), open=False, elem_id="all-settings"):
         table = gr.Markdown(settings_table(model), elem_id="settings-table")
     return [card, table]
 
@@ -197,44 +240,44 @@ def _connect_generation(service: Service, model: gr.Dropdown, left: dict[str, An
     def stop(request: gr.Request) -> None:
         service.visitors.stop(str(request.session_hash))
 
-    gr.on(
-        [left["text"].submit, left["start"].click, left["altered"].submit],
-        generate,
-        [model, left["text"], left["altered"], *left["settings"]],
-        [left["tokens"], left["status"], left["stop"]],
-        concurrency_limit=AT_ONCE,
-        concurrency_id="model",
-        trigger_mode="once",
-        api_name="page_generate",
+    asked: dict[str, Any] = {
+        "fn": generate,
+        "inputs": [model, left["text"], left["altered"], *left["settings"]],
+        "outputs": [left["tokens"], left["status"], left["stop"]],
+        "concurrency_limit": AT_ONCE,
+        "concurrency_id": "model",
+        "trigger_mode": "once",
         **PRIVATE,
-    )
+    }
+    triggers = [left["text"].submit, left["start"].click, left["altered"].submit]
+    gr.on(triggers, api_name="page_generate", **asked)
+    box = left["settings"][SETTINGS.index("seed")]
+    drawn = left["seed"].submit(None, left["seed"], box, js="(seed) => seed", **PRIVATE)
+    drawn.then(api_name="page_generate_anew", **asked)
     left["stop"].click(stop, None, None, concurrency_limit=None, api_name="page_stop", **PRIVATE)
 
 
 def _connect_batch(
     service: Service, model: gr.Dropdown, masks: dict[str, Any], status: gr.HTML
 ) -> None:
-    def read(padding_hidden: bool) -> Callable[..., tuple[Any, Any]]:
-        def answer(request: gr.Request, name: str, lines: str) -> tuple[Any, Any]:
-            visitor = str(request.session_hash)
-            facts, said = handlers.read_batch(
-                service, visitor, name, lines, padding_hidden=padding_hidden
-            )
-            return _or_skip(facts), said
+    def read(request: gr.Request, name: str, lines: str, bare: Any = False) -> tuple[Any, Any]:
+        visitor, hidden = str(request.session_hash), bare is not True
+        facts, said = handlers.read_batch(service, visitor, name, lines, padding_hidden=hidden)
+        return _or_skip(facts), said
 
-        return answer
-
-    buttons = {"page_batch": ("show", True), "page_batch_unpadded": ("bare", False)}
-    for api_name, (button, padding_hidden) in buttons.items():
-        masks[button].click(
-            read(padding_hidden),
-            [model, masks["lines"]],
-            [masks["view"], status],
-            concurrency_limit=AT_ONCE,
-            concurrency_id="model",
-            api_name=api_name,
-            **PRIVATE,
-        )
+    given = [model, masks["lines"]]
+    asked: dict[str, Any] = {
+        "fn": read,
+        "outputs": [masks["view"], status],
+        "concurrency_limit": AT_ONCE,
+        "concurrency_id": "model",
+        **PRIVATE,
+    }
+    masks["show"].click(inputs=given, api_name="page_batch", **asked)
+    # Pressed again, it brings the mask back.
+    masks["bare"].click(
+        inputs=[*given, masks["bare"]], js=TOGGLED, api_name="page_batch_unpadded", **asked
+    )
 
 
 def _or_skip(facts: dict[str, Any] | None) -> Any:

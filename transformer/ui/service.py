@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from transformer.inference.generation import GenerationStep
+from transformer.inference.deadline import CANCELLED, why_over
 from transformer.inference.model import Model
-from transformer.inference.patience import CANCELLED, why_over
-from transformer.inference.run import Batch, Run
 from transformer.inference.stream import Stream
+from transformer.messages import say
 from transformer.model.interventions import Patch
+from transformer.runs.candidates import GenerationStep
+from transformer.runs.run import Batch, Run
 from transformer.ui.examples import example_of
 from transformer.ui.limits import (
+    AT_ONCE,
+    MAX_BEGUN,
+    MAX_EXPERIMENTS,
     MAX_NEW_TOKENS,
     check_input,
     check_interventions,
@@ -21,6 +26,7 @@ from transformer.ui.limits import (
     check_texts,
 )
 from transformer.ui.store import RunStore, on_cpu
+from transformer.ui.turns import SLICE_S, Turns
 from transformer.ui.visitors import Visitors
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -29,30 +35,45 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 class Service:
     """One a server. `models` and `store` are shared by all visitors and safe to share.
 
+    turns: who may run the network now, by what is asked of it (Gradio's `concurrency_id`).
+
     gpu: wraps what runs the network (a Space's accelerator may be lent for the time of such a
     call, in another process: so these take and give plain, picklable values).
     """
 
     def __init__(self, models: Sequence[Model], gpu: Decorator | None = None) -> None:
         if not models:
-            raise ValueError("the page needs at least one model; got none")
+            raise ValueError(say("the page needs at least one model; got none"))
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {model.name: model for model in models}
-        self.store = RunStore()
-        self.visitors = Visitors(self.store.leave)
-        self._lent = gpu is not None
+        self.visitors = Visitors()
+        self.store = RunStore(address_of=self.visitors.address)
+        self.visitors.on_leave.append(self.store.leave)
+        self._lent = gpu is not None  # for a time, which goes on while a request steps aside
+        slice_s = math.inf if self._lent else SLICE_S
+        self.turns = {
+            "model": Turns(AT_ONCE, MAX_BEGUN, slice_s),
+            "experiments": Turns(1, MAX_EXPERIMENTS // 2, slice_s),
+        }
         wrap = self.on_device = gpu or (lambda function: function)
         self._steps = wrap(self._steps_of)
         self._finish = wrap(self._run_of)
         self._trace = wrap(self._trace_of)
         self._read = wrap(self._batch_of)
         self._translate = wrap(self._translations_of)
+        self._one_by_one = wrap(self._translation_of)
         self.examples = {name: self._example(name) for name in self.models}
 
     def model(self, name: Any) -> Model:
         """The model of a name. Raises ValueError that lists the names for an unknown one."""
         if not isinstance(name, str) or name not in self.models:
-            raise ValueError(f"model must be one of {list(self.models)}; got {name!r}")
+            raise ValueError(
+                say(
+                    "model must be one of {allowed}; got {got}",
+                    allowed=list(self.models),
+                    got=repr(name),
+                )
+            )
         return self.models[name]
 
     def stream(
@@ -114,12 +135,25 @@ class Service:
         model = self.model(name)
         if model.config.family != "encoder-decoder":
             raise ValueError(
-                f"translating needs an encoder-decoder; {name} is {model.config.family}"
+                say(
+                    "translating needs an encoder-decoder; {name} is {family}",
+                    name=name,
+                    family=model.config.family,
+                )
             )
         check_length(settings.get("max_new_tokens"))
         check_interventions(settings.get("interventions"))
         runs: list[Run] = self._translate(name, check_texts(texts), settings)
         return [_noted(run) for run in runs]
+
+    def one_by_one(self, name: str, text: str, **settings: Any) -> str | None:
+        """A text's sentences, each translated alone, joined; None where there is but one to read.
+
+        Its run is of the whole text, where the pictures are; the model learned single sentences.
+        """
+        several = len(self.model(name).reader.sentences(text)) > 1
+        settings.pop("forced_tokens", None)  # they begin the whole text's translation
+        return self._one_by_one(name, text, settings) if several else None
 
     def read(self, name: str, text: str, interventions: Any = ()) -> Run:
         """One text, read and not continued. Raises ValueError for bad input."""
@@ -144,6 +178,9 @@ class Service:
     def _translations_of(self, name: str, texts: list[str], settings: dict[str, Any]) -> list[Run]:
         return [on_cpu(run) for run in self.models[name].generate_batch(texts, **settings)]
 
+    def _translation_of(self, name: str, text: str, settings: dict[str, Any]) -> str:
+        return self.models[name].translate(text, **settings)
+
     def _trace_of(self, name: str, text: str, interventions: Any) -> Run:
         run = self.models[name].trace(text, interventions)
         assert isinstance(run, Run)  # a single text always gives one
@@ -152,7 +189,7 @@ class Service:
     def _batch_of(self, name: str, texts: list[str], interventions: Any) -> Batch:
         model = self.models[name]
         if model.config.family == "encoder-decoder":
-            settings = {"max_new_tokens": MAX_NEW_TOKENS, "altered": interventions}
+            settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
             return on_cpu(model.translate_batch(texts, **settings))
         batch = model.trace(texts, interventions)
         assert isinstance(batch, Batch)  # a list of texts always gives one
@@ -174,8 +211,13 @@ def check_names(named: Iterable[tuple[str, str]]) -> None:
     for name, origin in named:
         if name in known:
             raise ValueError(
-                f"two models are called {name!r}: {known[name]} and {origin}; "
-                "rename the folder of one of them, or leave one out"
+                say(
+                    "two models are called {name}: {first} and {second}; rename the "
+                    "folder of one of them, or leave one out",
+                    name=repr(name),
+                    first=known[name],
+                    second=origin,
+                )
             )
         known[name] = origin
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import secrets
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from transformer.inference.kept import bytes_of, moved
-from transformer.inference.run import Batch, Lens, Run
+from transformer.messages import say
+from transformer.runs.compact_trace import bytes_of, moved
+from transformer.runs.run import Batch, Run
 from transformer.ui.limits import (
     LEFT_AGE_S,
+    MAX_ADDRESS_BYTES,
     MAX_AGE_S,
     MAX_OLD_RUN_BYTES,
     MAX_RUN_BYTES,
@@ -35,12 +39,15 @@ class RunGone(ValueError):
 class _Entry:
     """What is kept of one run or batch, whose it is, and until when (by the monotonic clock).
 
-    left: its visitor has gone, and nobody has asked for it since.
+    answer: the same for all that came in one answer. left: its visitor has gone, and nobody has
+    asked for it since.
     """
 
     item: Kept
     size: int
     visitor: str
+    address: str
+    answer: object
     until: float
     left: bool = False
 
@@ -49,9 +56,11 @@ class RunStore:
     """id -> Run or Batch; pinned ones stay.
 
     An id is 128 random bits: who does not know it cannot reach the run. A visitor's own oldest runs
-    make room for the newer ones, so that nobody fills the store alone. Where room is short for all,
+    make room for the newer ones, and above address_bytes those of an address, so that nobody fills
+    the store alone. Where room is short for all,
     runs go in this order, of each kind the least recently used first: those whose visitor has left;
-    those of which their visitor has used another one since; and only then what visitors look at.
+    those of which their visitor has used another one since; and only then what visitors look at,
+    which is all that came in one answer.
     Only these last may take all of max_bytes: the others go above old_bytes.
     """
 
@@ -62,25 +71,42 @@ class RunStore:
         max_age_s: float = MAX_AGE_S,
         max_own: int = MAX_VISITOR_RUNS,
         old_bytes: int = MAX_OLD_RUN_BYTES,
+        address_bytes: int = MAX_ADDRESS_BYTES,
+        address_of: Callable[[str], str] = lambda visitor: "",
     ) -> None:
         self._limits = (max_items, max_bytes, max_age_s, max_own)
         self._old_bytes = min(old_bytes, max_bytes)
+        self._address_bytes, self._address_of = address_bytes, address_of
         self._entries: OrderedDict[str, _Entry] = OrderedDict()  # the least recently used first
         self._pinned: dict[str, Kept] = {}
         self._lock = threading.Lock()
 
-    def put(self, item: Kept, visitor: str = "") -> str:
-        """Keep it for a while; returns its id. visitor: whose it is, if known."""
-        key = secrets.token_urlsafe(16)
-        until = time.monotonic() + self._limits[2]
+    def put(self, item: Kept, visitor: str = "", key: str | None = None) -> str:
+        """Keep it for a while; returns its id. visitor: whose it is, if known. key: the id that it
+        had where it was made before."""
+        return self.put_all([item], visitor, None if key is None else [key])[0]
+
+    def put_all(
+        self, items: Sequence[Kept], visitor: str = "", keys: Sequence[str] | None = None
+    ) -> list[str]:
+        """Keep what comes in one answer; returns the ids."""
+        keys = keys or [secrets.token_urlsafe(16) for _ in items]
+        until, answer, address = time.monotonic() + self._limits[2], object(), ""
+        if visitor:
+            address = self._address_of(visitor)
+        kept = {
+            key: _Entry(item, size_of(item), visitor, address, answer, until)
+            for key, item in zip(keys, items, strict=True)
+        }
         with self._lock:
-            self._entries[key] = _Entry(item, size_of(item), visitor, until)
+            self._entries.update(kept)
             self._drop()
-        return key
+        return list(kept)
 
     def pin(self, item: Kept) -> str:
-        """Keep it as long as the server runs; returns its id."""
-        key = secrets.token_urlsafe(16)
+        """Keep it as long as the server runs; returns its id, the same on every server."""
+        labels = repr((item.model, item.labels)).encode()
+        key = f"example-{hashlib.sha256(labels).hexdigest()[:16]}"
         self._pinned[key] = item
         return key
 
@@ -88,14 +114,14 @@ class RunStore:
         """The run of an id. Raises RunGone if there is none, ValueError if it is a batch's."""
         item = self._get(key)
         if not isinstance(item, Run):
-            raise ValueError("this id belongs to a batch; needed: that of a run")
+            raise ValueError(say("this id belongs to a batch; needed: that of a run"))
         return item
 
     def batch(self, key: object) -> Batch:
         """The batch of an id. Raises RunGone if there is none, ValueError if it is a run's."""
         item = self._get(key)
         if not isinstance(item, Batch):
-            raise ValueError("this id belongs to a run; needed: that of a batch")
+            raise ValueError(say("this id belongs to a run; needed: that of a batch"))
         return item
 
     def any(self, key: object) -> Kept:
@@ -128,7 +154,7 @@ class RunStore:
             if isinstance(key, str) and key in self._pinned:
                 return self._pinned[key]
             if not isinstance(key, str) or key not in self._entries:
-                raise RunGone("the server no longer keeps this run; generate it again")
+                raise RunGone(say("the server no longer keeps this run; generate it again"))
             entry = self._entries[key]
             entry.until, entry.left = time.monotonic() + self._limits[2], False
             self._entries.move_to_end(key)
@@ -143,10 +169,8 @@ class RunStore:
             del self._entries[key]
         if not self._entries:
             return
-        newest = next(reversed(self._entries.values())).visitor
-        own = [key for key, entry in self._entries.items() if newest and entry.visitor == newest]
-        for key in own[: max(0, len(own) - max_own)]:
-            del self._entries[key]
+        newest = next(reversed(self._entries.values()))
+        self._drop_own(newest, max_own)
         count, total = len(self._entries), sum(entry.size for entry in self._entries.values())
         if count <= max_items and total <= self._old_bytes:
             return
@@ -157,15 +181,32 @@ class RunStore:
                 return
             count, total = count - 1, total - self._entries.pop(key).size
 
+    def _drop_own(self, newest: _Entry, max_own: int) -> None:
+        """What goes beyond the share of the newest's visitor and of its address, but never what
+        came with it."""
+        older = [(k, e) for k, e in self._entries.items() if e.answer is not newest.answer]
+        n_new = len(self._entries) - len(older)
+        own = [key for key, entry in older if newest.visitor and entry.visitor == newest.visitor]
+        for key in own[: max(0, len(own) + n_new - max_own)]:
+            del self._entries[key]
+        if not newest.address:
+            return
+        near = [e for e in self._entries.values() if e.address == newest.address]
+        total = sum(entry.size for entry in near)
+        for key, entry in older:
+            if total <= self._address_bytes:
+                return
+            if entry.address == newest.address and key in self._entries:
+                total -= self._entries.pop(key).size
+
     def _first_to_go(self) -> list[tuple[str, int]]:
-        """All ids as they make room, each with its rank. What a visitor looks at is one run and one
-        batch."""
+        """All ids as they make room, each with its rank. What a visitor looks at is one answer with
+        runs and one batch."""
         ranks: dict[str, int] = {}
-        looked_at: set[tuple[str, type]] = set()
+        looked_at: dict[tuple[str, type], object] = {}
         for key, entry in reversed(self._entries.items()):
-            whose = (entry.visitor or key, type(entry.item))
-            ranks[key] = LEFT if entry.left else OLDER if whose in looked_at else LOOKED_AT
-            looked_at.add(whose)
+            seen = looked_at.setdefault((entry.visitor or key, type(entry.item)), entry.answer)
+            ranks[key] = LEFT if entry.left else LOOKED_AT if seen is entry.answer else OLDER
         return [(key, ranks[key]) for key in sorted(self._entries, key=ranks.__getitem__)]
 
 
@@ -188,7 +229,5 @@ def on_cpu(item: Item) -> Item:
     changes: dict[str, object] = {"trace": moved(item.trace, "cpu")}
     if isinstance(item, Run):
         changes["position_matrices"] = {k: m.cpu() for k, m in item.position_matrices.items()}
-        changes["lens"] = Lens(ids=item.lens.ids.cpu(), probabilities=item.lens.probabilities.cpu())
-        changes["surprise"] = tuple(item.surprise)
         changes["candidate_labels"] = dict(item.candidate_labels)
     return dataclasses.replace(item, **changes)  # type: ignore[arg-type]

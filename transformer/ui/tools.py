@@ -15,6 +15,8 @@ from typing import Any
 
 import gradio as gr
 
+from transformer.messages import say
+
 PACKAGE = "mcp>=1.21,<2"  # as Gradio asks for it
 CALLER = ("x-gradio-user", "mcp")  # the header by which Gradio marks a tool's call
 
@@ -28,8 +30,12 @@ def check_tools() -> None:
     major, minor = ([*version.split("."), ""])[:2]
     if major != "1" or not minor.isdecimal() or int(minor) < 21:
         raise ValueError(
-            f"serving tools over MCP needs the package {PACKAGE}; installed: {version}; "
-            f'allowed: pip install "{PACKAGE}", or no --mcp'
+            say(
+                "serving tools over MCP needs the package {package}; installed: "
+                '{version}; allowed: pip install "{package}", or no --mcp',
+                package=PACKAGE,
+                version=version,
+            )
         )
 
 

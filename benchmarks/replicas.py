@@ -1,0 +1,189 @@
+"""Several replicas behind nginx: many visitors, and one replica that is killed and comes back.
+
+    python -m benchmarks.replicas [--visitors 180] [--seconds 120] [--replicas 3]
+    python -m benchmarks.replicas --throughput [--seconds 20]
+
+The configuration is deploy/nginx.conf, with other ports. After a third of the time the first
+replica is killed (SIGKILL), after two thirds it is started anew. Every visitor does what those of
+`benchmarks.load` do and compares all results with the same made alone; whoever loses the connection
+in the middle of a text presses again, as the page says. Faults end with status 1.
+
+--throughput: tokens a second of sixteen who only generate, through nginx, by one replica and by
+two, in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+
+import transformer
+from benchmarks.load import load, tasks_for
+from benchmarks.visitor import Visitor, page_facts
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIGURATION = ROOT / "deploy" / "nginx.conf"
+GENERATING, LENGTH = 16, 60
+START_S = 300.0
+
+
+class Replica:
+    """One server on a port; it can be killed and started again."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.process = self.started()
+
+    def started(self) -> subprocess.Popen[bytes]:
+        """Start it; it answers some seconds later."""
+        command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(self.port)]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        return self.process
+
+    def wait(self) -> None:
+        """Until it answers."""
+        give_up = time.monotonic() + START_S
+        while time.monotonic() < give_up:
+            with suppress(httpx.HTTPError):
+                httpx.get(f"http://127.0.0.1:{self.port}/health").raise_for_status()
+                return
+            time.sleep(0.1)
+        raise SystemExit(f"the replica on port {self.port} did not start")
+
+    def kill(self) -> None:
+        """Without a word."""
+        self.process.kill()
+        self.process.wait()
+
+
+def configuration(port: int, upstream: list[int], folder: Path) -> str:
+    """deploy/nginx.conf with other ports, and what it writes in a folder."""
+    text = CONFIGURATION.read_text(encoding="utf-8")
+    servers = "\n".join(
+        f"        server 127.0.0.1:{one} max_fails=1 fail_timeout=5s;" for one in upstream
+    )
+    text = re.sub(r"(?m)^ +server 127[^\n]*(\n +server 127[^\n]*)*", servers, text)
+    text = re.sub(r"(?m)^pid .*;", f"pid {folder}/pid;", text)
+    text = text.replace("error_log stderr error;", "error_log stderr crit;")  # one is to die
+    paths = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    kept = "\n".join(f"    {name}_temp_path {folder}/{name};" for name in paths)
+    text = text.replace("http {", f"http {{\n{kept}", 1)
+    return text.replace("listen 7860;", f"listen 127.0.0.1:{port};")
+
+
+@contextmanager
+def balanced(port: int, upstream: list[int]) -> Iterator[str]:
+    """nginx before these ports; yields its address."""
+    with tempfile.TemporaryDirectory() as made:
+        file = Path(made) / "nginx.conf"
+        file.write_text(configuration(port, upstream, Path(made)), encoding="utf-8")
+        process = subprocess.Popen(["nginx", "-c", file, "-p", made, "-g", "daemon off;"])
+        try:
+            url = f"http://127.0.0.1:{port}/"
+            for _ in range(100):
+                with suppress(httpx.HTTPError):
+                    httpx.get(f"{url}health")
+                    break
+                time.sleep(0.05)
+            yield url
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextmanager
+def replicas(first: int, count: int) -> Iterator[list[Replica]]:
+    """So many, on ports from the first, started at the same time, once all of them answer."""
+    served = [Replica(first + place) for place in range(count)]
+    try:
+        for one in served:
+            one.wait()
+        yield served
+    finally:
+        for one in served:
+            one.kill()
+
+
+async def _killed(one: Replica, seconds: float) -> None:
+    await asyncio.sleep(seconds / 3)
+    one.kill()
+    await asyncio.sleep(seconds / 3)
+    one.started()
+
+
+async def _with_a_death(url: str, served: list[Replica], visitors: int, seconds: float) -> int:
+    models = [transformer.load(name) for name in transformer.bundled_names()]
+    tasks = tasks_for(models, min(visitors, 60))
+    death = asyncio.create_task(_killed(served[0], seconds))
+    report = await load(url, tasks, visitors, seconds, None, replicas=True)
+    await death
+    print(json.dumps({"replicas": len(served), **report.figures()}, indent=2))
+    for failure in (failures := report.failures()):
+        print(failure, file=sys.stderr)
+    return len(failures)
+
+
+async def _tokens_a_second(url: str, seconds: float) -> float:
+    """What sixteen visitors get who do nothing but generate."""
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+        facts = await page_facts(client)
+        end, tokens = time.monotonic() + seconds, 0
+
+        async def generating(place: int) -> None:
+            nonlocal tokens
+            visitor = Visitor(client, facts)
+            while time.monotonic() < end:
+                run = await visitor.generate(text="Once upon a time", length=LENGTH, Seed=place)
+                tokens += len(run["labels"]) - run["n_prompt"]
+
+        began = time.monotonic()
+        await asyncio.gather(*(generating(place) for place in range(GENERATING)))
+        return tokens / (time.monotonic() - began)
+
+
+def _throughput(port: int, seconds: float) -> None:
+    measured: dict[int, list[float]] = {1: [], 2: []}
+    with replicas(port + 1, 2) as served:
+        ports = [one.port for one in served]
+        for count in (1, 2, 1, 2):
+            with balanced(port, ports[:count]) as url:
+                measured[count].append(asyncio.run(_tokens_a_second(url, seconds)))
+    one, two = (statistics.mean(measured[count]) for count in (1, 2))
+    told = {"tokens_a_second": {"one": round(one), "two": round(two)}, "ratio": round(two / one, 2)}
+    print(json.dumps(told))
+
+
+def main() -> None:
+    """Print the figures as JSON; status 1 if something is not as promised."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--visitors", type=int, default=180, help="default 180")
+    parser.add_argument("--seconds", type=float, default=120, help="default 120")
+    parser.add_argument("--replicas", type=int, default=3, help="default 3")
+    parser.add_argument("--port", type=int, default=7860, help="nginx's, and below theirs")
+    parser.add_argument("--throughput", action="store_true")
+    asked = parser.parse_args()
+    if asked.throughput:
+        _throughput(asked.port, asked.seconds)
+        return
+    with replicas(asked.port + 1, asked.replicas) as served:
+        ports = [one.port for one in served]
+        with balanced(asked.port, ports) as url:
+            sys.exit(bool(asyncio.run(_with_a_death(url, served, asked.visitors, asked.seconds))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+// What the page's scripts are held to. Layout is prettier's.
+import js from "@eslint/js";
+import globals from "globals";
+
+// What people read is said: say("…") of transformer/ui/static/messages.js, so that it can be translated.
+const SAID = ":not(CallExpression[callee.name=/^(say|sayN|sayWith)$/] *)";
+const WORD = "/[a-z]{2}/";
+const SENTENCE = "/^ ?[A-Z][a-z]+ [a-z]|[a-z]{2,},? [a-z]{2,} [a-z]{2,}|[a-z]{2} [a-z]+[.:]$/";
+const READ = "/^(textContent|title|placeholder|ariaLabel)$/";
+const LABEL = "/^(aria-label|aria-roledescription|title|placeholder)$/";
+const message =
+  'Write say("…") with placeholders in braces: see transformer/ui/static/messages.js.';
+const unsaid = [
+  `Literal[value=${SENTENCE}]${SAID}`,
+  `TemplateElement[value.raw=${SENTENCE}]${SAID}`,
+  `AssignmentExpression[left.property.name=${READ}] > Literal[value=${WORD}]`,
+  `AssignmentExpression[left.property.name=${READ}] > TemplateLiteral > TemplateElement[value.raw=${WORD}]`,
+  `CallExpression[callee.name="el"] > Literal:nth-child(3)[value=${WORD}]`,
+  `CallExpression[callee.name="el"] > TemplateLiteral:nth-child(3) > TemplateElement[value.raw=${WORD}]`,
+  `CallExpression[callee.property.name="setAttribute"][arguments.0.value=${LABEL}] > Literal:nth-child(2)[value=${WORD}]`,
+].map((selector) => ({ selector, message }));
+
+export default [
+  {
+    ignores: ["transformer/ui/static/vendor/", "node_modules/", ".venv*/"],
+  },
+  js.configs.recommended,
+  {
+    files: ["transformer/**/*.js"],
+    languageOptions: { globals: globals.browser },
+    rules: {
+      eqeqeq: "error",
+      "no-shadow": ["error", { builtinGlobals: false, hoist: "functions" }],
+      "no-var": "error",
+      "prefer-const": "error",
+      "no-restricted-globals": ["error", "event", "name", "status", "length", "parent"],
+      "max-lines": ["error", { max: 250 }],
+      "no-restricted-syntax": ["error", ...unsaid],
+    },
+  },
+  {
+    files: ["transformer/ui/static/rest.js"],
+    languageOptions: { sourceType: "script" },
+  },
+  {
+    files: ["tests/static/*.js"],
+    languageOptions: { globals: globals.node },
+  },
+  {
+    files: ["tests/page_modules.js"],
+    languageOptions: { globals: globals.browser, sourceType: "script" },
+  },
+];

@@ -1,0 +1,68 @@
+"""Other people's networks on the page: a Llama, a BERT and a Marian through all tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import serving
+from playwright.sync_api import expect
+from test_adapters import write
+from their_tokenizers import byte_fallback, word_piece
+from visit import Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore")]
+TABS = {
+    "Attention": ".attention",
+    "Masks": ".masks",
+    "Positions": ".positions",
+    "Prediction": ".prediction",
+    "What if?": ".breaks",
+    "Model": ".architecture",
+}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a server with three such networks listens."""
+    root = tmp_path_factory.mktemp("theirs")
+    write(root / "tiny-llama", "llama", 3, tokenizer=byte_fallback)
+    write(root / "tiny-bert", "bert", tokenizer=word_piece)
+    write(root / "tiny-marian", "marian")
+    offered = [str(root / name) for name in ("tiny-llama", "tiny-bert", "tiny-marian")]
+    port, log = serving.free_port(), root / "server.log"
+    process = serving.started(port, offered, log)
+    yield f"http://127.0.0.1:{port}/"
+    serving.stop(process)
+
+
+def through_all_tabs(page: Visit, instead: dict[str, str]) -> None:
+    for tab, part in {**TABS, **instead}.items():
+        page.tab(tab)
+        page.wait_drawn(part)
+        told = page.page.locator("#status .problem:not([hidden])").all_inner_texts()
+        assert told == [], tab
+
+
+def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(
+    visit: Callable[..., Visit], address: str
+) -> None:
+    page = visit(address)
+    through_all_tabs(page, {"Positions": ".rotary"})
+    page.tab("Positions")
+    expect(page.page.locator(".positions-lab")).to_be_hidden()
+    with page.drawn(".rotary"):
+        page.page.locator(".rotary-pair").fill("1")
+        page.page.locator(".rotary-pair").blur()
+    assert page.page.locator(".rotary").get_attribute("data-pair") == "1"
+    page = visit(f"{address}#model=tiny-bert")
+    page.wait_for_link()
+    through_all_tabs(page, {"Prediction": ".masked"})
+    page.tab("Prediction")
+    with page.drawn(".masked"):
+        page.page.locator(".masked-tokens button").nth(2).click()
+    assert page.page.locator(".masked").get_attribute("data-place") == "2"
+    assert page.page.get_by_role("button", name="Generate").count() == 0
+    page = visit(f"{address}#model=tiny-marian")
+    page.wait_for_link()
+    through_all_tabs(page, {})

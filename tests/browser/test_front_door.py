@@ -1,0 +1,413 @@
+"""The page as it is first met, with the bundled models: its opening, the starts, the tour, and the
+twelve questions that a class asks, each in at most three actions.
+
+What stands on the page is compared with a run made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+from serving import free_port, started, stop
+from visit import Visit, complaints
+
+import transformer
+from transformer import Break, Model, Patch, Run, Silence, with_lens
+from transformer.analysis.ablation import head_importance
+from transformer.ui.examples import example_of
+from transformer.ui.tour import all_cards, cards
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Visit]
+MODELS = ("stories", "translate-en-fr")
+MOST = 3  # actions a question takes
+AGAIN = 20  # the second " B" in the opening's text
+SHADES = """() => [...document.querySelectorAll("#tokens .text-tokens button.token")]
+    .map(token => Number(token.style.getPropertyValue("--read")))"""
+FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
+    .map(row => [...row].filter(Number.isFinite).length)"""
+CELLS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A page that offers the bundled models, as app.py does."""
+    port = free_port()
+    process = started(port, MODELS, tmp_path_factory.mktemp("door") / "log")
+    yield f"http://127.0.0.1:{port}/"
+    stop(process)
+
+
+@cache
+def model(name: str) -> Model:
+    return transformer.load(name)
+
+
+@cache
+def opening(name: str) -> Run:
+    """The model's own example, as the page shows it first."""
+    example = example_of(model(name))
+    return model(name).generate(example.text, **example.settings)
+
+
+class Counted:
+    """A visitor whose actions are counted: each click, each key."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
+        self.page: Page = visit.page
+        self.actions = 0
+
+    def click(self, what: Locator) -> None:
+        self.actions += 1
+        what.click()
+
+    def tab(self, name: str, drawn: str) -> None:
+        self.click(self.page.get_by_role("tab", name=name, exact=True))
+        self.page.locator(drawn).scroll_into_view_if_needed()
+        self.visit.wait_drawn(drawn)
+
+    def start(self, words: str) -> None:
+        """One of the buttons under the page's name; until the page shows what it leads to."""
+        self.click(self.page.get_by_role("button", name=words))
+        self.page.wait_for_selector(".card:not([hidden])")
+        self.visit.wait_for_link()
+
+    def sentence(self) -> str:
+        """What is said of the chosen token."""
+        return self.page.locator(".token-says").inner_text()
+
+
+@pytest.fixture
+def visitor(visit: Open, address: str) -> Counted:
+    return Counted(visit(address))
+
+
+def shade(weights: torch.Tensor) -> list[float]:
+    return [float(weight) ** (2 / 3) for weight in weights]
+
+
+# --- the opening ----------------------------------------------------------------------------------
+
+
+def test_the_page_opens_on_a_head_that_finishes_names(visitor: Counted) -> None:
+    run, page = opening("stories"), visitor.page
+    assert run.labels[AGAIN : AGAIN + 2] == ("␣B", "r")
+    weights = run.trace["decoder.5.self"].weights[0, 0, AGAIN]
+    read = int(weights.argmax())
+    assert run.labels[read - 1 : read + 1] == ("␣B", "r")  # what followed the last time
+    assert visitor.visit.labels() == list(run.labels)
+    assert visitor.sentence() == (
+        "At ␣B the network is already choosing the next token, r: head 5·0 reads most r "
+        f"({float(weights[read]):.2f}), which followed ␣B the last time."
+    )
+    assert page.evaluate(SHADES) == pytest.approx(
+        shade(torch.nn.functional.pad(weights, (0, len(run.ids) - len(weights)))), abs=2e-3
+    )
+    assert not page.evaluate("location.hash")  # nothing was chosen: a clean address
+    assert complaints(visitor.visit, "#top", "#tokens") == []
+
+
+def test_a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor: Counted) -> None:
+    run, page = opening("stories"), visitor.page
+    weights = run.trace["decoder.5.self"].weights[0, 0]
+    visitor.visit.tokens.nth(13).hover()
+    expect(page.locator(".token-says")).to_contain_text("At am the network is already choosing")
+    assert page.evaluate(SHADES)[:14] == pytest.approx(shade(weights[13, :14]), abs=2e-3)
+    page.mouse.move(700, 5)
+    expect(page.locator(".token-says")).to_contain_text("At ␣B")  # the chosen one again
+    visitor.visit.tab("Masks")
+    visitor.visit.tokens.nth(AGAIN).focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".token-says")).to_contain_text("At r the network")
+    assert page.evaluate(SHADES)[: AGAIN + 2] == pytest.approx(
+        shade(weights[AGAIN + 1, : AGAIN + 2]), abs=2e-3
+    )
+    page.keyboard.press("Escape")
+    expect(page.locator(".token-says")).to_be_hidden()
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    assert visitor.visit.tokens.first.is_visible()
+    box = visitor.visit.tokens.first.bounding_box()
+    assert box is not None
+    assert 0 <= box["y"] < 900
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (1024, 768), (390, 844)])
+def test_the_picture_is_large_and_the_text_in_sight(
+    visit: Open, address: str, width: int, height: int
+) -> None:
+    page = visit(address, width=width, height=height)
+    plot = "document.querySelector('.large')._fullLayout"
+    cells = page.page.evaluate(f"[{plot}.xaxis._length, {plot}.yaxis._length]")
+    assert min(cells) >= (480 if width >= 1024 else 160)
+    labels = page.page.locator(".axis-labels .yaxis:not(.title)")
+    if width >= 1024:
+        assert labels.count() == len(opening("stories").labels) + 1  # all, and the chosen one
+    assert page.page.locator(".axis-labels .chosen").all_inner_texts() == ["␣B", "␣B"]
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+    page.page.locator(".worked").scroll_into_view_if_needed()
+    page.tokens.nth(AGAIN - 1).click()
+    expect(page.page.locator(".token-says")).to_contain_text("At ␣and")
+    says = page.page.locator(".token-says").bounding_box()
+    assert says is not None
+    assert 0 <= says["y"] < height - 20
+
+
+# --- the tour -------------------------------------------------------------------------------------
+
+
+def test_the_tour_is_walked_by_keyboard_alone(visitor: Counted) -> None:
+    page, every = visitor.page, cards(MODELS)
+    assert 8 <= len(every) <= 10
+    page.get_by_role("button", name="Tour").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".card-title")).to_be_focused()
+    for place, card in enumerate(every):
+        expect(page.locator(".card-title")).to_have_text(card["title"])
+        page.wait_for_function("place => viz.snapshot().tour === place", arg=str(place + 1))
+        visitor.visit.wait_for_link()
+        shown = page.evaluate("viz.snapshot()")
+        wanted = {k: v for k, v in card["state"].items() if (k, v) != ("tab", "attention")}
+        assert {k: shown[k] for k in wanted if k in shown} == {
+            k: v for k, v in wanted.items() if k in shown
+        }
+        assert page.locator(".problem:not([hidden])").count() == 0
+        if place == 1:
+            assert complaints(visitor.visit, ".card", "#top") == []
+        page.keyboard.press("ArrowRight")
+    assert page.locator(".card-next").is_hidden()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".card-title")).to_have_text(every[-2]["title"])
+    page.keyboard.press("Escape")
+    expect(page.locator(".card")).to_be_hidden()
+    expect(page.get_by_role("button", name="Tour")).to_be_focused()
+    visitor.visit.wait_for_link()
+    assert "tour" not in page.evaluate("viz.snapshot()")
+
+
+def test_each_card_says_what_a_run_of_it_shows() -> None:
+    """What a card's words claim, seen in runs made here."""
+    states = [card["state"] for card in all_cards()]
+    for state in states:
+        assert state["model"] in MODELS
+    stories, translator = (model(name) for name in MODELS)
+    lost = stories.generate(
+        states[1]["text"], max_new_tokens=6, interventions=[Silence("decoder", 5, [0])]
+    )
+    intact = stories.generate(states[1]["text"], max_new_tokens=6)
+    assert "Tiko and Bram" in intact.text
+    assert "Tiko and Bram" not in lost.text
+    cross = opening("translate-en-fr").trace["decoder.2.cross"].weights[0, 2]
+    source = opening("translate-en-fr").source_labels
+    assert [source[int(row.argmax())] for row in cross[:4]] == [
+        "The",
+        "␣cat",
+        "␣black",
+        "␣sleeping",
+    ]
+    said = [
+        translator.generate(text, interventions=[Break("no-positions")]).text
+        for text in ("The man bit the dog.", "The dog bit the man.")
+    ]
+    assert said == ["Le chien a mordu l'homme."] * 2
+    altered = states[9]["alter"][0]
+    patch = Patch("encoder", altered["layer"], altered["positions"], altered["text"])
+    text = translator.generate(states[9]["text"], interventions=[patch]).text
+    assert text == "Le chien noir dort sur le lit."
+
+
+# --- the twelve questions -------------------------------------------------------------------------
+
+
+def test_which_head_looks_one_token_back(visitor: Counted) -> None:
+    visitor.visit.wait_drawn(".ranking")
+    visitor.click(visitor.page.locator(".ranking-table [data-by=previous]"))
+    best = visitor.page.locator(".ranking-table .rows tr").first
+    metrics = transformer.views.head_metrics(opening("stories"), "decoder", "self")
+    wanted = max(metrics.heads, key=lambda head: head.values["previous"])
+    assert best.get_attribute("data-layer") == str(wanted.layer)
+    assert best.get_attribute("data-head") == str(wanted.head)
+    assert visitor.actions <= MOST
+
+
+def test_masks_what_the_causal_one_forbids_and_whose_padding_is_seen(visitor: Counted) -> None:
+    """Two questions: what the causal mask forbids, and whether padding is read."""
+    visitor.tab("Masks", ".masks")
+    batch = model("stories").trace(list(example_of(model("stories")).batch))
+    width, lengths = batch.ids.shape[1], batch.padding.sum(dim=1).tolist()
+    assert visitor.page.evaluate(FILLED, "causal") == list(range(1, width + 1))
+    assert visitor.page.evaluate(FILLED, "padded") == lengths
+    with visitor.visit.drawn(".masks"):
+        visitor.click(visitor.page.locator(".sentence").nth(2))
+    assert visitor.page.evaluate(FILLED, "padding") == [lengths[2]] * width
+    assert visitor.actions <= MOST
+
+
+def test_what_chat_read_in_the_english(visitor: Counted) -> None:
+    visitor.click(visitor.page.locator("#model input"))
+    with visitor.visit.drawn(".attention"):
+        visitor.click(visitor.page.get_by_role("option", name="translate-en-fr", exact=True))
+        visitor.page.wait_for_selector("#tokens .source-tokens button.token")
+    run = opening("translate-en-fr")
+    visitor.visit.wait_for_link()
+    visitor.click(visitor.visit.tokens.nth(run.labels.index("␣chat")))
+    weight = float(run.trace["decoder.2.cross"].weights[0, 2, 1, 2])
+    expect(visitor.page.locator(".token-says")).to_have_text(
+        f"␣chat was chosen one token earlier, at Le: there head 2·2 reads most ␣cat ({weight:.2f})."
+    )
+    assert visitor.page.locator(".top-key .value").first.inner_text() == f"{weight:.3f}"
+    assert visitor.actions <= MOST
+
+
+def test_why_that_word_and_what_if_it_had_said_another(visitor: Counted) -> None:
+    """Two questions, one after the other; three actions for both."""
+    run = opening("stories")
+    step = 3
+    visitor.click(visitor.visit.tokens.nth(run.n_prompt + step))
+    visitor.tab("Prediction", ".prediction")
+    expect(visitor.page.locator(".prediction")).to_have_attribute("data-step", str(step))
+    chosen = run.steps[step].chosen
+    assert f"{chosen.probability:.3f}" in visitor.page.locator(".step-title").inner_text()
+    other = next(one for one in run.steps[step].candidates if one.id != chosen.id)
+    bars = "document.querySelector('[data-picture=candidates]').layout.meta.ids"
+    place = visitor.page.evaluate(bars).index(other.id)
+    visitor.actions += 1
+    bar = visitor.visit.place_in("candidates", other.probability / 3, place - 0.2)
+    visitor.page.mouse.move(*bar, steps=3)
+    visitor.page.mouse.click(*bar)
+    visitor.page.wait_for_function("() => viz.run.forced_tokens.length")
+    forced = [*run.ids[run.n_prompt : run.n_prompt + step], other.id]
+    length = int(visitor.page.evaluate("viz.run.link.length"))
+    settings = {**example_of(model("stories")).settings, "max_new_tokens": length}
+    branch = model("stories").generate(run.request.text, forced_tokens=forced, **settings)
+    assert visitor.visit.labels() == list(branch.labels)
+    assert visitor.actions <= MOST
+
+
+def test_what_is_added_for_position_7(visitor: Counted) -> None:
+    visitor.click(visitor.visit.tokens.nth(7))
+    visitor.tab("Positions", ".position-inputs")
+    expect(visitor.page.locator(".position-inputs")).to_have_attribute("data-place", "7")
+    matrix = model("stories").network.embedding.positions.matrix
+    shown = visitor.page.evaluate(CELLS, "matrix")[7]
+    assert shown == pytest.approx(matrix[7].tolist(), abs=1e-6)
+    assert visitor.actions <= MOST
+
+
+def test_which_head_matters_most_here(visitor: Counted) -> None:
+    """The opening's chosen token has no forerunner to lose; "am" is chosen first."""
+    run = opening("stories")
+    place = AGAIN + 2
+    visitor.click(visitor.visit.tokens.nth(place))
+    visitor.tab("What if?", ".silence")
+    visitor.click(visitor.page.locator(".matter"))
+    visitor.page.wait_for_selector(f".silence[data-matter^='{place} ']")
+    change = head_importance(model("stories"), run, place).change["decoder", "self"]
+    assert divmod(int(change.argmin()), 8) == (5, 0)
+    shown = torch.tensor(visitor.page.evaluate(CELLS, "importance"))
+    assert shown.flatten().tolist() == pytest.approx(change.flatten().tolist(), abs=1e-3)
+    assert visitor.actions <= MOST
+
+
+def test_what_breaks_without_positions(visitor: Counted) -> None:
+    visitor.start("Take away the word order")
+    run = model("translate-en-fr").generate(
+        "The man bit the dog.", max_new_tokens=64, interventions=[Break("no-positions")]
+    )
+    assert visitor.visit.labels() == list(run.labels)
+    assert "no positions" in visitor.page.locator(".altered").inner_text()
+    assert visitor.actions <= MOST
+
+
+def test_what_breaks_without_the_division(visitor: Counted) -> None:
+    visitor.tab("What if?", ".breaks")
+    visitor.click(visitor.page.get_by_role("button", name="no scale", exact=True))
+    visitor.page.wait_for_function("() => viz.run.interventions.length")
+    facts: Any = visitor.page.evaluate("viz.run.interventions")
+    assert [one["is"] for one in facts] == [{"type": "break", "what": "no-scale"}]
+    length = int(visitor.page.evaluate("viz.run.link.length"))
+    settings = {**example_of(model("stories")).settings, "max_new_tokens": length}
+    run = model("stories").generate(
+        opening("stories").request.text, interventions=[Break("no-scale")], **settings
+    )
+    assert visitor.visit.labels() == list(run.labels)
+    assert visitor.actions <= MOST
+
+
+def test_how_layer_2_already_knew(visitor: Counted) -> None:
+    visitor.tab("Prediction", ".lens-box")
+    lens = with_lens(model("stories"), opening("stories")).lens
+    assert lens is not None
+    shown = visitor.page.evaluate(CELLS, "lens")
+    rows = visitor.page.locator(".lens-rows span").all_inner_texts()
+    row = next(place for place, name in enumerate(rows) if "2" in name)
+    assert shown[row] == pytest.approx(
+        lens.probabilities[3, : len(shown[row]), 0].tolist(), abs=1e-5
+    )
+    assert visitor.actions <= MOST
+
+
+def test_the_same_on_a_phone(visitor: Counted, visit: Open) -> None:
+    visitor.start("Make the cat a dog")
+    labels, sentence = visitor.visit.labels(), visitor.sentence()
+    assert "".join(labels[1:4]).replace("␣", " ") == "Le chien noir"
+    address = visitor.visit.wait_for_address("tour=", "token=2")
+    phone = visit(address, width=390, height=844, own={"has_touch": True})
+    phone.wait_for_link()
+    assert phone.labels() == labels
+    expect(phone.page.locator(".token-says")).to_have_text(sentence)
+    phone.tokens.nth(3).tap()  # what is tapped changes something in sight
+    expect(phone.page.locator(".token-says")).to_contain_text("␣noir was chosen")
+    assert visitor.actions <= MOST
+
+
+# --- play, softmax in motion, the projector -------------------------------------------------------
+
+
+def test_the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> None:
+    run, page = opening("stories"), visitor.page
+    page.get_by_role("button", name="One token on").click()  # from the last given token
+    unwritten = page.locator("#tokens .unwritten")
+    assert unwritten.count() == len(run.steps)
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function("start => viz.query.index > start", arg=run.n_prompt)
+    page.get_by_role("button", name="Pause").click()
+    here = page.evaluate("viz.query.index")
+    assert unwritten.count() == len(run.ids) - 1 - here
+    assert run.labels[here + 1] in visitor.sentence()
+    page.get_by_role("button", name="One token back").click()
+    assert page.evaluate("viz.query.index") == here - 1
+    page.keyboard.press("Escape")
+    assert unwritten.count() == 0
+
+
+def test_softmax_is_watched_from_scores_to_weights(visitor: Counted) -> None:
+    page = visitor.page
+    page.evaluate("""() => { window.stages = []; const box = document.querySelector(".attention");
+        new MutationObserver(() => stages.push(box.dataset.stage))
+            .observe(box, { attributeFilter: ["data-stage"] }); }""")
+    page.get_by_role("button", name="Watch softmax").click()
+    page.wait_for_function("new Set(stages).size === 3 && stages.at(-1) === 'weights'")
+    page.emulate_media(reduced_motion="reduce")
+    assert page.get_by_role("button", name="Watch softmax").count() == 0
+
+
+def test_projected_the_type_is_large_and_the_settings_are_away(visit: Open, address: str) -> None:
+    page = visit(address + "#model=stories&projector=1", width=1280, height=720)
+    page.wait_for_link()
+    size = "s => parseFloat(getComputedStyle(document.querySelector(s)).fontSize)"
+    for part in ("#tokens .token:not(.special)", ".token-says", "#right [role=tab]"):
+        assert page.page.evaluate(size, part) >= 24, part
+    assert page.page.evaluate(size, ".axis-labels") >= 20
+    assert not page.page.locator("#text").is_visible()
+    assert page.page.evaluate("document.querySelector('.large')._fullLayout.xaxis._length") >= 480
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert complaints(page, "#top", "#tokens", ".attention") == []
+    with page.drawn(".attention"):
+        page.page.get_by_role("button", name="Projector").click()
+    assert page.page.locator("#text").is_visible()

@@ -1,0 +1,97 @@
+"""The page in a language in which every sentence of the catalogue stands in ⟦ ⟧."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Callable
+
+import serving
+from visit import Visit
+
+XX = {"Accept-Language": "xx-CH, en;q=0.5"}
+# Names of the field and of the code, which are the same in every language; and how the stored
+# example was made, which is said once, when the server starts.
+NAMES = re.compile("softmax|exp|Decoder|Encoder|sampled: .*")
+# What a visitor sees or is read outside of ⟦ ⟧: texts in the page's order, and attributes. Tokens
+# and texts of models are not the page's own words.
+UNSAID = """() => {
+  const found = [];
+  // tokens, the texts and the names of models, and what Gradio and Plotly say themselves
+  const notOurs = "script, style, noscript, textarea, bdi, [hidden], #chips, #card, code, .token," +
+    ".axis-labels, g[class*=tick], .heatmap-label, footer, .modebar, .overflow-menu";
+  let depth = 0;
+  const outside = (text) => [...text].filter((c) => {
+    if (c === "⟦") depth += 1;
+    const is = depth === 0;
+    if (c === "⟧") depth = Math.max(0, depth - 1);
+    return is;
+  }).join("");
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      const text = outside(node.data).replace(/\\u2068[^\\u2069]*\\u2069/g, "").trim();
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      if (/[a-z]{2}/.test(text) && range.getClientRects().length) found.push(text);
+    } else if (node.nodeType === Node.ELEMENT_NODE && !node.matches(notOurs)) {
+      for (const name of ["aria-label", "title", "placeholder"]) {
+        const text = (node.getAttribute(name) ?? "").replace(/⟦.*⟧/gs, "");
+        if (/[a-z]{2}/.test(text)) found.push(`${name}: ${text}`);
+      }
+      node.childNodes.forEach(walk);
+    }
+  };
+  walk(document.body);
+  return found;
+}"""
+
+
+def visible(page: Visit) -> list[str]:
+    """What is said outside of the catalogue, each once."""
+    said = page.page.evaluate(UNSAID)
+    return sorted({text for text in said if not NAMES.fullmatch(text)})
+
+
+def test_nothing_on_the_page_is_said_outside_the_catalogue(visit: Callable[..., Visit]) -> None:
+    page = visit(own={"extra_http_headers": XX})
+    page.wait_drawn(".attention")
+    tabs = page.page.locator("#right > .tabs > .tab-wrapper [role=tab]")
+    assert tabs.all_inner_texts()[:2] == ["⟦Attention⟧", "⟦Masks⟧"]
+    found = {"Attention": visible(page)}
+    for tab, drawn in {
+        "Masks": ".masks [data-picture=combined]",
+        "Positions": ".positions [data-picture=curves]",
+        "Prediction": ".prediction [data-picture=candidates]",
+        "What if?": ".silence-grid button",
+        "Model": "[data-picture=architecture] text",
+    }.items():
+        tabs.filter(has_text=f"⟦{tab}⟧").click()
+        page.page.wait_for_selector(drawn)
+        found[tab] = visible(page)
+    page.page.locator("#text textarea").fill(" ")
+    page.page.locator("#generate").click()
+    page.page.wait_for_function("document.querySelector('#status .problem')?.innerText")
+    problem = page.page.locator("#status .problem").inner_text()
+    assert problem.startswith("⟦the text must have at least one character"), problem
+    assert {tab: texts for tab, texts in found.items() if texts} == {}
+
+
+def test_an_error_of_the_api_comes_in_the_language_that_was_asked_for(
+    server: serving.Server,
+) -> None:
+    def error(**headers: str) -> str:
+        base = f"{server.url}gradio_api/call/generate"
+        settings = [4, None, None, None, None, 0, 1, 1.0, None, None]
+        body = json.dumps({"data": [" ", "tiny", *settings]}).encode()
+        asked = {"Content-Type": "application/json", **headers}
+        with urllib.request.urlopen(urllib.request.Request(base, body, asked)) as answer:
+            event = json.load(answer)["event_id"]
+        with urllib.request.urlopen(f"{base}/{event}", timeout=60) as stream:
+            return re.sub(
+                r"\\u(....)", lambda found: chr(int(found[1], 16)), stream.read().decode()
+            )
+
+    sentence = "the text must have at least one character that is not a space; got none"
+    assert f"'{sentence}'" in error()
+    assert f"'⟦{sentence}⟧'" in error(**XX)

@@ -1,0 +1,139 @@
+"""Networks of transformers with random weights, in folders as it saves them: the tests' oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+V = 61
+SIZES = [  # (features, heads, heads of keys, layers, wide, tied)
+    (24, 3, 1, 2, 40, True),
+    (32, 4, 2, 1, 52, False),
+    (16, 2, 2, 3, 36, False),
+    (48, 6, 3, 2, 64, True),
+    (40, 5, 1, 1, 24, False),
+]
+FAMILIES = (
+    "gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "gemma", "bert", "distilbert",
+    "roberta", "marian",
+)  # fmt: skip
+LLAMA3 = dict(
+    rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+    original_max_position_embeddings=64,
+)  # fmt: skip
+ROTARY = [
+    dict(rope_type="default", rope_theta=10_000.0),
+    LLAMA3,
+    dict(rope_type="linear", rope_theta=1_000.0, factor=4.0),
+    dict(rope_type="dynamic", rope_theta=10_000.0, factor=2.0),
+    dict(rope_type="default", rope_theta=100.0),
+]
+
+
+def made(family: str, size: int, seed: int = 0, vocab_size: int = V) -> Any:
+    """A network of a family, in evaluation mode, its weights spread; size: 0 to 4."""
+    import transformers  # slow to import, so only where needed
+
+    torch.manual_seed(seed)
+    model = getattr(transformers, _CLASSES[family])(
+        _config(transformers, family, size, vocab_size)
+    ).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "embed_positions" in name:
+                continue  # Marian's waves are fixed
+            noise = torch.randn_like(parameter)
+            is_norm = "norm" in name.lower() or "ln_" in name
+            middle = 1.0 if is_norm and name.endswith("weight") and family != "gemma" else 0.0
+            parameter.copy_(middle + (0.2 if is_norm or "bias" in name else 0.3) * noise)
+        if family == "marian":
+            model.final_logits_bias.copy_(torch.randn_like(model.final_logits_bias))
+    return model
+
+
+_CLASSES = {
+    "gpt2": "GPT2LMHeadModel",
+    "gpt_neox": "GPTNeoXForCausalLM",
+    "llama": "LlamaForCausalLM",
+    "mistral": "MistralForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
+    "gemma": "GemmaForCausalLM",
+    "bert": "BertForMaskedLM",
+    "distilbert": "DistilBertForMaskedLM",
+    "roberta": "RobertaForMaskedLM",
+    "marian": "MarianMTModel",
+}
+
+
+def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
+    width, heads, key_heads, layers, wide, tied = SIZES[size]
+    ids: dict[str, Any] = dict(
+        vocab_size=vocab_size, bos_token_id=1, eos_token_id=2, pad_token_id=0
+    )
+    if family == "gpt2":
+        sizes = dict(n_embd=width, n_head=heads, n_layer=layers, n_inner=wide, n_positions=100)
+        act = ["gelu_new", "gelu", "relu", "gelu_new", "silu"][size]
+        return transformers.GPT2Config(**ids, **sizes, activation_function=act)
+    usual = dict(
+        hidden_size=width, num_attention_heads=heads, num_hidden_layers=layers,
+        intermediate_size=wide, max_position_embeddings=100,
+    )  # fmt: skip
+    if family == "gpt_neox":
+        shares = [0.25, 0.5, 1.0, 0.5, 0.5]
+        return transformers.GPTNeoXConfig(
+            **ids, **usual, tie_word_embeddings=tied, use_parallel_residual=size != 2,
+            attention_bias=size != 3, hidden_act="gelu" if size else "gelu_new",
+            rope_parameters={**ROTARY[size], "partial_rotary_factor": shares[size]},
+        )  # fmt: skip
+    if family in ("llama", "mistral", "qwen2", "qwen3", "gemma"):
+        own = dict(
+            num_key_value_heads=key_heads, tie_word_embeddings=tied, rope_parameters=ROTARY[size]
+        )
+        own |= _OWN[family](size, width, heads)
+        name = {"llama": "Llama", "mistral": "Mistral", "gemma": "Gemma"}.get(family)
+        return getattr(transformers, f"{name or family.capitalize()}Config")(**ids, **usual, **own)
+    act = ["gelu", "relu", "gelu_new", "gelu", "silu"][size] if family != "roberta" else "gelu"
+    if family == "distilbert":
+        sizes = dict(dim=width, n_heads=heads, n_layers=layers, hidden_dim=wide, activation=act)
+        return transformers.DistilBertConfig(
+            vocab_size=vocab_size, pad_token_id=0, max_position_embeddings=100, **sizes
+        )
+    if family in ("bert", "roberta"):
+        config = transformers.BertConfig if family == "bert" else transformers.RobertaConfig
+        padding = 1 if family == "roberta" else 0
+        types = 1 if family == "roberta" else 2
+        return config(
+            vocab_size=vocab_size,
+            pad_token_id=padding,
+            **usual,
+            hidden_act=act,
+            type_vocab_size=types,
+        )
+    sides = {
+        f"{side}_{name}": x
+        for side in ("encoder", "decoder")
+        for name, x in (("layers", layers), ("attention_heads", heads), ("ffn_dim", wide))
+    }
+    return transformers.MarianConfig(
+        vocab_size=vocab_size, d_model=width, **sides, scale_embedding=tied,
+        activation_function=["swish", "relu", "gelu", "swish", "silu"][size],
+        max_position_embeddings=100, pad_token_id=vocab_size - 1,
+        decoder_start_token_id=vocab_size - 1, eos_token_id=0, forced_eos_token_id=None,
+    )  # fmt: skip
+
+
+_OWN: dict[str, Any] = {
+    "llama": lambda size, width, heads: dict(
+        attention_bias=size == 1, mlp_bias=size == 2, head_dim=12 if size == 4 else None
+    ),
+    "mistral": lambda size, width, heads: dict(
+        sliding_window=[None, 5, 200, 7, None][size], head_dim=[None, 4, None, 16, None][size]
+    ),
+    "qwen2": lambda size, width, heads: dict(
+        use_sliding_window=size == 3, sliding_window=6, max_window_layers=0
+    ),
+    "qwen3": lambda size, width, heads: dict(head_dim=[8, 12, 8, 16, 6][size]),
+    "gemma": lambda size, width, heads: dict(head_dim=[16, 8, 8, 12, 8][size]),
+}

@@ -1,0 +1,39 @@
+"""app.py, which speaks one more language, "xx": every sentence of the template in ⟦ ⟧."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from babel.messages.pofile import read_po  # noqa: E402
+
+from transformer.messages import catalogues  # noqa: E402
+from transformer.messages.extract import TEMPLATE  # noqa: E402
+
+
+def bracketed() -> dict[str, object]:
+    """A catalogue in which nothing can be missed."""
+    with TEMPLATE.open("rb") as file:
+        ids = [message.id for message in read_po(file) if message.id]
+    messages: dict[str, object] = {}
+    for one in ids:
+        if isinstance(one, str):
+            messages[one] = f"⟦{one}⟧"
+        else:
+            messages[one[0]] = [f"⟦{form}⟧" for form in one]
+    return {"forms": "".join("0" if n == 1 else "1" for n in range(200)), "messages": messages}
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        catalogues.FOLDER = Path(folder)
+        (catalogues.FOLDER / "xx.json").write_text(json.dumps(bracketed()), encoding="utf-8")
+        catalogues.catalogue("xx")
+        catalogues.languages()
+    runpy.run_path(str(ROOT / "app.py"), run_name="__main__")

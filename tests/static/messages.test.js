@@ -1,0 +1,45 @@
+// What the scripts say in another language, whose entries stand in the page's head.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const entries = {
+  forms: Array.from({ length: 200 }, (_, n) => (n === 1 ? 0 : n > 4 ? 2 : 1)).join(""),
+  messages: {
+    "no {name}; got {got}": "{got}: NOT {name}",
+    "token {token} at {place}": "AT {place} {token}!",
+    "{n} token": ["ONE", "{n} FEW", "{n} MANY"],
+  },
+};
+globalThis.document = /** @type {any} */ ({
+  getElementById: (id) => (id === "messages" ? { textContent: JSON.stringify(entries) } : null),
+});
+const { say, sayN, sayWith } = await import("../../transformer/ui/static/messages.js");
+
+test("a sentence is looked up, and its values are filled in once", () => {
+  assert.equal(say("no {name}; got {got}", { name: "{got}", got: 3 }), "3: NOT {got}");
+  assert.equal(
+    say("not translated %{x} {yet}", { x: 1, yet: "still" }),
+    "not translated %{x} still",
+  );
+});
+
+test("elements stand where the language has them", () => {
+  const token = { tag: "bdi" };
+  assert.deepEqual(sayWith("token {token} at {place}", { token, place: 2 }), [
+    "AT ",
+    2,
+    " ",
+    token,
+    "!",
+  ]);
+});
+
+test("a number takes its form", () => {
+  const said = [0, 1, 3, 5, 301, 1000].map((n) => sayN("{n} token", "{n} tokens", n));
+  assert.deepEqual(said, ["0 FEW", "ONE", "3 FEW", "5 MANY", "301 MANY", "1,000 MANY"]);
+  assert.deepEqual(
+    [1, 2].map((n) => sayN("{n} head", "{n} heads", n)),
+    ["1 head", "2 heads"],
+  );
+});

@@ -1,0 +1,95 @@
+// Bytes, softmax, the colours' values, one row's arithmetic, colours: against Python.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { decodeBytes, decodeFloats, unpackBits } from "../../transformer/ui/static/bytes.js";
+import { colourAt, paletteWords } from "../../transformer/ui/static/colours.js";
+import { tinyNumber } from "../../transformer/ui/static/numbers.js";
+import { softmaxRow } from "../../transformer/ui/static/softmax.js";
+import { siteName, sitesOf } from "../../transformer/ui/static/sites.js";
+import { colourValues, headNumbers } from "../../transformer/views/attention/values.js";
+import {
+  factorText,
+  largestDifference,
+  productsText,
+  smallText,
+  workOutRow,
+} from "../../transformer/views/worked_row/row_arithmetic.js";
+import { apart, vectors } from "./vectors.js";
+
+test("numpy's arrays are read from base64", () => {
+  const { floats, bytes, bits } = vectors.binary;
+  assert.equal(apart(decodeFloats(floats.base64), floats.values), 0);
+  assert.deepEqual([...decodeBytes(bytes.base64)], bytes.values);
+  assert.deepEqual([...unpackBits(decodeBytes(bits.base64), bits.values.length)], bits.values);
+});
+
+test("bytes are read without the browser's own decoder too", () => {
+  const bytes = /** @type {any} */ (Uint8Array);
+  const own = bytes.fromBase64;
+  delete bytes.fromBase64;
+  try {
+    assert.deepEqual([...decodeBytes(vectors.binary.bytes.base64)], vectors.binary.bytes.values);
+  } finally {
+    if (own) bytes.fromBase64 = own;
+  }
+});
+
+test("masked softmax is the network's, also for a row that may read nothing", () => {
+  for (const { scores, allowed, weights } of vectors.softmax) {
+    const found = new Float32Array(scores.length + 2).fill(7);
+    softmaxRow([9, ...scores, 9], [1, ...allowed, 1], found, 1, scores.length);
+    assert.ok(apart(found.subarray(1, -1), weights) < 1e-6);
+    assert.deepEqual([found[0], found.at(-1)], [7, 7]);
+  }
+});
+
+test("a head's weights and what its colours stand for are Python's, for every stage and scale", () => {
+  const { answer, weights, values } = vectors.head;
+  const numbers = headNumbers(answer);
+  assert.ok(apart(numbers.weights, weights.flat()) < 1e-6);
+  assert.equal(values.length, 9);
+  for (const { stage, scale, z } of values) {
+    const rows = colourValues(numbers, answer.shape[1], stage, scale, answer.floor);
+    rows.forEach((row, place) => assert.ok(apart(row, z[place]) < 1e-5, `${stage} ${scale}`));
+  }
+});
+
+test("one row worked out step by step is Python's", () => {
+  for (const { steps, ...row } of vectors.rows) {
+    const found = workOutRow(row);
+    for (const [name, wanted] of Object.entries(steps)) {
+      assert.ok(apart(found[name], wanted) < 1e-12, name);
+    }
+    assert.ok(Math.abs(found.weights.reduce((a, b) => a + b) - 1) < 1e-12);
+  }
+});
+
+test("numbers of the worked row are written with a true minus and in brackets where needed", () => {
+  assert.equal(factorText(-0.25), "(−0.250)");
+  assert.equal(factorText(0.25, 2), "0.25");
+  assert.equal(smallText(0.0001234), "1.2e−4");
+  assert.equal(smallText(0), "0.000");
+  assert.equal(tinyNumber(0), "0");
+  assert.equal(productsText([1, 2], [3, -4], 1), "1.0·3.0 + 2.0·(−4.0)");
+  assert.equal(productsText([1, 2, 3, 4, 5], [1, 1, 1, 1, 1], 0), "1·1 + 2·1 + 3·1 + … + 5·1");
+  assert.equal(largestDifference([1, 2, 3], [1, 2.5, 3.25]), 0.5);
+});
+
+test("colours between the stops are Plotly's", () => {
+  const { stops, scale, samples } = vectors.colours;
+  const words = paletteWords(stops);
+  const channels = (word) => [word & 255, (word >> 8) & 255, (word >> 16) & 255];
+  for (const { value, colour } of samples) {
+    assert.ok(apart(channels(words[value]), colour) <= 0.5, `${value}`);
+    assert.equal(words[value] >>> 24, 255);
+    const found = [...colourAt(scale, value / 255).matchAll(/\d+/g)].map(Number);
+    assert.ok(apart(found, colour) <= 0.5, `${value}`);
+  }
+});
+
+test("places of attention are named and ordered as in Python", () => {
+  for (const { kinds, names } of vectors.sites) {
+    assert.deepEqual(sitesOf({ kinds }).map(siteName), names);
+  }
+});

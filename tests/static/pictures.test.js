@@ -1,0 +1,126 @@
+// Labels, sizes, tables and orders: what the pages' pictures and tables are made of.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { plainLabel, shortLabel, thinLabels } from "../../transformer/ui/static/labels.js";
+import { cellSize } from "../../transformer/ui/static/square_cells.js";
+import { cellText, figureTable } from "../../transformer/ui/static/table_content.js";
+import { runTree, sharedLength } from "../../transformer/views/branches/run_tree.js";
+import { sortHeads } from "../../transformer/views/head_metrics/sort_heads.js";
+import { parseDimensions } from "../../transformer/views/positions/position_dimensions.js";
+import { recoloured } from "../../transformer/views/export/static/dark.js";
+import { vectors } from "./vectors.js";
+
+test("a label that Python escaped says its token again", () => {
+  for (const { text, label } of vectors.labels) assert.equal(plainLabel(label), text);
+});
+
+test("labels are shortened and escaped as in Python", () => {
+  for (const { text, limit, label } of vectors.short) assert.equal(shortLabel(text, limit), label);
+});
+
+test("labels that would lie on each other are left out, evenly", () => {
+  const places = Array.from({ length: 20 }, (_, place) => place);
+  const axis = { range: [-0.5, 19.5], tickvals: places, ticktext: places.map(String) };
+  thinLabels(axis, 100); // 5 px a label, which takes 13
+  assert.deepEqual(axis.tickvals, [0, 3, 6, 9, 12, 15, 18]);
+  assert.deepEqual(axis.ticktext, ["0", "3", "6", "9", "12", "15", "18"]);
+  thinLabels(axis, 1000);
+  assert.equal(axis.tickvals.length, 7);
+});
+
+test("square cells fill the room, and a matrix of one row is still seen", () => {
+  assert.equal(cellSize({ width: 400, height: 300 }, 10, 10), 30);
+  assert.equal(cellSize({ width: 400, height: 300 }, 100, 1), 24);
+  assert.equal(cellSize({ width: 10, height: 10 }, 4, 4), 30);
+});
+
+test("a matrix as a table: names of tokens, numbers, and what a mask hides", () => {
+  const trace = {
+    type: "heatmap",
+    visible: true,
+    z: [
+      [0.25, NaN],
+      [1, 0.5],
+    ],
+    x: [0, 1],
+    y: [0, 1],
+  };
+  const layout = {
+    meta: { query_labels: ["a", "b"], key_labels: ["c", "d"] },
+    xaxis: { title: { text: "key" } },
+    yaxis: { title: { text: "query" } },
+  };
+  const table = figureTable([trace, { ...trace, visible: "legendonly" }], { layout });
+  assert.ok(table);
+  assert.deepEqual(table.rows, ["0 a", "1 b"]);
+  assert.deepEqual(table.columns, ["0 c", "1 d"]);
+  assert.equal(table.corner, "query \\ key");
+  assert.deepEqual(
+    [table.value(0, 0), table.value(0, 1), table.value(1, 0)],
+    ["0.2500", "hidden", "1"],
+  );
+  const own = figureTable([trace], { layout }, (row, column) => `${row}/${column}`);
+  assert.ok(own);
+  assert.equal(own.value(1, 0), "1/0");
+});
+
+test("series as a table: one column each, rows by their ticks", () => {
+  const bar = (name, x) => ({ type: "bar", visible: true, orientation: "h", name, x, y: [0, 1] });
+  const layout = {
+    yaxis: { tickvals: [0, 1], ticktext: ["&lt;a&gt;", "b"], title: { text: "token" } },
+  };
+  const table = figureTable([bar("A", [0.5, 0.25]), bar(undefined, [1, 2])], { layout });
+  assert.ok(table);
+  assert.deepEqual(table.rows, ["<a>", "b"]);
+  assert.deepEqual(table.columns, ["A", "series 1"]);
+  assert.deepEqual([table.value(1, 0), table.value(1, 1), table.corner], ["0.2500", "2", "token"]);
+  assert.equal(figureTable([{ type: "scatter", visible: true, x: [] }], { layout }), null);
+  assert.deepEqual([null, "x", 3].map(cellText), ["hidden", "x", "3"]);
+});
+
+test("runs hang below the one with which they share most tokens", () => {
+  const entry = (...ids) => ({ facts: { ids, n_prompt: 2 } });
+  const nodes = runTree([entry(1, 2, 3, 4), entry(1, 2, 9), entry(1, 2, 3, 5), entry(1, 2, 9, 9)]);
+  assert.deepEqual(
+    nodes.map(({ parent, leaves }) => [parent ? nodes.indexOf(parent) : -1, leaves]),
+    [
+      [-1, 2],
+      [0, 2],
+      [0, 3],
+      [1, 3],
+    ],
+  );
+  assert.equal(sharedLength([], [1]), 0);
+  assert.equal(sharedLength([1, 2], [1, 2, 3]), 2);
+});
+
+test("heads without a number come last, whichever way the others go", () => {
+  const heads = [
+    { values: { entropy: 2 }, label: "b" },
+    { values: { entropy: null }, label: null },
+    { values: { entropy: 1 }, label: "a" },
+    { values: { entropy: 2 }, label: null },
+  ];
+  const places = (by, down) => sortHeads(heads, { by, down }).map((one) => heads.indexOf(one));
+  assert.deepEqual(places("entropy", false), [2, 0, 3, 1]);
+  assert.deepEqual(places("entropy", true), [0, 3, 2, 1]);
+  assert.deepEqual(places("label", false), [2, 0, 1, 3]);
+  assert.deepEqual(places("head", true), [3, 2, 1, 0]);
+});
+
+test("dimensions are read from what a visitor types, or refused in a sentence", () => {
+  assert.deepEqual(parseDimensions("0, 1;8  15", 16), [0, 1, 8, 15]);
+  for (const text of ["", "16", "-1", "1 1", "1.5", "a", "0 1 2 3 4 5 6 7 8 9 10 11 12"]) {
+    assert.throws(() => parseDimensions(text, 16), /1 to 12 different whole numbers from 0 to 15/);
+  }
+});
+
+test("light pictures become the dark ones by their colours alone, and tokens stay", () => {
+  const { table, pictures } = vectors.dark;
+  assert.ok(pictures.length > 20);
+  for (const { light, dark } of pictures) assert.deepEqual(recoloured(light, table), dark);
+  const [colour] = Object.keys(table);
+  const token = { text: [colour], meta: { labels: [colour] } };
+  assert.deepEqual(recoloured(token, table), token);
+});

@@ -1,0 +1,110 @@
+// The page's state, its events, and questions to the server.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { RUN_GONE, ask } from "../../transformer/ui/static/ask.js";
+import {
+  chosenRow,
+  on,
+  page,
+  sameToken,
+  setDark,
+  setHead,
+  setQuery,
+  setRun,
+  tracedFrom,
+} from "../../transformer/ui/static/state.js";
+
+const heard = [];
+for (const name of ["run", "query", "head", "theme"])
+  on(name, (detail) => heard.push([name, detail]));
+const told = () => heard.splice(0);
+
+test("a new run lets go of the token, after all have heard of the run", () => {
+  setQuery({ stack: "decoder", index: 1 });
+  told();
+  const run = /** @type {any} */ ({ stack: "decoder", trace_start: 3 });
+  setRun(run);
+  assert.deepEqual(told(), [
+    ["run", run],
+    ["query", null],
+  ]);
+  assert.equal(page.query, null);
+});
+
+test("the same choice is told once", () => {
+  const head = { stack: "decoder", kind: "self", layer: 1, head: 2 };
+  setHead(head);
+  setHead({ ...head });
+  setQuery({ stack: "decoder", index: 4 });
+  setQuery({ stack: "decoder", index: 4 });
+  setDark(true);
+  setDark(true);
+  assert.deepEqual(
+    told().map(([name]) => name),
+    ["head", "query", "theme"],
+  );
+  assert.equal(sameToken(null, undefined), true);
+  assert.equal(sameToken(null, { stack: "decoder", index: 0 }), false);
+});
+
+test("a token's row counts from the first that is traced; another stack has none", () => {
+  assert.equal(tracedFrom("decoder"), 3);
+  assert.equal(tracedFrom("encoder"), 0);
+  assert.equal(chosenRow("decoder"), 1);
+  assert.equal(chosenRow("encoder"), null);
+  setQuery({ stack: "decoder", index: 2 });
+  assert.equal(chosenRow("decoder"), null);
+});
+
+test("a question on its way is not asked again; one that was answered is", async () => {
+  let count = 0;
+  const question = async (data) => {
+    count += 1;
+    return { data };
+  };
+  const [first, again, other] = [
+    ask(question, { a: 1 }),
+    ask(question, { a: 1 }),
+    ask(question, { a: 2 }),
+  ];
+  assert.equal(await first, await again);
+  assert.deepEqual((await other).data, { a: 2 });
+  assert.equal(count, 2);
+  await ask(question, { a: 1 });
+  assert.equal(count, 3);
+});
+
+test("a server that does not keep a run is told how it was made", async () => {
+  const asked = [];
+  const question = async (data) => {
+    asked.push(data);
+    return data.made ? { weights: 1 } : { error: "x", gone: true };
+  };
+  setRun(/** @type {any} */ ({ run: "known", again: { text: "Hello" } }));
+  setRun(/** @type {any} */ ({ run: "other", again: { text: "Bye" } }));
+  assert.deepEqual(await ask(question, { run: "known", head: 1 }), { weights: 1 });
+  const made = { known: { text: "Hello" } };
+  assert.deepEqual(asked, [
+    { run: "known", head: 1 },
+    { run: "known", head: 1, made },
+  ]);
+  await ask(question, { run: "known", other: "other" });
+  assert.deepEqual(asked.at(-1)?.made, { ...made, other: { text: "Bye" } });
+  await assert.rejects(ask(question, { run: "unknown" }), { message: RUN_GONE });
+});
+
+test("a refusal is an error with the server's own sentence", async () => {
+  await assert.rejects(
+    ask(async () => ({ error: "No such head." }), {}),
+    { message: "No such head." },
+  );
+  await assert.rejects(
+    ask(async () => ({ error: "x", gone: true }), {}),
+    { message: RUN_GONE },
+  );
+  await assert.rejects(
+    ask(async () => null, {}),
+    /did not answer/,
+  );
+});

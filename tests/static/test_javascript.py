@@ -1,0 +1,263 @@
+"""The page's arithmetic in JavaScript against Python's; node runs the tests beside this file.
+
+Python writes what it worked out to vectors.json; what JavaScript made of it is read back here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import node
+import numpy as np
+import pytest
+import torch
+from pictured import HOSTILE
+from plotly.colors import hex_to_rgb, sample_colorscale, sequential, unlabel_rgb
+
+from transformer import Run, Site
+from transformer.analysis.row_arithmetic import row_arithmetic
+from transformer.model.functional import masked_softmax
+from transformer.model.intervention_hooks import edited_mask
+from transformer.model.interventions import EditMask, Silence, interventions_of, to_dict
+from transformer.runs.head_data import head_view
+from transformer.ui.link import read_link
+from transformer.ui.page_data import kinds_of
+from transformer.ui.view_functions import plain
+from transformer.views import PICTURES
+from transformer.views.attention.heatmap import SCALES, STAGES, stage_values
+from transformer.views.drawing.dark_mode import in_the_dark
+from transformer.views.drawing.style import cividis, escape, label
+from transformer.views.export.gallery import gallery
+
+HERE = Path(__file__).parent
+SITE = Site("decoder", 0, "self")
+TOKENS = [*HOSTILE, "␣the", "&amp;", "a<b>&c", "éàü", "x" * 14]
+STATES = [
+    {"model": "tiny", "text": "a, b: ü & <c> +%23 漢字"},
+    {"text": "once upon a time " * 700, "head": "3", "site": "decoder.1.self"},
+    {"alter": '[{"type":"silence","stack":"decoder","layer":1,"heads":[0]}]', "temperature": "0.7"},
+]
+
+
+def nullable(values: Any) -> Any:
+    """Nested lists with null for NaN, which JSON has not."""
+    return np.where(np.isnan(values), None, np.asarray(values, object)).tolist()
+
+
+def arrays() -> dict[str, Any]:
+    chance = np.random.default_rng(1)
+    floats = np.append(chance.normal(size=7).astype("float32"), np.float32([0, -0.0, 1e-45, 3e38]))
+    whole = chance.integers(0, 256, 11).astype("uint8")
+    bits = chance.integers(0, 2, 21).astype(bool)
+    return {
+        "floats": {"base64": plain(floats), "values": [float(one) for one in floats]},
+        "bytes": {"base64": plain(whole), "values": whole.tolist()},
+        "bits": {"base64": plain(np.packbits(bits)), "values": bits.astype(int).tolist()},
+    }
+
+
+def softmaxes() -> list[dict[str, Any]]:
+    found = []
+    for count in (1, 2, 9):
+        for allowed in (torch.rand(count) < 0.6, torch.zeros(count, dtype=torch.bool)):
+            scores = 30 * torch.randn(count)
+            weights = masked_softmax(scores.view(1, 1, 1, -1), allowed.view(1, 1, 1, -1))
+            row = {"scores": scores, "allowed": allowed.int(), "weights": weights.flatten()}
+            found.append({name: value.tolist() for name, value in row.items()})
+    return found
+
+
+def one_head(run: Run) -> dict[str, Any]:
+    """What the page is sent of one head, and what it is to make of that."""
+    asked = {"site": "decoder.1.self", "head": 1, "numbers": True, "cells": False}
+    view = head_view(run, "decoder.1.self", 1)
+    return {
+        "answer": plain(PICTURES["heatmap"].ask(run, given=asked, item=run)),
+        "weights": run.trace["decoder.1.self"].weights[0, 1].tolist(),
+        "values": [
+            {"stage": stage, "scale": scale, "z": nullable(stage_values(view, stage, scale))}
+            for stage in STAGES
+            for scale in SCALES
+        ],
+    }
+
+
+def rows(run: Run) -> list[dict[str, Any]]:
+    historical = dataclasses.replace(run, config=run.config.replace(score_divisor="d_model"))
+    found = [row_arithmetic(run, site, 1, 3) for site in ("decoder.0.self", "decoder.1.self")]
+    found.append(row_arithmetic(historical, "decoder.0.self", 1, 3))
+    return [
+        {
+            **{name: getattr(one, name).tolist() for name in ("q",)},
+            "keys": one.keys.flatten().tolist(),
+            "values": one.values.flatten().tolist(),
+            "allowed": one.allowed.astype(int).tolist(),
+            "score_size": one.score_size,
+            "steps": {
+                name: getattr(one, name).tolist()
+                for name in ("dots", "scores", "exps", "weights", "output")
+            },
+        }
+        for one in found
+    ]
+
+
+def colours() -> dict[str, Any]:
+    """Plotly's own colours between the stops of a scale, unrounded."""
+    values = (0, 1, 17, 100, 127, 128, 200, 254, 255)
+    found = sample_colorscale(sequential.Cividis, [value / 255 for value in values])
+    return {
+        "stops": [list(hex_to_rgb(colour)) for colour in sequential.Cividis],
+        "scale": cividis(),
+        "samples": [
+            {"value": value, "colour": list(unlabel_rgb(colour))}
+            for value, colour in zip(values, found, strict=True)
+        ],
+    }
+
+
+def masks() -> list[dict[str, Any]]:
+    """Edits of every layer and of one, and what the network makes of them together."""
+    chance, found = random.Random(2), []
+    for _ in range(12):
+        size = chance.randint(2, 6)
+
+        def cells(size: int = size) -> list[tuple[int | None, int | None]]:
+            lines = [(chance.randrange(size), None), (None, chance.randrange(size))]
+            single = [(chance.randrange(size), chance.randrange(size)) for _ in range(4)]
+            return chance.sample([*lines, *single], chance.randint(1, 4))
+
+        edits = [
+            EditMask("decoder", layer=layer, allow=cells(), forbid=cells()) for layer in (None, 0)
+        ]
+        allowed = edited(edits, size)
+        values = [to_dict(edit) for edit in edits]
+        found.append({"interventions": values, "size": size, "allowed": allowed})
+    return found
+
+
+def edited(edits: list[EditMask], size: int) -> list[list[bool]]:
+    causal = torch.ones(size, size, dtype=torch.bool).tril()
+    mask: Any = causal
+    for edit in edits:
+        mask = edited_mask(edit, mask, torch.zeros(1, 1, size, size))
+    return (causal if mask is None else mask.expand(1, 1, size, size)[0, 0]).tolist()
+
+
+def clicks() -> list[dict[str, Any]]:
+    chance, found = random.Random(4), []
+    for _ in range(40):
+        size, made = chance.randint(2, 6), []
+        for _ in range(chance.randint(1, 12)):
+            place = chance.randrange(size)
+            line = chance.choice([f"{place},*", f"*,{place}"])
+            made.append(line if chance.random() < 0.4 else f"{place},{chance.randrange(size)}")
+        found.append({"size": size, "clicks": made})
+    return found
+
+
+def silences() -> list[dict[str, Any]]:
+    heads = [
+        ({"stack": "decoder", "kind": "self", "layer": 1}, [0], "zero"),
+        ({"stack": "decoder", "kind": "cross", "layer": 0}, [1, 3], "zero"),
+        ({"stack": "encoder", "kind": "self", "layer": 2}, [2], "mean"),
+    ]
+    return [
+        {"head": at, "heads": some, "by": by, "plain": to_dict(Silence(heads=some, by=by, **at))}
+        for at, some, by in heads
+    ]
+
+
+def modes(run: Run) -> list[dict[str, Any]]:
+    """Each picture that an offline page shows, in its light colours and in its dark ones."""
+    pairs = zip(gallery(run), gallery(run, dark=True), strict=True)
+    return [
+        {"light": json.loads(light.figure.to_json()), "dark": json.loads(dark.figure.to_json())}
+        for light, dark in pairs
+    ]
+
+
+def in_order(run: Run) -> list[Site]:
+    """Its places of attention, kind by kind."""
+    sites = run.trace.sites
+    return [site for kind in run.trace.kinds() for site in sites if (site.stack, site.kind) == kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What node said, and the folder of what JavaScript made."""
+
+    node: subprocess.CompletedProcess[str]
+    folder: Path
+
+    def made(self, name: str) -> Any:
+        return json.loads((self.folder / f"{name}.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run) -> Outcome:
+    """All tests in JavaScript, run once."""
+    folder = tmp_path_factory.mktemp("vectors")
+    vectors = {
+        "binary": arrays(),
+        "softmax": softmaxes(),
+        "head": one_head(run),
+        "rows": rows(run),
+        "colours": colours(),
+        "sites": [
+            {"kinds": kinds_of(one), "names": [str(site) for site in in_order(one)]}
+            for one in (run, translation)
+        ],
+        "masks": masks(),
+        "clicks": clicks(),
+        "silences": silences(),
+        "states": STATES,
+        "dark": {"table": in_the_dark(), "pictures": modes(run) + modes(translation)},
+        "labels": [{"text": text, "label": label(text, 999)} for text in TOKENS],
+        "short": [
+            {"text": escape(text), "limit": limit, "label": label(text, limit)}
+            for text in TOKENS
+            for limit in (3, 7, 14)
+        ],
+    }
+    (folder / "vectors.json").write_text(json.dumps(vectors, allow_nan=False), encoding="utf-8")
+    files = sorted(str(path) for path in HERE.glob("*.test.js"))
+    assert len(files) >= 5
+    command = [str(node.find()), "--test", "--test-reporter=spec", *files]
+    env = os.environ | {"VECTORS": str(folder)}
+    done = subprocess.run(
+        command, env=env, capture_output=True, text=True, check=False, timeout=120
+    )
+    return Outcome(done, folder)
+
+
+def test_the_pages_modules_pass_their_own_tests(outcome: Outcome) -> None:
+    said = outcome.node.stdout[-8000:] + outcome.node.stderr[-2000:]
+    assert outcome.node.returncode == 0, said
+
+
+def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(outcome: Outcome) -> None:
+    made = outcome.made("masks")
+    assert len(made) == 40
+    for one in made:
+        (edit,) = interventions_of([one["mask"]])
+        assert isinstance(edit, EditMask)
+        assert edited([edit], one["size"]) == one["allowed"]
+
+
+def test_a_links_text_holds_the_state_that_it_was_made_of(outcome: Outcome) -> None:
+    queries = outcome.made("links")
+    for query, state in zip(queries, STATES, strict=True):
+        link = read_link(query)
+        assert link.problems == ()
+        assert link.text == state.get("text")
+        assert link.view == {name: state[name] for name in ("site", "head") if name in state}
+    assert read_link(queries[2]).settings == {"temperature": 0.7}
+    assert read_link(queries[2]).interventions == json.loads(STATES[2]["alter"])

@@ -1,0 +1,237 @@
+"""Folders of other projects and models on the hub, opened, converted and refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from families import made
+from safetensors.torch import load_file, save_file
+from their_tokenizers import byte_fallback, byte_level, marian_files, word_piece
+
+import transformer
+from transformer import CheckpointError, adapters
+from transformer.adapters import hub
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def write(folder, family, size=0, tokenizer=byte_level, dtype=torch.float32, **config):
+    """A folder as transformers saves it, network and tokenizer; config: changed afterwards."""
+    import transformers
+
+    folder.mkdir(exist_ok=True)
+    if family == "marian":
+        vocab_size = len(marian_files(folder))
+    else:
+        made_of, special = tokenizer()
+        vocab_size = made_of.get_vocab_size() + 5
+        fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made_of, **special)
+        fast.save_pretrained(folder)
+    theirs = made(family, size, vocab_size=vocab_size)
+    theirs.to(dtype).save_pretrained(folder)
+    change(folder / "config.json", **config)
+    return theirs
+
+
+def change(path, **values):
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, **values}), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    """(folder, transformers' network): a Llama in bfloat16 with SentencePiece-BPE."""
+    folder = tmp_path_factory.mktemp("made") / "my-llama"
+    return folder, write(folder, "llama", tokenizer=byte_fallback, dtype=torch.bfloat16)
+
+
+@pytest.fixture
+def copied(llama, tmp_path):
+    """A folder of one's own to damage."""
+    return shutil.copytree(llama[0], tmp_path / "my-llama")
+
+
+def test_a_llama_is_loaded_and_writes_what_transformers_writes(llama):
+    folder, theirs = llama
+    model = transformer.load(folder)
+    assert (model.name, model.config.family, model.config.max_len) == ("my-llama", "decoder", 100)
+    run = model.generate("The cat", max_new_tokens=20)
+    ids = torch.tensor([run.ids[: run.n_prompt]])
+    wanted = theirs.float().generate(
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=20, do_sample=False,
+        suppress_tokens=[model.config.padding_id],
+    )  # fmt: skip
+    assert list(run.ids) == wanted[0].tolist()
+    assert run.labels[0] == "<s>"
+    assert run.labels[1].startswith("␣")
+    assert model.metadata["stored_in"] == "bfloat16"
+    assert transformer.load(folder, max_len=12).config.max_len == 12
+
+
+def test_a_marian_translates_and_a_bert_reads(tmp_path):
+    write(tmp_path / "marian", "marian")
+    translator = transformer.load(tmp_path / "marian")
+    run = translator.generate("The black cat", max_new_tokens=9, beams=2)
+    assert run.source_labels[-1] == "</s>"
+    assert run.labels[0] == "<pad>"
+    assert not run.text.startswith(" ")
+    both = translator.translate_batch(["The cat", "The black cat is sleeping"], max_new_tokens=5)
+    assert both.target_padding[:, 0].all()
+    write(tmp_path / "bert", "bert", tokenizer=word_piece)
+    bert = transformer.load(tmp_path / "bert")
+    read = bert.trace("The cat")
+    assert (read.labels[0], read.labels[-1]) == ("[CLS]", "[SEP]")
+    assert read.trace["encoder.0.self"].weights.shape[-2:] == (len(read.ids), len(read.ids))
+
+
+def test_any_of_several_ends_ends_a_text(copied):
+    model = transformer.load(copied)
+    steps = [step.token for step in model.generate("The cat", max_new_tokens=9).steps]
+    later = next(token for token in steps if token != steps[0])
+    change(copied / "generation_config.json", eos_token_id=[2, later])
+    run = transformer.load(copied).generate("The cat", max_new_tokens=9)
+    assert run.stopped == "end"
+    assert run.ids[-1] == later
+    assert len(run.steps) == steps.index(later) + 1
+
+
+def test_weights_in_several_files_are_read(copied, llama):
+    weights = load_file(copied / "model.safetensors")
+    half = len(weights) // 2
+    parts = [dict(list(weights.items())[:half]), dict(list(weights.items())[half:])]
+    (copied / "model.safetensors").unlink()
+    names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    for name, part in zip(names, parts, strict=True):
+        save_file(part, copied / name)
+    where = {key: name for name, part in zip(names, parts, strict=True) for key in part}
+    index = copied / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": where}), encoding="utf-8")
+    one, other = transformer.load(copied).network, transformer.load(llama[0]).network
+    for name, weight in one.state_dict().items():
+        assert weight.equal(other.state_dict()[name])
+    (copied / names[1]).unlink()
+    with pytest.raises(CheckpointError, match=rf"holds no {names[1]}; needed: its weights"):
+        transformer.load(copied)
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        (dict(model_type="mamba"), r"it has model_type 'mamba'; what is read: .*'llama'"),
+        (dict(hidden_act="quick_gelu"), r"hidden_act='quick_gelu'; what is read: .*'silu'"),
+        (dict(rope_parameters={"rope_type": "yarn"}), r"rope_type='yarn'; what is read: .*'llama3"),
+        (dict(pretraining_tp=2), "it has pretraining_tp=2; what is read: pretraining_tp=1"),
+        (dict(num_attention_heads=None), "config.json has no num_attention_heads"),
+        (dict(num_hidden_layers=1), r"a weight 'layers\.1\..*' that this network has no place for"),
+        (dict(num_hidden_layers=3), r"the weight 'layers\.2\.self_attn.q_proj.weight' is missing"),
+        (
+            dict(intermediate_size=41),
+            r"feed_forward\.gate\.weight is \(40, 24\), needed: \(41, 24\)",
+        ),
+        (dict(vocab_size=50), "embedding.tokens.weight is"),
+    ],
+)
+def test_what_is_not_read_is_said_in_a_sentence(copied, config, sentence):
+    change(copied / "config.json", **config)
+    with pytest.raises(CheckpointError, match=f"my-llama cannot be read: .*{sentence}"):
+        transformer.load(copied)
+
+
+def test_other_options_that_are_not_read(tmp_path):
+    write(tmp_path / "gpt", "gpt2", scale_attn_by_inverse_layer_idx=True)
+    with pytest.raises(CheckpointError, match="it has scale_attn_by_inverse_layer_idx=True; what"):
+        transformer.load(tmp_path / "gpt")
+    write(tmp_path / "marian", "marian", decoder_layers=1)
+    with pytest.raises(CheckpointError, match="its encoder has layers=2 and its decoder 1"):
+        transformer.load(tmp_path / "marian")
+    values = dict(use_sliding_window=True, sliding_window=6, max_window_layers=1)
+    layers = ["full_attention", "sliding_attention"]
+    write(tmp_path / "qwen", "qwen2", **values, layer_types=layers)
+    with pytest.raises(CheckpointError, match="some of its layers read 6 tokens and others all"):
+        transformer.load(tmp_path / "qwen")
+    assert transformer.load(tmp_path / "qwen", max_len=6).config.window is None
+
+
+def test_a_pickle_is_never_opened(copied):
+    (copied / "model.safetensors").rename(copied / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=r"as a pickle, .* never read; needed: model.safeten"):
+        transformer.load(copied)
+    (copied / "pytorch_model.bin").unlink()
+    with pytest.raises(CheckpointError, match=r"holds no model\.safetensors; needed: its weights"):
+        transformer.load(copied)
+    (copied / "tokenizer.json").unlink()
+    shutil.copy(copied / "config.json", copied / "other.json")
+
+
+def test_a_folder_without_a_tokenizer_is_refused(copied):
+    (copied / "tokenizer.json").unlink()
+    with pytest.raises(CheckpointError, match=r"holds no tokenizer\.json; needed: one, or Marian"):
+        transformer.load(copied)
+
+
+@pytest.mark.parametrize("family", ["llama", "marian"])
+def test_a_model_is_converted_into_our_format(family, llama, tmp_path, capsys, monkeypatch):
+    from transformer.adapters.__main__ import main
+
+    source = llama[0]
+    if family == "marian":
+        write(source := tmp_path / "marian", "marian")
+    monkeypatch.setattr(sys, "argv", ["adapters", "convert", str(source), str(tmp_path / "ours")])
+    main()
+    assert "in bfloat16" in capsys.readouterr().out or family == "marian"
+    content = json.loads((tmp_path / "ours" / "config.json").read_text(encoding="utf-8"))
+    assert content["format"] == 1
+    first, again = transformer.load(source), transformer.load(tmp_path / "ours")
+    assert again.config == first.config
+    for name, weight in again.network.state_dict().items():
+        assert weight.equal(first.network.state_dict()[name])
+    text = "The black cat"
+    assert again.generate(text, max_new_tokens=8).ids == first.generate(text, max_new_tokens=8).ids
+
+
+class Hub:
+    """What stands in for huggingface_hub: a folder that is there after it was fetched."""
+
+    def __init__(self, folder, size):
+        self.folder, self.size, self.fetches = folder, size, []
+
+    def snapshot_download(self, *, local_files_only=False, **asked):
+        if local_files_only and not self.fetches:
+            raise OSError("nothing is cached")
+        if not local_files_only:
+            self.fetches.append(asked)
+        return str(self.folder)
+
+
+def test_a_model_of_the_hub_is_fetched_once(llama, monkeypatch, capsys):
+    import huggingface_hub
+
+    fake = Hub(llama[0], 5_000_000)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fake.snapshot_download)
+
+    class Api:
+        def model_info(self, name, *, revision, files_metadata):
+            sizes = {"model.safetensors": 5_000_000, "pytorch_model.bin": 9_000_000}
+            files = [SimpleNamespace(rfilename=file, size=size) for file, size in sizes.items()]
+            return SimpleNamespace(siblings=files)
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+    assert transformer.load("hub:someone/a-llama@main").name == "a-llama"
+    assert "someone/a-llama: 5.0 MB are fetched once" in capsys.readouterr().err
+    assert fake.fetches[0]["repo_id"] == "someone/a-llama"
+    assert fake.fetches[0]["revision"] == "main"
+    assert not any("bin" in pattern or "*.json" in pattern for pattern in hub.PATTERNS)
+    transformer.load("hub:someone/a-llama@main")
+    assert len(fake.fetches) == 1
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["hub:", "hub:a/b/c", "hub:../x y", "hub:a@"])
+def test_a_name_that_the_hub_cannot_have_is_refused(name):
+    with pytest.raises(CheckpointError, match="a model on the hub is hub:OWNER/NAME or"):
+        adapters.read(name)

@@ -1,0 +1,86 @@
+"""A model that reads and writes character by character, from a text file to the page."""
+
+from __future__ import annotations
+
+import pytest
+
+import transformer
+from transformer import Model
+from transformer.training.__main__ import main
+from transformer.training.data import load_texts
+from transformer.training.recipe import load_recipe
+from transformer.ui.service import Service
+
+TEXT = "the cat sat on the mat.\nthe dog sat on the log.\n" * 30
+RECIPE = """
+task = "language-model"
+[tokenizer]
+kind = "characters"
+[model]
+preset = "gpt"
+d_model = 32
+n_heads = 2
+n_layers = 2
+d_ff = 64
+max_len = 16
+padding_id = 0
+dropout = 0.0
+attention_dropout = 0.0
+tie_embeddings = true
+[training]
+steps = 120
+batch_tokens = 256
+learning_rate = 1e-2
+warmup_steps = 10
+precision = "float32"
+validate_every = 120
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Model:
+    folder = tmp_path_factory.mktemp("characters")
+    (folder / "text.txt").write_text(TEXT, encoding="utf-8")
+    (folder / "tiny.toml").write_text(RECIPE, encoding="utf-8")
+    arguments = [str(folder / "tiny.toml"), "--data", str(folder / "text.txt")]
+    assert main([*arguments, "--out", str(folder / "o"), "--cpu"]) == 0
+    return transformer.load(folder / "o")
+
+
+def test_it_learns_and_writes_characters(model):
+    assert model.config.vocab_size == len(set(TEXT)) + 3
+    run = model.generate("the cat s", max_new_tokens=6)
+    assert run.text == "the cat sat on "
+    assert run.tokens[1:] == tuple("the␣cat␣sat␣on␣")
+    assert f"{model.config.vocab_size} tokens, characters." in model.card
+
+
+def test_the_page_offers_it(model):
+    service = Service([model])
+    assert service.store.run(service.examples[model.name][0]).request.text == "nce on a tme"
+    run = service.generate(model.name, "the dog", max_new_tokens=4)
+    assert run.text == "the dog sat"
+    with pytest.raises(ValueError, match="holds 'T', which this model never learned"):
+        service.generate(model.name, "The dog", max_new_tokens=4)
+
+
+def test_a_single_file_is_cut_into_text_to_train_and_to_validate(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"line {n}\n" for n in range(100)), encoding="utf-8")
+    texts = load_texts(str(path))
+    (train,), (valid,) = texts.train, texts.valid
+    assert f"{train}\n{valid}\n" == path.read_text()
+    assert len(train) == pytest.approx(0.9 * len(path.read_text()), abs=10)
+    path.write_text("".join(f"line {n}\n<|endoftext|>\n" for n in range(20)), encoding="utf-8")
+    texts = load_texts(str(path))
+    assert (len(texts.train), len(texts.valid)) == (18, 2)
+    path.write_text("a single line", encoding="utf-8")
+    with pytest.raises(ValueError, match="too short to train and to validate with; needed: more"):
+        load_texts(str(path))
+
+
+def test_an_unknown_kind_of_tokenizer_gets_one_sentence(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(RECIPE.replace('"characters"', '"words"'), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"tokenizer.kind must be one of .*; got 'words'"):
+        load_recipe(str(path))

@@ -1,0 +1,127 @@
+"""Scores and weights that are computed again, and what a trace takes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from builders import ids, network
+
+import transformer
+from transformer.checkpoint import save
+from transformer.model.sites import Site
+from transformer.model.trace import AttentionRecord, Trace
+from transformer.runs.compact_trace import (
+    CompactRecords,
+    bytes_of,
+    compact,
+    moved,
+    n_heads_at,
+    one_head,
+)
+from transformer.ui.store import on_cpu, size_of
+
+
+def recorded(family="decoder", **changes):
+    model, trace = network(family, **changes), Trace()
+    tokens = torch.tensor([[4, 7, 1, 12, 3, 5], [6, 2, 9, 0, 0, 0]])
+    given = [tokens, ids(2, 7)] if family == "encoder-decoder" else [tokens]
+    with torch.inference_mode():
+        model(*given, trace=trace)
+    return trace
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
+def test_what_is_computed_again_is_what_the_network_computed(family, norm):
+    trace = recorded(family, norm=norm)
+    again = compact(trace)
+    assert isinstance(again.records, CompactRecords)
+    assert again.sites == trace.sites
+    assert again.kinds() == trace.kinds()
+    for site in trace.sites:
+        ours, theirs = again[site], trace[site]
+        assert ours.scores.equal(theirs.scores)
+        assert ours.weights.equal(theirs.weights)
+        assert ours.values.equal(theirs.values)
+        assert ours.allowed.equal(theirs.allowed)
+    for stack, kind in trace.kinds():
+        assert again.weights(stack, kind).equal(trace.weights(stack, kind))
+        assert again.scores(stack, kind).equal(trace.scores(stack, kind))
+
+
+def test_a_record_that_the_network_did_not_make_stays_as_it_is():
+    weights, site = torch.rand(1, 2, 3, 3), Site("decoder", 0, "self")
+    trace = Trace()
+    trace.record_attention(site, weights, weights, None)
+    again = compact(trace)
+    assert again[site].weights is trace[site].weights
+    assert again[site].queries is None
+    other = AttentionRecord(site=site, scores=2 * weights, weights=weights, mask=None)
+    again.records[site] = other
+    assert again[site] is other
+    del again.records[site]
+    with pytest.raises(ValueError, match="no record of site"):
+        again[site]
+
+
+def test_a_long_text_takes_a_fraction_of_its_weights():
+    model, trace = network("decoder", max_len=64), Trace()
+    with torch.inference_mode():
+        model(ids(1, 64), trace=trace)
+    before = bytes_of(trace)
+    records = trace.records.values()
+    explicit = sum(r.scores.nbytes + r.weights.nbytes for r in records)
+    assert bytes_of(compact(trace)) == before - explicit
+    assert before - explicit < 0.5 * before
+
+
+def test_what_is_moved_is_the_same_and_still_takes_little_room():
+    trace = compact(recorded("encoder-decoder"))
+    there = moved(trace, "cpu")
+    assert bytes_of(there) == bytes_of(trace)
+    for site in trace.sites:
+        assert there[site].weights.equal(trace[site].weights)
+    for stack in trace.residuals:
+        assert all(map(torch.equal, there.residuals[stack], trace.residuals[stack]))
+    explicit = moved(recorded(), "cpu")
+    assert explicit["decoder.0.self"].weights is not None
+
+
+def test_the_store_weighs_all_that_is_kept_and_leaves_no_logits_behind(tiny_model):
+    run = tiny_model.generate("the fox", max_new_tokens=6)
+    waiting = [step.candidates for step in run.steps]
+    assert all(candidates.waiting is not None for candidates in waiting)
+    assert on_cpu(run) is run
+    assert all(candidates.waiting is None for candidates in waiting)
+    assert size_of(run) >= bytes_of(run.trace) > 0
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
+@pytest.mark.parametrize("settings", [{}, {"temperature": 1.1, "seed": 4}])
+def test_a_gpu_keeps_the_trace_until_it_is_moved(tiny_model, tmp_path, settings):
+    save(tmp_path, tiny_model.network, tiny_model.config, tiny_model.tokenizer, dtype="float32")
+    there = transformer.load(tmp_path, "cuda").generate("the fox", max_new_tokens=8, **settings)
+    here = transformer.load(tmp_path).generate("the fox", max_new_tokens=8, **settings)
+    assert there.ids == here.ids
+    assert there.engine == "network"
+    moved_run = on_cpu(there)
+    for site in here.trace.sites:
+        assert there.trace[site].weights.device.type == "cuda"
+        weights = moved_run.trace[site].weights
+        assert weights.device.type == "cpu"
+        torch.testing.assert_close(weights, here.trace[site].weights, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("head", [None, 1])
+def test_one_head_of_one_sentence_is_that_of_the_whole_record(tiny_encoder_decoder, head):
+    batch = tiny_encoder_decoder.trace(["Hello", "The fox lived at the edge"])
+    assert any(record.mask.shape[0] > 1 for record in batch.trace.records.values())
+    for trace in (batch.trace, compact(batch.trace)):
+        for site in trace.sites:
+            whole, alone = trace[site], one_head(trace, site, 1, head)
+            heads = slice(None) if head is None else slice(head, head + 1)
+            assert n_heads_at(trace, site) == whole.scores.shape[1]
+            torch.testing.assert_close(alone.scores, whole.scores[1:2, heads])
+            torch.testing.assert_close(alone.weights, whole.weights[1:2, heads])
+            assert torch.equal(alone.allowed, whole.allowed[1:2])

@@ -1,0 +1,170 @@
+"""Other people's networks in our own modules, against transformers with the same random weights.
+
+Five sizes a family, saved as transformers saves them and read by our adapters.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from families import FAMILIES, SIZES, V, made
+
+from transformer import Trace
+from transformer.adapters.folder import network_of, values_of
+from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines.choice import engine_of
+from transformer.inference.generation import generate
+from transformer.model.cache import KeyValueCache
+from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+N_NEW, MAX_LEN = 64, 96
+
+
+@pytest.fixture(scope="module", params=[(f, s) for f in FAMILIES for s in range(len(SIZES))],
+                ids=lambda made: f"{made[0]}-{made[1]}")  # fmt: skip
+def pair(request, tmp_path_factory):
+    """(ours, theirs): the same network, read and as it was saved."""
+    theirs = made(*request.param, seed=request.param[1])
+    folder = tmp_path_factory.mktemp("theirs")
+    theirs.save_pretrained(folder)
+    ours, _ = network_of(folder, values_of(folder), MAX_LEN)
+    theirs.set_attn_implementation("eager")
+    return ours, theirs
+
+
+def texts(ours, *lengths, left=False):
+    """Random ids, none of them special, padded to one length: (ids, which are text)."""
+    torch.manual_seed(3)
+    width, padding = max(lengths), ours.config.padding_id
+    ids = torch.randint(3, V - 1, (len(lengths), width))
+    real = torch.ones_like(ids, dtype=torch.bool)
+    for row, length in enumerate(lengths):
+        hidden = slice(0, width - length) if left else slice(length, width)
+        ids[row, hidden], real[row, hidden] = padding, False
+    return ids, real
+
+
+def both(pair, ids, real, **settings):
+    """(our logits, our trace, what transformers says), of the same ids."""
+    ours, theirs = pair
+    trace = Trace()
+    settings |= dict(output_attentions=theirs.config._attn_implementation == "eager")
+    with torch.no_grad():
+        if isinstance(ours, EncoderDecoder):
+            start = torch.full((len(ids), 1), ours.config.padding_id)
+            target = torch.cat([start, torch.randint(3, V - 1, (len(ids), 6))], dim=1)
+            found = ours(ids, target, trace=trace)
+            said = theirs(ids, attention_mask=real.long(), decoder_input_ids=target, **settings)
+            return found, trace, said
+        places = (real.long().cumsum(-1) - 1).clamp(min=0)
+        if theirs.config.model_type == "roberta":
+            places = torch.where(real, places + theirs.config.pad_token_id + 1, theirs.config.pad_token_id)  # fmt: skip # noqa: E501
+        said = theirs(ids, attention_mask=real.long(), position_ids=places, **settings)
+        return ours(ids, trace=trace), trace, said
+
+
+def close(got, wanted, room):
+    torch.testing.assert_close(got, wanted, atol=room, rtol=room)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_logits_and_attention_are_those_of_transformers(pair, left):
+    ours, _ = pair
+    ids, real = texts(ours, 17, 9, 13, left=left)
+    if isinstance(ours, EncoderDecoder) and left:  # transformers pads it on the right alone
+        alone = pair, ids[1:2, -9:], torch.ones(1, 9, dtype=torch.bool)
+        said, start = both(*alone)[2], torch.full((1, 1), ours.config.padding_id)
+        close(ours.encode(ids[1:2])[:, -9:], said.encoder_last_hidden_state, 1e-4)
+        close(ours(ids[1:2], start), both(*alone)[0][:, :1], 1e-4)
+        return
+    found, trace, said = both(pair, ids, real)
+    if isinstance(ours, EncoderDecoder):
+        close(found, said.logits, 1e-4)
+        for stack, kind, theirs in (
+            ("encoder", "self", said.encoder_attentions),
+            ("decoder", "self", said.decoder_attentions),
+            ("decoder", "cross", said.cross_attentions),
+        ):
+            there = real if stack == "encoder" else torch.ones(len(ids), 7, dtype=torch.bool)
+            rows = there[None, :, None, :, None]
+            close(trace.weights(stack, kind) * rows, torch.stack(theirs) * rows, 1e-5)
+        return
+    close(found[real], said.logits[real], 1e-4)
+    rows = real[None, :, None, :, None]
+    (stack,) = {site.stack for site in trace.sites}
+    close(trace.weights(stack) * rows, torch.stack(said.attentions) * rows, 1e-5)
+
+
+@pytest.fixture
+def in_double(monkeypatch):
+    """transformers' RMS norms in the precision of their input: they round to float32 otherwise."""
+    from transformers.models.gemma import modeling_gemma
+    from transformers.models.llama import modeling_llama
+    from transformers.models.mistral import modeling_mistral
+    from transformers.models.qwen2 import modeling_qwen2
+    from transformers.models.qwen3 import modeling_qwen3
+
+    def scaled(self, x):
+        size = x.pow(2).mean(-1, keepdim=True)
+        return self.weight * (x * torch.rsqrt(size + self.variance_epsilon))
+
+    for norm in (
+        modeling_llama.LlamaRMSNorm, modeling_mistral.MistralRMSNorm,
+        modeling_qwen2.Qwen2RMSNorm, modeling_qwen3.Qwen3RMSNorm,
+    ):  # fmt: skip
+        monkeypatch.setattr(norm, "forward", scaled)
+    gemma = modeling_gemma.GemmaRMSNorm
+    monkeypatch.setattr(gemma, "forward", lambda self, x: self._norm(x) * (1.0 + self.weight))
+
+
+def test_in_double_precision_they_agree_to_ten_digits(pair, in_double):
+    ours, theirs = pair
+    ids, real = texts(ours, 12)
+    ours.double(), theirs.double()
+    theirs.set_attn_implementation("sdpa")  # "eager" rounds its softmax to float32
+    if hasattr(theirs, "model") and hasattr(theirs.model, "embed_tokens"):
+        scale = getattr(theirs.model.embed_tokens, "embed_scale", None)
+        if scale is not None:  # Gemma's root is rounded to float32 before
+            scale.fill_(theirs.config.hidden_size**0.5)
+    try:
+        found, _, said = both((ours, theirs), ids, real)
+        close(found, said.logits, 1e-10)
+    finally:
+        ours.float(), theirs.float()
+        theirs.set_attn_implementation("eager")
+
+
+def test_greedy_tokens_are_the_same_with_every_engine(pair):
+    ours, theirs = pair
+    if isinstance(ours, EncoderOnly):
+        with pytest.raises(ValueError, match="needs a decoder"):
+            engine_of(ours, "packed")
+        return
+    ids, _ = texts(ours, 5)
+    crosses = isinstance(ours, EncoderDecoder)
+    prompt = [ours.config.padding_id] if crosses else ids[0].tolist()
+    sources = [ids[0].tolist()] if crosses else None
+    wanted = theirs.generate(
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=N_NEW, do_sample=False,
+        num_beams=1, eos_token_id=-1, suppress_tokens=[ours.config.padding_id],
+    )[0].tolist()[len(prompt) :]  # fmt: skip
+    engines = [None, engine_of(ours)]
+    for engine in engines:
+        session = DecodeSession(engine) if engine else None
+        steps = generate(
+            ours, [prompt], sources=sources, max_new_tokens=N_NEW, end_id=-1, session=session
+        )
+        assert [step.token for (step,) in steps] == wanted
+
+
+def test_a_cache_changes_nothing(pair):
+    ours, _ = pair
+    if not isinstance(ours, DecoderOnly):
+        return
+    ids, _ = texts(ours, 20)
+    cache = KeyValueCache()
+    with torch.inference_mode():
+        found = [ours(ids[:, :7], cache=cache)]
+        found += [ours(ids[:, at : at + 1], cache=cache) for at in range(7, 20)]
+        close(torch.cat(found, dim=1), ours(ids), 1e-4)

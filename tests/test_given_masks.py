@@ -1,0 +1,92 @@
+"""Masks that the caller gives, against the network's own and against PyTorch's attention."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from altered import close
+from builders import ids, network
+
+from transformer import Trace
+from transformer.model.cache import KeyValueCache
+from transformer.model.masks import causal_mask, combine, padding_mask
+
+T, TS = 6, 7
+
+
+def padded(length, n_padding):
+    batch = ids(2, length)
+    batch[1, length - n_padding :] = 0
+    return batch
+
+
+def test_the_networks_own_masks_given_by_hand_change_nothing():
+    tokens = padded(T, 2)
+    own = combine(causal_mask(T, T), padding_mask(tokens, 0))
+    decoder, encoder = network("decoder"), network("encoder")
+    assert decoder(tokens, mask=own).isfinite().all()
+    close(decoder(tokens, mask=own)[:1], decoder(tokens)[:1])
+    close(decoder(tokens, mask=own)[1, : T - 2], decoder(tokens)[1, : T - 2])
+    close(encoder(tokens, mask=padding_mask(tokens, 0)), encoder(tokens))
+    both, source = network("encoder-decoder"), padded(TS, 3)
+    masks = dict(src_mask=padding_mask(source, 0), tgt_mask=own)
+    close(both(source, tokens, **masks), both(source, tokens))
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder"])
+def test_a_given_mask_stands_in_place_of_the_networks_own(family):
+    model, tokens, trace = network(family), ids(2, T), Trace()
+    window = (torch.arange(T)[:, None] - torch.arange(T)).abs() < 2  # one to either side
+    logits = model(tokens, mask=window, trace=trace)
+    for record in trace.records.values():
+        assert torch.equal(record.allowed, window.expand(2, T, T))
+        wanted = record.scores.masked_fill(~window, -torch.inf).softmax(-1)
+        torch.testing.assert_close(record.weights, wanted)
+    close(model(tokens, mask=window), logits)  # the fused kernel reads it too
+
+
+def test_a_source_mask_hides_the_same_from_the_target_and_a_square_one_only_from_the_source():
+    model, source, target = network("encoder-decoder"), ids(1, TS), ids(1, T)
+    first_five = (torch.arange(TS) < 5)[None, None, None]
+    short = model(source[:, :5], target)
+    close(model(source, target, src_mask=first_five), short)
+    trace = Trace()
+    model(source, target, src_mask=causal_mask(TS, TS), trace=trace)
+    assert torch.equal(trace["encoder.0.self"].allowed[0], causal_mask(TS, TS))
+    assert bool(trace["decoder.0.cross"].allowed.all())
+
+
+def test_a_given_mask_and_a_cache_read_a_text_piece_by_piece():
+    model, tokens, cache = network(), ids(1, T), KeyValueCache()
+    window = causal_mask(T, T) & (torch.arange(T)[:, None] - torch.arange(T) < 3)
+    whole = model(tokens, mask=window)
+    first = model(tokens[:, :4], mask=window[:4, :4], cache=cache)
+    rest = model(tokens[:, 4:], mask=window[4:], cache=cache)
+    close(torch.cat([first, rest], dim=1), whole)
+
+
+def test_the_parts_of_an_encoder_decoder_have_the_tutorials_names():
+    model, source, target = network("encoder-decoder"), ids(2, TS), ids(2, T)
+    memory = model.encode(source)
+    close(model.decode(target, memory, source), model(source, target))
+    x = torch.randn(2, T, model.config.d_model)
+    close(model.project(x), x @ model.head.weight.T + model.head.bias)
+    where = torch.zeros(2, T, dtype=torch.bool)
+    where[1, 2] = where[0, 5] = True
+    close(model.project(x, where), model.project(x)[where])
+
+
+@pytest.mark.parametrize(
+    ("mask", "sentence"),
+    [
+        (torch.ones(T, T), "must be bool, True = may attend; got torch.float32; needed: mask == 1"),
+        (torch.ones(T, T).bool()[:-1], r"must be of shape \(6, 6\) or .*; got \(5, 6\)"),
+        (torch.ones(2, T, T).bool(), r"got \(2, 6, 6\)"),
+        (torch.ones(2, 3, T, T).bool(), r"got \(2, 3, 6, 6\)"),
+        (torch.ones(T).bool(), r"got \(6,\)"),
+    ],
+)
+def test_a_mask_of_another_kind_gets_a_sentence(mask, sentence):
+    for family in ("decoder", "encoder"):
+        with pytest.raises(ValueError, match=sentence):
+            network(family)(ids(2, T), mask=mask)

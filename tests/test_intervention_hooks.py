@@ -1,0 +1,248 @@
+"""Altered networks against networks whose weights were altered by hand."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from altered import FAMILIES, T, attention_of, by_hand, close, embeddings_of, given, read
+from builders import T_MAX, C, H, L, ids, network
+
+from transformer.model.breaks import breaks_of
+from transformer.model.hooks import ForwardContext
+from transformer.model.intervention_hooks import ActivationCache, hooks_of, silenced_one_by_one
+from transformer.model.interventions import Break, EditMask, Patch, Silence
+from transformer.model.sites import Site, sites_of
+from transformer.model.trace import Trace
+
+D = C // H
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_silenced_head_is_a_head_without_a_way_out(family, norm):
+    model = network(family, norm=norm)
+    text = given(model, 2)
+    for site in sites_of(model.config):
+
+        def alter(other, site=site):
+            attention_of(other, site).output.weight[:, D : 3 * D] = 0  # heads 1 and 2 of 3
+
+        hooks = hooks_of([Silence(*site[:2], [1, 2], site.kind)], model.config)
+        wanted = read(by_hand(model, alter), text)
+        close(read(model, text, hooks=hooks), wanted)
+        assert not torch.allclose(wanted, read(model, text), atol=1e-3)
+
+
+def test_a_decoders_head_silenced_by_its_mean_says_what_it_said_on_average_so_far():
+    model = network()
+    text = given(model)
+    layer = model.decoder.layers[1].self_attention
+
+    def averaged(_module, args):
+        (heads,) = args
+        changed = heads.clone()
+        for place in range(T):
+            changed[:, place, :D] = heads[:, : place + 1, :D].mean(dim=1)
+        return (changed,)
+
+    handle = layer.output.register_forward_pre_hook(averaged)
+    wanted = read(model, text)
+    handle.remove()
+    hooks = hooks_of([Silence("decoder", 1, [0], by="mean")], model.config)
+    close(read(model, text, hooks=hooks), wanted)
+
+
+def test_an_encoders_mean_leaves_padding_out():
+    model = network("encoder")
+    short = ids(1, 4)
+    padded = torch.cat([short, torch.zeros(1, 3, dtype=torch.long)], dim=1)
+    hooks = hooks_of([Silence("encoder", 0, [2], by="mean")], model.config)
+    alone = read(model, (short,), hooks=hooks)
+    close(read(model, (padded,), hooks=hooks)[:, :4], alone)
+
+
+@pytest.mark.parametrize(
+    ("what", "factor"), [("no-scale", D**0.5), ("model-scale", (D / C) ** 0.5)]
+)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_another_divisor_is_another_size_of_the_queries(family, what, factor):
+    model = network(family)
+    text = given(model)
+
+    def alter(other):
+        for site in sites_of(other.config):
+            attention_of(other, site).query.weight *= factor
+            attention_of(other, site).query.bias *= factor
+
+    hooks = hooks_of([Break(what)], model.config)
+    close(read(model, text, hooks=hooks), read(by_hand(model, alter), text))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_uniform_attention_is_that_of_queries_that_ask_for_nothing(family):
+    model = network(family)
+    text = given(model)
+
+    def alter(other):
+        for site in sites_of(other.config):
+            attention_of(other, site).query.weight.zero_()
+            attention_of(other, site).query.bias.zero_()
+
+    hooks = hooks_of([Break("uniform-attention")], model.config)
+    close(read(model, text, hooks=hooks), read(by_hand(model, alter), text))
+
+
+def test_hard_attention_is_that_of_enormous_queries():
+    model = network("decoder")
+    text = given(model)
+    trace = Trace()
+
+    def alter(other):
+        for site in sites_of(other.config):
+            attention_of(other, site).query.weight *= 1e6
+            attention_of(other, site).query.bias *= 1e6
+
+    hooks = hooks_of([Break("hard-attention")], model.config)
+    close(read(model, text, hooks=hooks, trace=trace), read(by_hand(model, alter), text))
+    assert set(trace.weights("decoder").unique().tolist()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_positions_and_shuffled_ones_are_another_table(family, positions):
+    model = network(family, positions=positions)
+    text = given(model)
+    order = torch.randperm(T_MAX, generator=torch.Generator().manual_seed(0))
+
+    def set_tables(other, change):
+        for embedding in embeddings_of(other):
+            table = embedding.positions.matrix
+            table.copy_(change(table.clone()))
+
+    tables = {"no-positions": torch.zeros_like, "shuffled-positions": lambda table: table[order]}
+    for what, change in tables.items():
+        wanted = read(by_hand(model, lambda other, c=change: set_tables(other, c)), text)
+        close(read(model, text, hooks=hooks_of([Break(what)], model.config)), wanted)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_without_a_residual_each_sublayer_replaces_what_it_read(norm):
+    model = network(norm=norm)
+    (text,) = given(model)
+    context = ForwardContext(causal=True)
+    with torch.inference_mode():
+        x = model.embedding(text, torch.arange(T))
+        for layer in model.decoder.layers:
+            for residual, sublayer in (
+                (layer.self_residual, lambda h, layer=layer: layer.self_attention(h, context)),
+                (layer.feed_forward_residual, layer.feed_forward),
+            ):
+                x = sublayer(residual.norm(x)) if norm == "pre" else residual.norm(sublayer(x))
+        wanted = model.head(model.decoder.end(x))
+    close(read(model, (text,), hooks=hooks_of([Break("no-residual")], model.config)), wanted)
+
+
+def test_without_the_final_norm_the_head_reads_the_last_residual_stream():
+    model = network()
+    text, trace = given(model), Trace()
+    read(model, text, trace=trace)
+    with torch.inference_mode():
+        wanted = model.head(trace.residuals["decoder"][-1])
+    hooks = hooks_of([Break("no-final-norm")], model.config)
+    close(read(model, text, hooks=hooks), wanted)
+    assert "no-final-norm" not in breaks_of(network(norm="post").config)
+
+
+def masked_by_hand(record, allowed):
+    scores = record.scores.masked_fill(~allowed, -math.inf)
+    return torch.softmax(scores, dim=-1)
+
+
+def test_cells_rows_and_columns_of_a_mask_are_forbidden_and_allowed():
+    model, site = network(), Site("decoder", 0, "self")
+    text, intact, trace = given(model), Trace(), Trace()
+    read(model, text, trace=intact)
+    allowed = torch.ones(T, T).tril().bool()
+    allowed[2, 5] = True
+    allowed[3, :] = True
+    allowed[:, 1] = False
+    allowed[4, 2] = False
+    edit = EditMask("decoder", 0, allow=[(2, 5), (3, None)], forbid=[(None, 1), (4, 2)])
+    read(model, text, hooks=hooks_of([edit], model.config), trace=trace)
+    close(trace[site].weights, masked_by_hand(intact[site], allowed))
+    assert torch.equal(trace[site].allowed[0], allowed)
+    assert torch.equal(trace[Site("decoder", 1, "self")].allowed[0], torch.ones(T, T).tril().bool())
+
+
+def test_a_row_with_nothing_allowed_weighs_all_keys_alike():
+    model, trace = network(), Trace()
+    edit = EditMask("decoder", forbid=[(4, None)])
+    read(model, given(model), hooks=hooks_of([edit], model.config), trace=trace)
+    close(trace.weights("decoder")[:, :, :, 4], torch.full((L, 1, H, T), 1 / T))
+
+
+def test_without_the_causal_mask_a_decoder_reads_the_future():
+    model, trace = network(), Trace()
+    text = given(model)
+    hooks = hooks_of([EditMask("decoder", without=["causal"])], model.config)
+    read(model, text, hooks=hooks, trace=trace)
+    first = trace["decoder.0.self"]
+    close(first.weights, torch.softmax(first.scores, dim=-1))
+    assert bool(first.allowed.all())
+
+
+def test_without_the_padding_mask_padding_is_read():
+    model, trace = network("encoder"), Trace()
+    text = ids(2, 5)
+    text[1, 3:] = 0
+    hooks = hooks_of([EditMask("encoder", without=["padding"])], model.config)
+    read(model, (text,), hooks=hooks, trace=trace)
+    first = trace["encoder.0.self"]
+    assert float(first.weights[1, :, :, 3:].min()) > 0
+    close(first.weights, torch.softmax(first.scores, dim=-1))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nothing_to_do_is_the_intact_network(family):
+    model = network(family)
+    stack = "encoder" if family == "encoder" else "decoder"
+    idle = [Silence(stack, 0, []), EditMask(stack), Patch(stack, 0, [], "other")]
+    cache = ActivationCache()
+    text = given(model)
+    read(model, text, hooks=[cache])
+    assert hooks_of(idle, model.config, {"other": cache}) == ()
+    assert hooks_of([], model.config) == ()
+
+
+def test_a_batch_of_silenced_heads_is_each_of_them_alone():
+    model = network("encoder-decoder")
+    text = given(model)
+    heads = [(site, head) for site in sites_of(model.config) for head in range(H)]
+    rows = tuple(part.expand(len(heads), -1) for part in text)
+    for by in ("zero", "mean"):
+        together = read(model, rows, hooks=[silenced_one_by_one(model.config, heads, by)])
+        for row, (site, head) in enumerate(heads):
+            alone = hooks_of([Silence(*site[:2], [head], site.kind, by)], model.config)
+            close(together[row : row + 1], read(model, text, hooks=alone))
+
+
+def test_eight_threads_with_different_changes_do_not_mix():
+    model = network("decoder", positions="learned")
+    text = given(model)
+    asked = [
+        [Silence("decoder", n % 2, [n % 3])] if n % 4 else [Break("no-positions")] for n in range(8)
+    ]
+    asked[7] = []
+    alone = [read(model, text, hooks=hooks_of(each, model.config)) for each in asked]
+
+    def again(number):
+        each = asked[number % 8]
+        return [read(model, text, hooks=hooks_of(each, model.config)) for _ in range(5)]
+
+    with ThreadPoolExecutor(8) as pool:
+        for number, results in enumerate(pool.map(again, range(24))):
+            for result in results:
+                assert torch.equal(result, alone[number % 8])

@@ -1,0 +1,104 @@
+"""The compiled step on every kind of CPU that this one can stand for, by every kernel."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from builders import spread
+
+from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines import c_compiler, kernels, library_cache
+from transformer.inference.engines.choice import engine_of, engine_words
+from transformer.model.transformer import build_transformer
+
+# The compiler is asked for less than usual: what is compared is what comes out, not how soon.
+FLAGS = tuple("-O1" if flag == "-O3" else flag for flag in c_compiler.FLAGS)
+LEVELS = {"x86-64": "sse2", "x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
+WIDTHS = {"sse2": {16}, "avx2": {32}, "avx512vl": {32, 64}}
+SIZES = [1, 7, 16, 31, 64, 129, 200]  # of rows: less than a vector, whole ones, and cut
+
+
+def levels():
+    """Kinds of CPU, each with what this one must have; the last is what it is."""
+    try:
+        known = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    except OSError:
+        known = []
+    return [level for level, needed in LEVELS.items() if needed in known] + ["native"]
+
+
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+
+
+@pytest.fixture(scope="module", params=[(cc, at) for cc in COMPILERS for at in levels()], ids=str)
+def library(request, tmp_path_factory):
+    """The step, compiled by a compiler for a kind of CPU, without threads if it must be."""
+    compiler, level = request.param
+    for threads in ("-fopenmp", "-fopenmp-simd"):
+        command = [compiler, *FLAGS, f"-march={level}", threads, str(c_compiler.SOURCE)]
+        noted = library_cache.kept(
+            tmp_path_factory.mktemp("step"), "step", c_compiler.SYMBOL, command,
+            note=lambda library: "0", fits=lambda library, note: True,
+        )  # fmt: skip
+        if noted is not None:
+            break
+    found = {kernel.width for kernel in kernels.kernels_of(noted.library)}
+    assert found == WIDTHS.get(LEVELS.get(level), found)
+    return noted.library
+
+
+def test_every_kernel_multiplies_weights_of_every_type_as_double_precision_does(library):
+    generator = torch.Generator().manual_seed(0)
+    for kind in kernels.TYPES:
+        for size in SIZES:
+            weights = torch.randn(11, size, generator=generator).to(kind)
+            weights[0, 0] = 6e-8 if kind == torch.float16 else 1e-30  # subnormal in float16
+            x = torch.randn(size, generator=generator)
+            exact = weights.double() @ x.double()
+            for kernel in range(len(kernels.kernels_of(library))):
+                out = torch.full((11,), float("nan"))
+                kernels.multiplied(library, kernel, weights, x, out)
+                torch.testing.assert_close(out.double(), exact, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("preset", ["gpt", "vaswani-2017"])
+def test_every_variant_of_the_step_reads_as_the_network_does(library, preset, monkeypatch):
+    changes = dict(vocab_size=43, d_model=72, n_heads=3, n_layers=2, d_ff=150, max_len=24)
+    network = spread(build_transformer(preset, **changes)).eval()
+    ids, source = torch.tensor([[5, 7, 2, *range(3, 20)]]), torch.tensor([[3, 9, 4, 4, 2]])
+    with torch.inference_mode():
+        given = [] if preset == "gpt" else [source]
+        wanted = network(*given, ids)[0, 2:]
+    for kernel in range(len(kernels.kernels_of(library))):
+        step = c_compiler.step_of(library, (kernel,) * len(kernels.TYPES))
+        monkeypatch.setattr(c_compiler, "compiled_step", lambda step=step: step)
+        session = DecodeSession(engine_of(network, "compiled"))
+        found = [session.begin(ids[0, :3].tolist(), source[0].tolist())]
+        found += [session.read(token) for token in ids[0, 3:].tolist()]
+        torch.testing.assert_close(torch.stack(found), wanted, atol=1e-4, rtol=1e-4)
+
+
+def test_the_quickest_kernel_is_taken_for_each_type(monkeypatch):
+    step, seconds = c_compiler.compiled_step(), {}
+    assert step is not None
+
+    def multiplied(library, kernel, weights, x, out):
+        wait = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}[weights.dtype]
+        seconds["now"] = seconds.get("now", 0.0) + (1.0 if kernel == wait else 2.0)
+
+    library = type("Library", (), {"kernel_facts": lambda self, *_: 3})()
+    monkeypatch.setattr(kernels, "multiplied", multiplied)
+    monkeypatch.setattr(kernels.time, "perf_counter", lambda: seconds.get("now", 0.0))
+    assert kernels.quickest(library) == (0, 1, 2)
+
+
+def test_an_engine_says_how_it_reads_the_weights():
+    network = build_transformer("gpt", vocab_size=31, d_model=24, n_heads=3, n_layers=1, d_ff=40)
+    assert engine_words(engine_of(network, "compiled")).startswith("compiled: float32 in vectors")
+    assert engine_words(engine_of(network, "packed")).startswith("packed: PyTorch's operations")
+    assert engine_words(None) == "network"
+    assert str(kernels.Kernel(32, 4, 0)) == "vectors of 32 bytes, 4 rows side by side"
+    assert "1024 bytes asked for ahead" in str(kernels.Kernel(32, 1, 1024))

@@ -1,0 +1,226 @@
+"""What users of other libraries expect of this one: plain errors, short reprs, copies, files."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import transformer
+from transformer import Model, Request, Run, Site
+from transformer.checkpoint import HeldOutSample
+from transformer.runs import archive
+from transformer.runs.request import Settings
+
+TEXT = "the fox said"
+
+
+def numbers(run: Run | transformer.Batch) -> dict[str, Any]:
+    """Every array of a trace by its name."""
+    return {
+        f"{record.site}/{name}": getattr(record, name)
+        for record in run.trace
+        for name in ("scores", "weights", "queries", "keys", "values", "allowed")
+    }
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+def test_a_string_is_no_list_of_texts(tiny_model: Model, tiny_encoder_decoder: Model) -> None:
+    for ask in (tiny_model.generate_batch, tiny_encoder_decoder.translate_batch):
+        with pytest.raises(ValueError, match=r"a list of texts is needed; got one string, 'Once'"):
+            ask("Once")
+    with pytest.raises(ValueError, match="a list of texts is needed; got int"):
+        tiny_model.trace(3)  # type: ignore[arg-type]
+
+
+def test_numpy_scalars_are_numbers(tiny_model: Model) -> None:
+    plain = tiny_model.generate(TEXT, max_new_tokens=6, temperature=0.5, top_k=7, seed=3)
+    run = tiny_model.generate(
+        TEXT,
+        max_new_tokens=np.int64(6),
+        temperature=np.float32(0.5),
+        top_k=np.int16(7),
+        seed=np.uint8(3),
+    )
+    assert (run.request, run.ids) == (plain.request, plain.ids)
+    assert transformer.from_json(run.to_json()).request == plain.request
+    head = run.attention("decoder.1.self", np.int64(1))
+    assert head.to_json() == plain.attention("decoder.1.self", 1).to_json()
+    forced = tiny_model.generate(TEXT, max_new_tokens=3, forced_tokens=np.array([70, 71]))
+    assert forced.request.forced_tokens == (70, 71)
+    seeds = np.arange(2)
+    assert [one.request.seed for one in tiny_model.generate_batch([TEXT] * 2, seeds)] == [0, 1]
+
+
+@pytest.mark.parametrize("bad", [np.bool_(True), np.float64("nan"), np.array([3])])
+def test_other_things_of_numpy_are_refused(tiny_model: Model, bad: Any) -> None:
+    with pytest.raises(ValueError, match="max_new_tokens must be a whole number"):
+        tiny_model.generate(TEXT, max_new_tokens=bad)
+
+
+def test_the_settings_that_an_editor_completes_are_those_of_a_request() -> None:
+    fields = {field.name for field in dataclasses.fields(Request)} - {"text"}
+    assert set(Settings.__annotations__) == fields
+
+
+@pytest.mark.slow
+def test_a_wrong_keyword_is_found_by_a_type_checker(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import transformer\n"
+        "model = transformer.load('stories')\n"
+        "model.generate('Once', temprature=1.0)\n"
+        "model.generate('Once', top_k='many')\n"
+        "model.stream('Once', temperature=0.5)\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--no-error-summary"]
+    root = Path(transformer.__file__).resolve().parent.parent
+    found = subprocess.run([*command, str(script)], cwd=root, capture_output=True, text=True)
+    errors = [line for line in found.stdout.splitlines() if ": error: " in line]
+    assert ["script.py:3" in errors[0], "script.py:4" in errors[1], len(errors)] == [True, True, 2]
+    assert '"temprature"' in errors[0]
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def test_a_run_a_batch_a_trace_and_a_model_are_one_short_line(tiny_model: Model) -> None:
+    run = tiny_model.generate("the fox said " * 9, max_new_tokens=4)
+    batch = tiny_model.trace(["the fox", "no"])
+    for shown in (repr(run), repr(batch), repr(run.trace), repr(tiny_model), str(run)):
+        assert "\n" not in shown
+        assert len(shown) < 200
+    assert "'the fox said" in repr(run)
+    assert f"{len(run.ids)} tokens, 4 of them new" in repr(run)
+    assert "2 texts" in repr(batch)
+    assert "decoder.1.self" in repr(run.trace)
+
+
+def test_a_trace_is_its_records_and_says_what_it_has(tiny_model: Model) -> None:
+    trace = tiny_model.trace("the fox").trace
+    assert [record.site for record in trace] == trace.sites
+    for wrong in (3, None, ("decoder", 0)):
+        with pytest.raises(ValueError, match=r"a site is .*; recorded: decoder.0.self, decoder.1"):
+            trace[wrong]  # type: ignore[index]
+    with pytest.raises(ValueError, match=r"a site is written STACK.LAYER.KIND"):
+        trace["attention"]
+    with pytest.raises(ValueError, match=r"no record of site decoder.9.self; recorded: decoder.0"):
+        trace[Site("decoder", 9, "self")]
+
+
+def test_the_words_of_a_stream_are_the_text(tiny_model: Model) -> None:
+    stream = tiny_model.stream(TEXT, max_new_tokens=12, temperature=1.0, seed=1)
+    words = [step.text for step in stream]
+    run = stream.run()
+    assert words == [tiny_model.tokenizer.decode([step.token]) for step in run.steps]
+    assert [step.chosen.text for step in run.steps] == words
+    assert all(len(step.candidates[0].text) > 0 for step in run.steps)
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder_decoder", "tiny_encoder"])
+def test_a_model_is_copied_and_pickled_with_its_engine(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    request.getfixturevalue(name).save(tmp_path, dtype="float32")
+    model = transformer.load(tmp_path)
+    before = numbers(model.trace(TEXT))
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert (again.engine is None) == (model.engine is None)
+        assert again.network is not model.network
+        if model.engine is not None:
+            run = again.generate(TEXT, max_new_tokens=5)
+            assert run.ids == model.generate(TEXT, max_new_tokens=5).ids
+            assert run.engine == again.engine.name
+        with torch.no_grad():
+            for parameter in again.network.parameters():
+                parameter.zero_()
+        after = numbers(model.trace(TEXT))
+        assert all(after[key].equal(value) for key, value in before.items())
+
+
+def test_a_pickled_run_holds_its_own_tokens_and_no_room_for_more() -> None:
+    model = transformer.load("stories")
+    run = model.generate("Once upon a time", max_new_tokens=20)
+    assert len(run.ids) == 25
+    written = pickle.dumps(run)
+    assert len(written) < 1.1 * sum(array.nbytes for array in archive.arrays_of(run).values())
+    assert len(written) < 1_500_000
+    for again in (pickle.loads(written), copy.deepcopy(run)):
+        assert again.ids == run.ids
+        found = numbers(again)
+        assert all(found[key].equal(value) for key, value in numbers(run).items())
+
+
+def test_a_pickled_batch_is_the_same(tiny_encoder_decoder: Model) -> None:
+    batch = tiny_encoder_decoder.translate_batch(["the fox", "no"], max_new_tokens=3)
+    again = pickle.loads(pickle.dumps(batch))
+    assert again.labels == batch.labels
+    assert all(numbers(again)[key].equal(value) for key, value in numbers(batch).items())
+
+
+# --- files and devices ----------------------------------------------------------------------------
+
+
+def test_a_model_is_saved_whole_and_loaded_again(tiny_model: Model, tmp_path: Path) -> None:
+    sample = HeldOutSample(about="two", texts=(("The fox.",), ("A bird.",)))
+    model = dataclasses.replace(tiny_model, card="# A card", metadata={"a": 1}, sample=sample)
+    model.save(str(tmp_path / "m"), dtype="float32")
+    again = transformer.load(tmp_path / "m")
+    assert (again.card, again.metadata, again.sample) == ("# A card", {"a": 1}, sample)
+    assert again.generate(TEXT, max_new_tokens=5).ids == model.generate(TEXT, max_new_tokens=5).ids
+
+
+def test_a_folder_may_be_a_string(tiny_model: Model, tmp_path: Path) -> None:
+    folder = str(tmp_path / "m")
+    transformer.save(folder, tiny_model.network, tiny_model.config, tiny_model.tokenizer)
+    assert transformer.load(folder).config == tiny_model.config
+
+
+def test_an_unknown_dtype_is_refused_before_anything_is_written(
+    tiny_model: Model, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=r"dtype must be one of .*float16.*; got 'float8'"):
+        tiny_model.save(tmp_path / "m", dtype="float8")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("device", ["gpu0", "cuda:99", "mps:0", "", 3, "cpu:7"])
+def test_a_device_that_is_not_there_gets_a_sentence(tiny_model: Model, device: Any) -> None:
+    for ask in (lambda: transformer.load("stories", device=device), lambda: tiny_model.to(device)):
+        with pytest.raises(ValueError, match=r"device must be one of \['auto', 'cpu'"):
+            ask()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+def test_cuda_without_a_gpu_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"device must be one of \['auto', 'cpu'\]; got 'cuda'"):
+        transformer.load("stories", device="cuda")
+
+
+def test_a_model_already_there_is_not_moved(tiny_model: Model) -> None:
+    assert tiny_model.to("cpu") is tiny_model
+    assert tiny_model.to(torch.device("cpu")) is tiny_model
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
+def test_a_moved_model_writes_the_same_and_the_first_stays(tiny_model: Model) -> None:
+    there = tiny_model.to("cuda")
+    assert (there.device.type, tiny_model.device.type) == ("cuda", "cpu")
+    assert (
+        there.generate(TEXT, max_new_tokens=5).ids
+        == tiny_model.generate(TEXT, max_new_tokens=5).ids
+    )

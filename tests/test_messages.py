@@ -1,0 +1,139 @@
+"""What the project says: every sentence through the catalogue, in the language of the request."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from transformer import BREAKS, Break, messages
+from transformer.messages import chosen, mark, numeral, say, say_n, speaking
+from transformer.messages.catalogues import catalogue, languages
+from transformer.messages.extract import TEMPLATE, compiled, template
+from transformer.model.breaks import NAMES
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "transformer"
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE / "messages"]
+# Mistakes of the program itself, which no visitor can make.
+OURS = {"AssertionError", "NotImplementedError"}
+WORD = re.compile(r"[a-z]{2}")
+
+
+def name_of(call):
+    """ "say" for say(...)."""
+    return getattr(call.func, "id", getattr(call.func, "attr", ""))
+
+
+def literals(node):
+    """The texts that an expression may be, f-strings' without what is filled in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+    elif isinstance(node, ast.IfExp):
+        yield from (text for one in (node.body, node.orelse) for text in literals(one))
+    elif isinstance(node, ast.BoolOp):
+        yield from (text for one in node.values for text in literals(one))
+
+
+def unsaid(tree):
+    """Sentences that are raised without being said."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            for text in (text for given in node.exc.args[:1] for text in literals(given)):
+                if WORD.search(text) and name_of(node.exc) not in OURS:
+                    yield text
+
+
+def wrongly_said(tree):
+    """Calls of say and say_n whose sentence and values do not fit, or that cannot be collected."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or name_of(node) not in (
+            "say",
+            "say_n",
+            "mark",
+            "wording",
+        ):
+            continue
+        count = 2 if name_of(node) == "say_n" else 1
+        texts = [given.value for given in node.args[:count] if isinstance(given, ast.Constant)]
+        names = {keyword.arg for keyword in node.keywords}
+        holes = {hole for text in texts for hole in re.findall(r"(?<!%)\{(.*?)\}", text)} - {"n"}
+        marked = name_of(node) == "say" and not texts  # data that was marked
+        fits = len(texts) == count and (holes == names - {"n"} or name_of(node) == "mark")
+        if not (marked or fits) or isinstance(node.args[0], ast.JoinedStr):
+            yield ast.unparse(node)
+
+
+@pytest.fixture
+def shouted(tmp_path, monkeypatch):
+    """A language, "xx", of two sentences."""
+    po = tmp_path / "xx.po"
+    po.write_text(
+        'msgid ""\nmsgstr "Plural-Forms: nplurals=3; plural=n>4 ? 2 : n!=1;\\n"\n\n'
+        'msgid "no {name}; got {got}"\nmsgstr "{got}: NOT {name}"\n\n'
+        'msgid "{n} token"\nmsgid_plural "{n} tokens"\n'
+        'msgstr[0] "ONE"\nmsgstr[1] "{n} FEW"\nmsgstr[2] "{n} MANY"\n'
+    )
+    (tmp_path / "xx.json").write_text(compiled(po))
+    monkeypatch.setattr("transformer.messages.catalogues.FOLDER", tmp_path)
+    languages.cache_clear(), catalogue.cache_clear()
+    yield
+    languages.cache_clear(), catalogue.cache_clear()
+
+
+def test_a_sentence_is_itself_in_english_and_its_braces_are_filled_once():
+    assert say("no {name}; got {got}", name="{got}", got=3) == "no {got}; got 3"
+    assert say("put it in {} or {}") == "put it in {} or {}"
+    assert [say_n("{n} token", "{n} tokens", n) for n in (0, 1, 1200)] == [
+        "0 tokens", "1 token", "1,200 tokens",
+    ]  # fmt: skip
+    assert (numeral(1234567), numeral(0.25, "g"), mark("Text")) == ("1,234,567", "0.25", "Text")
+
+
+def test_what_is_said_inside_is_in_the_language_and_outside_is_not(shouted):
+    with speaking("xx"):
+        assert messages.language() == "xx"
+        assert say("no {name}; got {got}", name="a", got=3) == "3: NOT a"
+        assert say("not translated {name}", name="yet") == "not translated yet"
+        said = [say_n("{n} token", "{n} tokens", n) for n in (0, 1, 3, 5, 301, 1000)]
+    assert said == ["0 FEW", "ONE", "3 FEW", "5 MANY", "301 MANY", "1,000 MANY"]
+    assert say("no {name}; got {got}", name="a", got=3) == "no a; got 3"
+
+
+def test_the_browser_chooses_the_language(shouted):
+    asked = ("xx", "xx-CH,en;q=0.8", "fr, en;q=0.5, xx;q=0.7", "en-GB, xx;q=0.9", "fr", "", ";q=x")
+    assert [chosen(header) for header in asked] == ["xx", "xx", "xx", "en", "en", "en", "en"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_sentence_of_an_error_is_said(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert list(unsaid(tree)) == [], "write: raise ValueError(say('... {got}', got=...))"
+    assert list(wrongly_said(tree)) == []
+
+
+def test_the_rule_finds_what_it_is_for():
+    tree = ast.parse(
+        "raise ValueError(f'no such {x}')\n"
+        "raise ValueError('a sentence' if x else say('fine {a}', a=1))\n"
+        "raise AssertionError('ours')\n"
+        "raise ValueError(f'{x}: {y}')\n"
+        "say('one {a}', b=1)\nsay(f'one {a}')\nsay(view.title)\nsay_n('a', 'b {n}', 3)\n"
+        "say('a {x!r}', x=1)\nmark(text)\n"
+    )
+    assert list(unsaid(tree)) == ["no such ", "a sentence"]
+    assert list(wrongly_said(tree)) == [
+        "say('one {a}', b=1)", "say(f'one {a}')", "say('a {x!r}', x=1)", "mark(text)",
+    ]  # fmt: skip
+
+
+def test_every_switch_has_a_name_in_the_catalogue():
+    assert {str(Break(what)) for what in BREAKS} == set(NAMES)
+
+
+def test_the_template_holds_every_sentence():
+    held = TEMPLATE.read_text(encoding="utf-8")
+    assert held == template(), "run: python -m transformer.messages extract"
+    assert held.count("\nmsgid ") > 900

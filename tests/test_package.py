@@ -1,0 +1,165 @@
+"""The project as an installed package: all of it is there, and it works from any folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from email.message import Message
+from email.parser import Parser
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import serving
+from gradio_client import Client
+from packaging.requirements import Requirement
+
+import transformer
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "transformer-attention-visualizer"
+WITHOUT_NETWORK = ("--no-index", "--no-deps", "--no-build-isolation", "--no-cache-dir")
+
+
+def pip(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def tracked() -> list[str]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a git checkout; this is a copy without one")
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return sorted(name for name in listed.split("\0") if name and (ROOT / name).is_file())
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory) -> Path:
+    """The files of a fresh clone, in a folder where a build may leave things."""
+    folder = tmp_path_factory.mktemp("clone")
+    for name in tracked():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(clone, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip("wheel", *WITHOUT_NETWORK, "--wheel-dir", folder, clone)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def environment(folder: Path, what: Path, *options: str) -> Path:
+    """A new environment with this one's packages and the project; returns its programs' folder."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    python = programs / Path(sys.executable).name
+    place = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = subprocess.run([python, "-c", place], capture_output=True, text=True, check=True)
+    path = Path(site.stdout.strip()) / "tests.pth"
+    path.write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    pip("--python", python, "install", *WITHOUT_NETWORK, *options, what)
+    return programs
+
+
+@pytest.fixture(scope="module")
+def programs(wheel, tmp_path_factory) -> Path:
+    return environment(tmp_path_factory.mktemp("installed"), wheel)
+
+
+def ran(command: list[str | Path], folder: Path) -> str:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as file:
+        (name,) = (one for one in file.namelist() if one.endswith(".dist-info/METADATA"))
+        return Parser().parsestr(file.read(name).decode())
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_the_bundled_models(wheel):
+    with zipfile.ZipFile(wheel) as file:
+        inside = {name for name in file.namelist() if ".dist-info/" not in name}
+    names = {name for name in tracked() if name.startswith(("transformer/", "checkpoints/"))}
+    assert inside == {re.sub("^checkpoints/", "transformer/checkpoints/", name) for name in names}
+    assert {"transformer/py.typed", "transformer/checkpoints/stories/config.json"} < inside
+
+
+def test_the_wheel_needs_what_the_requirements_say(wheel):
+    told = metadata(wheel)
+    assert told["Version"] == transformer.__version__
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    needed = [Requirement(line) for line in told.get_all("Requires-Dist", [])]
+    always = {str(one) for one in needed if one.marker is None}
+    assert always == {line for line in lines if line and not line.startswith("#")}
+    assert set(told.get_all("Provides-Extra", [])) == {"train", "mcp", "hub", "test"}
+
+
+def test_the_versions_that_are_tested_are_those_that_the_extras_allow():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    allowed = {one.name: one for one in map(Requirement, chain(*extras.values()))}
+    assert allowed.pop(NAME).extras == {"train", "mcp", "hub"}
+    lines = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if "==" in line)
+    assert pins.keys() == allowed.keys()
+    assert not [name for name, version in pins.items() if version not in allowed[name].specifier]
+
+
+def test_an_installed_package_generates_from_another_folder(programs, tmp_path):
+    command = [programs / "transformer-generate", "Once upon a time", "--max-new-tokens", "5"]
+    expected = transformer.load("stories").generate("Once upon a time", max_new_tokens=5).text
+    assert ran(command, tmp_path) == f"{expected}\n"
+    where = "import transformer; print(transformer.__file__, *transformer.bundled_names())"
+    place, *names = ran([programs / "python", "-c", where], tmp_path).split()
+    assert Path(place).is_relative_to(programs.parent)
+    assert names == transformer.bundled_names()
+    assert "RECIPE" in ran([programs / "transformer-train", "--help"], tmp_path)
+
+
+def test_an_installed_package_opens_the_page_from_another_folder(programs, tmp_path):
+    port, log = serving.free_port(), tmp_path / "log"
+    command = [programs / "transformer-page", "--port", str(port), "--device", "cpu"]
+    bare = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=bare, stdout=file, stderr=subprocess.STDOUT
+        )
+    try:
+        serving.wait(f"http://127.0.0.1:{port}/", process, log)
+        client = Client(f"http://127.0.0.1:{port}/", verbose=False, analytics_enabled=False)
+        asked = "Where’s the station? I'm lost."
+        (answer,) = client.predict([asked], api_name="/translate")
+        client.close()
+    finally:
+        serving.stop(process)
+    model = transformer.load("translate-en-fr")
+    assert answer["text"] == model.generate(asked, beams=4).text
+    assert answer["one_by_one"] == model.translate(asked, beams=4)
+    assert answer["read_as"] == "Where's the station? I'm lost."
+
+
+def test_an_editable_installation_is_the_clone_itself(clone, tmp_path):
+    python = environment(tmp_path / "editable", clone, "--editable") / "python"
+    asked = (
+        "import json, transformer; from transformer import checkpoint;"
+        "print(json.dumps([transformer.__file__, str(checkpoint.BUNDLED)]))"
+    )
+    place, bundled = json.loads(ran([python, "-c", asked], tmp_path))
+    assert Path(place) == clone / "transformer" / "__init__.py"
+    assert Path(bundled) == clone / "checkpoints"

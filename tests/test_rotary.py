@@ -1,0 +1,106 @@
+"""Rotary positions against their definition, and their pictures against the network's numbers."""
+
+from __future__ import annotations
+
+import cmath
+
+import numpy as np
+import pytest
+import torch
+from builders import tiny
+
+from transformer.model.rotary import RotarySettings, Rotation, frequencies_of, turned
+from transformer.views.rotary import VIEW
+from transformer.views.rotary.rotary import angles_of, rotary_angles, rotary_distance, rotary_pair
+from transformer.views.rotary.rotary import turned as a_pair_of
+
+
+def settings(**changes):
+    usual = dict(size=8, base=100.0, scaling="none", factor=4.0, low=1.0, high=4.0, trained_len=64)
+    return RotarySettings(**{**usual, **changes})
+
+
+def test_a_pair_is_a_complex_number_that_is_turned():
+    rotation, x = Rotation(settings(size=6), 20), torch.randn(1, 1, 20, 10)
+    got = turned(x, rotation(torch.arange(20)))
+    for place in range(20):
+        for pair in range(3):
+            before = complex(x[0, 0, place, pair], x[0, 0, place, pair + 3])
+            after = before * cmath.exp(1j * place * 100.0 ** (-2 * pair / 6))
+            found = complex(got[0, 0, place, pair], got[0, 0, place, pair + 3])
+            assert abs(found - after) < 1e-5
+    assert got[..., 6:].equal(x[..., 6:])
+
+
+def test_the_score_depends_on_the_distance_alone():
+    rotation = Rotation(settings(), 64)
+    q, k = torch.randn(2, 1, 1, 1, 8).double()
+
+    def score(a, b):
+        places = torch.tensor([a, b])
+        turn = rotation(places)
+        both = turned(torch.cat([q, k], dim=2), turn)
+        return float(both[0, 0, 0] @ both[0, 0, 1])
+
+    for distance in (0, 1, 7, 30):
+        scores = [score(place + distance, place) for place in range(0, 64 - distance, 9)]
+        assert max(scores) - min(scores) < 1e-4
+    assert abs(score(9, 2) - score(9, 3)) > 1e-3
+
+
+def test_scalings_slow_pairs_down():
+    plain, linear = frequencies_of(settings()), frequencies_of(settings(scaling="linear"))
+    torch.testing.assert_close(linear, plain / 4)
+    assert frequencies_of(settings(scaling="dynamic")).equal(plain)
+    some = frequencies_of(settings(scaling="llama3"))
+    assert some[0] == plain[0]  # turns often within the trained length
+    torch.testing.assert_close(some[-1], plain[-1] / 4)
+    assert (some <= plain).all()
+
+
+@pytest.fixture(scope="module")
+def run(tokenizer):
+    changes = dict(positions="rotary", n_heads=4, n_key_heads=2, rotary_size=2, d_model=16)
+    model = tiny("turning", "decoder", tokenizer, **changes)
+    return model.generate("the fox said hello", max_new_tokens=4)
+
+
+def test_the_pictures_show_the_networks_own_angles_and_vectors(run):
+    angles = angles_of(run, "decoder")
+    np.testing.assert_allclose(angles[:, 0], np.arange(24) % (2 * np.pi), atol=1e-5)
+    drawn = rotary_angles(run)
+    np.testing.assert_allclose(drawn.data[0].z, np.degrees(angles[: len(run.ids)]), atol=1e-2)
+    found = a_pair_of(run, "decoder.1.self", 3, 5, 2)
+    record = run.trace["decoder.1.self"]
+    np.testing.assert_allclose(found.q, record.queries[0, 3, 5], atol=1e-6)
+    np.testing.assert_allclose(found.k, record.keys[0, 3, 2], atol=1e-6)
+    assert found.score_at(5, 2) == pytest.approx(float(record.scores[0, 3, 5, 2]), abs=1e-5)
+    arrows = rotary_pair(run, "decoder.1.self", 3, 5, 2).data
+    assert [arrow.x[1] for arrow in arrows] == [
+        found.q_before[0], found.q[0], found.k_before[0], found.k[0],
+    ]  # fmt: skip
+    lengths = [float(np.hypot(arrow.x[1], arrow.y[1])) for arrow in arrows]
+    assert lengths[:2] == pytest.approx([lengths[0]] * 2)
+
+
+def test_moved_on_together_the_score_stays(run):
+    drawn = rotary_distance(run, "decoder.0.self", 1, 6, 4)
+    assert drawn.layout.meta["moved"] < 1e-4
+    line, here = drawn.data
+    assert line.y[2] == pytest.approx(here.y[0], abs=1e-4)
+    assert max(line.y) - min(line.y) > 1e-3
+
+
+def test_all_is_told_at_once_and_nothing_of_what_does_not_turn(
+    run, tiny_model, tiny_encoder_decoder
+):
+    (together, *_) = VIEW.pictures
+    told = together.ask(run, given={"site": "decoder.0.self", "head": 1, "pair": 7})
+    assert (told["turns"], told["n_pairs"]) == (True, 1)
+    assert told["pair"].layout.meta["pair"] == 0
+    other = tiny_model.trace("the fox")
+    assert together.ask(other, given={}) == {"turns": False}
+    with pytest.raises(ValueError, match="only rotary positions turn queries and keys; this"):
+        rotary_angles(other)
+    with pytest.raises(ValueError, match="query must be a whole number from 0 to"):
+        rotary_pair(run, "decoder.0.self", 0, 99)

@@ -1,0 +1,124 @@
+"""The tables of norms, activations and positions: one line in each adds one, everywhere."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from altered import given, read
+from builders import T_MAX, C, config, network
+from torch import nn
+
+from transformer import ModelConfig, Trace
+from transformer.model.activations import ACTIVATIONS, Activation
+from transformer.model.norms import NORMS, Norm
+from transformer.model.positions import POSITIONS, Encoding
+from transformer.model.summary import blocks
+from transformer.views import architecture
+from transformer.views.architecture.parts import words
+
+FAMILIES = ["decoder", "encoder", "encoder-decoder"]
+
+
+class Ramp(nn.Module):
+    """Positions for the tests: place p adds p / max_len to every feature, and a trained factor."""
+
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.factor = nn.Parameter(torch.ones(1))
+        ramp = torch.arange(max_len)[:, None] / max_len
+        self.register_buffer("matrix", ramp.expand(max_len, d_model), persistent=False)
+
+    def forward(self, positions):
+        return self.factor * self.matrix[positions]
+
+
+def says(settings, kind):
+    """The words of the first block of a kind."""
+    made = config(**settings)
+    return words(made, next(block for block in blocks(made) if block.kind == kind))
+
+
+def counted_and_drawn(made):
+    """Whether the counts are the network's own, and the drawing is of them."""
+    model = network(**{"family": made.family, **made.to_dict()})
+    total = sum(block.n_parameters for block in blocks(made))
+    assert total == model.n_parameters
+    assert architecture(made).layout.meta["n_parameters"] == total
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            read(model, text := given(model), trace=Trace()), read(model, text), atol=1e-4, rtol=0
+        )
+    return model
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_norm_is_added_in_one_line(family, monkeypatch):
+    with pytest.raises(ValueError, match=r"norm_kind must be one of \['layer'.*; got 'throw-away'"):
+        config(family, norm_kind="throw-away")
+    monkeypatch.setitem(NORMS, "throw-away", Norm(title="Throw-away norm", does="Divides {size} features", make=lambda size, eps: nn.RMSNorm(size, eps), n_parameters=lambda size: size))  # fmt: skip # noqa: E501
+    for placement in ("pre", "post"):
+        made = config(family, norm_kind="throw-away", norm=placement, norm_embeddings=True)
+        model = counted_and_drawn(made)
+        kinds = {type(m) for m in model.modules() if isinstance(m, nn.LayerNorm | nn.RMSNorm)}
+        assert kinds == {nn.RMSNorm}
+    said = says(dict(norm_kind="throw-away"), "norm").does
+    assert said.startswith("Throw-away norm of ")
+    assert "Divides 12 features" in said
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_activation_is_added_in_one_line(family, monkeypatch):
+    with pytest.raises(ValueError, match=r"activation must be one of .*; got 'throw-away'"):
+        config(family, activation="throw-away")
+    monkeypatch.setitem(ACTIVATIONS, "throw-away", Activation(title="Sinus", does="waves", function=torch.sin))  # fmt: skip # noqa: E501
+    made = config(family, activation="throw-away")
+    model = counted_and_drawn(made)
+    forward = getattr(model, "encoder" if family == "encoder" else "decoder").layers[0].feed_forward
+    x = torch.randn(2, 5, C)
+    torch.testing.assert_close(forward(x), forward.contract(torch.sin(forward.expand(x))))
+    said = says(dict(activation="throw-away"), "feed_forward")
+    assert said.title == "Feed-forward, Sinus"
+    assert "Sinus acts on each of them (waves)" in said.does
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_positional_encoding_is_added_in_one_line(family, monkeypatch):
+    with pytest.raises(ValueError, match=r"positions must be one of .*; got 'throw-away'"):
+        config(family, positions="throw-away")
+    monkeypatch.setitem(POSITIONS, "throw-away", Encoding(title="Ramp", does="Up to {max_len}.", short="one", make=Ramp, n_parameters=lambda max_len, d_model: 1))  # fmt: skip # noqa: E501
+    counted_and_drawn(config(family, positions="throw-away"))
+    said = says(dict(positions="throw-away"), "positions")
+    assert (said.title, said.short, said.does) == ("+ Ramp", "one", f"Up to {T_MAX}.")
+
+
+@pytest.mark.parametrize("kind", NORMS)
+def test_a_norm_counts_its_numbers_and_keeps_shapes(kind):
+    made = NORMS[kind].make(C, 1e-5)
+    assert sum(p.numel() for p in made.parameters()) == NORMS[kind].n_parameters(C)
+    assert made(torch.randn(2, 5, C)).shape == (2, 5, C)
+    assert "{size}" in NORMS[kind].does
+
+
+@pytest.mark.parametrize("kind", ACTIVATIONS)
+def test_an_activation_acts_on_each_number_alone_and_leaves_large_ones(kind):
+    function, x = ACTIVATIONS[kind].function, torch.linspace(-30, 30, 61)
+    torch.testing.assert_close(function(x), torch.stack([function(one) for one in x]))
+    assert function(x)[-1] == 30
+    assert math.isclose(float(function(x)[0]), 0, abs_tol=1e-6)
+
+
+@pytest.mark.parametrize("kind", POSITIONS)
+def test_an_encoding_counts_its_numbers(kind):
+    made = POSITIONS[kind].make(T_MAX, C)
+    wanted = POSITIONS[kind].n_parameters(T_MAX, C)
+    assert sum(p.numel() for p in made.parameters()) == wanted
+    part = "self" if POSITIONS[kind].turns else "positions"
+    assert "{" not in says(dict(positions=kind), part).does
+
+
+def test_a_configuration_of_before_the_norms_had_names_is_read():
+    later = ("norm_kind", "head_size", "gated", "parallel", "window", "padded_start", "rotary_base")
+    old = {name: value for name, value in config().to_dict().items() if name not in later}
+    assert ModelConfig.from_dict(old) == config()

@@ -1,0 +1,218 @@
+"""Nothing of a training is lost: it is saved as it goes, ends on Ctrl-C, and goes on as it was."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from trainings import LINES, ROOT, command, losses, metadata, recipe, task, weights, written
+
+import transformer
+from transformer.training import log, loop
+from transformer.training.__main__ import main
+from transformer.training.updates import updates
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return written(tmp_path / "data")
+
+
+def begun(arguments: list[str], until: Path) -> subprocess.Popen[str]:
+    """A training in a process of its own, when there is something in a file of it."""
+    process = subprocess.Popen(
+        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not (until.exists() and until.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_a_broken_training_resumes_to_bit_identical_weights(tmp_path, monkeypatch, optimizer):
+    whole = loop.train(
+        recipe(tmp_path, steps=14, optimizer=optimizer), task(tmp_path), tmp_path / "whole"
+    )
+
+    def broken(*given, **named):
+        for update in updates(*given, **named):
+            if update.step > 10:  # the last state was saved at step 8
+                raise MemoryError
+            yield update
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "updates", broken)
+        with pytest.raises(MemoryError):
+            loop.train(
+                recipe(tmp_path, steps=14, optimizer=optimizer), task(tmp_path), tmp_path / "parts"
+            )
+    half = transformer.load(tmp_path / "parts")
+    assert half.metadata["phases"][-1]["steps"] == 8
+    assert "**Unfinished: step 8 of 14.**" in half.card
+    assert "Not measured yet; at step 6, on the first 10 validation documents" in half.card
+    assert half.generate("The", max_new_tokens=3).text.startswith("The")
+    parts = loop.train(
+        recipe(tmp_path, steps=14, optimizer=optimizer), task(tmp_path), tmp_path / "parts"
+    )
+
+    assert losses(whole) == losses(parts)
+    for name, tensor in weights(whole).items():
+        assert torch.equal(tensor, weights(parts)[name]), name
+
+
+def test_a_killed_process_resumes_from_its_state_file(tmp_path, data):
+    recipe(tmp_path, steps=4000, every=5000)
+    out = tmp_path / "o"
+    arguments = [sys.executable, *command(tmp_path / "tiny.toml", data, out)]
+    process = begun(arguments, out / "training" / "state.safetensors")
+    process.kill()
+    process.communicate()
+    done = len(losses(out))
+    assert 4 <= done < 4000
+
+    finished = subprocess.run(
+        [*arguments, "--steps", str(done + 6)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert len(losses(out)) == done + 6
+    assert transformer.load(out).generate("The", max_new_tokens=3).text.startswith("The")
+
+
+@pytest.mark.parametrize("wish", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_after_a_step_and_keeps_it(tmp_path, data, wish):
+    recipe(tmp_path, steps=4000, every=5000)
+    out = tmp_path / "o"
+    arguments = [sys.executable, *command(tmp_path / "tiny.toml", data, out)]
+    process = begun([*arguments, "--save-every", "3000"], out / "training" / "log.jsonl")
+    process.send_signal(wish)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    done = len(losses(out))
+    assert 0 < done < 3000
+    said = f"stopped at step {done:,} of 4,000; {out} can be used, and the same command goes on"
+    assert said in told.splitlines()[-1]
+    model = transformer.load(out)
+    assert model.metadata["phases"][-1]["steps"] == done
+    assert f"**Unfinished: step {done:,} of 4,000.**" in model.card
+    again = [*command(tmp_path / "tiny.toml", data, out)[2:], "--steps", str(done + 2)]
+    assert main(again) == 0
+    assert len(losses(out)) == done + 2
+
+
+def test_a_training_in_another_thread_leaves_ctrl_c_alone(tmp_path):
+    before = signal.getsignal(signal.SIGINT)
+    tiny, ten_lines, found = recipe(tmp_path, steps=2), task(tmp_path), []
+    thread = threading.Thread(
+        target=lambda: found.append(loop.train(tiny, ten_lines, tmp_path / "o"))
+    )
+    thread.start()
+    thread.join()
+    assert len(losses(found[0])) == 2
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_command_saves_as_often_as_it_is_told(tmp_path, data, monkeypatch):
+    recipe(tmp_path, steps=7)
+    steps = []
+    write = loop._Training._write
+    monkeypatch.setattr(
+        loop._Training, "_write",
+        lambda self, told: (steps.append(told["phases"][-1]["steps"]), write(self, told)),
+    )  # fmt: skip
+    arguments = command(tmp_path / "tiny.toml", data, tmp_path / "o")[2:]
+    assert main([*arguments, "--save-every", "3"]) == 0
+    assert steps == [3, 6, 7, 7]  # the last once more, with its scores
+
+
+def test_steps_after_the_last_save_leave_the_log(tmp_path):
+    for step in (1, 2, 3, 2, 3, 4):  # as older versions left it
+        log.append(tmp_path, {"step": step, "loss": step / 10})
+    with (tmp_path / log.FILE).open("a") as file:
+        file.write('{"step": 5, "lo')
+    log.keep_until(tmp_path, 3)
+    assert [entry["step"] for entry in log.entries(tmp_path)] == [1, 2, 3]
+    log.keep_until(tmp_path, 0)
+    assert log.entries(tmp_path) == []
+
+
+def test_a_card_says_how_many_steps_were_planned_and_when_that_changed(tmp_path):
+    out = loop.train(recipe(tmp_path, steps=4), task(tmp_path), tmp_path / "o")
+    loop.train(recipe(tmp_path, steps=9), task(tmp_path), out)
+    (phase,) = metadata(out)["phases"]
+    assert [(one["from_step"], one["steps"]) for one in phase["sessions"]] == [(0, 4), (4, 9)]
+    assert phase["steps"] == 9
+    assert phase["tokens"] == 9 * metadata(out)["tokens"] // 9
+    card = (out / "README.md").read_text()
+    assert "50% of 4 steps, from step 4 on of 9, then linearly to zero" in card
+
+
+def test_another_recipe_in_the_same_folder_is_refused(tmp_path):
+    loop.train(recipe(tmp_path, steps=4), task(tmp_path), tmp_path / "o")
+    with pytest.raises(ValueError, match="training of another recipe"):
+        loop.train(recipe(tmp_path, steps=4, rate=1e-4), task(tmp_path), tmp_path / "o")
+
+
+def test_other_text_in_the_same_folder_is_refused(tmp_path):
+    out = loop.train(recipe(tmp_path, steps=4), task(tmp_path), tmp_path / "o")
+    before = (out / "config.json").read_bytes()
+    other = task(tmp_path, [*LINES[:-1], "Ten frogs jump in the lake."])
+    with pytest.raises(ValueError, match="holds a training on other text; allowed: what it began"):
+        loop.train(recipe(tmp_path, steps=6), other, out)
+    assert (out / "config.json").read_bytes() == before
+    loop.train(recipe(tmp_path, steps=6), task(tmp_path), out)
+    assert len(losses(out)) == 6
+
+
+def readme_command(tmp_path: Path, data: Path, out: Path) -> list[str]:
+    """What README says for several CPU processes, with a recipe, text and folder of the test."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^torchrun .*$", text, flags=re.MULTILINE)
+    own = {
+        "torchrun": str(Path(sys.executable).parent / "torchrun"),
+        "stories": str(tmp_path / "tiny.toml"),
+        "FOLDER": str(data),
+        "checkpoints/mine": str(out),
+    }
+    assert own.keys() < set(line.split())
+    return [own.get(word, word) for word in line.split()]
+
+
+@pytest.mark.slow
+def test_the_processes_of_readmes_command_have_the_losses_of_one(tmp_path, data):
+    recipe(tmp_path, steps=8, dropout=0.0)
+    one, two = tmp_path / "one", tmp_path / "two"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    alone = [sys.executable, *command(tmp_path / "tiny.toml", data, one)]
+    for started in (alone, readme_command(tmp_path, data, two)):
+        finished = subprocess.run(
+            started, cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+            timeout=120,
+        )  # fmt: skip
+        assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.count("seed 0") == 1
+    assert metadata(two)["hardware"].startswith("2 x")
+    assert losses(two) == pytest.approx(losses(one), abs=1e-4)
+    for name, tensor in weights(one).items():
+        assert torch.allclose(tensor, weights(two)[name], atol=2e-3), name
+
+
+def test_processes_that_cannot_train_together_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(loop, "on_cpu", lambda asked: asked)  # as on a machine with one GPU
+    tiny, ten_lines = recipe(tmp_path, steps=2), task(tmp_path)
+    with pytest.raises(ValueError, match="2 processes must train together; got 1; allowed: --cpu"):
+        loop.train(tiny, ten_lines, tmp_path / "o")
+    assert not (tmp_path / "o").exists()

@@ -1,0 +1,544 @@
+"""What Gradio makes us do. A test here that says what Gradio itself does fails once it no longer
+does so: then the patch can go."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import traceback
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import fastapi
+import gradio as gr
+import gradio.routes
+import httpx
+import loops
+import pytest
+from gradio import processing_utils, queueing, route_utils, state_holder
+from gradio.data_classes import PredictBodyInternal
+from gradio.server_messages import ProcessCompletedMessage
+
+from transformer import Model
+from transformer.ui import build, gradio_patches
+from transformer.ui.gradio_patches import queue as our_queue
+from transformer.ui.gradio_patches import template
+from transformer.ui.gradio_patches.messages import Messages
+from transformer.ui.gradio_patches.sessions import NoSessions
+from transformer.ui.limits import MAX_ADDRESS_WAITING, MAX_VISITOR_WAITING, MISTAKE, YOURS_WAIT
+from transformer.ui.service import Service
+from transformer.ui.turns import Turns
+
+GRADIOS = next(cls for cls in gradio_patches.Queue.__mro__ if cls.__module__ == "gradio.queueing")
+GRADIOS_FILES = processing_utils.async_move_files_to_cache
+GRADIOS_CHECK = gr.Blocks.validate_inputs
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradio as it is, until a test installs ours."""
+    monkeypatch.setattr(queueing, "Queue", GRADIOS)
+    monkeypatch.setattr(queueing, "traceback", traceback)
+    monkeypatch.setattr(queueing, "error_payload", gradio.utils.error_payload)
+    monkeypatch.setattr(gradio.routes, "StateHolder", state_holder.StateHolder)
+    monkeypatch.setattr(gradio.routes, "CustomCORSMiddleware", route_utils.CustomCORSMiddleware)
+    monkeypatch.setattr(processing_utils, "async_move_files_to_cache", GRADIOS_FILES)
+    monkeypatch.setattr(gr.Blocks, "validate_inputs", GRADIOS_CHECK)
+
+
+def sent_from(address: str) -> Any:
+    """A request."""
+    return Mock(client=Mock(host=address))
+
+
+def page() -> gr.Blocks:
+    with gr.Blocks(analytics_enabled=False) as made:
+        gr.api(lambda: 1, api_name="one")
+    return made.queue()
+
+
+def body(made: gr.Blocks, session: str | None) -> PredictBodyInternal:
+    return PredictBodyInternal(session_hash=session, data=[], fn_index=next(iter(made.fns)))
+
+
+async def with_strangers(made: gr.Blocks, sessions: list[str | None]) -> list[Any]:
+    """Whether the queue goes on after one waits of each of these sessions, whose messages nobody
+    keeps, and how many still wait."""
+    queue = made._queue
+    queue.max_thread_count = 1
+    queue.start()
+    try:
+        await asyncio.sleep(0.01)
+        for session in sessions:
+            try:
+                await queue.push(body(made, session), sent_from("here"), None)
+            except KeyError:  # raised after it was put into the queue
+                continue
+            queue.pending_messages_per_session.clear()
+        await asyncio.sleep(0.1)
+        return [not queue.stopped, len(queue)]
+    finally:
+        queue.close()
+
+
+STRANGERS = [[""] * 3, ["pushed out"] * 3]
+
+
+@pytest.mark.parametrize("sessions", STRANGERS)
+def test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept(
+    sessions: list[str | None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def asked() -> list[Any]:
+        return await with_strangers(page(), sessions)
+
+    going_on, _ = loops.run(asked())
+    assert not going_on
+
+
+@pytest.mark.parametrize("sessions", STRANGERS)
+def test_our_queue_goes_on_without_those_whose_messages_are_not_kept(
+    sessions: list[str | None],
+) -> None:
+    async def asked() -> list[Any]:
+        gradio_patches.install()
+        return await with_strangers(page(), sessions)
+
+    assert loops.run(asked()) == [True, 0]
+
+
+def test_a_queue_that_ends_by_a_mistake_says_where_and_not_what(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def asked() -> bool:
+        gradio_patches.install()
+        queue = page()._queue
+
+        def fails() -> None:
+            raise KeyError("a visitor's words")
+
+        monkeypatch.setattr(queue, "get_events", fails)
+        monkeypatch.setattr(gradio_patches.Queue, "__len__", lambda _: 1)
+        queue.active_jobs = [None]
+        await queue.start_processing()
+        return queue.stopped
+
+    assert loops.run(asked())
+    told = capsys.readouterr().err
+    assert told.startswith("the queue ended: KeyError in ")
+    assert "words" not in told
+    assert told.count("\n") == 1
+
+
+def test_who_leaves_no_longer_waits_in_the_queue() -> None:
+    async def asked() -> list[str]:
+        gradio_patches.install()
+        made = page()
+        queue = made._queue
+        assert isinstance(queue, gradio_patches.Queue)
+        for session in ("stays", "leaves", "stays", "leaves"):
+            await queue.push(body(made, session), sent_from("here"), None)
+        queue.leave("leaves")
+        assert len(queue.event_ids_to_events) == 2
+        waiting = queue.event_queue_per_concurrency_id.values()
+        return [event.session_hash for each in waiting for event in each.queue]
+
+    assert loops.run(asked()) == ["stays", "stays"]
+
+
+async def finished(made: gr.Blocks, session: str, size: int) -> queueing.Event:
+    """An answer of so many characters that nobody has fetched."""
+    queue = made._queue
+    await queue.push(body(made, session), sent_from("here"), None)
+    event = list(queue.event_ids_to_events.values())[-1]
+    await queue.remove_from_queue(event._id)
+    output = {"data": ["x" * size]}
+    queue.send_message(event, ProcessCompletedMessage(output=output, success=True))
+    return event
+
+
+def sessions_after(*answers: tuple[str, int]) -> tuple[list[str], list[str]]:
+    """Sessions whose messages are kept, and those of whom Gradio keeps a set of requests."""
+
+    async def asked() -> tuple[list[str], list[str]]:
+        made = page()
+        for session, size in answers:
+            await finished(made, session, size)
+        await made._queue.push(body(made, "last"), sent_from("here"), None)
+        queue = made._queue
+        return list(queue.pending_messages_per_session), list(queue.pending_event_ids_session)
+
+    return loops.run(asked())
+
+
+def test_gradio_keeps_answers_that_nobody_fetches() -> None:
+    answers = [(f"s{place}", 1_000_000) for place in range(40)]
+    kept, sets = sessions_after(*answers)
+    assert len(kept) == len(sets) == 41
+
+
+def test_unfetched_answers_go_by_bytes_the_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(our_queue, "MAX_UNFETCHED_BYTES", 3_000_000)
+    gradio_patches.install()
+    kept, sets = sessions_after(*[(f"s{place}", 900_000) for place in range(6)])
+    assert kept == sets == ["s3", "s4", "s5", "last"]
+
+
+def test_unfetched_answers_go_by_number_and_by_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    gradio_patches.install()
+    monkeypatch.setattr(our_queue, "MAX_UNFETCHED", 3)
+    assert sessions_after(*[(f"s{place}", 1) for place in range(6)])[0] == [
+        "s3",
+        "s4",
+        "s5",
+        "last",
+    ]
+    monkeypatch.setattr(our_queue, "UNFETCHED_S", -1.0)
+    assert sessions_after(*[(f"s{place}", 1) for place in range(6)])[0] == ["last"]
+
+
+def test_who_still_waits_for_something_keeps_its_answers_the_longest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def asked() -> list[list[str]]:
+        gradio_patches.install()
+        made = page()
+        await finished(made, "waits", 900_000)
+        await made._queue.push(body(made, "waits"), sent_from("here"), None)
+        await finished(made, "idle", 900_000)
+        kept = []
+        for most in (1_000_000, 500_000):
+            monkeypatch.setattr(our_queue, "MAX_UNFETCHED_BYTES", most)
+            made._queue.forget()
+            kept.append(list(made._queue.pending_messages_per_session))
+        return kept
+
+    assert loops.run(asked()) == [["waits"], []]
+
+
+def test_fetched_messages_no_longer_count() -> None:
+    async def asked() -> list[int]:
+        box = Messages()
+        counted = []
+        for size in (10_000, 20_000):
+            await box.put(ProcessCompletedMessage(output={"data": ["x" * size]}, success=True))
+            counted.append(box.n_bytes)
+        for _ in range(2):
+            await box.get()
+            counted.append(box.n_bytes)
+        return counted
+
+    first, both, second, none = loops.run(asked())
+    assert 10_000 < first < 11_000
+    assert both == first + second
+    assert none == 0
+
+
+def held(of: type[state_holder.StateHolder]) -> int:
+    """Sessions that a holder keeps after three have asked."""
+
+    async def asked() -> int:
+        with gr.Blocks(analytics_enabled=False) as made:
+            box = gr.Textbox()
+        holder = of()
+        holder.set_blocks(made)
+        for session in ("a", "b", "c"):
+            holder[session]._update_value_in_config(box._id, "x")
+        return len(holder.session_data)
+
+    return loops.run(asked())
+
+
+def test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not() -> None:
+    assert held(state_holder.StateHolder) == 3
+    assert held(NoSessions) == 0
+
+
+def test_what_a_session_changes_is_no_other_sessions() -> None:
+    async def asked() -> None:
+        with gr.Blocks(analytics_enabled=False) as made:
+            box = gr.Textbox()
+        holder = NoSessions()
+        holder.set_blocks(made)
+        mine = holder["me"]
+        mine[box._id] = changed = gr.Textbox(label="mine", render=False)
+        assert mine[box._id] is changed
+        assert box._id in mine
+        assert holder["me"][box._id] is holder["you"][box._id] is box
+
+    loops.run(asked())
+
+
+def test_nothing_on_the_page_is_kept_by_gradio_for_a_visitor(tiny_model: Model) -> None:
+    """`NoSession` may keep nothing because of that."""
+
+    async def asked() -> list[gr.blocks.Block]:
+        made = build(Service([tiny_model]))
+        assert isinstance(made._queue, gradio_patches.Queue)
+        assert isinstance(made.app.state_holder, NoSessions)
+        return [block for block in made.blocks.values() if block.stateful]
+
+    assert loops.run(asked()) == []
+
+
+def test_answers_that_are_finished_one_after_the_other_are_bounded_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a new request in between."""
+    monkeypatch.setattr(our_queue, "MAX_UNFETCHED_BYTES", 3_000_000)
+
+    async def asked() -> int:
+        gradio_patches.install()
+        queue = page()._queue
+        for place in range(6):
+            await queue.push(body(queue.blocks, f"s{place}"), sent_from("here"), None)
+        for event in list(queue.event_ids_to_events.values()):
+            output = {"data": ["x" * 900_000]}
+            queue.send_message(event, ProcessCompletedMessage(output=output, success=True))
+        return sum(box.n_bytes for box in queue.pending_messages_per_session.values())
+
+    assert 2_000_000 < loops.run(asked()) <= 3_000_000
+
+
+def fetched(given: Any) -> list[str]:
+    """What the server fetches for an input that says this."""
+    asked = []
+
+    class Block:
+        proxy_url = None
+
+        async def async_move_resource_to_block_cache(self, address: str) -> str:
+            asked.append(address)
+            return "copy"
+
+    loops.run(processing_utils.async_move_files_to_cache(given, Block()))
+    return asked
+
+
+NAMED = {"path": "http://127.0.0.1:1/x", "meta": {"_type": "gradio.FileData"}}
+
+
+def test_gradio_fetches_what_an_input_names_and_we_do_not() -> None:
+    assert fetched([{"deep": NAMED}]) == [NAMED["path"]]
+    gradio_patches.install()
+    assert fetched([{"deep": NAMED}]) == []
+
+
+def refusal(inputs: list[Any]) -> Exception | None:
+    """What a function of two inputs says of these."""
+
+    async def asked() -> gr.Blocks:
+        with gr.Blocks(analytics_enabled=False) as made:
+            boxes = [gr.Textbox(), gr.Textbox()]
+            boxes[0].submit(lambda *_: None, boxes, None, api_name="two")
+        return made
+
+    made = loops.run(asked())
+    try:
+        made.validate_inputs(next(iter(made.fns.values())), inputs)
+    except Exception as error:
+        return error
+    return None
+
+
+def test_gradio_tells_what_was_sent_in_its_refusal_and_we_do_not() -> None:
+    assert "my words" in str(refusal(["my words"]))
+    gradio_patches.install()
+    refused = refusal(["my words"])
+    assert isinstance(refused, gr.Error)
+    assert refused.message == "two needs 2 inputs; got 1"
+    assert not refused.print_exception
+    assert refusal(["a", "b"]) is None
+    assert refusal(["a", "b", "c"]) is not None
+
+
+def turns(*asked: tuple[str, str], at_once: int = 1) -> list[str]:
+    """Sessions in the order in which they are served; asked: (address, session) each."""
+
+    async def served() -> list[str]:
+        queue = page()._queue
+        queue.active_jobs = [None] * at_once
+        for address, session in asked:
+            await queue.push(body(queue.blocks, session), sent_from(address), None)
+        order = []
+        while len(queue):
+            events = queue.get_events()[0]
+            order.append(events[0].session_hash)
+            queue.active_jobs = [*queue.active_jobs[1:], events]
+        return order
+
+    return loops.run(served())
+
+
+MANY = [("a", "greedy")] * 4 + [("b", "other"), ("a", "neighbour")]
+
+
+def test_gradio_serves_whoever_asks_the_most() -> None:
+    assert turns(*MANY) == [session for _, session in MANY]
+
+
+def test_addresses_and_their_sessions_are_served_in_turn() -> None:
+    gradio_patches.install()
+    assert turns(*MANY) == ["greedy", "other", "neighbour", *["greedy"] * 3]
+    many_sessions = [("a", f"a{place}") for place in range(4)] + [("b", "b0"), ("b", "b1")]
+    assert turns(*many_sessions) == ["a0", "b0", "a1", "b1", "a2", "a3"]
+    assert turns(*MANY, at_once=2)[:2] == ["greedy", "other"]
+
+
+def begun(*addresses: str, old: int) -> list[str]:
+    """Of requests from these addresses, the first two of which have begun, those that may begin
+    while so many have run for long."""
+
+    async def served() -> list[str]:
+        queue = page()._queue
+        turns = Turns(2, most=6)
+        queue.turns = {"many": turns}
+        turns._turns = [Mock(is_old=lambda: True)] * old
+        queue.active_jobs = []
+        for fn in queue.blocks.fns.values():
+            fn.concurrency_id, fn.concurrency_limit = "many", 2
+        for place, address in enumerate(addresses):
+            session = f"{address}{place}"
+            await queue.push(body(queue.blocks, session), sent_from(address), None)
+        (each,) = queue.event_queue_per_concurrency_id.values()
+        order = []
+        while (found := queue.get_events()) is not None:
+            each.current_concurrency += 1
+            queue.active_jobs.append(found[0])
+            order.append(found[0][0].session_hash)
+        return order
+
+    return loops.run(served())
+
+
+def test_new_requests_begin_beside_those_that_ran_for_long() -> None:
+    asked = ("a", "b", "c", "d", "e", "f", "g", "h")
+    assert begun(*asked, old=2) == ["a0", "b1"]  # Gradio
+    gradio_patches.install()
+    assert begun(*asked, old=0) == ["a0", "b1"]
+    assert begun(*asked, old=2) == ["a0", "b1", "c2", "d3"]
+    assert begun(*asked, old=7) == ["a0", "b1", "c2", "d3", "e4", "f5"]
+
+
+def test_one_address_does_not_begin_all() -> None:
+    gradio_patches.install()
+    assert begun(*"aaaaaa", old=7) == ["a0", "a1", "a2", "a3"]
+    assert begun(*"aaaaaab", old=7) == ["a0", "b6", "a1", "a2", "a3"]
+
+
+def refused(*asked: tuple[str, str]) -> list[str]:
+    """What those are told who may not wait too."""
+
+    async def told() -> list[str]:
+        queue = page()._queue
+        answers = [
+            await queue.push(body(queue.blocks, session), sent_from(address), None)
+            for address, session in asked
+        ]
+        return [said for done, said, kind in answers if not done and kind == "queue_full"]
+
+    return loops.run(told())
+
+
+def test_a_session_and_an_address_have_their_share_of_the_queue() -> None:
+    many = [("a", "one")] * (MAX_VISITOR_WAITING + 2)
+    assert refused(*many) == []
+    gradio_patches.install()
+    assert refused(*many) == [YOURS_WAIT] * 2
+    assert refused(*many[2:], ("a", "two"), ("b", "three")) == []
+    many = [("a", f"s{place}") for place in range(MAX_ADDRESS_WAITING + 3)]
+    assert refused(*many, ("b", "other")) == [YOURS_WAIT] * 3
+
+
+def headers_for_another_site(path: str, method: str, **more: str) -> httpx.Headers:
+    async def asked() -> httpx.Headers:
+        app = gradio.routes.App.create_app(page())
+        transport = httpx.ASGITransport(app=app)
+        asking = {"Origin": "https://elsewhere.example", **more}
+        async with httpx.AsyncClient(transport=transport, base_url="http://served") as client:
+            return (await client.request(method, path, headers=asking)).headers
+
+    return loops.run(asked())
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_gradio_lets_any_site_ask_as_the_visitor_and_we_do_not(method: str) -> None:
+    asked = {"Access-Control-Request-Method": "GET"}
+    name = "access-control-allow-credentials"
+    assert headers_for_another_site("/gradio_api/app_id", method, **asked)[name] == "true"
+    gradio_patches.install()
+    ours = headers_for_another_site("/gradio_api/app_id", method, **asked)
+    assert name not in ours
+    assert ours["access-control-allow-origin"] == "https://elsewhere.example"
+
+
+def answer_of_a_mistake(error: Exception) -> str:
+    """What is told of a handler's mistake."""
+
+    def fails() -> None:
+        raise error
+
+    async def asked() -> str:
+        with gr.Blocks(analytics_enabled=False) as made:
+            gr.api(fails, api_name="fails")
+        queue = made.queue()._queue
+        made.create_limiter()
+        queue.set_server_app(made.app)
+        sent = body(made, "me")
+        queue.ANAYLTICS_CACHE_FREQUENCY = 2**62  # as app.py has it
+        place = {"path": "/gradio_api/queue/join", "query_string": b"", "root_path": ""}
+        named = {"headers": [(b"host", b"served")], "scheme": "http", "method": "POST"}
+        sent.request = fastapi.Request({"type": "http", "server": None, **place, **named})
+        await queue.push(sent, sent.request, None)
+        queue.active_jobs = [None]
+        events, batch, _ = queue.get_events()
+        queue.event_queue_per_concurrency_id[events[0].concurrency_id].current_concurrency += 1
+        await queue.process_events(events, batch, 0.0, events[0].fn)
+        box = queue.pending_messages_per_session["me"]
+        messages = [box.get_nowait() for _ in range(box.qsize())]
+        return str([message.model_dump() for message in messages])
+
+    return loops.run(asked())
+
+
+def test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    mistake = AttributeError("my words")
+    assert "my words" in answer_of_a_mistake(mistake)
+    assert "my words" in capfd.readouterr().err
+    gradio_patches.install()
+    assert MISTAKE in answer_of_a_mistake(mistake)
+    logged = capfd.readouterr().err
+    assert logged.startswith("a mistake: AttributeError in test_gradio_patches.py, line ")
+    assert "my words" not in logged
+    assert "the place must be" in answer_of_a_mistake(ValueError("the place must be 1; got 2"))
+    assert capfd.readouterr().err == ""
+    assert "a sentence" in answer_of_a_mistake(gr.Error("a sentence", print_exception=False))
+
+
+def test_an_event_without_a_function_is_refused_before_it_waits() -> None:
+    async def asked() -> Any:
+        with gr.Blocks(analytics_enabled=False) as made:
+            made.load(None, js="() => 1")
+        queue = made.queue()._queue
+        answer = await queue.push(body(made, "me"), sent_from("here"), None)
+        return answer[0], len(queue)
+
+    assert loops.run(asked()) == (True, 1)
+    gradio_patches.install()
+    assert loops.run(asked()) == (False, 0)
+
+
+def test_gradios_loading_message_has_a_clock_that_rest_js_stops() -> None:
+    """rest.js knows it by its source; once no script has it, rest.js can go."""
+    assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
+    clock = re.compile(r"performance\.now\(\)-[^;]*/1e3")
+    found = [path.name for path in assets.glob("*.js") if clock.search(path.read_text("utf-8"))]
+    assert any(name.startswith("statustracker") for name in found)
+
+
+def test_gradios_page_has_the_places_that_ours_begins_at() -> None:
+    source = (Path(gr.__file__).parent / "templates" / template.PAGE).read_text("utf-8")
+    assert source.count("<head>") == 1
+    assert len(template.BASE.findall(source)) == 1

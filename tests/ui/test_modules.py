@@ -1,0 +1,247 @@
+"""The page's scripts and plotly.js, served as files: these and no others."""
+
+from __future__ import annotations
+
+import gzip
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import brotli
+import gradio.routes
+import httpx
+import loops
+import plotly
+import plotly.graph_objects as go
+import pytest
+from plotly.basedatatypes import BaseTraceType
+
+from transformer.ui import components, modules
+from transformer.ui.components import FIRST, MAIN, PLOTLY_JS, put_first
+from transformer.ui.modules import MODULES, PACKAGE, Modules
+
+SCRIPTS = sorted(name for name in MODULES.assets if name.endswith(".js"))
+OWN = [name for name in SCRIPTS if "/vendor/" not in name]
+IMPORTS = re.compile(r'^(?:import|\}).* "([^"]+)";$', re.MULTILINE)
+
+
+class Answer(NamedTuple):
+    """raw: its body as it was sent."""
+
+    status_code: int
+    headers: httpx.Headers
+    raw: bytes
+
+
+def ask(path: str, method: str = "GET", **headers: str) -> Answer:
+    """What is answered to a request for a path, its body not yet decoded."""
+
+    async def asked() -> Answer:
+        transport = httpx.ASGITransport(MODULES)
+        plain = {"accept-encoding": "identity", **headers}
+        async with (
+            httpx.AsyncClient(transport=transport, base_url="http://page") as client,
+            client.stream(method, path, headers=plain) as answer,
+        ):
+            raw = b"".join([part async for part in answer.aiter_raw()])
+            return Answer(answer.status_code, answer.headers, raw)
+
+    return loops.run(asked())
+
+
+def address(name: str) -> str:
+    return f"/{MODULES.address(name)}"
+
+
+@pytest.mark.parametrize("name", ["ui/static/state.js", "views/attention/attention.js"])
+def test_a_file_is_served_under_its_path_in_the_package_and_may_be_kept_for_ever(name):
+    answer = ask(address(name))
+    assert answer.raw == (PACKAGE / name).read_bytes()
+    assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["vary"] == "Accept-Encoding"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding", "decode"),
+    [
+        ("gzip, deflate, br, zstd", "br", brotli.decompress),
+        ("gzip", "gzip", gzip.decompress),
+        ("br;q=0, gzip", "gzip", gzip.decompress),
+        ("deflate", None, bytes),
+    ],
+)
+def test_a_file_comes_in_the_best_form_that_is_accepted(accepted, coding, decode):
+    answer = ask(address(PLOTLY_JS), **{"accept-encoding": accepted})
+    assert answer.headers.get("content-encoding") == coding
+    assert decode(answer.raw) == (PACKAGE / PLOTLY_JS).read_bytes()
+
+
+def test_what_the_browser_has_is_not_sent_again_in_any_form():
+    tags = set()
+    for accepted in ("br", "gzip", "identity"):
+        first = ask(address(MAIN), **{"accept-encoding": accepted})
+        again = ask(
+            address(MAIN), **{"accept-encoding": accepted, "if-none-match": first.headers["etag"]}
+        )
+        assert (again.status_code, again.raw) == (304, b"")
+        tags.add(first.headers["etag"])
+    assert len(tags) == 3
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "ui/gate.py",
+        "ui/static/../gate.py",
+        "ui/static/%2e%2e/gate.py",
+        "ui/static/status.html",
+        "ui/static/vendor/plotly.LICENSE",
+        "ui/static/",
+        "ui/static",
+        "",
+        "/etc/passwd",
+        "../../app.py",
+        "views/attention/attention.py",
+        "views/attention/attention.js/",
+        "VIEWS/attention/attention.js",
+        "views\\attention\\attention.js",
+        "views/attention/attention.js%00",
+    ],
+)
+def test_nothing_else_is_served(path):
+    assert ask(f"/modules/{MODULES.version}/{path}").status_code == 404
+
+
+def test_another_versions_address_is_not_answered_with_this_ones_file():
+    for version in ("", "0" * 16, MODULES.version[:-1], MODULES.version.upper() + "x"):
+        answer = ask(f"/modules/{version}/{MAIN}")
+        assert answer.status_code == 404
+        assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_file_can_only_be_read():
+    assert ask(address(MAIN), "HEAD").status_code == 200
+    assert ask(address(MAIN), "POST").status_code == 405
+
+
+def test_the_address_changes_with_any_files_content_and_name(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(modules, "PACKAGE", tmp_path)
+    for folder in modules.FOLDERS:
+        (tmp_path / folder).mkdir(parents=True)
+
+    def version() -> str:
+        return Modules().version
+
+    seen = [version()]
+    (tmp_path / "views" / "a.js").write_text("1")
+    seen.append(version())
+    (tmp_path / "views" / "a.js").write_text("2")
+    seen.append(version())
+    (tmp_path / "views" / "a.js").rename(tmp_path / "views" / "b.js")
+    seen.append(version())
+    assert len(set(seen)) == 4
+    (tmp_path / "views" / "c.py").write_text("not served")
+    assert version() == seen[-1]
+
+
+# --- what imports what ----------------------------------------------------------------------------
+
+
+def imports(name: str) -> Iterator[str]:
+    """What a module imports, by path in the package; only by relative addresses."""
+    for path in IMPORTS.findall((PACKAGE / name).read_text(encoding="utf-8")):
+        assert path.startswith("."), (name, path)
+        yield posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+
+
+def test_every_module_that_is_imported_is_served():
+    found = {name: list(imports(name)) for name in OWN}
+    assert sum(map(len, found.values())) > 100
+    assert [one for wanted in found.values() for one in wanted if one not in MODULES.assets] == []
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    graph = {name: set(imports(name)) for name in OWN}
+    while graph:
+        leaves = {name for name, wanted in graph.items() if not wanted & graph.keys()}
+        assert leaves, f"a circle among {sorted(graph)}"
+        graph = {name: wanted for name, wanted in graph.items() if name not in leaves}
+
+
+def test_all_that_the_first_view_needs_is_fetched_at_once():
+    def all_of(name: str) -> set[str]:
+        return {name}.union(*(all_of(one) for one in imports(name)))
+
+    first = [name for name in OWN if Path(name).stem in FIRST and "mount(" in text_of(name)]
+    assert len(first) == len(FIRST)
+    needed = MODULES.needed_by(MAIN, *first)
+    assert set(needed) == set().union(*(all_of(name) for name in (MAIN, *first)))
+    assert len(needed) == len(set(needed))
+
+
+def text_of(name: str) -> str:
+    return (PACKAGE / name).read_text(encoding="utf-8")
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def test_the_page_begins_with_our_modules_before_gradios(monkeypatch):
+    env = gradio.routes.templates.env
+    monkeypatch.setattr(env, "loader", env.loader)
+    put_first()
+    source = env.loader.get_source(env, "frontend/index.html")[0]
+    order = [
+        "window.requestAnimationFrame =",  # rest.js
+        "<base ",
+        f'<link rel="modulepreload" href="{MODULES.address(MAIN)}">',
+        f'<script type="module" src="{MODULES.address(MAIN)}">',
+        "window.gradio_config",
+        '<script type="module" crossorigin src="./assets/',
+    ]
+    places = [source.index(part) for part in order]
+    assert places == sorted(places)
+
+
+# --- plotly.js ------------------------------------------------------------------------------------
+
+VERSION = re.compile(r"plotly\.js (?:\(cartesian - minified\) )?v([\d.]+)")
+
+
+def test_plotly_js_is_of_the_version_that_plotly_py_carries():
+    carried = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    (ours, theirs) = (
+        VERSION.search(path.read_text(encoding="utf-8")[:300])
+        for path in (PACKAGE / PLOTLY_JS, carried)
+    )
+    assert ours is not None
+    assert theirs is not None
+    assert ours[1] == theirs[1]
+
+
+def test_plotly_js_draws_every_kind_of_trace_that_figures_use():
+    sources = [path.read_text(encoding="utf-8") for path in (PACKAGE / "views").rglob("*.py")]
+    made = {name for text in sources for name in re.findall(r"\bgo\.([A-Z]\w+)", text)}
+    used = {name.lower() for name in made if issubclass(getattr(go, name), BaseTraceType)}
+    assert {"heatmap", "scatter", "bar"} <= used
+    bundled = re.findall(r'moduleType:"trace",name:"(\w+)"', text_of(PLOTLY_JS))
+    assert used <= set(bundled)
+
+
+def test_plotly_js_comes_with_its_licence():
+    licence = (PACKAGE / PLOTLY_JS).with_name("plotly.LICENSE").read_text(encoding="utf-8")
+    assert "MIT License" in licence
+    assert "Plotly" in licence
+
+
+def test_every_component_has_a_module_that_can_be_mounted():
+    names = re.findall(
+        r'component\(\s*"(\w+)"',
+        "\n".join(path.read_text("utf-8") for path in (PACKAGE / "ui").glob("*.py")),
+    )
+    assert len(names) >= 20
+    for name in names:
+        assert "export function mount(" in text_of(components._module_of(name)), name

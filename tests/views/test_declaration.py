@@ -1,0 +1,198 @@
+"""A view declares itself once; requests, links, files and the command line follow from that."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from asking import asking
+
+from transformer import Model, Run, views
+from transformer.ui.link import read_link, view_fields
+from transformer.ui.store import RunStore
+from transformer.views import saving
+from transformer.views.declaration import Picture, View, find_views
+from transformer.views.drawing.table import as_csv, rows_of
+from transformer.views.parameters import Choice, Flag, HeadOrMean, Number, Whole, Wholes, Words
+
+
+@pytest.fixture(scope="module")
+def run(tiny_model: Model) -> Run:
+    return tiny_model.generate("the fox said", max_new_tokens=4)
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameter", "good", "bad", "sentence"),
+    [
+        (Choice(name="n", options={"a": "A"}), "a", "b", r"n must be one of \['a'\]; got 'b'"),
+        (Choice(name="n", options={"a": "A"}), "a", ["a"], "n must be one of"),
+        (Whole(name="n", least=2, most=5), 5, 6, "n must be a whole number from 2 to 5; got 6"),
+        (Whole(name="n"), 0, True, "n must be a whole number from 0; got True"),
+        (Number(name="n"), 0.5, float("nan"), "n must be a number from 0 to 1; got nan"),
+        (Flag(name="n"), True, 1, "n must be true or false; got 1"),
+        (Words(name="n"), "x", "x" * 2001, "n must be a text of at most 2,000 characters"),
+        (Wholes(name="n", most=2), [1, 2], [1, 2, 3], "n must be a list of at most 2 whole"),
+        (HeadOrMean(name="n"), "mean", "median", "n must be a whole number or 'mean'"),
+    ],
+)
+def test_a_parameter_takes_what_it_says_and_tells_what_it_does_not(
+    parameter: Any, good: Any, bad: Any, sentence: str
+) -> None:
+    assert parameter.check(good) == good
+    with pytest.raises(ValueError, match=sentence):
+        parameter.check(bad)
+    with pytest.raises(ValueError, match="n must be"):
+        parameter.check(None)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "text", "value"),
+    [
+        (Whole(name="n"), "12", 12),
+        (Whole(name="n"), "1.5", "1.5"),
+        (Whole(name="n", optional=True), "", None),
+        (Number(name="n"), "0.25", 0.25),
+        (Flag(name="n"), "no", False),
+        (Wholes(name="n"), "3, 4", [3, 4]),
+        (HeadOrMean(name="n"), "mean", "mean"),
+        (HeadOrMean(name="n"), "7", 7),
+    ],
+)
+def test_a_link_writes_a_parameter_as_text(parameter: Any, text: str, value: Any) -> None:
+    assert parameter.read(text) == value
+
+
+def test_what_a_number_may_be_can_depend_on_the_run(run: Run) -> None:
+    layer = Whole(name="layer", most=lambda item: item.config.n_layers - 1)
+    assert layer.check(run.config.n_layers - 1, run) == run.config.n_layers - 1
+    with pytest.raises(ValueError, match=f"from 0 to {run.config.n_layers - 1}; got 99"):
+        layer.check(99, run)
+
+
+# --- every view -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", views.VIEWS.values(), ids=lambda view: view.name)
+def test_a_view_says_what_it_is_and_its_defaults_are_allowed(view: View) -> None:
+    assert view.title
+    assert view.help.endswith(".")
+    for picture in view.pictures:
+        for parameter in picture.parameters:
+            if parameter.use == "control" and parameter.default != "":
+                assert parameter.check(parameter.default) == parameter.default
+            assert parameter.use != "control" or parameter.title, (picture.name, parameter.name)
+
+
+def test_each_picture_and_each_field_of_a_link_belongs_to_one_view() -> None:
+    names = [picture.name for view in views.VIEWS.values() for picture in view.pictures]
+    fields = [field for view in views.VIEWS.values() for field in view.controls()]
+    assert sorted(names) == sorted(set(names)) == sorted(views.PICTURES)
+    assert len(fields) == len(set(fields))
+
+
+def test_links_of_before_keep_their_fields() -> None:
+    before = {
+        "tab", "site", "head", "token", "cell", "picture", "stage", "depth", "scale", "range",
+        "threshold", "over_heads", "by", "sort", "order", "row", "mask_site", "mask_head",
+        "without", "stack", "dimensions", "steps", "shown", "lens",
+    }  # fmt: skip
+    assert before <= view_fields()
+
+
+# --- a view of somebody's own ---------------------------------------------------------------------
+
+
+def test_a_new_view_can_be_asked_with_its_parameters(own_view: Path, run: Run) -> None:
+    store = RunStore()
+    ask = asking(store, "label_lengths")
+    key = store.put(run)
+    assert '"type":"bar"' in ask({"run": key, "least": 2, "unit": "bytes"})["figure"]
+    assert (
+        "least must be a whole number from 0 to 20; got 21"
+        in ask({"run": key, "least": 21})["error"]
+    )
+    assert "takes ['least', 'unit']; got 'most'" in ask({"run": key, "most": 1})["error"]
+
+
+def test_a_new_view_has_its_fields_in_a_link(own_view: Path) -> None:
+    link = read_link("label_lengths.least=3&label_lengths.unit=bytes&label_lengths.other=1")
+    assert link.view == {"label_lengths.least": "3", "label_lengths.unit": "bytes"}
+    assert len(link.problems) == 1
+
+
+def test_a_new_view_is_on_the_command_line(own_view: Path, run: Run, tmp_path: Path) -> None:
+    assert "label_lengths: How many characters" in saving.listing()
+    path = tmp_path / "lengths.csv"
+    values = saving.check("label_lengths", ["least=2"], path)
+    saving.save(run, "label_lengths", values, path)
+    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    expected = [
+        ["", str(at), str(len(label))] for at, label in enumerate(run.labels) if len(label) >= 2
+    ]
+    assert rows == [["trace", "token", "characters"], *expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "file", "sentence"),
+    [
+        ("nothing", [], "x.csv", "the picture must be one of"),
+        ("lens", ["last=2"], "x.csv", "lens takes NAME=VALUE"),
+        ("lens", ["first=two"], "x.csv", "first must be a whole number"),
+        ("lens", [], "x.pdf", "must end in one of"),
+    ],
+)
+def test_the_command_line_refuses_a_picture_in_one_sentence(
+    name: str, given: list[str], file: str, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        saving.check(name, given, Path(file))
+
+
+def test_a_folder_that_declares_no_view_is_told(tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "odd_view").mkdir()
+    (tmp_path / "odd_view" / "__init__.py").write_text("VIEW = 3\n", encoding="utf-8")
+    monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path)])
+    with pytest.raises(ValueError, match="VIEW of odd_view must be a View"):
+        list(find_views(views.__name__, [str(tmp_path)]))
+
+
+# --- a figure's numbers ---------------------------------------------------------------------------
+
+
+def test_a_heatmap_is_a_table_under_its_labels() -> None:
+    figure = go.Figure(
+        [go.Heatmap(z=[[1, np.nan], [0.5, 2]])],
+        {
+            "xaxis": {"tickvals": [0, 1], "ticktext": ["<b>a &lt;b&gt;</b>", "c"]},
+            "yaxis": {"tickvals": [1], "ticktext": ["\u2068q\u2069"]},
+        },
+    )
+    assert list(rows_of(figure)) == [["", "a <b>", "c"], [0, 1, ""], ["q", 0.5, 2]]
+    assert as_csv(figure).splitlines()[0] == ",a <b>,c"
+
+
+def test_points_are_rows_with_the_name_of_their_trace() -> None:
+    figure = go.Figure(
+        [go.Bar(name="one", x=[1, 2], y=[3, 4]), go.Scatter(name="two", y=[5])],
+        {"xaxis": {"title": {"text": "place"}}, "yaxis": {"title": {"text": "bits"}}},
+    )
+    assert list(rows_of(figure)) == [
+        ["trace", "place", "bits"], ["one", 1, 3], ["one", 2, 4], [],
+        ["trace", "place", "bits"], ["two", 0, 5],
+    ]  # fmt: skip
+
+
+def test_a_picture_without_an_answer_of_its_own_gives_its_figure(run: Run) -> None:
+    picture = Picture(
+        name="p", figure=lambda run, *, n: n, parameters=(Whole(name="n", default=4),)
+    )
+    assert picture.ask(run, given={}) == {"figure": 4}
+    assert picture.ask(run, given={"n": 2}) == {"figure": 2}

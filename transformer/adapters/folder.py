@@ -1,0 +1,189 @@
+"""Other people's folders: config.json, *.safetensors, a tokenizer -> a Checkpoint of ours.
+
+Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from transformer import checkpoint, their_tokenizers
+from transformer.adapters import bert, gpt2, llama, marian, neox
+from transformer.adapters.options import Values, padding_of
+from transformer.checkpoint import Checkpoint, CheckpointError
+from transformer.messages import say
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
+from transformer.model.weights import network_with
+
+MAX_LEN = 1024  # tokens that are read at once, where the network would read more
+
+
+class Adapter(NamedTuple):
+    """config: of their values and our max_len. weights: of theirs, our configuration, values."""
+
+    config: Callable[[Values, int], ModelConfig]
+    weights: Callable[[Mapping[str, Tensor], ModelConfig, Values], dict[str, Tensor]]
+
+
+def _plain(module: Any) -> Adapter:
+    """Of a family whose weights can be named without its config.json."""
+    return Adapter(module.config, lambda stored, config, values: module.weights(stored, config))
+
+
+ADAPTERS: dict[str, Adapter] = {
+    "gpt2": _plain(gpt2),
+    "gpt_neox": _plain(neox),
+    **dict.fromkeys(llama.KINDS, _plain(llama)),
+    **dict.fromkeys(bert.KINDS, Adapter(bert.config, bert.weights)),
+    "marian": _plain(marian),
+}
+
+
+def is_theirs(folder: Path) -> bool:
+    """Whether a folder is one of another project, which says its model_type."""
+    path = folder / "config.json"
+    try:
+        if not path.is_file():  # a pipe would be waited for
+            return False
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and "model_type" in content and "format" not in content
+
+
+Network = DecoderOnly | EncoderOnly | EncoderDecoder
+
+
+def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
+    """Another project's folder. max_len: tokens that are read at once, where it would read more.
+
+    Raises CheckpointError that says what is wrong, in one sentence.
+    """
+    values = values_of(folder)
+    try:
+        network, dtypes = network_of(folder, values, max_len)
+        config = network.config
+        ids = _special_ids(values, config)
+        tokenizer = their_tokenizers.read(folder, ids, config.vocab_size)
+        checkpoint.check_numbers(folder, network, config)
+    except CheckpointError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise CheckpointError(
+            say("{name} cannot be read: {error}", name=name, error=error)
+        ) from error
+    card = folder / "README.md"
+    return Checkpoint(
+        name=name,
+        config=config,
+        tokenizer=tokenizer,
+        network=network,
+        card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
+        metadata={
+            "model_type": values["model_type"],
+            "stored_in": dtypes,
+            "tokenizer": their_tokenizers.settings_of(tokenizer),
+        },
+        sample=None,
+    )
+
+
+def values_of(folder: Path) -> Values:
+    """What config.json says, with the ids of generation_config.json. Raises CheckpointError."""
+    values = _json(folder / "config.json")
+    given = folder / "generation_config.json"
+    special = _json(given) if given.is_file() else {}
+    return values | {key: x for key, x in special.items() if key in _IDS and x is not None}
+
+
+def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Network, str]:
+    """The network of a folder, and what its weights are stored in, such as "bfloat16".
+
+    Raises ValueError for a model_type, an option or weights that are not read.
+    """
+    kind = values.get("model_type")
+    if kind not in ADAPTERS:
+        raise ValueError(
+            say(
+                "it has model_type {got}; what is read: {allowed}",
+                got=repr(kind),
+                allowed=sorted(ADAPTERS),
+            )
+        )
+    config = ADAPTERS[kind].config(values, max_len)
+    weights = ADAPTERS[kind].weights(_weights(folder), config, values)
+    dtypes = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in weights.values()})
+    network = network_with(config, weights)
+    return network.eval().requires_grad_(False), ", ".join(dtypes)
+
+
+_IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
+
+
+def _special_ids(values: Values, config: ModelConfig) -> their_tokenizers.SpecialIds:
+    """What begins, ends and fills up a text. A network may know several ends."""
+    ends = _ids_in(values.get("eos_token_id"), config)
+    two = config.family == "encoder-decoder"
+    starts = _ids_in(values.get("pad_token_id" if two else "bos_token_id"), config)
+    return their_tokenizers.SpecialIds(
+        start=[*starts, *ends, 0][0],
+        ends=frozenset(ends),
+        padding=padding_of(values, config.vocab_size),
+    )
+
+
+def _ids_in(got: Any, config: ModelConfig) -> list[int]:
+    """One id, or several, as far as the network has them."""
+    given = got if isinstance(got, list) else [got]
+    return [index for index in given if isinstance(index, int) and 0 <= index < config.vocab_size]
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(
+            say("{path} is not readable JSON: {error}", path=path, error=error)
+        ) from error
+    if not isinstance(content, dict):
+        raise CheckpointError(say("{path} must hold an object", path=path))
+    return content
+
+
+def _weights(folder: Path) -> dict[str, Tensor]:
+    """All tensors of model.safetensors, or of the files that its index names."""
+    index = folder / "model.safetensors.index.json"
+    names = sorted(set(_json(index).get("weight_map", {}).values())) if index.is_file() else []
+    paths = [folder / Path(name).name for name in names] or [folder / "model.safetensors"]
+    found: dict[str, Tensor] = {}
+    for path in paths:
+        if not path.is_file():
+            raise CheckpointError(_without(folder, path))
+        try:
+            found |= load_file(path)
+        except (SafetensorError, OSError, ValueError) as error:
+            raise CheckpointError(
+                say("{path} is not a readable safetensors file: {error}", path=path, error=error)
+            ) from error
+    checkpoint.check_dtypes(folder, found)
+    return found
+
+
+def _without(folder: Path, path: Path) -> str:
+    """What to say where a weight file is missing."""
+    if any(folder.glob("pytorch_model*.bin")):
+        return say(
+            "{folder} holds its weights as a pickle, which can run any program and is never read; "
+            "needed: model.safetensors, which transformers writes: "
+            "AutoModel.from_pretrained(...).save_pretrained(..., safe_serialization=True)",
+            folder=folder,
+        )
+    return say("{folder} holds no {name}; needed: its weights", folder=folder, name=path.name)

@@ -1,0 +1,103 @@
+"""What of another project's config.json is read: values by name, and sentences for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from transformer.messages import say
+
+# Their names of our activations.
+ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_new": "gelu-tanh",
+    "gelu_fast": "gelu-tanh",
+    "gelu_pytorch_tanh": "gelu-tanh",
+    "silu": "silu",
+    "swish": "silu",
+}
+_SCALINGS = {"default": "none", "linear": "linear", "dynamic": "dynamic", "llama3": "llama3"}
+
+Values = Mapping[str, Any]
+
+
+def only(values: Values, **allowed: Any) -> None:
+    """Raise ValueError unless each of these options has the one value that is read, or none."""
+    for name, wanted in allowed.items():
+        got = values.get(name)
+        if got is not None and got != wanted:
+            raise ValueError(
+                say(
+                    "it has {name}={got}; what is read: {name}={wanted}",
+                    name=name,
+                    got=repr(got),
+                    wanted=repr(wanted),
+                )
+            )
+
+
+def one_of(values: Values, name: str, allowed: Mapping[str, str], default: str) -> str:
+    """Our name of a choice. Raises ValueError for one that we do not have."""
+    got = values.get(name) or default
+    if got not in allowed:
+        raise ValueError(
+            say(
+                "it has {name}={got}; what is read: {allowed}",
+                name=name,
+                got=repr(got),
+                allowed=list(allowed),
+            )
+        )
+    return allowed[got]
+
+
+def needed(values: Values, *names: str) -> list[Any]:
+    """The values of these. Raises ValueError for one that is not there."""
+    for name in names:
+        if values.get(name) is None:
+            raise ValueError(say("its config.json has no {name}; needed: a number", name=name))
+    return [values[name] for name in names]
+
+
+def padding_of(values: Values, vocab_size: int, text: Iterable[str] = ()) -> int | None:
+    """The id of padding; None where there is none, or where the same id is text.
+
+    text: the names of ids that are text: what begins or ends one.
+    """
+    got = values.get("pad_token_id")
+    taken: set[Any] = set()
+    for name in text:
+        ids = values.get(name)
+        taken |= set(ids) if isinstance(ids, list) else {ids}
+    is_id = isinstance(got, int) and 0 <= got < vocab_size
+    return got if is_id and got not in taken else None
+
+
+def rotary_of(values: Values, d_head: int, trained_len: int, max_len: int) -> dict[str, Any]:
+    """Our fields of rotary positions. Newer files have rope_parameters, older ones rope_scaling,
+    rope_theta and rotary_pct."""
+    given = {**(values.get("rope_scaling") or {}), **(values.get("rope_parameters") or {})}
+    kind = given.get("rope_type", given.get("type", "default"))
+    scaling = one_of({"rope_type": kind}, "rope_type", _SCALINGS, "default")
+    share = given.get("partial_rotary_factor", values.get("partial_rotary_factor"))
+    share = values.get("rotary_pct", 1.0) if share is None else share
+    fields: dict[str, Any] = {
+        "rotary_size": int(d_head * share),
+        "rotary_base": float(given.get("rope_theta") or values.get("rope_theta") or _base(values)),
+        "rotary_scaling": scaling,
+        "max_len": max_len,
+    }
+    if scaling == "none":
+        return fields
+    fields["rotary_factor"] = float(needed(given, "factor")[0])
+    fields["rotary_trained_len"] = trained_len
+    if scaling == "llama3":
+        names = ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+        low, high, fields["rotary_trained_len"] = needed(given, *names)
+        fields |= {"rotary_low": float(low), "rotary_high": float(high)}
+    return fields
+
+
+def _base(values: Values) -> float:
+    return float(values.get("rotary_emb_base") or 10_000.0)

@@ -1,0 +1,93 @@
+"""What each head matters for one token, and what a run's interventions do to the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.analysis.text_before import TextBefore, in_parts
+from transformer.inference.intervened import hooks_for
+from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.model.hooks import unchanged
+from transformer.model.intervention_hooks import silenced_one_by_one
+from transformer.model.interventions import SILENCED_BY
+from transformer.model.sites import Site, sites_of
+from transformer.model.validation import check_choice
+from transformer.runs.run import Run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class HeadImportance:
+    """How much each head alone matters for one token of a text.
+
+    place: the token's place in the run's ids; log_probability: its natural logarithm by the intact
+    network. change: by (stack, kind), (L, H), what is added to it when that head is silenced.
+    """
+
+    place: int
+    log_probability: float
+    change: dict[tuple[str, str], Tensor]
+
+    def most(self) -> tuple[Site, int]:
+        """The head whose silence changes it most, up or down, of all kinds of attention."""
+        stack, kind = max(self.change, key=lambda one: float(self.change[one].abs().max()))
+        change = self.change[stack, kind].abs()
+        layer, head = divmod(int(change.argmax()), change.shape[1])
+        return Site(stack, layer, kind), head
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class NextToken:
+    """What the network says comes next without and with interventions, after the same text.
+
+    ids: the K likeliest of either, by the intact network's order, and the token that stands there;
+    intact, intervened: their probabilities, (K,).
+    """
+
+    place: int
+    ids: tuple[int, ...]
+    intact: Tensor
+    intervened: Tensor
+
+
+@torch.inference_mode()
+def head_importance(model: LoadedModel, run: Run, place: int, by: str = "zero") -> HeadImportance:
+    """Silence every head of the intact network alone, for the token at `place` of the run's ids.
+
+    by: "zero" or "mean" (see Silence). Raises ValueError for a token that nothing predicts.
+    """
+    check_choice("by", by, SILENCED_BY)
+    text = TextBefore.of(model, run, place)
+    target = run.ids[place]
+    before = text.log_probabilities([unchanged])[0, target]
+    change = {}
+    for kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):
+        sites = [site for site in sites_of(run.config) if (site.stack, site.kind) == kind]
+        heads = [(site, head) for site in sites for head in range(run.config.n_heads)]
+        rows = []
+        for part in in_parts(heads, text.largest_batch):
+            silenced = silenced_one_by_one(run.config, part, by)
+            rows.append(text.log_probabilities([silenced], len(part))[:, target])
+        after = torch.cat(rows)
+        change[kind] = (after - before).view(len(sites), run.config.n_heads).cpu()
+    return HeadImportance(place=place, log_probability=before.item(), change=change)
+
+
+@torch.inference_mode()
+def next_token(model: LoadedModel, run: Run, place: int, n_kept: int = 8) -> NextToken:
+    """The token at `place` of the run's ids, foreseen with the run's interventions and without.
+
+    Raises ValueError for a token that nothing predicts.
+    """
+    text = TextBefore.of(model, run, place)
+    source = list(run.source_ids)
+    hooks = hooks_for(model, run.request, Prepared(source, list(run.ids[: run.n_prompt])))
+    intact = text.log_probabilities([unchanged])[0].exp()
+    intervened = text.log_probabilities(hooks)[0].exp() if hooks else intact
+    best = {*intact.topk(n_kept).indices.tolist(), *intervened.topk(n_kept).indices.tolist()}
+    ids = sorted(best | {run.ids[place]}, key=lambda token: -intact[token].item())
+    return NextToken(
+        place=place, ids=tuple(ids), intact=intact[ids].cpu(), intervened=intervened[ids].cpu()
+    )

@@ -1,0 +1,191 @@
+"""The metrics of a head: their definitions, and how they are measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.messages import mark
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metric:
+    """One number of a head. definition: one sentence, without a full stop.
+
+    against: the baseline that can differ from the head: "shuffled" or "even".
+    label: what a head is said to do if the number is high (entropy: near that of an even head);
+    None if that says nothing. short, sign: the same in one or two words and in one character, for
+    the grid of heads.
+    place: it is the mean weight of certain cells, see `cells_of`. repeats: of rows whose token
+    stood in the text before.
+    """
+
+    name: str
+    title: str
+    definition: str
+    unit: str = ""
+    against: str = "even"
+    label: str | None = None
+    short: str = ""
+    sign: str = ""
+    place: bool = False
+    repeats: bool = False
+
+
+ALL = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            name="entropy", title=mark("Entropy"), unit=mark("bits"),
+            label=mark("reads evenly"), short=mark("evenly"), sign="≈",
+            definition=mark("the entropy of a row's weights, 0 if it reads one key only"),
+        ),
+        Metric(
+            name="largest", title=mark("Largest weight"),
+            definition=mark("the largest weight of a row"),
+        ),
+        Metric(
+            name="distance", title=mark("Distance"), unit=mark("tokens"), against="shuffled",
+            definition=mark("|query - key| in tokens, weighted by the weights"),
+        ),
+        Metric(
+            name="previous", title=mark("Previous"), place=True, against="shuffled",
+            label=mark("reads the previous token"), short=mark("previous token"), sign="←",
+            definition=mark("the weight on the token just before the query (rows that have one)"),
+        ),
+        Metric(
+            name="next", title=mark("Next"), place=True, against="shuffled",
+            label=mark("reads the next token"), short=mark("next token"), sign="→",
+            definition=mark("the weight on the token just after the query (rows that may read it)"),
+        ),
+        Metric(
+            name="itself", title=mark("Itself"), place=True, against="shuffled",
+            label=mark("reads itself"), short=mark("itself"), sign="○",
+            definition=mark("the weight on the query's own token"),
+        ),
+        Metric(
+            name="first", title=mark("First"), place=True, against="shuffled",
+            label=mark("reads the first token"), short=mark("first token"), sign="⇤",
+            definition=mark("the weight on the first key"),
+        ),
+        Metric(
+            name="induction", title=mark("Induction"), place=True, against="shuffled", repeats=True,
+            label=mark("reads what followed the last time"), short=mark("induction"), sign="↻",
+            definition=mark(
+                "the weight on the token that followed the last earlier occurrence of the query's "
+                "own token (rows whose token stood in the text before, with another between)"
+            ),
+        ),
+        Metric(
+            name="duplicate", title=mark("Duplicate"), place=True, against="shuffled", repeats=True,
+            label=mark("reads the same token further back"),
+            short=mark("duplicate token"), sign="=",
+            definition=mark("the weight on that last earlier occurrence itself (the same rows)"),
+        ),
+        Metric(
+            name="last", title=mark("Last"), place=True, against="shuffled",
+            label=mark("reads the last source token"), short=mark("last token"), sign="⇥",
+            definition=mark("the weight on the last source token, which is the sign that ends it"),
+        ),
+        Metric(
+            name="most_read", title=mark("Most-read"),
+            label=mark("reads one token"), short=mark("one token"), sign="●",
+            definition=mark("the share of all reading that goes to the one key that is read most"),
+        ),
+        Metric(
+            name="order", title=mark("Order"), against="shuffled", label=mark("reads in order"),
+            short=mark("aligned with the source"), sign="↘",
+            definition=mark(
+                "the correlation, -1 to 1, between a query's place and the mean place that it reads"
+            ),
+        ),
+    )
+}  # fmt: skip
+_SELF = (
+    "entropy", "largest", "distance", "previous", "next", "itself", "first", "induction",
+    "duplicate", "most_read",
+)  # fmt: skip
+_CROSS = ("entropy", "largest", "most_read", "first", "last", "order")
+
+
+def repeats_of(tokens: Sequence[str], allowed: Tensor) -> Tensor:
+    """(N, 2) int64: the rows of a mask (T, T) whose token stood before, and where it last did.
+
+    Not rows whose token stood just before: what followed it there is the row's own token. Nor rows
+    that may not read that place and the one after it.
+    """
+    last: dict[str, int] = {}
+    found = []
+    for query, token in enumerate(tokens[: len(allowed)]):
+        before = last.get(token, query)
+        if before + 1 < query and bool(allowed[query, before : before + 2].all()):
+            found.append((query, before))
+        last[token] = query
+    return torch.tensor(found, dtype=torch.int64).view(-1, 2)
+
+
+def cells_of(name: str, allowed: Tensor, repeats: Tensor) -> tuple[Tensor, Tensor]:
+    """(N,) queries and (N,) keys: the cells whose mean weight a metric about a place is.
+
+    repeats: of the text, see `repeats_of`.
+    """
+    if ALL[name].repeats:
+        queries, before = repeats.unbind(dim=1)
+        return queries, before + (name == "induction")
+    at = choosing(allowed)
+    n_keys = allowed.shape[1]
+    if name in ("first", "last"):
+        return at, torch.full_like(at, 0 if name == "first" else n_keys - 1)
+    keys = at + {"previous": -1, "itself": 0, "next": 1}[name]
+    fits = (keys >= 0) & (keys < n_keys)
+    fits &= allowed[at, keys.clamp(0, n_keys - 1)]
+    return at[fits], keys[fits]
+
+
+def choosing(allowed: Tensor) -> Tensor:
+    """Places of the rows of a mask (Tq, Tk) that can choose: with two allowed keys or more."""
+    return (allowed.sum(dim=1) >= 2).nonzero()[:, 0]
+
+
+def measure(
+    weights: Tensor, allowed: Tensor, names: tuple[str, ...], repeats: Tensor
+) -> dict[str, Tensor]:
+    """The named metrics of weights (H, Tq, Tk) under a mask (Tq, Tk): (H,) each, see `ALL`.
+
+    repeats: of the text, see `repeats_of`.
+    """
+    at = choosing(allowed)
+    rows = weights[:, at].float()
+    keys = torch.arange(weights.shape[-1])
+
+    def of_place(name: str) -> Tensor:
+        queries, read = cells_of(name, allowed, repeats)
+        return weights[:, queries, read].float().mean(dim=1)
+
+    ways = {
+        "entropy": lambda: torch.special.entr(rows).sum(dim=-1).mean(dim=1) / math.log(2),
+        "largest": lambda: rows.amax(dim=-1).mean(dim=1),
+        "distance": lambda: (rows * (at[:, None] - keys).abs()).sum(dim=-1).mean(dim=1),
+        "most_read": lambda: rows.mean(dim=1).amax(dim=-1),
+        "order": lambda: _correlation(at.float(), rows @ keys.float()),
+    }
+    return {name: ways[name]() if name in ways else of_place(name) for name in names}
+
+
+def _correlation(x: Tensor, y: Tensor) -> Tensor:
+    """Pearson's, of x (T,) with each of y (H, T); NaN where one of them does not vary."""
+    x, y = x.double() - x.double().mean(), y.double() - y.double().mean(dim=1, keepdim=True)
+    length = (x.square().sum() * y.square().sum(dim=1)).sqrt()
+    return torch.where(length > 1e-4, (y @ x) / length, torch.nan).clamp(-1, 1)
+
+
+def names_of(kind: str, allowed: Tensor) -> tuple[str, ...]:
+    """The metrics that a kind of attention has, in the order of a table."""
+    if kind == "cross":
+        return _CROSS
+    forward = bool(allowed.diagonal(1).any())
+    return tuple(name for name in _SELF if name != "next" or forward)

@@ -1,0 +1,199 @@
+"""What each head does, in numbers: how widely it reads, how far, and whether at a fixed place.
+
+Every number comes with a baseline of the same run and the same mask, because a causal mask alone
+makes early keys likely: see `Metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.analysis.head_measures import ALL, Metric, choosing, measure, names_of, repeats_of
+from transformer.messages import numeral, say
+from transformer.model.functional import masked_softmax
+from transformer.model.trace import AttentionRecord
+from transformer.runs.head_data import records_of
+from transformer.runs.run import Run
+
+MIN_ROWS = 5  # with fewer rows a label would be chance
+N_SHUFFLES, LEAST_SHUFFLES = 20, 5
+CELLS = 150_000_000  # of all shuffled copies together: a few seconds on two cores
+
+LEAST_WEIGHT, TIMES_EVEN, NEARLY_EVEN, LEAST_ORDER = 0.4, 3.0, 0.95, 0.8
+LEAST_AGAIN, TIMES_EVEN_AGAIN = 0.2, 5.0  # of rows whose token stood before
+
+
+def rule() -> str:
+    """When a head gets a label, in words."""
+    return say(
+        "A head gets a label only if its number is at least {least}, at least {times} times that "
+        "of an even head and, for a place, above that of every shuffled copy of it; of several, "
+        "the one that is the most times an even head's. Induction and duplicate ask for {again}, "
+        "for {times_again} times an even head's and for {rows} rows, because full stops and little "
+        "words come again by chance. “Reads evenly” asks for {evenly} of the even head's entropy; "
+        "“reads in order” for an order of {order}, above every shuffled copy's, and a largest "
+        "weight of {least}. With fewer than {rows} rows no head gets a label. No label only means "
+        "that none of these numbers is high.",
+        least=numeral(LEAST_WEIGHT, "g"),
+        times=numeral(TIMES_EVEN, "g"),
+        again=numeral(LEAST_AGAIN, "g"),
+        times_again=numeral(TIMES_EVEN_AGAIN, "g"),
+        evenly=numeral(NEARLY_EVEN, ".0%"),
+        order=numeral(LEAST_ORDER, "g"),
+        rows=MIN_ROWS,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeadMetrics:
+    """One head's numbers by metric. NaN: no row, or nothing varies.
+
+    shuffled: (mean, largest) over the shuffled copies, for the metrics that are held against them.
+    most_read_key: the place of the key that the metric `most_read` is about.
+    named_after: the metric that is high enough for a label (see `rule`), if one is.
+    """
+
+    layer: int
+    head: int
+    values: Mapping[str, float]
+    shuffled: Mapping[str, tuple[float, float]]
+    most_read_key: int
+    named_after: str | None
+
+    @property
+    def label(self) -> str | None:
+        """What it is said to do, by the metric that it is named after; None: no number is high."""
+        return None if self.named_after is None else ALL[self.named_after].label
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metrics:
+    """All heads of one kind of attention of a run, layer by layer, and what they are held against.
+
+    Rows with a single allowed key cannot choose and are left out of every mean. n_repeats: the rows
+    whose token stood in the text before, of which induction and duplicate are means.
+
+    Two baselines, because neither fits all metrics:
+    - even: a head that gives every allowed key of a row the same weight. It says what the mask and
+      the length alone make of a metric. It is also, exactly, what shuffling a row's weights among
+      its allowed keys gives on average for a weight at a fixed place; entropy and the largest
+      weight are not changed by such a shuffle at all, and so have this baseline only.
+    - shuffled: `n_shuffles` copies of each head in which every key vector stands at another place:
+      one seeded permutation of the columns of the scores, then the same mask and softmax. A head
+      that looks for content, wherever it stands, keeps that content but loses the place; so a
+      number about a place that no copy reaches is about the place.
+    """
+
+    stack: str
+    kind: str
+    metrics: tuple[Metric, ...]
+    heads: tuple[HeadMetrics, ...]
+    even: Mapping[str, float]
+    n_rows: int
+    n_repeats: int
+    n_left_out: int
+    n_shuffles: int
+
+
+def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
+    """The metrics of every head. Raises ValueError listing the kinds that were recorded."""
+    records = records_of(run, stack, kind)
+    allowed = records[0].allowed[0].cpu()
+    names = names_of(kind, allowed)
+    repeats = repeats_of(run.queries(stack) if kind == "self" else (), allowed)
+    even = measure(allowed[None] / allowed.sum(dim=1, keepdim=True), allowed, names, repeats)
+    orders = _permutations(records, allowed.shape[1])
+    base = {name: float(values[0]) for name, values in even.items()}
+    n_rows = len(choosing(allowed))
+    heads = [
+        head
+        for layer, record in enumerate(records)
+        for head in _of_layer(layer, record, allowed, repeats, names, base, orders)
+    ]
+    return Metrics(
+        stack=stack,
+        kind=kind,
+        metrics=tuple(ALL[name] for name in names),
+        heads=tuple(heads),
+        even=base,
+        n_rows=n_rows,
+        n_repeats=len(repeats),
+        n_left_out=len(allowed) - n_rows,
+        n_shuffles=len(orders),
+    )
+
+
+def _permutations(records: list[AttentionRecord], n_keys: int) -> list[Tensor]:
+    """The same ones for every head; fewer for a large run."""
+    cells = max(1, sum(record.scores[0].numel() for record in records))
+    count = max(LEAST_SHUFFLES, min(N_SHUFFLES, CELLS // cells))
+    generator = torch.Generator().manual_seed(0)
+    return [_moved(n_keys, generator) for _ in range(count)]
+
+
+def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
+    """A permutation that leaves no key in its place (of a single key there is none)."""
+    places = torch.arange(n_keys)
+    while True:  # one in three permutations is such a one
+        order = torch.randperm(n_keys, generator=generator)
+        if n_keys < 2 or not (order == places).any():
+            return order
+
+
+def _of_layer(
+    layer: int, record: AttentionRecord, allowed: Tensor, repeats: Tensor, names: tuple[str, ...],
+    even: Mapping[str, float], orders: list[Tensor],
+) -> list[HeadMetrics]:  # fmt: skip
+    weights, scores = record.weights[0].cpu(), record.scores[0].cpu()
+    values = measure(weights, allowed, names, repeats)
+    placed = tuple(name for name in names if ALL[name].against == "shuffled")
+    copies = [
+        measure(masked_softmax(scores[..., order], allowed), allowed, placed, repeats)
+        for order in orders
+    ]
+    at = choosing(allowed)
+    most = weights[:, at].sum(dim=1).argmax(dim=-1)
+    few = {name for name in names if ALL[name].repeats and len(repeats) < MIN_ROWS}
+    heads = []
+    for head in range(len(weights)):
+        own = {name: float(values[name][head]) for name in names}
+        others = {name: torch.stack([copy[name][head] for copy in copies]) for name in placed}
+        shuffled = {name: (float(x.mean()), float(x.max())) for name, x in others.items()}
+        enough = {name: value for name, value in own.items() if name not in few}
+        heads.append(
+            HeadMetrics(
+                layer=layer, head=head, values=own, shuffled=shuffled,
+                most_read_key=int(most[head]),
+                named_after=named_after(enough, even, shuffled) if len(at) >= MIN_ROWS else None,
+            )
+        )  # fmt: skip
+    return heads
+
+
+def named_after(
+    values: Mapping[str, float],
+    even: Mapping[str, float],
+    shuffled: Mapping[str, tuple[float, float]],
+) -> str | None:
+    """The metric that says clearly what the head does (see `rule`): the place that is the most
+    times an even head's, else one token, else order, else entropy (it reads evenly), else None."""
+
+    def clear(name: str) -> bool:
+        again = ALL[name].repeats
+        least, times = (LEAST_AGAIN, TIMES_EVEN_AGAIN) if again else (LEAST_WEIGHT, TIMES_EVEN)
+        return values[name] >= least and values[name] >= times * even[name]
+
+    places = [name for name in values if ALL[name].place]
+    found = [name for name in places if clear(name) and values[name] > shuffled[name][1]]
+    if found:
+        return max(found, key=lambda name: values[name] / even[name])
+    if clear("most_read"):
+        return "most_read"
+    sharp = "order" in values and values["largest"] >= LEAST_WEIGHT
+    if sharp and values["order"] >= LEAST_ORDER and values["order"] > shuffled["order"][1]:
+        return "order"
+    return "entropy" if values["entropy"] >= NEARLY_EVEN * even["entropy"] else None

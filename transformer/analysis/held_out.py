@@ -1,0 +1,65 @@
+"""The loss over a model's held-out sample, of the intact network and with interventions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from transformer.inference.loaded import LoadedModel
+from transformer.inference.logit_sources import pad
+from transformer.messages import mark
+from transformer.model.breaks import BREAKS, breaks_of
+from transformer.model.hooks import unchanged
+from transformer.model.intervention_hooks import hooks_of
+from transformer.model.interventions import Break, Intervention
+from transformer.model.transformer import EncoderDecoder
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Broken:
+    """The network without one idea: what is missing (None = intact), why that matters, its loss.
+
+    loss: nats a token over the model's sample; None where it has none.
+    """
+
+    what: str | None
+    why: str
+    loss: float | None
+
+
+@torch.inference_mode()
+def sample_loss(model: LoadedModel, interventions: Sequence[Intervention] = ()) -> float | None:
+    """Nats a token, end tokens included, over the model's sample; None where it has none.
+
+    Texts longer than the network reads are cut. Raises ValueError for what it does not have.
+    """
+    if model.sample is None:
+        return None
+    hooks = hooks_of(interventions, model.config)
+    tokenizer, network = model.tokenizer, model.generator_network
+    targets = tokenizer.encode_batch([texts[-1] for texts in model.sample.texts])
+    first = tokenizer.start_id if isinstance(network, EncoderDecoder) else tokenizer.end_id
+    rows = [[first, *ids, tokenizer.end_id][: model.config.output_max_len + 1] for ids in targets]
+    ids = pad(rows, tokenizer.padding_id).to(network.device)
+    lengths = torch.tensor([len(row) - 1 for row in rows], device=network.device)
+    real = torch.arange(ids.shape[1] - 1, device=network.device) < lengths[:, None]
+    if isinstance(network, EncoderDecoder):
+        sources = tokenizer.encode_batch([texts[0] for texts in model.sample.texts])
+        cut = [[*ids[: model.config.max_len - 1], tokenizer.end_id] for ids in sources]
+        source = pad(cut, tokenizer.padding_id).to(network.device)
+        logits = network(source, ids[:, :-1], where=real, hooks=hooks)
+    else:
+        logits = network(ids[:, :-1], where=real, hooks=hooks or [unchanged])
+    return F.cross_entropy(logits.float(), ids[:, 1:][real]).item()
+
+
+def broken(model: LoadedModel) -> list[Broken]:
+    """The intact network, then each switch that it has, with its loss on the sample."""
+    found = [Broken(what=None, why=mark("The network as it was trained."), loss=sample_loss(model))]
+    for what in breaks_of(model.config):
+        loss = sample_loss(model, [Break(what)])
+        found.append(Broken(what=what, why=BREAKS[what], loss=loss))
+    return found

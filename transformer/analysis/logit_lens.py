@@ -1,0 +1,104 @@
+"""What the network's head says of a recorded text: each layer's prediction, each token's surprise.
+
+Both put the final norm and the head on recorded residual streams, which for a large vocabulary
+costs as much as generating the text: so a run has them only after `with_lens`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import torch
+from torch import Tensor
+
+from transformer.inference import deadline
+from transformer.inference.loaded import LoadedModel
+from transformer.messages import say
+from transformer.model.intervention_hooks import hooks_of
+from transformer.model.interventions import Break
+from transformer.model.transformer import EncoderOnly
+from transformer.runs.data import Lens
+from transformer.runs.run import Run
+
+N_BEST = 5  # tokens of each layer's prediction
+
+
+def with_lens(model: LoadedModel, run: Run) -> Run:
+    """The run with its `lens` and `surprise`, worked out by the model that made it.
+
+    Raises ValueError for a run of another model, or if the request's deadline passes.
+    """
+    lens = logit_lens(model, run)
+    labels = {token: model.tokenizer.label(token) for token in lens.ids.unique().tolist()}
+    return dataclasses.replace(
+        run,
+        lens=lens,
+        surprise=surprise(model, run),
+        candidate_labels={**run.candidate_labels, **labels},
+    )
+
+
+@torch.inference_mode()
+def logit_lens(model: LoadedModel, run: Run) -> Lens:
+    """The head's N_BEST likeliest tokens for every residual stream of the last stack.
+
+    Errors as `with_lens`. Source: nostalgebraist 2020, "interpreting GPT: the logit lens".
+    """
+    best = []
+    for stream in _streams(model, run):
+        deadline.check()
+        best.append(_logits(model, run, stream).softmax(dim=-1).topk(N_BEST))
+    return Lens(
+        ids=torch.stack([found.indices for found in best]).cpu(),
+        probabilities=torch.stack([found.values for found in best]).cpu(),
+    )
+
+
+@torch.inference_mode()
+def surprise(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
+    """-log2 of the probability of each traced token, as the place before foresaw it.
+
+    None for the first, and for all where the network is an encoder, which foresees nothing.
+    Errors as `with_lens`.
+    """
+    last = _streams(model, run)[-1]
+    length = last.shape[1]
+    if isinstance(model.network, EncoderOnly):
+        return (None,) * length
+    deadline.check()
+    logits = _logits(model, run, last[:, :-1])
+    next_ids = run.ids[run.trace_start :][1:length]
+    followed = torch.tensor(next_ids, dtype=torch.int64, device=logits.device)
+    nats = torch.nn.functional.cross_entropy(logits, followed, reduction="none")
+    return (None, *(nats / math.log(2)).tolist())
+
+
+def _streams(model: LoadedModel, run: Run) -> list[Tensor]:
+    """L + 1 times (1, T, C). Raises ValueError for a run that this model cannot have made."""
+    if run.config != model.config:
+        raise ValueError(
+            say(
+                "the lens of a run needs the model that made it, {model}; got {got}, "
+                "whose configuration is another",
+                model=run.model,
+                got=model.name,
+            )
+        )
+    stack = model.network.last_stack.name
+    if stack not in run.trace.residuals:
+        raise ValueError(
+            say(
+                "this run was read from a file without residual streams, which the lens "
+                "needs; needed: an NPZ, or the run itself"
+            )
+        )
+    return run.trace.residuals[stack]
+
+
+def _logits(model: LoadedModel, run: Run, stream: Tensor) -> Tensor:
+    """(T, V) float32 of a stream (1, T, C), with the run's breaks of the network's last norm."""
+    breaks = [one for one in run.request.interventions if isinstance(one, Break)]
+    weight = model.network.head.weight
+    x = stream.to(weight.device, weight.dtype)
+    return model.network.lens(x, hooks_of(breaks, model.config))[0].float()

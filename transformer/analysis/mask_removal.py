@@ -1,0 +1,126 @@
+"""The masks of a batch, and the weights that the same scores would give without one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from transformer.model.functional import masked_softmax
+from transformer.model.masks import causal_mask
+from transformer.model.sites import Site
+from transformer.runs.head_data import (
+    HeadView,
+    SiteLike,
+    check_choice,
+    check_row,
+    head_view,
+    records_of,
+)
+from transformer.runs.run import Batch
+
+BoolArray = NDArray[np.bool_]
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Removal:
+    """One head of one sentence, with one of its masks left out of the softmax.
+
+    weights: (Tq, Tk) float64 without the mask, each row sums to 1; real: (Tq, Tk), the network's
+    own. freed: (Tq, Tk) bool, the cells that only this mask had hidden. text: (Tq,) bool, which
+    queries are text and not padding.
+    """
+
+    which: str
+    view: HeadView
+    weights: Doubles
+    freed: BoolArray
+    text: BoolArray
+
+    @property
+    def real(self) -> Doubles:
+        """(Tq, Tk): the weights that the network used."""
+        return self.view.weights.astype(np.float64)
+
+    @property
+    def freed_weight(self) -> Doubles:
+        """(Tq,): how much of each query's weight would go to the freed keys."""
+        return np.where(self.freed, self.weights, 0).sum(axis=1)
+
+    @property
+    def mean_freed_weight(self) -> float:
+        """The same on average over the queries that are text: a share from 0 to 1."""
+        return float(self.freed_weight[self.text].mean())
+
+
+def acting_masks(site: Site) -> tuple[str, ...]:
+    """Which masks act in this attention: the causal one in a decoder's self-attention alone."""
+    causal = (site.stack, site.kind) == ("decoder", "self")
+    return ("padding", "causal") if causal else ("padding",)
+
+
+def masks_used(batch: Batch, site: Site) -> tuple[str, ...]:
+    """The same without the padding mask where the network read padding."""
+    acting = acting_masks(site)
+    record = batch.trace[site]
+    real = batch.real("encoder" if site.kind == "cross" else site.stack)
+    read = bool((record.allowed & ~real[:, None, :]).any())
+    return tuple(name for name in acting if name != "padding" or not read)
+
+
+def without_mask(batch: Batch, row: int, site: SiteLike, head: int | str, which: str) -> Removal:
+    """The weights that this head's own scores give when one mask is left out.
+
+    row: which sentence; which: "padding" or "causal", one that acts in this attention. "mean" as
+    head averages the heads' weights. The scores stay as the network computed them.
+    Raises ValueError for an unknown row, site or head and for a mask that does not act here.
+    """
+    view = head_view(batch, site, head, row)
+    used = masks_used(batch, view.site)
+    check_choice("which", which, used)
+    masks = masks_of(batch, row, view.site.stack, view.site.kind)
+    kept = np.ones_like(view.allowed)
+    for name in used:
+        if name != which:
+            kept &= masks[name]
+    scores = batch.trace[view.site].scores[row].double().cpu()
+    chosen = scores if head == "mean" else scores[int(head)][None]
+    weights = masked_softmax(chosen, torch.from_numpy(kept))
+    return Removal(
+        which=which,
+        view=view,
+        weights=weights.mean(dim=0).numpy(),
+        freed=kept & ~view.allowed,
+        text=batch.real(view.site.stack)[row].cpu().numpy(),
+    )
+
+
+def masks_of(
+    batch: Batch, row: int, stack: str | None = None, kind: str = "self"
+) -> dict[str, BoolArray]:
+    """The masks of one sentence in one kind of attention, by default the first that there is.
+
+    Returns "padding", "causal" and "combined", each (Tq, Tk) bool, True = may attend. combined is
+    what the network used, from the trace; padding and causal are made anew. Causal allows
+    everything but in a decoder's self-attention; padding allows everything where the network read
+    padding.
+    Raises ValueError for a row or an attention that the batch does not have.
+    """
+    check_row(batch, row)
+    stack = stack or batch.trace.kinds()[0][0]
+    record = records_of(batch, stack, kind)[0]
+    shape = record.weights.shape[-2:]
+    real = batch.real("encoder" if kind == "cross" else stack)[row]
+    if "padding" not in masks_used(batch, record.site):
+        real = torch.ones_like(real)
+    causal = np.ones(shape, dtype=np.bool_)
+    if (stack, kind) == ("decoder", "self"):
+        causal = causal_mask(shape[0], shape[1], window=batch.config.window).numpy()
+    return {
+        "padding": np.broadcast_to(real.cpu().numpy(), shape).copy(),
+        "causal": causal,
+        "combined": record.allowed[row].cpu().numpy(),
+    }

@@ -1,0 +1,123 @@
+"""Activity of another text patched into a run, one layer and place at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.analysis.text_before import TextBefore, in_parts
+from transformer.inference.intervened import activations_of
+from transformer.inference.loaded import LoadedModel
+from transformer.messages import say
+from transformer.model.hooks import Point, unchanged
+from transformer.model.intervention_hooks import ActivationCache, Patched, Replacement
+from transformer.model.interventions import PARTS
+from transformer.model.sites import Site
+from transformer.model.transformer import EncoderDecoder
+from transformer.model.validation import check_choice, check_site
+from transformer.runs.checks import check_whole
+from transformer.runs.run import Run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class PatchEffect:
+    """What another run's activity does to the next token, patched in at one place at a time.
+
+    target: the id whose log-probability is looked at; before: in this run; other: in the other one
+    after its own last token. change: (L, T), what a patch at (layer, place) adds to it.
+    """
+
+    target: int
+    before: float
+    other: float
+    change: Tensor
+
+
+@torch.inference_mode()
+def patch_effect(
+    model: LoadedModel,
+    run: Run,
+    other: str,
+    place: int,
+    *,
+    stack: str = "decoder",
+    part: str = "residual",
+    kind: str = "self",
+    target: int | None = None,
+) -> PatchEffect:
+    """Patch what the network does with another text into the run, one layer and place at a time.
+
+    place: the token of the run's ids that is predicted; only what stands before it is read. target:
+    the id to look at; None = the likeliest one after the other text (of a translator: after the
+    same target tokens, from the other source). Raises ValueError for what the network has not.
+    """
+    check_choice("part", part, PARTS)
+    check_site(Site(stack, 0, kind), run.config)
+    text = TextBefore.of(model, run, place)
+    theirs = activations_of(model, other, text.ids)
+    there = _after(model, theirs, stack)
+    if target is not None:
+        check_whole("target", target, 0, len(there) - 1)
+    wanted = int(there.argmax()) if target is None else target
+    before = text.log_probabilities([unchanged])[0, wanted]
+    rows = [
+        text.log_probabilities([patch], count)[:, wanted] - before
+        for patch, count in _one_at_a_time(model, theirs, text, Point(part, stack, 0, kind))
+    ]
+    return PatchEffect(
+        target=wanted,
+        before=before.item(),
+        other=there[wanted].item(),
+        change=torch.cat(rows).view(run.config.n_layers, -1).cpu(),
+    )
+
+
+@torch.inference_mode()
+def most_changed(model: LoadedModel, run: Run, other: str) -> int:
+    """The place of the run's own token that another source makes least likely, of all that the
+    network predicted: ln p drops most there. Raises ValueError for a model without a source.
+    """
+    network = model.network
+    if not isinstance(network, EncoderDecoder):
+        raise ValueError(say("{name} reads no source: needed: an encoder-decoder", name=model.name))
+    ids = list(run.ids[: run.config.output_max_len + 1])
+    if len(ids) < 2:
+        raise ValueError(say("the run has no token that the network predicted"))
+
+    def told(source: list[int]) -> Tensor:
+        logits = network(
+            torch.tensor([source], device=network.device),
+            torch.tensor([ids[:-1]], device=network.device),
+        )
+        chosen = torch.tensor(ids[1:], device=network.device)[:, None]
+        return logits[0].float().log_softmax(dim=-1).gather(-1, chosen)[:, 0]
+
+    drop = told(list(run.source_ids)) - told(model.prepare(other).source)
+    return 1 + int(drop.argmax())
+
+
+def _after(model: LoadedModel, theirs: ActivationCache, stack: str) -> Tensor:
+    """(V,) log-probabilities of the next token of the run that was listened to."""
+    network = model.generator_network
+    last = theirs.activations[Point("residual", "decoder", model.config.n_layers - 1)]
+    logits: Tensor = network.lens(last[:, -1:])[0, 0].float()
+    return logits.log_softmax(dim=-1)
+
+
+def _one_at_a_time(
+    model: LoadedModel, theirs: ActivationCache, text: TextBefore, point: Point
+) -> Iterator[tuple[Patched, int]]:
+    """(patch, rows) of batches, by layer and then by place."""
+    read = text.source if point.stack == "encoder" else text.ids
+    for layer in range(model.config.n_layers):
+        at = point._replace(layer=layer, kind=point.kind if point.name == "heads" else "")
+        values = theirs.activations[at]
+        n = min(len(read), values.shape[-2])
+        for part in in_parts(range(n), text.largest_batch):
+            rows = torch.tensor(list(part), device=values.device)
+            where = torch.nn.functional.one_hot(rows, values.shape[-2]).bool()[:, :, None]
+            where = where[:, None] if at.name == "heads" else where
+            yield Patched(at, Replacement(where, values)), len(rows)

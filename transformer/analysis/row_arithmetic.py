@@ -1,0 +1,156 @@
+"""The arithmetic of one row of attention: from q, K and V to one head's output for one query.
+
+It is done anew, in float64, from the recorded queries, keys and values; what the network itself
+recorded is only compared with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer.messages import say
+from transformer.model.sites import Site
+from transformer.model.trace import AttentionRecord
+from transformer.runs.checks import is_whole
+from transformer.runs.head_data import (
+    Head,
+    SiteLike,
+    array,
+    check_head,
+    check_row,
+    labels_of,
+    record_of,
+)
+from transformer.runs.run import Batch, Run
+
+TOLERANCE = 1e-5  # float32 against float64: of a weight, and of a score relative to the largest
+_FILL = float(np.finfo(np.float32).min)  # what the network puts where the mask forbids
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class RowArithmetic:
+    """One query of one head: what is recorded (float32), and what follows from it (float64).
+
+    q: (D,); keys, values: (Tk, D); allowed: (Tk,) bool; traced_scores, traced_weights: (Tk,), the
+    network's own. dots: q·k; scores: q·k / √score_size, which is D unless the network has a
+    historical divisor; exps: e to the power of (masked score - the largest
+    one); weights: exps / their sum; each (Tk,). output: (D,), the sum of weight · value.
+    """
+
+    site: Site
+    head: int
+    query: int
+    query_label: str
+    key_labels: tuple[str, ...]
+    q: Floats
+    keys: Floats
+    values: Floats
+    allowed: NDArray[np.bool_]
+    score_size: int
+    traced_scores: Floats
+    traced_weights: Floats
+    dots: Doubles
+    scores: Doubles
+    exps: Doubles
+    weights: Doubles
+    output: Doubles
+
+    @property
+    def score_difference(self) -> float:
+        """Largest difference between these scores and the network's own."""
+        return float(np.abs(self.scores - self.traced_scores).max())
+
+    @property
+    def weight_difference(self) -> float:
+        """Largest difference between these weights and the network's own."""
+        return float(np.abs(self.weights - self.traced_weights).max())
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both differences are what float32's rounding explains."""
+        room = TOLERANCE * max(1.0, float(np.abs(self.scores).max()))
+        return self.score_difference < room and self.weight_difference < TOLERANCE
+
+
+def row_arithmetic(
+    run: Run | Batch, site: SiteLike, head: Head, query: int | None = None, *, row: int = 0
+) -> RowArithmetic:
+    """q · kᵀ, ÷ √D, mask, softmax and the weighted sum of values, for one query of one head.
+
+    query: a row of the attention matrix, by default the last; row: which sentence of a Batch.
+    Raises ValueError for an unknown site, head, query or row, and for a record without queries.
+    Source: Vaswani et al. 2017, equation 1.
+    """
+    record = record_of(run, site)
+    check_row(run, row)
+    check_head(head, record.weights.shape[1])
+    if head == "mean":
+        raise ValueError(
+            say("one head has queries of its own, their mean has none; got head 'mean'")
+        )
+    head = int(head)
+    labels, key_labels = labels_of(run, record, row)
+    place = _place(query, record.weights.shape[2])
+    q, keys, values = (array(part[row, head]) for part in _parts(record))
+    allowed = record.allowed[row, place].cpu().numpy()
+    return RowArithmetic(
+        site=record.site,
+        head=head,
+        query=place,
+        query_label=labels[place],
+        key_labels=key_labels,
+        traced_scores=array(record.scores[row, head, place]),
+        traced_weights=array(record.weights[row, head, place]),
+        q=q[place],
+        keys=keys,
+        values=values,
+        allowed=allowed,
+        score_size=run.config.score_size,
+        **_steps(q[place], keys, values, allowed, run.config.score_size),
+    )
+
+
+def _place(query: Any, n_queries: int) -> int:
+    if query is None:
+        return n_queries - 1
+    if not is_whole(query) or not 0 <= query < n_queries:
+        raise ValueError(
+            say(
+                "query must be a whole number from 0 to {last}; got {got}",
+                last=n_queries - 1,
+                got=repr(query),
+            )
+        )
+    return int(query)
+
+
+def _parts(record: AttentionRecord) -> tuple[Any, Any, Any]:
+    """(queries, keys, values), each (B, H, T, D)."""
+    if record.queries is None or record.keys is None or record.values is None:
+        raise ValueError(
+            say(
+                "the record of {site} holds no queries, keys and values; needed: one made "
+                "by the network itself",
+                site=record.site,
+            )
+        )
+    return record.queries, record.keys, record.values
+
+
+def _steps(
+    q: Floats, keys: Floats, values: Floats, allowed: NDArray[np.bool_], score_size: int
+) -> dict[str, Doubles]:
+    dots = keys.astype(np.float64) @ q.astype(np.float64)
+    scores = dots / np.sqrt(score_size)
+    masked = np.where(allowed, scores, _FILL)
+    exps = np.exp(masked - masked.max())  # the same weights, and no number overflows
+    weights = exps / exps.sum()
+    output = weights @ values.astype(np.float64)
+    return {"dots": dots, "scores": scores, "exps": exps, "weights": weights, "output": output}

@@ -1,0 +1,96 @@
+"""How long a request may take: asked between two steps of the network, which then ends early."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from transformer.messages import say
+
+TIME, CANCELLED = "time", "cancelled"
+
+
+StepAside = Callable[[Callable[[], bool]], float]
+
+
+class Deadline:
+    """Passes after so many seconds, or when its flag is raised.
+
+    step_aside: called whenever it is asked, so between two steps; may let other requests go first,
+    as long as it is told that this one is still wanted, and returns the seconds that this took,
+    which do not count.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        flag: threading.Event | None = None,
+        step_aside: StepAside | None = None,
+    ) -> None:
+        self._end = time.monotonic() + seconds
+        self.flag, self.step_aside = flag, step_aside
+        self.why: str | None = None  # TIME or CANCELLED, once it was found to have passed
+
+    def is_wanted(self) -> bool:
+        """Whether anybody still waits for what is computed."""
+        return self.flag is None or not self.flag.is_set()
+
+    def is_over(self) -> bool:
+        """Whether to stop now; `why` then says the reason."""
+        if self.why is None and self.step_aside is not None:
+            self._end += self.step_aside(self.is_wanted)
+        if self.why is None and not self.is_wanted():
+            self.why = CANCELLED
+        elif self.why is None and time.monotonic() >= self._end:
+            self.why = TIME
+        return self.why is not None
+
+
+_CURRENT: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def until(deadline: Deadline) -> Iterator[Deadline]:
+    """What is generated inside, in this thread, ends early when the deadline has passed."""
+    token = _CURRENT.set(deadline)
+    try:
+        yield deadline
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def renewed(seconds: float, step_aside: StepAside | None = None) -> Iterator[Deadline]:
+    """So many seconds from now for what is computed inside; who may stop it stays the same, and so
+    do those for whom it steps aside, unless others are named."""
+    current = _CURRENT.get()
+    flag = current.flag if current else None
+    if step_aside is None and current is not None:
+        step_aside = current.step_aside
+    with until(Deadline(seconds, flag, step_aside)) as deadline:
+        yield deadline
+
+
+def is_over() -> bool:
+    """Whether the request that this thread works on is to stop now; never without a limit."""
+    current = _CURRENT.get()
+    return current is not None and current.is_over()
+
+
+def why_over() -> str | None:
+    """TIME or CANCELLED if this thread's request was told to stop, else None."""
+    current = _CURRENT.get()
+    return current.why if current is not None else None
+
+
+def check() -> None:
+    """Raise ValueError if this thread's request is to stop now: where half an answer is none."""
+    if is_over():
+        raise ValueError(
+            say("nobody waits for this any more")
+            if why_over() == CANCELLED
+            else say("this takes longer than one request may: take a shorter text")
+        )

@@ -1,0 +1,129 @@
+"""One text decoded token by token by a fast engine, and the trace of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from transformer.inference.engines.buffers import Buffers, Engine, embedding_of
+from transformer.model.hooks import ForwardContext
+from transformer.model.masks import causal_mask, combine, padding_mask
+from transformer.model.sites import Site
+from transformer.model.trace import Trace
+from transformer.model.transformer import EncoderDecoder
+from transformer.runs.compact_trace import CompactRecords, FusedTrace, Heads, heads_at
+
+
+class DecodeSession:
+    """All that the decoder computed of one text, in buffers that belong to one run.
+
+    ids: what was read. logits: (V,), for the token after it.
+
+    The network itself reads the prompt, in one pass; then each `read` costs one row.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.ids: list[int] = []
+        self.logits = torch.empty(0)
+
+    @torch.inference_mode()
+    def begin(self, ids: Sequence[int], source: Sequence[int] = ()) -> Tensor:
+        """Read the prompt, and the source where there is an encoder: logits (V,)."""
+        network, recorder = self.engine.network, FusedTrace()
+        self.ids = list(ids)
+        device = network.device
+        read = torch.tensor([self.ids], device=device)
+        last = torch.arange(len(ids), device=device)[None] == len(ids) - 1
+        if isinstance(network, EncoderDecoder):
+            given = torch.tensor([list(source)], device=device)
+            memory = network.encode(given, hooks=[recorder])
+            logits = network.decode(read, memory, given, where=last, hooks=[recorder])
+        else:
+            logits = network(read, where=last, hooks=[recorder])
+        trace = recorder.trace
+        self.buffers = Buffers.of(trace, network.config)
+        self._read = self.engine.reader(self.buffers)
+        self._keep(trace)
+        self.logits = logits[0]
+        return self.logits
+
+    @torch.inference_mode()
+    def read(self, token: int) -> Tensor:
+        """Read one more token: logits (V,). The text must not grow longer than max_len."""
+        self.ids.append(token)
+        self.logits = self._read(token, len(self.ids) - 1)
+        return self.logits
+
+    def trace_of(self, ids: Sequence[int]) -> Trace | None:
+        """The trace of a text of which it has read the beginning, after reading the rest.
+
+        None where it has read nothing or something else.
+        """
+        if not self.ids or self.ids != list(ids[: len(self.ids)]):
+            return None
+        for token in ids[len(self.ids) :]:
+            self.read(token)
+        return self.trace()
+
+    @torch.inference_mode()
+    def trace(self) -> Trace:
+        """What one pass of the network over the ids read so far would record, as compact trace."""
+        n, trace = len(self.ids), Trace()
+        ids = torch.tensor([self.ids], device=self.buffers.stream.device)
+        self._embedding(ids, torch.arange(n, device=ids.device), ForwardContext(hooks=[trace]))
+        before = self._before
+        stream = self.buffers.stream[:, :n].clone()[:, None]  # (L + 1, 1, n, C)
+        return Trace(
+            records=CompactRecords({**self._encoder_heads, **self._decoder_parts(ids)}),
+            embedded=before.embedded | trace.embedded,
+            positions=before.positions | trace.positions,
+            residuals=before.residuals | {"decoder": list(stream.unbind())},
+        )
+
+    def _keep(self, trace: Trace) -> None:
+        """What no later token changes: the encoder's part, and the masks of the memory."""
+        self._embedding = embedding_of(self.engine.network)
+        sites = [site for site in trace.sites if site.stack == "encoder"]
+        self._encoder_heads = {site: heads_at(trace, site) for site in sites}
+        cross = Site("decoder", 0, "cross")
+        self._memory_mask = heads_at(trace, cross).mask if cross in trace.records else None
+        self._before = _without_decoder(trace)
+
+    def _decoder_parts(self, ids: Tensor) -> dict[Site, Heads]:
+        """Every decoder site's queries, keys, values and mask, copied out of the buffers."""
+        config, n = self.engine.network.config, ids.shape[1]
+        mask = combine(
+            causal_mask(n, n, ids.device, config.window),
+            padding_mask(ids, config.output_padding_id, reads_first=config.padded_start),
+        )
+        heads = self.buffers.heads[:, :n].transpose(1, 2)
+        own = heads.contiguous()[:, None]  # (L, 1, H + 2G, n, D)
+        sizes = [config.n_heads, config.key_heads, config.key_heads]
+        asked = _by_part(self.buffers.crossing[:, :n, None])[0]
+        memory = _by_part(self.buffers.memory)
+        parts = {}
+        for layer in range(config.n_layers):
+            queries, keys, values = own[layer].split(sizes, dim=1)
+            parts[Site("decoder", layer, "self")] = Heads(queries, keys, values, mask)
+            if self.buffers.crosses:
+                keys, values = memory[:, layer]
+                cross = Heads(asked[layer], keys, values, self._memory_mask)
+                parts[Site("decoder", layer, "cross")] = cross
+        return parts
+
+
+def _by_part(heads: Tensor) -> Tensor:
+    """(L, T, parts, H, D) -> a copy (parts, L, 1, H, T, D)."""
+    return heads.permute(2, 0, 3, 1, 4).contiguous()[:, :, None]
+
+
+def _without_decoder(trace: Trace) -> Trace:
+    """What an encoder's stream recorded: nothing where there is none."""
+    return Trace(
+        embedded={s: x for s, x in trace.embedded.items() if s == "encoder"},
+        positions={s: x for s, x in trace.positions.items() if s == "encoder"},
+        residuals={s: made for s, made in trace.residuals.items() if s == "encoder"},
+    )

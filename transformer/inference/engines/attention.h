@@ -1,0 +1,122 @@
+/* Attention of one new token: over its own past, and over an encoder's memory. */
+#include "network.h"
+
+/* y[k] = row k . x, for short rows of n_in numbers that stand `stride` numbers apart. */
+static void products(const float *restrict rows, int64_t stride, int n_rows,
+                     const float *restrict x, int n_in, float *restrict y) {
+    int k = 0;
+    for (; k + 8 <= n_rows; k += 8) {
+        const float *w = rows + k * stride;
+        float a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+#pragma omp simd reduction(+ : a, b, c, d, e, f, g, h)
+        for (int i = 0; i < n_in; i++) {
+            a += w[i] * x[i];
+            b += w[i + stride] * x[i];
+            c += w[i + 2 * stride] * x[i];
+            d += w[i + 3 * stride] * x[i];
+            e += w[i + 4 * stride] * x[i];
+            f += w[i + 5 * stride] * x[i];
+            g += w[i + 6 * stride] * x[i];
+            h += w[i + 7 * stride] * x[i];
+        }
+        memcpy(y + k, (float[]){a, b, c, d, e, f, g, h}, 8 * sizeof *y);
+    }
+    for (; k < n_rows; k++) {
+        float a = 0;
+#pragma omp simd reduction(+ : a)
+        for (int i = 0; i < n_in; i++) a += rows[k * stride + i] * x[i];
+        y[k] = a;
+    }
+}
+
+/* One head of one query over n keys, which stand `stride` numbers apart, as the values do. */
+static void attend(const float *restrict query, const float *restrict keys,
+                   const float *restrict values, int64_t stride, int n, int size,
+                   float *restrict weights, float *restrict out) {
+    float highest = -INFINITY, total = 0, scale = 1.0f / sqrtf((float)size);
+    products(keys, stride, n, query, size, weights);
+    for (int t = 0; t < n; t++) highest = weights[t] > highest ? weights[t] : highest;
+#pragma omp simd reduction(+ : total)
+    for (int t = 0; t < n; t++) {
+        weights[t] = exponential((weights[t] - highest) * scale);
+        total += weights[t];
+    }
+    for (int i = 0; i < size; i++) out[i] = 0;
+    int t = 0;
+    for (; t + 4 <= n; t += 4) {
+        const float *v = values + t * stride, *w = weights + t;
+#pragma omp simd
+        for (int i = 0; i < size; i++)
+            out[i] += w[0] * v[i] + w[1] * v[i + stride] + w[2] * v[i + 2 * stride] +
+                      w[3] * v[i + 3 * stride];
+    }
+    for (; t < n; t++) {
+#pragma omp simd
+        for (int i = 0; i < size; i++) out[i] += weights[t] * values[t * stride + i];
+    }
+    for (int i = 0; i < size; i++) out[i] /= total;
+}
+
+/* Norm a head's query or key, and turn it by its place, where the network does so. Feature i and
+ * feature i + n_turned / 2 are a point in a plane. */
+static void put_in_place(const Network *net, Norm norm, int place, float *head) {
+    const int half = net->n_turned / 2;
+    if (norm.gain) normalise(net, norm, head, net->head_size, head);
+    const float *cosine = net->cosines + (int64_t)place * half;
+    const float *sine = net->sines + (int64_t)place * half;
+    for (int i = 0; i < half; i++) {
+        float first = head[i], second = head[i + half];
+        head[i] = first * cosine[i] - second * sine[i];
+        head[i + half] = second * cosine[i] + first * sine[i];
+    }
+}
+
+static Range rows_of(Range heads, int size) {
+    return (Range){heads.from * size, heads.to * size};
+}
+
+/* Self-attention: the new query, key and value into their row, what this thread's heads read of
+ * them and of the past into `attended`. */
+static void attend_to_past(const Network *net, const Attention *own, const float *input, int place,
+                           Share share, float *row, float *weights, float *attended) {
+    const int C = net->width, H = net->n_heads, G = net->n_key_heads, D = net->head_size;
+    const Share from_the_end = {share.count - 1 - share.index, share.count}; /* evens the work */
+    const int apart = G % share.count == 0; /* each thread makes all that its own heads read */
+    const Range heads = part_of(H, share), keys = part_of(G, share);
+    const Range values = apart ? keys : part_of(G, from_the_end);
+    float *key = row + (int64_t)H * D, *value = key + (int64_t)G * D;
+    multiply(net, &own->query, input, C, rows_of(heads, D), NULL, row);
+    multiply(net, &own->key, input, C, rows_of(keys, D), NULL, key);
+    multiply(net, &own->value, input, C, rows_of(values, D), NULL, value);
+    for (int h = heads.from; h < heads.to; h++)
+        put_in_place(net, own->query_norm, place, row + h * D);
+    for (int g = keys.from; g < keys.to; g++)
+        put_in_place(net, own->key_norm, place, key + g * D);
+    if (!apart) {
+#pragma omp barrier
+    }
+    const int64_t stride = (int64_t)(H + 2 * G) * D;
+    const int n = place + 1 < net->window ? place + 1 : net->window;
+    const int64_t back = (n - 1) * stride;
+    for (int h = heads.from; h < heads.to; h++) {
+        const int at = h / (H / G) * D;
+        attend(row + h * D, key + at - back, value + at - back, stride, n, D, weights,
+               attended + h * D);
+    }
+}
+
+/* Cross-attention: the same for the encoder's memory. */
+static void attend_to_memory(const Network *net, const Text *text, int index, const float *input,
+                             Share share, float *asked, float *weights, float *attended) {
+    const Attention *cross = &net->layers[index].cross;
+    const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
+    const float *memory = text->memory + (int64_t)index * text->n_memory * 2 * G * D;
+    const Range heads = part_of(H, share);
+    multiply(net, &cross->query, input, net->width, rows_of(heads, D), NULL, asked);
+    for (int h = heads.from; h < heads.to; h++) {
+        const float *keys = memory + h / (H / G) * D;
+        float *query = asked + h * D;
+        if (cross->query_norm.gain) normalise(net, cross->query_norm, query, D, query);
+        attend(query, keys, keys + G * D, 2 * G * D, text->n_memory, D, weights, attended + h * D);
+    }
+}

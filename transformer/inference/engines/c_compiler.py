@@ -1,0 +1,139 @@
+"""`step.c` as a function: compiled for this very CPU by the C compiler that is found here.
+
+The library is kept in the user's cache folder together with which of its kernels is the quickest
+(see kernels.py), so that the compiler runs once a machine (one to two seconds). Without one or the
+source there is no such function, and PyTorch's own operations do its work.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from transformer.inference.engines.kernels import TYPES, Kernel, kernels_of, quickest
+from transformer.inference.engines.library_cache import Noted, kept
+
+SOURCE = Path(__file__).parent / "step.c"  # which includes the headers beside it
+FLAGS = (
+    "-std=c11", "-O3", "-fPIC", "-shared",
+    # Sums may be taken in any order, a product and a sum in one instruction.
+    "-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math",
+    "-fno-math-errno",
+)  # fmt: skip
+# The best first; a compiler may know no OpenMP, or not this CPU.
+VARIANTS = (("-march=native", "-fopenmp"), ("-march=native", "-fopenmp-simd"), ("-fopenmp-simd",))
+SYMBOL = "read_token"
+
+
+class Step(NamedTuple):
+    """read: step.c's function. kernels: the number of the quickest one for each of TYPES; all:
+    what the numbers mean."""
+
+    read: Callable[..., None]
+    kernels: tuple[int, ...]
+    all: list[Kernel]
+
+
+@functools.cache
+def compiled_step() -> Step | None:
+    """What step.c does; None where it cannot be compiled here."""
+    compiler = _compiler()
+    if compiler is None:
+        return None
+    for variant in VARIANTS:
+        noted = _library((*compiler, *FLAGS, *variant))
+        if noted is not None:
+            return step_of(noted.library, _numbers(noted.note))
+    return None
+
+
+def step_of(library: ctypes.CDLL, kernels: tuple[int, ...]) -> Step:
+    """The step of a library, which is to read weights by these kernels."""
+    function: Any = library[SYMBOL]
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    function.argtypes = [pointer, pointer, pointer, number, number, number]
+    function.restype = None
+    return Step(function, kernels, kernels_of(library))
+
+
+def _compiler() -> tuple[str, ...] | None:
+    """What $CC says, else the system's own."""
+    asked = tuple(shlex.split(os.environ.get("CC", "")))
+    if asked:
+        return asked if shutil.which(asked[0]) else None
+    found = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    return None if found is None else (found,)
+
+
+def _library(command: tuple[str, ...]) -> Noted | None:
+    """None if the compiler refuses the source or the flags."""
+    try:
+        name = f"step-{_key(command)}"
+    except OSError:  # an installation without the source
+        return None
+    for folder in (_cache, _temporary):
+        try:
+            noted = kept(folder(), name, SYMBOL, [*command, str(SOURCE)], _note, _fits)
+        except (OSError, RuntimeError):
+            continue  # no room there, no permission, or a user without a home
+        if noted is not None:
+            return noted
+    return None
+
+
+def _note(library: ctypes.CDLL) -> str:
+    """The quickest kernels, as part of a file's name."""
+    return ".".join(map(str, quickest(library)))
+
+
+def _fits(library: ctypes.CDLL, note: str) -> bool:
+    """Whether these are kernels of this library."""
+    numbers, count = _numbers(note), len(kernels_of(library))
+    return len(numbers) == len(TYPES) and all(number < count for number in numbers)
+
+
+def _numbers(note: str) -> tuple[int, ...]:
+    """Of a note; none where a part of it is no number."""
+    parts = note.split(".")
+    return tuple(map(int, parts)) if all(map(str.isdecimal, parts)) else ()
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "transformer-attention-visualizer"
+
+
+@functools.cache
+def _temporary() -> Path:
+    """A folder that goes when the process ends."""
+    folder = tempfile.mkdtemp(prefix="transformer-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _key(command: tuple[str, ...]) -> str:
+    """Other source, flags or CPU: another library."""
+    sources = [SOURCE, *sorted(SOURCE.parent.glob("*.h"))]
+    texts = [path.read_text(encoding="utf-8") for path in sources]
+    made_of = [*texts, *command, *platform.uname(), _cpu()]
+    return hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
+
+
+def _cpu() -> str:
+    """The CPU's name and instructions, where the system tells them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    told = ("model name", "flags", "Features", "CPU part")
+    return "\n".join(sorted({line for line in lines if line.startswith(told)}))

@@ -1,0 +1,77 @@
+"""Which way the next token of a text is computed when one text is generated.
+
+`transformer/model/` explains the network and is the reference. Two engines repeat its arithmetic
+for the one case that makes generation slow, a single new token of a single text on a CPU, and are
+tested equal to it: `compiled.py` and, where there is no C compiler, `packed.py`. What none of them
+supports, and any other device, runs on the network itself.
+"""
+
+from __future__ import annotations
+
+from transformer.inference.engines.buffers import Engine
+from transformer.inference.engines.compiled import CompiledDecoder
+from transformer.inference.engines.packed import PackedDecoder
+from transformer.messages import say
+from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
+
+KINDS: tuple[type[CompiledDecoder] | type[PackedDecoder], ...] = (CompiledDecoder, PackedDecoder)
+AUTO, NETWORK = "auto", "network"
+ENGINES = (AUTO, *(kind.name for kind in KINDS), NETWORK)
+
+
+def engine_of(
+    network: DecoderOnly | EncoderOnly | EncoderDecoder, wanted: str = AUTO
+) -> Engine | None:
+    """The engine of this name, with "auto" the fastest that works here; None: the network itself.
+
+    Raises ValueError for an unknown name, and for one that this network or machine cannot have.
+    """
+    if wanted not in ENGINES:
+        raise ValueError(
+            say(
+                "engine must be one of {allowed}; got {engine}",
+                allowed=list(ENGINES),
+                engine=repr(wanted),
+            )
+        )
+    if wanted == NETWORK:
+        return None
+    if isinstance(network, EncoderOnly):
+        if wanted == AUTO:
+            return None
+        raise ValueError(
+            say(
+                "engine {engine} needs a decoder, and there is none; allowed: 'auto'",
+                engine=repr(wanted),
+            )
+        )
+    for kind in KINDS:
+        missing = _missing(kind, network)
+        if kind.name == wanted and missing:
+            raise ValueError(
+                say(
+                    "engine {engine} needs {missing}; allowed: 'auto'",
+                    engine=repr(wanted),
+                    missing=missing,
+                )
+            )
+        if not missing and wanted in (kind.name, AUTO):
+            return kind(network)
+    return None
+
+
+def _missing(
+    kind: type[CompiledDecoder] | type[PackedDecoder], network: DecoderOnly | EncoderDecoder
+) -> str | None:
+    """What an engine needs and does not have; None where it can be used."""
+    unknown = kind.unknown(network.config)
+    if unknown:
+        return say(
+            "parts that it knows, and this network has {unknown}", unknown=", ".join(unknown)
+        )
+    return kind.lacks(network)
+
+
+def engine_words(engine: Engine | None) -> str:
+    """Which engine this is, and how it reads the weights on this machine."""
+    return NETWORK if engine is None else f"{engine.name}: {engine.about}"

@@ -1,0 +1,50 @@
+/* The product that most of a step is made of, in each way that may be the quickest on a CPU.
+ *
+ * Which one is, each machine is asked once (see kernels.py): that depends on its registers, on its
+ * memory and on the compiler. */
+#include <stdint.h>
+#include <string.h>
+#if defined(__F16C__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#ifdef __AVX512F__
+#define WIDTH 64
+#include "lanes.h"
+#undef WIDTH
+#endif
+#ifdef __AVX__
+#define WIDTH 32
+#else /* SSE, NEON */
+#define WIDTH 16
+#endif
+#include "lanes.h"
+#undef WIDTH
+
+enum { FLOAT32, BFLOAT16, FLOAT16, N_TYPES }; /* kernels.py counts them so */
+
+/* y[k] = row k . x, for n_rows rows of n weights that follow each other. */
+typedef void RowsTimes(const void *rows, int n_rows, const float *x, int n, float *y);
+
+typedef struct {
+    RowsTimes *of[N_TYPES];
+    int width, side, ahead; /* bytes of a vector; rows read side by side; bytes asked for ahead */
+} Kernel;
+
+#define KERNEL(width, side, ahead)                                                                 \
+    {{float32_##side##_##ahead##_##width, bfloat16_##side##_##ahead##_##width,                     \
+      float16_##side##_##ahead##_##width},                                                         \
+     width, side, ahead}
+#define KERNELS(width) KERNEL(width, 1, 0), KERNEL(width, 1, 1024), KERNEL(width, 4, 0)
+
+static const Kernel KERNELS_HERE[] = {
+#ifdef __AVX512F__
+    KERNELS(64),
+#endif
+#ifdef __AVX__
+    KERNELS(32),
+#else
+    KERNELS(16),
+#endif
+};
+enum { N_KERNELS = sizeof KERNELS_HERE / sizeof *KERNELS_HERE };

@@ -1,0 +1,126 @@
+"""A loaded checkpoint: the leaf that everything else in `inference` and `analysis` builds on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import torch
+
+from transformer.checkpoint import HeldOutSample
+from transformer.inference.engines.buffers import Engine
+from transformer.inference.engines.choice import engine_of
+from transformer.messages import say
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
+from transformer.plain_text import Reader
+from transformer.runs.request import Request
+from transformer.tokenizer import Tokenizer
+
+
+class Prepared(NamedTuple):
+    """A text as ids: what the encoder reads (empty without one), what the decoder starts from."""
+
+    source: list[int]
+    ids: list[int]
+
+
+def _rebuilt(kind: Any, values: dict[str, Any], fast: bool) -> Any:
+    engine = engine_of(values["network"]) if fast else None
+    return kind(**values | {"engine": engine})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class LoadedModel:
+    """A trained network with its tokenizer. Shared by all visitors: nothing here changes.
+
+    engine: what generates one text faster than the network; None where that does not apply.
+    sample: text that it was not trained on, to see what an intervention does to its loss.
+    """
+
+    name: str
+    config: ModelConfig
+    tokenizer: Tokenizer
+    network: DecoderOnly | EncoderOnly | EncoderDecoder
+    card: str = ""
+    metadata: dict[str, Any] | None = None
+    engine: Engine | None = None
+    sample: HeldOutSample | None = None
+
+    def __repr__(self) -> str:
+        """One line; the network itself prints its layers."""
+        config, engine = self.config, self.engine.name if self.engine else "network"
+        return (
+            f"<{type(self).__name__} {self.name!r}: {config.family}, {config.n_layers} layers x "
+            f"{config.n_heads} heads x {config.d_model}, {self.n_parameters / 1e6:.1f} M "
+            f"parameters, on {self.device} ({engine})>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied without its engine, which points into this process' memory."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _rebuilt, (type(self), values | {"engine": None}, self.engine is not None)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return self.network.device
+
+    @property
+    def n_parameters(self) -> int:
+        """Trained numbers, tied ones counted once."""
+        return self.network.n_parameters
+
+    @property
+    def generator_network(self) -> DecoderOnly | EncoderDecoder:
+        """The network, if it has a decoder; else ValueError."""
+        if isinstance(self.network, EncoderOnly):
+            raise ValueError(
+                say("{name} is an encoder: it reads text but cannot generate any", name=self.name)
+            )
+        return self.network
+
+    @property
+    def reader(self) -> Reader:
+        """What it makes of a typed text before its tokenizer reads it."""
+        return Reader(source_text=(self.metadata or {}).get("source_text"))
+
+    def prepare(self, text: str) -> Prepared:
+        """A text's ids. Raises ValueError for a source that is too long for the encoder."""
+        read = self.reader.read_as(text)
+        if self.config.family == "encoder-decoder":
+            source = self.tokenizer.source(read)
+            if len(source) > self.config.max_len:
+                raise ValueError(
+                    say(
+                        "the text is {n_tokens} tokens long; {name} reads at most {max_len}",
+                        n_tokens=len(source),
+                        name=self.name,
+                        max_len=self.config.max_len,
+                    )
+                )
+            return Prepared(source, [self.tokenizer.start_id])
+        return Prepared([], self.tokenizer.prompt(read))
+
+    def check(self, request: Request) -> None:
+        """Raise ValueError for a request that this model cannot answer."""
+        highest = self.config.output_vocab_size - 1
+        for token in request.forced_tokens:
+            if token > highest or token == self.config.output_padding_id:
+                raise ValueError(
+                    say(
+                        "a forced token must be an id from 0 to {highest}, without the "
+                        "padding {padding}; got {got}",
+                        highest=highest,
+                        padding=self.config.output_padding_id,
+                        got=token,
+                    )
+                )
+        if request.beams > 1 and not isinstance(self.network, EncoderDecoder):
+            raise ValueError(
+                say(
+                    "a beam search needs an encoder-decoder; {name} is {family}; allowed: beams=1",
+                    name=self.name,
+                    family=self.config.family,
+                )
+            )

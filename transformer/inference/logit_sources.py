@@ -1,0 +1,189 @@
+"""Where the next token's logits come from: for a batch the network, for one row its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from transformer.inference.decode_session import DecodeSession
+from transformer.messages import say
+from transformer.model.cache import KeyValueCache
+from transformer.model.transformer import DecoderOnly, EncoderDecoder
+
+
+class LogitSource(Protocol):
+    """Reads rows that grow by one token between two calls of `logits`."""
+
+    cache: KeyValueCache | None
+
+    def logits(self) -> Tensor:
+        """(B, V), for the token after each row."""
+
+    def windows(self) -> list[list[int]]:
+        """What of each row the network sees."""
+
+    @property
+    def full(self) -> bool:
+        """Whether no further token fits."""
+
+
+def pad(rows: Sequence[Sequence[int]], padding_id: int) -> Tensor:
+    """Rows of ids as one (B, T) int64, padded on the right."""
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[padding_id] * (width - len(row))] for row in rows])
+
+
+def logit_source_of(
+    model: DecoderOnly | EncoderDecoder,
+    rows: list[list[int]],
+    sources: Sequence[Sequence[int]] | None,
+    end_id: int,
+    session: DecodeSession | None = None,
+) -> LogitSource:
+    """What reads these rows. session: decodes a single row faster.
+
+    Raises ValueError for rows that the model cannot read together.
+    """
+    plain = _network_source(model, rows, sources, end_id)
+    source = list(sources[0]) if sources else []
+    read = rows[0][1:] if model.config.padded_start else rows[0]
+    padded = model.config.output_padding_id in read or model.config.padding_id in source
+    if session is None or len(rows) > 1 or padded:
+        return plain
+    return _SessionSource(plain, session, rows[0], source)
+
+
+def _network_source(
+    model: DecoderOnly | EncoderDecoder,
+    rows: list[list[int]],
+    sources: Sequence[Sequence[int]] | None,
+    end_id: int,
+) -> _DecoderSource | _EncoderDecoderSource:
+    padding_id = model.config.padding_id
+    if padding_id is None:
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError(
+                say("prompts of unequal length need a model with a padding_id; it has none")
+            )
+        padding_id = end_id  # never looked at: no row is padded
+    if isinstance(model, DecoderOnly):
+        return _DecoderSource(model, rows, padding_id)
+    if not isinstance(model, EncoderDecoder):
+        raise ValueError(
+            say("a {family} model cannot generate; it has no decoder", family=model.config.family)
+        )
+    if sources is None or len(sources) != len(rows) or not all(sources):
+        raise ValueError(
+            say("an encoder-decoder needs one source of at least one token for each prompt")
+        )
+    return _EncoderDecoderSource(model, rows, [list(source) for source in sources], padding_id)
+
+
+class _DecoderSource:
+    """Reads a batch of rows with a decoder-only network, keeping keys and values.
+
+    While all rows fit the network, each call reads one new token a row. Past max_len the window
+    slides: every position changes, so nothing of the past can be kept and the window is read anew.
+    """
+
+    def __init__(self, model: DecoderOnly, rows: list[list[int]], padding_id: int) -> None:
+        self.model, self.rows, self.padding_id = model, rows, padding_id
+        self.cache: KeyValueCache | None = KeyValueCache()
+        self.begun = False  # the cache holds all but each row's last token
+
+    def logits(self) -> Tensor:
+        """(B, V), for the token after each row."""
+        longest = max(map(len, self.rows))
+        if self.cache is None or longest > self.model.config.max_len:
+            self.cache = None
+            return self.model(self._columns(self.windows()))[:, -1]
+        fresh = self._columns([row[-1:] for row in self.rows] if self.begun else self.rows)
+        self.begun = True
+        return self.model(fresh, cache=self.cache)[:, -1]
+
+    def windows(self) -> list[list[int]]:
+        """What of each row the network sees."""
+        return [row[-self.model.config.max_len :] for row in self.rows]
+
+    def _columns(self, rows: list[list[int]]) -> Tensor:
+        """Rows of unequal length as a batch, padded on the left."""
+        width = max(map(len, rows))
+        padded = [[self.padding_id] * (width - len(row)) + row for row in rows]
+        return torch.tensor(padded, device=self.model.device)
+
+    @property
+    def full(self) -> bool:
+        """A window can always slide on."""
+        return False
+
+
+class _EncoderDecoderSource:
+    """Reads targets with an encoder-decoder; the sources are encoded once."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        rows: list[list[int]],
+        sources: list[list[int]],
+        padding_id: int,
+    ) -> None:
+        self.model, self.rows = model, rows
+        self.source = pad(sources, padding_id).to(model.device)
+        self.memory: Tensor | None = None  # encoded when first needed
+        self.cache: KeyValueCache | None = KeyValueCache()
+
+    def logits(self) -> Tensor:
+        """(B, V), for the token after each row; rows are all of one length."""
+        assert self.cache is not None
+        if self.memory is None:
+            self.memory = self.model.encode(self.source)
+        target = torch.tensor([row[self.cache.length :] for row in self.rows])
+        target = target.to(self.model.device)
+        return self.model.decode(target, self.memory, self.source, cache=self.cache)[:, -1]
+
+    def windows(self) -> list[list[int]]:
+        """All of each row: an encoder-decoder's window does not slide."""
+        return self.rows
+
+    @property
+    def full(self) -> bool:
+        """No further token fits."""
+        return len(self.rows[0]) > self.model.config.output_max_len
+
+
+class _SessionSource:
+    """One row, decoded by a fast engine as far as it fits the network.
+
+    Where a decoder-only window slides, the network takes over.
+    """
+
+    cache: KeyValueCache | None = None
+
+    def __init__(
+        self, plain: LogitSource, session: DecodeSession, row: list[int], source: list[int]
+    ) -> None:
+        self.plain, self.session, self.row, self.source = plain, session, row, source
+        self.begun = False
+
+    def logits(self) -> Tensor:
+        """(1, V), for the token after the row."""
+        if len(self.row) > self.session.engine.network.config.output_max_len:
+            return self.plain.logits()
+        if not self.begun:
+            self.begun = True
+            self.session.begin(self.row, self.source)
+        while len(self.session.ids) < len(self.row):
+            self.session.read(self.row[len(self.session.ids)])
+        return self.session.logits[None]
+
+    def windows(self) -> list[list[int]]:
+        """What of the row the network sees."""
+        return self.plain.windows()
+
+    @property
+    def full(self) -> bool:
+        """Whether no further token fits."""
+        return self.plain.full

@@ -1,0 +1,83 @@
+"""What the project says to people, in their language. The English sentence itself is the key.
+
+    raise ValueError(say("top_k must be 0 to {most}; got {got}", most=size, got=repr(k)))
+
+A placeholder is a name in braces and nothing more; how a number is written says `numeral`. What is
+declared where the module is read (titles, words, helps) is marked with `mark` there, and said where
+it is shown. `python -m transformer.messages extract` collects all sentences in messages.pot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
+
+__all__ = [
+    "ENGLISH", "Catalogue", "catalogue", "chosen", "filled", "language", "languages", "mark",
+    "numeral", "say", "say_n", "speaking",
+]  # fmt: skip
+
+_PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
+_LANGUAGE: ContextVar[str] = ContextVar("language", default=ENGLISH)
+
+
+def say(sentence: str, /, **values: object) -> str:
+    """The sentence in the language of this request, its placeholders filled in."""
+    return filled(catalogue(_LANGUAGE.get()).one(sentence), values)
+
+
+def say_n(one: str, many: str, n: int, /, **values: object) -> str:
+    """The sentence for n things; {n} is the number. English has two forms, others have more."""
+    return filled(catalogue(_LANGUAGE.get()).form(one, many, n), {"n": numeral(n)} | values)
+
+
+def mark(sentence: str) -> str:
+    """The sentence itself: it is collected here, and said where it is shown."""
+    return sentence
+
+
+def numeral(value: Any, form: str = ",") -> str:
+    """A number as text, written as Python's format specifier says."""
+    return format(value, form)
+
+
+def filled(sentence: str, values: dict[str, object]) -> str:
+    """The sentence with its placeholders' values; a placeholder without one stays."""
+    if not values:
+        return sentence
+    return _PLACEHOLDER.sub(lambda found: str(values.get(found[1], found[0])), sentence)
+
+
+def language() -> str:
+    """The language of this request, such as "fr"."""
+    return _LANGUAGE.get()
+
+
+@contextmanager
+def speaking(name: str) -> Iterator[None]:
+    """Everything said inside, in this thread or task, is in this language."""
+    token = _LANGUAGE.set(name)
+    try:
+        yield
+    finally:
+        _LANGUAGE.reset(token)
+
+
+def chosen(accepted: str) -> str:
+    """The language that an Accept-Language header likes best of those that there are."""
+    known, best, found = languages(), 0.0, ENGLISH
+    for part in accepted[:200].split(","):
+        name, _, weight = part.strip().lower().partition(";q=")
+        try:
+            liked = float(weight or 1)
+        except ValueError:
+            continue
+        near = name if name in known else name.partition("-")[0]
+        if near in known and liked > best:
+            best, found = liked, near
+    return found

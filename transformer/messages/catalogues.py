@@ -1,0 +1,50 @@
+"""The catalogues beside this file: LANGUAGE.json, compiled from LANGUAGE.po. English needs none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+ENGLISH = "en"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Catalogue:
+    """One language.
+
+    messages: the English sentence to the language's own, or to its plural forms. forms: which form
+    the numbers 0 to 199 take, one digit each; 200 and more are as 100 and more. Empty: English's.
+    """
+
+    messages: dict[str, str | list[str]] = field(default_factory=dict)
+    forms: str = ""
+
+    def one(self, sentence: str) -> str:
+        """The sentence in this language; without an entry, itself."""
+        found = self.messages.get(sentence, sentence)
+        return found if isinstance(found, str) else found[0]
+
+    def form(self, one: str, many: str, n: int) -> str:
+        """The form that n things take."""
+        found = self.messages.get(one)
+        if not isinstance(found, list) or not self.forms:
+            return one if n == 1 else many
+        return found[int(self.forms[n if n < 100 else 100 + n % 100])]
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Every language that there is a catalogue of, English first."""
+    return (ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.json")))
+
+
+@cache
+def catalogue(language: str) -> Catalogue:
+    """The catalogue of a language; of an unknown one, English's."""
+    if language not in languages() or language == ENGLISH:
+        return Catalogue()
+    content = json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    return Catalogue(messages=content["messages"], forms=content["forms"])

@@ -1,0 +1,99 @@
+"""Every sentence of the sources, as a gettext template; and catalogues as the page reads them.
+
+Needs the package babel, which the page does not.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from gettext import c2py
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+
+from transformer.messages import markup
+from transformer.messages.catalogues import FOLDER
+
+ROOT = FOLDER.parent.parent
+TEMPLATE = FOLDER / "messages.pot"
+SAYING = {"say": 1, "wording": 1, "mark": 1, "say_n": 2}  # how many sentences each takes
+# JavaScript: literals, or several of them with "+" between.
+_LITERAL = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+_TEXT = rf"{_LITERAL}(?:\s*\+\s*{_LITERAL})*"
+_CALL = re.compile(rf"\b(say|sayWith|sayN)\(\s*({_TEXT})(?:\s*,\s*({_TEXT}))?")
+HEADER = "# Every sentence of the project; `python -m transformer.messages extract` writes this.\n"
+
+
+def sources() -> list[Path]:
+    """The files that say something."""
+    found = (path for path in FOLDER.parent.rglob("*") if path.suffix in _OF)
+    return sorted(path for path in found if path.parent != FOLDER and "vendor" not in path.parts)
+
+
+def sentences(path: Path) -> Iterator[str | tuple[str, ...]]:
+    """What one file says: sentences, and pairs of one thing and of many."""
+    yield from _OF[path.suffix](path.read_text(encoding="utf-8"))
+
+
+def _of_python(text: str) -> Iterator[str | tuple[str, ...]]:
+    for node in ast.walk(ast.parse(text)):
+        name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in SAYING:
+            given = node.args[: SAYING[name]]
+            said = [str(one.value) for one in given if isinstance(one, ast.Constant)]
+            if len(said) == SAYING[name]:
+                yield said[0] if len(said) == 1 else tuple(said)
+
+
+def _of_script(text: str) -> Iterator[str | tuple[str, ...]]:
+    for name, one, many in _CALL.findall(text):
+        said = ["".join(map(ast.literal_eval, re.findall(_LITERAL, each))) for each in (one, many)]
+        yield tuple(said) if name == "sayN" else said[0]
+
+
+def _of_cards(text: str) -> Iterator[str]:
+    """The words of a tour's cards; other files of this kind say nothing."""
+    cards = tomllib.loads(text).get("card")
+    for card in cards if isinstance(cards, list) else []:
+        yield from (card[word] for word in ("title", "says", "look", "start") if word in card)
+
+
+_OF: dict[str, Callable[[str], Iterator[str | tuple[str, ...]]]] = {
+    ".py": _of_python,
+    ".js": _of_script,
+    ".html": markup.sentences,
+    ".toml": _of_cards,
+}
+
+
+def template() -> str:
+    """messages.pot: each sentence once, by the alphabet, with the files that say it."""
+    catalog = Catalog()
+    for path in sources():
+        for found in sentences(path):
+            catalog.add(found, locations=[(path.relative_to(ROOT).as_posix(), 0)])
+    file = BytesIO()
+    write_po(file, catalog, omit_header=True, sort_output=True, include_lineno=False, width=100)
+    return HEADER + "\n" + file.getvalue().decode()
+
+
+def compiled(path: Path) -> str:
+    """LANGUAGE.json of a LANGUAGE.po: what is translated, and the rule of its plurals."""
+    with path.open("rb") as file:
+        catalog = read_po(file, locale=path.stem)
+    messages = {}
+    for message in catalog:
+        one, text = message.id, message.string
+        key = one if isinstance(one, str) else one[0]
+        if key and text and not message.fuzzy:
+            messages[key] = text if isinstance(text, str) else list(text)
+    form = c2py(catalog.plural_expr)
+    forms = "".join(str(form(n)) for n in range(200))
+    content = {"forms": forms, "messages": dict(sorted(messages.items()))}
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"

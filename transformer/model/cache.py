@@ -1,0 +1,56 @@
+"""Keys and values already computed, so that a text that grows is not read anew."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from transformer.model.sites import Site
+
+
+class KeyValueCache:
+    """Keys and values already computed, by site. Made by the caller; belongs to one run.
+
+    Self-attention sites grow with each call; cross-attention sites are filled once, since the
+    memory that they read does not change.
+    """
+
+    def __init__(self) -> None:
+        self.length = 0  # positions read so far
+        self.key_mask: Tensor | None = None  # (B, 1, 1, length), which of them are not padding
+        self._pairs: dict[Site, tuple[Tensor, Tensor]] = {}
+
+    def extend(self, site: Site, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Append (B, H, T, D) keys and values; returns all so far."""
+        if site in self._pairs:
+            past_k, past_v = self._pairs[site]
+            k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
+        self._pairs[site] = (k, v)
+        return k, v
+
+    def get(self, site: Site) -> tuple[Tensor, Tensor] | None:
+        """The pair stored for a site, if any."""
+        return self._pairs.get(site)
+
+    def put(self, site: Site, k: Tensor, v: Tensor) -> None:
+        """Store a pair that will not grow."""
+        self._pairs[site] = (k, v)
+
+    def select(self, rows: Tensor, *, crossing: bool = True) -> None:
+        """Keep these rows of the batch, in this order; a row may be taken more than once.
+
+        rows: (B',) int64. Beam search calls it when hypotheses die and branch. crossing=False
+        leaves cross-attention as it is, for when each place goes on with the same memory.
+        """
+        for site, (k, v) in self._pairs.items():
+            if crossing or site.kind != "cross":
+                self._pairs[site] = (k.index_select(0, rows), v.index_select(0, rows))
+        if self.key_mask is not None:
+            self.key_mask = self.key_mask[rows]
+
+    def extend_mask(self, mask: Tensor | None) -> Tensor | None:
+        """Append the padding mask (B, 1, 1, T) of new keys; returns that of all keys so far."""
+        if mask is not None and self.key_mask is not None:
+            mask = torch.cat([self.key_mask, mask], dim=-1)
+        self.key_mask = mask
+        return mask

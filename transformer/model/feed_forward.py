@@ -1,0 +1,32 @@
+"""The part of a layer in which no token sees another."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from transformer.model.activations import ACTIVATIONS
+from transformer.model.config import ModelConfig
+from transformer.model.dropout import Dropout
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between, at each position alone (section 3.3).
+
+    Gated, what is expanded is multiplied with the activation of a second map of the same input
+    (Shazeer 2020).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        size, wide, bias = config.d_model, config.d_ff, config.feed_forward_bias
+        self.gate = nn.Linear(size, wide, bias=bias) if config.gated else None
+        self.expand = nn.Linear(size, wide, bias=bias)
+        self.contract = nn.Linear(wide, size, bias=bias)
+        self.dropout = Dropout(config.feed_forward_dropout)
+        self.activation = ACTIVATIONS[config.activation].function
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) -> (B, T, C)."""
+        wide = self.expand(x)
+        wide = self.activation(wide) if self.gate is None else self.activation(self.gate(x)) * wide
+        return self.contract(self.dropout(wide))

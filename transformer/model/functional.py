@@ -1,0 +1,64 @@
+"""Scaled dot-product attention as functions of tensors."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from transformer.messages import say
+from transformer.model.masks import check_is_mask
+
+
+def attention_scores(q: Tensor, k: Tensor, size: int | None = None) -> Tensor:
+    """q kT / sqrt(D): how well each query agrees with each key.
+
+    q: (B, H, Tq, D); k: (B, H, Tk, D) -> (B, H, Tq, Tk).
+    The divisor is the head's size D, not d_model: it keeps the scores' variance near 1. size: what
+    to take the root of in its place, for networks that do otherwise.
+    """
+    return q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Turn each row of scores into weights that sum to 1, with 0 where the mask forbids.
+
+    scores: (B, H, Tq, Tk); mask: bool, True = may attend, broadcastable to the scores.
+    A row with nothing allowed becomes uniform (the fill is the dtype's lowest finite number).
+    Raises ValueError for a mask of numbers.
+    """
+    if mask is not None:
+        check_is_mask(mask)
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return scores.softmax(dim=-1)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Weigh values by query-key agreement: softmax(q kT / sqrt(D)) v.
+
+    q: (B, H, Tq, D); k, v: (B, H, Tk, D); mask: bool, True = may attend, broadcastable to
+    (B, H, Tq, Tk). Returns output (B, H, Tq, D) and weights (B, H, Tq, Tk).
+    Raises ValueError if k and v differ in length, and for a mask of numbers.
+    Source: Vaswani et al. 2017, equation 1. Departure: dropout is the caller's.
+    """
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            say(
+                "keys and values must have one length; got {n_keys} keys, {n_values} values",
+                n_keys=k.shape[-2],
+                n_values=v.shape[-2],
+            )
+        )
+    weights = masked_softmax(attention_scores(q, k), mask)
+    return weights @ v, weights
+
+
+def as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """What to add to scores in place of a mask, for kernels that take a sum and no bool.
+
+    Finite, so that a fully masked row is uniform as in `masked_softmax`. (float16's lowest number
+    does not drown the scores: there such a row is finite, not uniform.)
+    """
+    bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
+    return bias.masked_fill(~mask, torch.finfo(dtype).min)

@@ -1,0 +1,102 @@
+"""The one seam between a forward pass and the outside.
+
+A pass meets its hooks at the named points below. A hook is shown what is there and returns what is
+to stand in its place: itself to record (`Trace`), something else to alter
+(`intervention_hooks.py`). Hooks are passed with each call, so that any number of threads can share
+one network, each with its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from torch import Tensor
+
+from transformer.model.cache import KeyValueCache
+from transformer.model.rotary import Turn
+
+# In the order of the data. Behind the semicolon: what else is told there, by name.
+POINTS: dict[str, str] = {
+    "position_ids": "(T,) or (B, T) int64, the positions that the encoding is asked for",
+    "embedded": "(B, T, C), a stack's token embeddings, scaled and with their types' vectors, if "
+    "the model does so",
+    "positions": "(T, C) or (B, T, C), what the encoding adds; embedded",
+    "rotation": "Turn, the cosines and sines by which queries and keys are turned, if they are",
+    "input": "(B, T, C), the residual stream that enters a stack's first layer",
+    "norm": "(B, T, C), what a norm of a layer makes of what it reads; stream",
+    "queries": "(B, H, Tq, D), what the heads ask with; read_keys, values, both_masks",
+    "keys": "(B, H, Tk, D), what queries are compared with",
+    "padding_mask": "bool or None, what hides keys that are not text, of an attention",
+    "causal_mask": "(Tq, Tk) bool or None, what hides the future",
+    "scores": "(B, H, Tq, Tk), q kT / sqrt(D), before the mask",
+    "mask": "bool, broadcastable to the scores, or None, both masks in one; scores",
+    "weights": "(B, H, Tq, Tk), after the softmax; scores, mask, queries, keys, values",
+    "heads": "(B, H, Tq, D), what the heads read, before the output projection; padding_mask",
+    "skip": "(B, T, C), what a sub-layer's output is added to",
+    "feed_forward": "(B, T, C), what a feed-forward adds",
+    "residual": "(B, T, C), the residual stream that leaves a layer",
+    "final_norm": "(B, T, C), what leaves a pre-norm stack; stream",
+}
+
+
+class Point(NamedTuple):
+    """A place in one pass. name: one of POINTS; kind: "self" or "cross" within an attention."""
+
+    name: str
+    stack: str
+    layer: int = 0
+    kind: str = ""
+
+
+class Hook(Protocol):
+    """What a pass shows its numbers to.
+
+    One that has an attribute `fused` which is true looks at nothing between the queries and what
+    the heads read: if all do so, PyTorch's fused kernel computes that, and does not show it.
+    """
+
+    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+        """What goes on in place of `value`; `value` itself where nothing is to change."""
+
+
+def unchanged(point: Point, value: Any, **beside: Any) -> Any:
+    """A hook that does nothing: with it a pass takes the steps, and rounds, as with any other."""
+    return value
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class ForwardContext:
+    """What a stack's layers share in one pass. Made for the call and forgotten with it.
+
+    mask: bool, True = may attend, which of the stack's own keys are text, broadcastable to
+    (B, H, T, Tk); causal hides the future too. memory: (B, Ts, C), what cross-attention reads, and
+    memory_mask the same for its keys. cache: what is known of tokens that were read before.
+    rotation: how the stack's own queries and keys are turned.
+    """
+
+    mask: Tensor | None = None
+    causal: bool = False
+    memory: Tensor | None = None
+    memory_mask: Tensor | None = None
+    cache: KeyValueCache | None = None
+    rotation: Turn | None = None
+    hooks: Sequence[Hook] = ()
+
+    @property
+    def step_by_step(self) -> bool:
+        """Whether a hook looks at scores, masks or weights."""
+        return any(not getattr(hook, "fused", False) for hook in self.hooks)
+
+    def at(self, name: str, where: tuple[Any, ...], value: Any, **beside: Any) -> Any:
+        """What the hooks, one after the other, make of what is here.
+
+        where: (stack,), (stack, layer) or (stack, layer, kind).
+        """
+        for hook in self.hooks:
+            value = hook(Point(name, *where), value, **beside)
+        return value
+
+
+PLAIN = ForwardContext()

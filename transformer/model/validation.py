@@ -1,0 +1,104 @@
+"""Whether what somebody names is among the places of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from transformer.messages import numeral, say
+from transformer.model.config import ModelConfig
+from transformer.model.sites import KINDS, STACKS, Site, sites_of
+
+MAX_CELLS = 4096
+
+
+def check_site(site: Site, config: ModelConfig) -> None:
+    """Raise ValueError, listing the sites, unless the network has this one."""
+    sites = sites_of(config)
+    if site not in sites:
+        first = [other for other in sites if other.layer == 0]
+        last = config.n_layers - 1
+        names = ", ".join(f"{s} to {s._replace(layer=last)}" for s in first)
+        raise ValueError(
+            say("this network has no site {site}; its sites: {names}", site=site, names=names)
+        )
+
+
+def check_heads(heads: Sequence[int], config: ModelConfig) -> None:
+    """Raise ValueError unless each head is one of the network's."""
+    for head in heads:
+        if head >= config.n_heads:
+            raise ValueError(
+                say("heads must be from 0 to {last}; got {got}", last=config.n_heads - 1, got=head)
+            )
+
+
+def check_names(stack: Any, layer: Any, kind: Any) -> None:
+    """Raise ValueError unless these may name a site of some network."""
+    check_choice("stack", stack, STACKS)
+    check_choice("kind", kind, KINDS)
+    if not _is_place(layer):
+        raise ValueError(
+            say("layer must be a whole number of at least 0; got {got}", got=repr(layer))
+        )
+
+
+def check_choice(name: str, got: Any, allowed: Sequence[str]) -> None:
+    """Raise ValueError, listing what is allowed, for anything else."""
+    if not isinstance(got, str) or got not in allowed:
+        raise ValueError(
+            say(
+                "{name} must be one of {allowed}; got {got}",
+                name=name,
+                allowed=list(allowed),
+                got=repr(got),
+            )
+        )
+
+
+def indices_of(name: str, got: Any) -> tuple[int, ...]:
+    """Whole numbers from 0, sorted, each once. Raises ValueError for anything else."""
+    is_list = isinstance(got, Sequence) and not isinstance(got, str)
+    if not is_list or len(got) > MAX_CELLS or not all(map(_is_place, got)):
+        raise ValueError(
+            say(
+                "{name} must be a list of at most {most} whole numbers from 0; got {got}",
+                name=name,
+                most=numeral(MAX_CELLS),
+                got=_short(got),
+            )
+        )
+    return tuple(sorted(set(got)))
+
+
+def cells_of(name: str, got: Any) -> tuple[tuple[int | None, int | None], ...]:
+    """(query, key) places, None for a whole row or column. Raises ValueError for anything else."""
+    is_list = isinstance(got, Sequence) and not isinstance(got, str)
+    if not is_list or len(got) > MAX_CELLS or not all(map(_is_cell, got)):
+        raise ValueError(
+            say(
+                "{name} must be a list of at most {most} pairs [query, key] of whole "
+                "numbers from 0, one of which may be null for a whole row or column; got "
+                "{got}",
+                name=name,
+                most=numeral(MAX_CELLS),
+                got=_short(got),
+            )
+        )
+    return tuple((query, key) for query, key in got)
+
+
+def _is_cell(got: Any) -> bool:
+    if isinstance(got, str) or not isinstance(got, Sequence) or len(got) != 2:
+        return False
+    given = [place for place in got if place is not None]
+    return bool(given) and all(map(_is_place, given))
+
+
+def _is_place(got: Any) -> bool:
+    return isinstance(got, int) and not isinstance(got, bool) and 0 <= got < 2**31
+
+
+def _short(got: Any) -> str:
+    text = repr(got)
+    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,0 +1,121 @@
+"""Typed text made like training text, cut into sentences, and looked at for what a model never saw.
+
+A translator that learned plain English has never met ’ for ', a doubled space or a line break, and
+translates them badly: what is typed is made plain first.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from transformer.messages import say
+
+PLAIN_ENGLISH = "plain English"  # what a checkpoint's metadata says of its "source_text"
+
+_PLAIN = str.maketrans(
+    dict.fromkeys("‘’‚‛ʼ′", "'")
+    | dict.fromkeys("“”„‟″", '"')
+    | dict.fromkeys("‐‑‒–—―−", "-")
+    | {"…": "...", "\u00ad": None, "\u200b": None, "\ufeff": None}
+)
+# An end, closing quotes, white space, and what can begin a sentence; or a line break.
+_BETWEEN = re.compile(r"""(?<=[.!?])(["')]*)\s+(?=["'(]*[^\W_a-z])|\s*\n\s*""")
+_NO_END = re.compile(r"(?:^|[\s(\"'.])(?:Mr|Mrs|Ms|Dr|Mt|St|Prof|Jr|Sr|vs|[A-HJ-Z])\.$")
+
+# The commonest words of English sentences, and of some other languages' that English lacks.
+_ENGLISH_WORDS = """
+a about all am an and are as at be been but by can come could did do does for from get go going good
+had has have he her here him his how i if in is it just know like me mine more my no not now of on
+one or our out she should so some than that the their them there they think this time to too up us
+very want was we were what when where who why will with would you your
+"""
+_OTHER_WORDS = """
+je de pas est vous que il à ne le la tu ce un nous en une les suis elle faire ça dans qui moi être
+étais était êtes fait avec du mon et sont avez ils cette très peux lui cela votre été pourquoi où
+mais ou aux des sur plus se
+ich nicht ist sie das zu der dass ein wir habe mir sich mit auf mich wie eine und ihr haben kann
+sind einen von für dem dich bin dir hast aus nach im wird sehr wenn mein bist er es
+el los las una por para pero como está esto muy yo ella y del al lo con mi su qué más
+che non di sono per ho hai ha sei questo questa della gli lei anche perché
+het een niet ik jij zijn hij dat voor van naar maar ook wat dit wij
+não um uma eu você ele ela isso muito meu minha são dos com
+"""
+_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+_OTHERS = frozenset(_OTHER_WORDS.split()) - _ENGLISH
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reader:
+    """What a model makes of a typed text. source_text: PLAIN_ENGLISH, or None: it reads anything.
+
+    What was learned is in a checkpoint's metadata, as "source_text".
+    """
+
+    source_text: str | None = None
+
+    def read_as(self, text: str) -> str:
+        """The text that is read. Raises ValueError if nothing is left of it."""
+        if self.source_text != PLAIN_ENGLISH:
+            return text
+        if not plain(text):
+            raise ValueError(
+                say("the text must have at least one character that can be seen; got none")
+            )
+        return plain(text)
+
+    def sentences(self, text: str) -> list[str]:
+        """The parts that are best translated alone, at least one."""
+        found = sentences(text) if self.source_text == PLAIN_ENGLISH else []
+        return found or [text]
+
+    def doubts(self, text: str) -> tuple[str, ...]:
+        """What in the text this model never saw, a sentence each."""
+        return doubts(text) if self.source_text == PLAIN_ENGLISH else ()
+
+
+def plain(text: str, *, french: bool = False) -> str:
+    """NFC with plain quotes, dashes and spaces.
+
+    french: with one space before ? ! ; : (but not inside a time of day) and inside « ».
+    """
+    text = unicodedata.normalize("NFC", text).translate(_PLAIN)
+    if french:
+        text = re.sub(r"\s*((?:[?!;]|:(?!\d))+)", r" \1", text)
+        text = text.replace("«", "« ").replace("»", " »")
+    return " ".join(text.split())
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of an English text, each plain; a line break ends one too."""
+    found, begun = [], 0
+    for cut in _BETWEEN.finditer(text):
+        if "\n" not in cut[0] and _NO_END.search(text[: cut.start()]):
+            continue
+        found.append(text[begun : cut.end(1) if cut[1] else cut.start()])
+        begun = cut.end()
+    return [sentence for part in [*found, text[begun:]] if (sentence := plain(part))]
+
+
+def doubts(text: str) -> tuple[str, ...]:
+    """A sentence for each thing that a model of plain English never saw: capitals, other languages.
+
+    Simple and sometimes wrong: of all words that are common in English or elsewhere, most are not
+    English; or most letters are not Latin ones.
+    """
+    found = []
+    words = _WORD.findall(text)
+    letters = [letter for word in words for letter in word]
+    long = [word for word in words if len(word) > 1]
+    if len(long) > 1 and sum(map(str.isupper, letters)) > 0.8 * len(letters):
+        found.append(
+            "The text is in capitals, which this model did not learn: write it as in a book."
+        )
+    lower = [word.lower() for word in words]
+    english = sum(word in _ENGLISH for word in lower)
+    latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters)
+    if sum(word in _OTHERS for word in lower) > english or 2 * latin < len(letters):
+        found.append("This does not look like English, and this model learned English alone.")
+    return tuple(found)

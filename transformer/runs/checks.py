@@ -1,0 +1,103 @@
+"""What a caller may give: texts, numbers and whole numbers, refused in one sentence."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from transformer.messages import numeral, say
+
+
+def is_number(got: Any) -> TypeGuard[float]:
+    """Whether it is a real number, NumPy's scalars among them; a truth value is none."""
+    return isinstance(got, numbers.Real) and not isinstance(got, bool | np.bool_)
+
+
+def is_whole(got: Any) -> TypeGuard[int]:
+    """Whether it is a whole number, NumPy's scalars among them; a truth value is none."""
+    return isinstance(got, numbers.Integral) and not isinstance(got, bool | np.bool_)
+
+
+def check_number(
+    name: str, got: Any, lowest: float, highest: float, *, above: bool = False
+) -> None:
+    """Raise ValueError unless got is a number in the range (its lower end out if `above`)."""
+    if not is_number(got) or not lowest <= got <= highest or (above and got == lowest):  # NaN too
+        if above:
+            raise ValueError(
+                say(
+                    "{name} must be a number above {lowest} to {highest}; got {got}",
+                    name=name,
+                    lowest=numeral(lowest, "g"),
+                    highest=numeral(highest, "g"),
+                    got=repr(got),
+                )
+            )
+        raise ValueError(
+            say(
+                "{name} must be a number from {lowest} to {highest}; got {got}",
+                name=name,
+                lowest=numeral(lowest, "g"),
+                highest=numeral(highest, "g"),
+                got=repr(got),
+            )
+        )
+
+
+def check_whole(name: str, got: Any, lowest: int, highest: int) -> None:
+    """Raise ValueError unless got is a whole number in the range."""
+    if not is_whole(got) or not lowest <= got <= highest:
+        raise ValueError(
+            say(
+                "{name} must be a whole number from {lowest} to {highest}; got {got}",
+                name=name,
+                lowest=numeral(lowest),
+                highest=numeral(highest),
+                got=repr(got),
+            )
+        )
+
+
+def check_text(text: Any) -> None:
+    """Raise ValueError unless it is a text with something in it."""
+    if not isinstance(text, str):
+        raise ValueError(say("the text must be a string; got {got}", got=type(text).__name__))
+    if not text.strip():
+        raise ValueError(
+            say("the text must have at least one character that is not a space; got none")
+        )
+
+
+def check_texts(texts: Any) -> None:
+    """Raise ValueError unless these are several texts, each with something in it."""
+    if isinstance(texts, str):
+        raise ValueError(
+            say(
+                "a list of texts is needed; got one string, {texts}: put it in []",
+                texts=repr(texts[:40]),
+            )
+        )
+    if not isinstance(texts, Sequence):
+        raise ValueError(say("a list of texts is needed; got {got}", got=type(texts).__name__))
+    if not texts:
+        raise ValueError(say("at least one text is needed; got an empty list"))
+    check_each(texts)
+
+
+def check_each(texts: Sequence[Any], check: Callable[[Any], Any] = check_text) -> None:
+    """Check every text of a batch; the ValueError says which one is at fault."""
+    for place, text in enumerate(texts):
+        try:
+            check(text)
+        except ValueError as error:
+            raise ValueError(
+                say(
+                    "text {place} of {n_texts}, counted from 0: {error}",
+                    place=place,
+                    n_texts=len(texts),
+                    error=error,
+                )
+            ) from error

@@ -1,0 +1,160 @@
+"""What a visitor asks for: a text and every setting, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict
+
+import numpy as np
+
+from transformer.messages import say
+from transformer.model.interventions import Intervention, interventions_of
+from transformer.runs.checks import check_number, check_text, check_whole, is_whole
+
+MAX_NEW_TOKENS = 4096
+MAX_SEED = 2**32 - 1
+MAX_TEMPERATURE = 10.0
+MIN_TEMPERATURE = 0.01
+MAX_BEAMS = 16
+MAX_LENGTH_PENALTY = 5.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampling:
+    """How a token is drawn. Applied in this order: temperature, top-k, top-p, min-p.
+
+    Raises ValueError naming the allowed range; None switches a filter off.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            check_number("temperature", self.temperature, MIN_TEMPERATURE, MAX_TEMPERATURE)
+        except ValueError as error:
+            raise ValueError(
+                say("{error}; to take the likeliest token each time, ask for 0", error=error)
+            ) from None
+        if self.top_k is not None:
+            check_whole("top_k", self.top_k, 1, 1_000_000)
+        if self.top_p is not None:
+            check_number("top_p", self.top_p, 0.0, 1.0, above=True)
+        if self.min_p is not None:
+            check_number("min_p", self.min_p, 0.0, 1.0)
+
+
+class Settings(TypedDict, total=False):
+    """Every field of a Request but its text, as keywords of `generate` and the like."""
+
+    max_new_tokens: int
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    seed: int
+    beams: int
+    length_penalty: float
+    forced_tokens: Sequence[int]
+    interventions: Sequence[Intervention]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """Text and every setting of a run; the same request gives the same run.
+
+    Greedy when temperature, top_k, top_p and min_p are all None, or when the temperature is 0; else
+    sampled, at temperature 1 unless given. Two beams or more: a beam search, which does not sample;
+    length_penalty is the power of the length that a hypothesis' score is divided by.
+
+    forced_tokens: ids of tokens that come first, whatever the network says of them; generation goes
+    on from there and max_new_tokens counts them. interventions: what is altered in the network for
+    this run, as objects or as their plain values. Both need one beam.
+    Raises ValueError naming what is allowed.
+    """
+
+    text: str
+    max_new_tokens: int = 64
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    seed: int = 0
+    beams: int = 1
+    length_penalty: float = 1.0
+    forced_tokens: Sequence[int] = ()
+    interventions: Sequence[Intervention] = ()
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.generic):  # a run is written as JSON
+                object.__setattr__(self, field.name, value.item())
+        check_text(self.text)
+        check_whole("max_new_tokens", self.max_new_tokens, 0, MAX_NEW_TOKENS)
+        check_whole("seed", self.seed, 0, MAX_SEED)
+        check_whole("beams", self.beams, 1, MAX_BEAMS)
+        check_number("length_penalty", self.length_penalty, 0.0, MAX_LENGTH_PENALTY)
+        if self.sampling is not None and self.beams > 1:  # also validates the sampling
+            raise ValueError(
+                say(
+                    "a beam search does not sample; got beams={beams} with a temperature "
+                    "or filter; allowed: beams=1 with them, or more beams without",
+                    beams=self.beams,
+                )
+            )
+        object.__setattr__(self, "forced_tokens", _forced(self.forced_tokens, self.max_new_tokens))
+        object.__setattr__(self, "interventions", interventions_of(self.interventions))
+        if self.beams > 1 and (self.forced_tokens or self.interventions):
+            raise ValueError(
+                say(
+                    "a beam search runs the network as it is and chooses every token; got "
+                    "beams={beams} with interventions or forced tokens; allowed: beams=1",
+                    beams=self.beams,
+                )
+            )
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """How tokens are drawn; None = greedy."""
+        given = (self.temperature, self.top_k, self.top_p, self.min_p)
+        greedy = all(value is None for value in given) or _is_zero(self.temperature)
+        temperature = 1.0 if greedy or self.temperature is None else self.temperature
+        sampling = Sampling(
+            temperature=temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p
+        )
+        return None if greedy else sampling
+
+
+def request_of(text: str, settings: Mapping[str, Any]) -> Request:
+    """A validated Request. Raises ValueError that lists the settings for an unknown one."""
+    known = [name for name in Request.__dataclass_fields__ if name != "text"]
+    unknown = [name for name in settings if name not in known]
+    if unknown:
+        raise ValueError(
+            say("unknown setting {name}; allowed: {known}", name=repr(unknown[0]), known=known)
+        )
+    return Request(text=text, **settings)
+
+
+def _is_zero(temperature: Any) -> bool:
+    """Not False, which is no number."""
+    return temperature == 0 and not isinstance(temperature, bool)
+
+
+def _forced(got: Any, max_new_tokens: int) -> tuple[int, ...]:
+    is_list = isinstance(got, Sequence | np.ndarray) and not isinstance(got, str)
+    if not is_list or not all(is_whole(token) and token >= 0 for token in got):
+        raise ValueError(say("forced_tokens must be a list of token ids, whole numbers from 0"))
+    if len(got) > max_new_tokens:
+        raise ValueError(
+            say(
+                "at most max_new_tokens={max_new_tokens} tokens can be forced; got {got}",
+                max_new_tokens=max_new_tokens,
+                got=len(got),
+            )
+        )
+    return tuple(map(int, got))

@@ -1,0 +1,190 @@
+"""The page from a command line: transformer-page, python -m transformer.serve, or app.py."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before Gradio is imported
+# Nothing is reckoned over past requests, and who asked is not remembered.
+os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
+os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(2**62)
+if "GRADIO_TEMP_DIR" not in os.environ:  # else Gradio shares one with everybody on the machine
+    os.environ["GRADIO_TEMP_DIR"] = tempfile.mkdtemp(prefix="transformer-")
+    atexit.register(shutil.rmtree, os.environ["GRADIO_TEMP_DIR"], ignore_errors=True)
+
+import torch
+
+from transformer.adapters import MAX_LEN
+from transformer.checkpoint import bundled_names
+from transformer.inference.engines.choice import AUTO, ENGINES
+from transformer.inference.model import Model, load
+from transformer.messages import say
+from transformer.ui import launch
+from transformer.ui.examples import example_of
+from transformer.ui.limits import AT_ONCE
+from transformer.ui.service import Decorator, check_names
+from transformer.ui.tools import check_tools
+from transformer.views import add_views
+
+# How long a thread waits awake for more work. A token's products are short: sleeping between them
+# costs more than they do, waiting too long starves a busy machine.
+SPINCOUNT = "20000"
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(
+        description="Serve the page until interrupted.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--host", help="address to listen on; default: this machine only")
+    parser.add_argument("--port", type=int, help="default: the first free one from 7860 up")
+    parser.add_argument("--device", help="cpu, cuda, ...; default: cuda if there is one")
+    parser.add_argument(
+        "--checkpoints", nargs="+", metavar="NAME_FOLDER_OR_HUB", default=bundled_names(),
+        help="models to offer, the first one chosen at the start: a bundled name, a folder of "
+        "ours or another project's, or hub:OWNER/NAME[@REVISION]",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-len", type=int, default=MAX_LEN, metavar="TOKENS",
+        help="read at once by another project's network, where it would read more",
+    )  # fmt: skip
+    parser.add_argument(
+        "--engine", choices=ENGINES, default=AUTO,
+        help="what generates one text: the step compiled here by the C compiler, PyTorch's "
+        "operations on packed weights, or the network itself; auto: the first that works",
+    )  # fmt: skip
+    parser.add_argument(
+        "--views", nargs="+", metavar="FOLDER", default=[],
+        help="folders with views of your own, see transformer/views/declaration.py",
+    )  # fmt: skip
+    parser.add_argument(
+        "--mcp", action="store_true",
+        help="serve the API's endpoints as tools over the Model Context Protocol too",
+    )  # fmt: skip
+    return parser.parse_args()
+
+
+def load_all(
+    names: Sequence[str], device: str, engine: str = AUTO, max_len: int = MAX_LEN
+) -> list[Model]:
+    """Those that can be used; each of the others is told on stderr.
+
+    Raises ValueError if none can, or if two have the same name.
+    """
+    models, origins, refused = [], [], []
+    for name in names:
+        try:
+            model = load(name, device, engine, max_len)
+            example_of(model)  # a model that reads no text at all is refused
+        except ValueError as error:
+            refused.append(str(error))
+            continue
+        except Exception as error:  # one bad folder is no reason to serve none
+            got = f"{type(error).__name__}: {error}"
+            refused.append(say("{name} cannot be used: {got}", name=name, got=got))
+            continue
+        models.append(model)
+        origins.append((model.name, name))
+        check_names(origins)
+    if not models:
+        raise ValueError(
+            "\n".join(refused) or say("no checkpoint to offer; allowed: --checkpoints NAME")
+        )
+    for sentence in refused:
+        print(say("not offered: {reason}", reason=sentence), file=sys.stderr, flush=True)
+    return models
+
+
+def share_cores() -> None:
+    """As many threads for one request as cores are left when AT_ONCE run, unless told otherwise.
+
+    More would make OpenMP put its threads to sleep at every product: measured on two cores, forty
+    tokens took 150 ms with two threads for each request, and 84 ms with one.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, torch.get_num_threads() // AT_ONCE))
+
+
+def check_port(host: str | None, port: int | None) -> None:
+    """Raise OSError if a port that was asked for is taken, before anything is loaded."""
+    if port is None:
+        return
+    address = host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except (OSError, OverflowError) as error:
+            raise OSError(
+                say(
+                    "cannot listen on {address} port {port}: {error}; allowed: a free "
+                    "port from 1 to 65535, or no --port for the first free one",
+                    address=address,
+                    port=port,
+                    error=error,
+                )
+            ) from error
+
+
+def main(gpu: Decorator | None = None) -> None:
+    """`serve`, and an end without a fault, whatever runs when the server is told to end.
+
+    Python would take the network's threads apart while they compute, and abort.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    code = 0
+    try:
+        serve(gpu)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def serve(gpu: Decorator | None = None) -> None:
+    """Load the models and serve the page until interrupted. gpu: what lends an accelerator."""
+    asked = arguments()
+    device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        check_port(asked.host, asked.port)
+        if asked.mcp:
+            check_tools()
+        share_cores()
+        add_views(asked.views)
+        models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
+        print(f"models {', '.join(model.name for model in models)} on {device}", flush=True)
+        launch(models, host=asked.host, port=asked.port, gpu=gpu, mcp=asked.mcp)
+    except (ValueError, RuntimeError, OSError) as error:
+        sys.exit(f"{error}")
+
+
+def command() -> None:
+    """`main` as an installed command: begun again, for OpenMP reads its setting as torch comes."""
+    if sys.platform == "linux" and "GOMP_SPINCOUNT" not in os.environ:
+        os.environ["GOMP_SPINCOUNT"] = SPINCOUNT
+        again = [sys.executable, "-P", "-m", "transformer.serve", *sys.argv[1:]]
+        os.execv(sys.executable, again)
+    main()
+
+
+if __name__ == "__main__":
+    command()

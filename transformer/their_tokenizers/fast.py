@@ -1,0 +1,156 @@
+"""A tokenizer.json of another project: byte-level BPE, WordPiece, Unigram, SentencePiece-BPE."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer as BPETokenizer
+
+from transformer.messages import say
+from transformer.tokenizer import Tokenizer, byte_level, show
+
+_SPACE, _BYTE = "▁", re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's space, and a byte alone
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpecialIds:
+    """start: what a decoder goes on from where nothing was typed. ends: what ends a text.
+
+    padding: what fills up the rows of a batch; None where nothing does.
+    """
+
+    start: int
+    ends: frozenset[int]
+    padding: int | None
+
+
+class TheirTokenizer(Tokenizer):
+    """What the ways to read other people's texts share.
+
+    names: by id, the token's text as the tokenizer writes it, "" for an id that stands for nothing.
+    raw: by id, the bytes that it adds to a text, none for a special token. A special token's name
+    typed by a visitor is ordinary text.
+    """
+
+    def __init__(
+        self, ids: SpecialIds, names: Sequence[str], raw: Sequence[bytes], specials: Iterable[int]
+    ) -> None:
+        self.ids, self.names = ids, names
+        self._bytes, self._by_character = list(raw), False
+        self._known: frozenset[str] = frozenset()
+        self._specials = {index: names[index] for index in specials}
+        self.start_id, self.end_id = ids.start, min(ids.ends, default=ids.start)
+        self.padding_id = min(ids.ends, default=0) if ids.padding is None else ids.padding
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        """The ids that end a text."""
+        return self.ids.ends
+
+    def label(self, index: int) -> str:
+        """A token as shown to people; what stands for nothing is written ‹no token 7›."""
+        if not self.names[index]:
+            return say("‹no token {index}›", index=index)
+        return super().label(index)
+
+    def whole(self, ids: Iterable[int]) -> bytes:
+        """A whole text's bytes: words carry the space before them, the first has none."""
+        return self.to_bytes(ids).removeprefix(b" ")
+
+
+class FastTokenizer(TheirTokenizer):
+    """A tokenizer.json as it is. Raises ValueError for one that cannot be read."""
+
+    def __init__(self, path: Path, ids: SpecialIds, vocab_size: int) -> None:
+        try:
+            bpe = BPETokenizer.from_file(str(path))
+            content = json.loads(bpe.to_str())
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # bare Exception, and a panic that is not even that
+            raise ValueError(
+                say("{path} is not a readable tokenizer file: {error}", path=path, error=error)
+            ) from error
+        bpe.no_truncation()
+        bpe.no_padding()
+        bpe.encode_special_tokens = True
+        self._bpe, self._content = bpe, content
+        names, specials = _names(bpe, vocab_size), _specials(content, ids, vocab_size)
+        plain = {added["id"] for added in content["added_tokens"]}
+        raw = [
+            b"" if index in specials else name.encode() if index in plain else self._raw(name)
+            for index, name in enumerate(names)
+        ]
+        super().__init__(ids, names, raw, specials)
+
+    @property
+    def mask_id(self) -> int | None:
+        """The token that hides another from an encoder; None where there is none."""
+        found = (self._bpe.token_to_id(name) for name in ("[MASK]", "<mask>"))
+        return next((index for index in found if index is not None), None)
+
+    @property
+    def kind(self) -> str:
+        """What its tokens are, in words."""
+        model = str(self._content["model"]["type"])
+        return f"byte-level {model}" if _in_bytes(self._content) else model
+
+    def save(self, path: Path) -> None:
+        """Write tokenizer.json."""
+        path.write_text(json.dumps(self._content, ensure_ascii=False), encoding="utf-8")
+
+    def prompt(self, text: str) -> list[int]:
+        """A text's ids with the special ones that the tokenizer itself puts in."""
+        self.encode(text)  # raises for what is no text
+        return self._encoded(text, specials=True) or [self.start_id]
+
+    def label(self, index: int) -> str:
+        """A token as shown to people: spaces visible, "##" before what goes on with a word."""
+        if index not in self._specials and self._content["model"]["type"] == "WordPiece":
+            return show(self.names[index].encode()) if self.names[index] else super().label(index)
+        return super().label(index)
+
+    def _raw(self, name: str) -> bytes:
+        """What a token of the vocabulary adds to a text."""
+        if _in_bytes(self._content):
+            return byte_level(name)
+        model = self._content["model"]
+        if model["type"] == "WordPiece":
+            prefix = model["continuing_subword_prefix"]
+            goes_on = name.startswith(prefix)
+            return name.removeprefix(prefix).encode() if goes_on else f" {name}".encode()
+        byte = _BYTE.fullmatch(name) if model.get("byte_fallback") else None
+        return bytes([int(byte[1], 16)]) if byte else name.replace(_SPACE, " ").encode()
+
+
+def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:
+    names = [""] * vocab_size
+    for name, index in bpe.get_vocab().items():
+        if index >= vocab_size:
+            raise ValueError(
+                say(
+                    "the tokenizer has a token {index}, {name}, and the network {vocab_size}; "
+                    "needed: ids below that",
+                    index=index,
+                    name=repr(name),
+                    vocab_size=vocab_size,
+                )
+            )
+        names[index] = name
+    return names
+
+
+def _specials(content: dict[str, Any], ids: SpecialIds, vocab_size: int) -> set[int]:
+    given = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
+    found = {added["id"] for added in content["added_tokens"] if added["special"]}
+    return {index for index in found | given if index < vocab_size}
+
+
+def _in_bytes(content: dict[str, Any]) -> bool:
+    """Whether its vocabulary is written in the byte-level alphabet."""
+    return "ByteLevel" in json.dumps([content["pre_tokenizer"], content["decoder"]])

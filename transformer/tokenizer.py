@@ -1,0 +1,342 @@
+"""Text to ids and back: byte-level BPE or characters, and how a token is shown to people."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer as BPETokenizer
+
+from transformer.messages import numeral, say
+
+PADDING = "<|padding|>"
+START = "<|start|>"
+END = "<|endoftext|>"
+SPECIALS = (PADDING, START, END)  # ids 0, 1, 2 in every vocabulary of ours
+
+# Texts whose ids a tokenizer may get wrong, or never find.
+HARD = (f"{'a' * 2000}!", " " * 2000, "Hé, 🦊 said:\n\t« ça va ? » \x00", f"1{PADDING} {END}")
+
+_VISIBLE = {" ": "␣", "\n": "⏎", "\t": "⇥"}
+# Letters, marks and symbols that draw nothing, and the sign that stands for broken text elsewhere.
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffd")
+
+
+class Tokenizer:
+    """Byte-level BPE: every string has ids, and they decode to exactly that string.
+
+    Or characters, one token each: then only a string of characters that it knows has ids.
+
+    A special token's name typed by a visitor is ordinary text: only the program puts in the
+    special ids `padding_id`, `start_id` and `end_id`.
+    """
+
+    def __init__(self, bpe: BPETokenizer) -> None:
+        bpe.encode_special_tokens = True
+        self._bpe = bpe
+        self.padding_id = self._special(PADDING)
+        self.start_id = self._special(START)
+        self.end_id = self._special(END)
+        self._specials = {self.padding_id: PADDING, self.start_id: START, self.end_id: END}
+        names = {index: name for name, index in bpe.get_vocab().items()}
+        if set(names) != set(range(len(names))):
+            raise ValueError(
+                say(
+                    "its {n_names} ids must count up from 0; highest: {highest}",
+                    n_names=len(names),
+                    highest=max(names),
+                )
+            )
+        self._by_character = isinstance(bpe.model, models.WordLevel)
+        to_bytes = _character if self._by_character else byte_level
+        self._bytes = [
+            b"" if index in self._specials else to_bytes(names[index])
+            for index in range(len(names))
+        ]
+        self._known = frozenset(names.values()) if self._by_character else frozenset()
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocab_size: int) -> Tokenizer:
+        """Learn merges from texts. vocab_size counts the 256 bytes and the three specials."""
+        smallest = 256 + len(SPECIALS)
+        if vocab_size < smallest:
+            raise ValueError(
+                say(
+                    "vocab_size must be at least {smallest}; got {got}",
+                    smallest=smallest,
+                    got=vocab_size,
+                )
+            )
+        bpe = BPETokenizer(models.BPE())
+        bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        bpe.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            special_tokens=list(SPECIALS),
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        bpe.train_from_iterator(texts, trainer)
+        return cls(bpe)
+
+    @classmethod
+    def of_characters(cls, texts: Iterable[str]) -> Tokenizer:
+        """One token for each different character of the texts, in their order in Unicode."""
+        names = [*SPECIALS, *sorted(set().union(*texts))]
+        found = BPETokenizer(models.WordLevel({name: at for at, name in enumerate(names)}))
+        found.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+        found.decoder = decoders.Fuse()
+        found.add_special_tokens(list(SPECIALS))
+        return cls(found)
+
+    @classmethod
+    def load(cls, path: Path) -> Tokenizer:
+        """Read a tokenizer.json. Raises ValueError if it is not one of ours."""
+        try:
+            bpe = BPETokenizer.from_file(str(path))
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # bare Exception, and a panic that is not even that
+            raise ValueError(
+                say("{path} is not a readable tokenizer file: {error}", path=path, error=error)
+            ) from error
+        try:
+            found = cls(bpe)
+            _check_plain(json.loads(bpe.to_str()), in_bytes=not found._known)
+            found._check_texts()
+            return found
+        except ValueError as error:
+            raise ValueError(
+                say("{path} is not a tokenizer of this project: {error}", path=path, error=error)
+            ) from error
+
+    def save(self, path: Path) -> None:
+        """Write tokenizer.json."""
+        self._bpe.save(str(path))
+
+    @property
+    def kind(self) -> str:
+        """What its tokens are, in words."""
+        return "characters" if self._by_character else "byte-level BPE"
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids, specials included."""
+        return len(self._bytes)
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text, without specials.
+
+        Raises ValueError for half of a surrogate pair, or a character that it does not know.
+        """
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                say(
+                    "the text holds half of a surrogate pair at character {start}, which "
+                    "is not valid Unicode; allowed: any valid Unicode text",
+                    start=error.start,
+                )
+            ) from error
+        self._check_characters(text)
+        return self._encoded(text)
+
+    def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
+        """Ids of a text; specials: with those that the tokenizer itself puts in."""
+        try:
+            return self._bpe.encode(text, add_special_tokens=specials).ids
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the library panics where a pattern takes too long
+            raise ValueError(say("the tokenizer's own pattern cannot split this text")) from error
+
+    def prompt(self, text: str) -> list[int]:
+        """What a decoder goes on from, or an encoder alone reads: the end of another text first."""
+        return [self.end_id, *self.encode(text)]
+
+    def source(self, text: str) -> list[int]:
+        """What the encoder before a decoder reads."""
+        return [*self.encode(text), self.end_id]
+
+    @property
+    def mask_id(self) -> int | None:
+        """The token that hides another from an encoder; None where there is none."""
+        return None
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        """The ids that end a text."""
+        return frozenset({self.end_id})
+
+    def whole(self, ids: Iterable[int]) -> bytes:
+        """A whole text's bytes."""
+        return self.to_bytes(ids)
+
+    def readable(self, text: str) -> str:
+        """What of a text has ids; where nothing but space has, a character that does."""
+        if not self._known:
+            return text
+        kept = "".join(character for character in text if character in self._known)
+        letters = (name for name in sorted(self._known.difference(SPECIALS)) if name.strip())
+        return kept if kept.strip() else next(letters, "")
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The same for many texts, on all cores."""
+        for text in texts:
+            self._check_characters(text)
+        return [found.ids for found in self._bpe.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def to_bytes(self, ids: Iterable[int]) -> bytes:
+        """The UTF-8 bytes that ids stand for; specials stand for none."""
+        return b"".join(self._bytes[index] for index in ids)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Text of ids. Bytes that end in the middle of a character become U+FFFD."""
+        return self.to_bytes(ids).decode("utf-8", errors="replace")
+
+    def text(self, index: int) -> str:
+        """What one token adds to a text: U+FFFD for a part of a character, "" for a special."""
+        return self.decode([index])
+
+    def label(self, index: int) -> str:
+        """A token as shown to people: spaces and controls visible, broken characters as bytes."""
+        if index in self._specials:
+            return self._specials[index]
+        return show(self._bytes[index])
+
+    def labels(self, ids: Iterable[int]) -> list[str]:
+        """`label` for each id."""
+        return [self.label(index) for index in ids]
+
+    def _check_texts(self) -> None:
+        """Raise ValueError unless the ids of a few hard texts are their bytes."""
+        for text in () if self._known else HARD:
+            if self.to_bytes(self.encode(text)) != text.encode():
+                raise ValueError(
+                    say("the ids of {text} stand for another text", text=repr(text[:20]))
+                )
+
+    def _check_characters(self, text: str) -> None:
+        unknown = next((c for c in text if c not in self._known), None) if self._known else None
+        if unknown is not None:
+            allowed = "".join(sorted(self._known.difference(SPECIALS)))
+            raise ValueError(
+                say(
+                    "the text holds {unknown}, which this model never learned; allowed: "
+                    "the {n_allowed} characters {allowed}",
+                    unknown=repr(unknown),
+                    n_allowed=numeral(len(allowed)),
+                    allowed=repr(allowed[:100]),
+                )
+            )
+
+    def _special(self, name: str) -> int:
+        index = self._bpe.token_to_id(name)
+        if index is None:
+            raise ValueError(
+                say(
+                    "the tokenizer has no {name} token; needed: {allowed}",
+                    name=name,
+                    allowed=list(SPECIALS),
+                )
+            )
+        return index
+
+
+def _check_plain(content: dict[str, Any], *, in_bytes: bool) -> None:
+    """Raise ValueError for settings with which a text's ids are not its bytes', always the same.
+
+    They would cut or fill up texts, change them before they are read, or draw their ids at random.
+    """
+    model, before = content["model"], content["pre_tokenizer"] or {"type": None}
+    wrong = [name for name in ("truncation", "padding", "normalizer") if content[name] is not None]
+    if in_bytes and model["type"] != "BPE":
+        wrong.append(say("a model of type {name}", name=model["type"]))
+    wrong += ["dropout"] if model.get("dropout") else []
+    *splits, last = before["pretokenizers"] if before["type"] == "Sequence" else [before]
+    wrong += [
+        say("a pre_tokenizer of type {name}", name=one["type"])
+        for one, allowed in [*((split, "Split") for split in splits), (last, "ByteLevel")]
+        if in_bytes and one["type"] != allowed
+    ]
+    wrong += ["add_prefix_space"] if last.get("add_prefix_space") else []
+    for one in content["added_tokens"]:
+        taken = [name for name in ("lstrip", "rstrip", "single_word") if one[name]]
+        if taken:
+            names, token = ", ".join(taken), repr(one["content"])
+            wrong.append(say("{names} for the token {token}", names=names, token=token))
+    if wrong:
+        raise ValueError(
+            say("it has {wrong}; needed: a plain byte-level BPE", wrong=", ".join(wrong))
+        )
+
+
+def show(raw: bytes) -> str:
+    """Bytes as a label: ␣ ⏎ ⇥ for white space, ‹E2 82› for part of a character.
+
+    Other control and invisible characters are written ‹U+200B›, so that no token looks empty and
+    none can turn the direction of the page's text.
+    """
+    text = raw.decode("utf-8", errors="surrogateescape")
+    shown: list[str] = []
+    broken: list[str] = []
+    for character in text:
+        if "\udc80" <= character <= "\udcff":
+            broken.append(f"{ord(character) - 0xDC00:02X}")
+            continue
+        _flush(broken, shown)
+        shown.append(_show_character(character, first=not shown))
+    _flush(broken, shown)
+    return "".join(shown)
+
+
+def _flush(broken: list[str], shown: list[str]) -> None:
+    if broken:
+        shown.append(f"‹{' '.join(broken)}›")
+        broken.clear()
+
+
+def _show_character(character: str, *, first: bool) -> str:
+    if character in _VISIBLE:
+        return _VISIBLE[character]
+    category = unicodedata.category(character)[0]
+    hidden = category in "CZ" or character in _UNSEEN  # control, format, unassigned; separators
+    if hidden or (first and category == "M"):  # a mark with no letter of this token to stand on
+        return f"‹U+{ord(character):04X}›"
+    return character
+
+
+@lru_cache(maxsize=1)
+def _byte_of_character() -> dict[str, int]:
+    """The byte-level alphabet: printable bytes stand for themselves, the rest from U+0100 up.
+
+    Source: Radford et al. 2019 (GPT-2), whose table the tokenizers library uses.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    table = {chr(byte): byte for byte in printable}
+    others = [byte for byte in range(256) if byte not in set(printable)]
+    return table | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+
+
+def _character(name: str) -> bytes:
+    if len(name) != 1:
+        raise ValueError(
+            say("token {name} is no character; needed: single characters", name=repr(name))
+        )
+    return name.encode()
+
+
+def byte_level(name: str) -> bytes:
+    table = _byte_of_character()
+    try:
+        return bytes(table[character] for character in name)
+    except KeyError as error:
+        raise ValueError(
+            say("token {name} is not byte-level; needed: a byte-level BPE", name=repr(name))
+        ) from error

@@ -1,0 +1,158 @@
+"""A small training as a generator: an update at a time, in memory, with nothing left behind."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import torch
+from torch import nn
+
+from transformer.inference.engines.choice import AUTO, engine_of
+from transformer.inference.model import Model
+from transformer.messages import say
+from transformer.model.presets import preset as preset_of
+from transformer.model.transformer import (
+    DecoderOnly,
+    EncoderDecoder,
+    EncoderOnly,
+    build_transformer,
+)
+from transformer.training.exercises import EXERCISES, Exercise
+from transformer.training.exercises.asking import predictions, share_right
+from transformer.training.loss import summed_nats
+from transformer.training.optimizer import make_optimizer
+from transformer.training.recipe import Settings
+from transformer.training.updates import Batch, Objective, updates
+
+Network = DecoderOnly | EncoderOnly | EncoderDecoder
+
+MOST_STEPS = 5000
+HELD_OUT = 100  # questions that the accuracy is measured with
+SMALL: dict[str, Any] = dict(
+    d_model=64, n_heads=4, n_layers=2, d_ff=128, dropout=0.0, attention_dropout=0.0, padding_id=0
+)  # fmt: skip
+# What of a preset is of the size of its own heads.
+SMALL_HEADS: dict[str, dict[str, Any]] = {
+    "llama": dict(n_key_heads=2),
+    "qwen3": dict(n_key_heads=2, head_size=16),
+    "neox": dict(rotary_size=4),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Step:
+    """What is so after an update.
+
+    number: from 1 to total. loss: nats a token of this update's questions. accuracy: the share of
+    held-out questions that the network would answer without a mistake, as last measured.
+    network: the one that learns; it changes with the next step.
+    """
+
+    number: int
+    total: int
+    loss: float
+    accuracy: float
+    network: Network
+    task: Exercise
+
+    def model(self, name: str | None = None) -> Model:
+        """The network as it is now: a copy that can be asked like any loaded model."""
+        network = copy.deepcopy(self.network).eval()
+        about = {"exercise": self.task.name, "steps": self.number, "accuracy": self.accuracy}
+        return Model(
+            name=name or f"{self.task.name}-{self.number}",
+            config=network.config,
+            tokenizer=self.task.tokenizer(),
+            network=network,
+            metadata=about,
+            engine=engine_of(network, AUTO),
+        )
+
+
+def steps(
+    *,
+    task: str,
+    preset: str = "gpt",
+    n_steps: int | None = None,
+    learning_rate: float = 1e-2,
+    batch: int = 64,
+    seed: int = 0,
+    measure_every: int = 10,
+    device: str | torch.device = "cpu",
+    **changes: Any,
+) -> Iterator[Step]:
+    """Train a small network on an exercise; yields after each update.
+
+    task: one of EXERCISES. preset: one of PRESETS, made small; changes: fields of ModelConfig, such
+    as n_layers. n_steps: None = what is enough for all presets. batch: questions an update. To
+    stop, stop asking; the same arguments give the same steps, whatever else is drawn in the
+    process. Raises ValueError for what is unknown.
+    """
+    if task not in EXERCISES:
+        raise ValueError(
+            say("task must be one of {allowed}; got {got}", allowed=list(EXERCISES), got=repr(task))
+        )
+    exercise = EXERCISES[task]
+    n_steps = exercise.n_steps if n_steps is None else n_steps
+    if isinstance(n_steps, bool) or not isinstance(n_steps, int) or not 1 <= n_steps <= MOST_STEPS:
+        raise ValueError(
+            say("n_steps must be 1 to {most}; got {got}", most=MOST_STEPS, got=repr(n_steps))
+        )
+    tokenizer = exercise.tokenizer()
+    config = preset_of(
+        preset,
+        **{
+            **SMALL,
+            **SMALL_HEADS.get(preset, {}),
+            "max_len": exercise.longest + 4,
+            **changes,
+            "vocab_size": tokenizer.vocab_size,
+        },
+    )
+    settings = Settings(
+        steps=n_steps, learning_rate=learning_rate, optimizer="muon", betas=(0.9, 0.98),
+        weight_decay=0.0, warmup_steps=20, decay_from=0.3, seed=seed,
+    )  # fmt: skip
+    return _trained(exercise, config, settings, batch, measure_every, torch.device(device))
+
+
+def _trained(
+    exercise: Exercise,
+    config: Any,
+    settings: Settings,
+    batch: int,
+    every: int,
+    device: torch.device,
+) -> Iterator[Step]:
+    tokenizer, sign = exercise.tokenizer(), exercise.sign
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(settings.seed)
+        network = build_transformer(config).to(device)
+    optimizer = make_optimizer(network, settings)
+    held_out = exercise.rows(Random(-1), HELD_OUT, held_out=True)
+
+    def batches() -> Iterator[Batch]:
+        rng = Random(settings.seed)
+        for place in range(settings.steps):
+            yield 0, place, exercise.rows(rng, batch, held_out=False)
+
+    def nats(network: nn.Module, rows: list[Any], device: torch.device) -> torch.Tensor:
+        logits, wanted, _ = predictions(network, tokenizer, sign, rows)
+        return summed_nats(logits, wanted)
+
+    objective = Objective(nats=nats, count=lambda row: len(row[1]) + 1)
+    accuracy = 0.0
+    network.train()
+    for update in updates(network, optimizer, settings, batches(), objective, device=device):
+        if update.step % every == 0 or update.step in (1, settings.steps):
+            network.eval()
+            accuracy = share_right(network, tokenizer, sign, held_out)
+            network.train()
+        yield Step(
+            number=update.step, total=settings.steps, loss=update.loss, accuracy=accuracy,
+            network=network, task=exercise,
+        )  # fmt: skip

@@ -1,0 +1,125 @@
+"""One loop for every training: a network, batches, and an update at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
+
+from transformer.messages import say
+from transformer.training.recipe import Settings
+from transformer.training.side_by_side import updated_by
+
+Batch = tuple[int, int, list[Any]]  # the epoch, the batch's place in it, its rows
+
+
+class Workers(Protocol):
+    """The processes that train together, of which this is number `rank` of `count`."""
+
+    rank: int
+    count: int
+
+    def backward(self, loss: Tensor) -> None:
+        """Fill the gradients of a loss, averaged over the processes."""
+
+    def add(self, values: Tensor) -> Tensor:
+        """The sums of (N,) values over the processes."""
+
+
+class Alone:
+    """One process."""
+
+    rank, count = 0, 1
+
+    def backward(self, loss: Tensor) -> None:
+        """Fill the gradients of a loss."""
+        loss.backward()
+
+    def add(self, values: Tensor) -> Tensor:
+        """The values as they are."""
+        return values
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Objective:
+    """What a row is worth. nats: the loss of rows, summed over their predicted tokens.
+    count: how many tokens a row predicts."""
+
+    nats: Callable[[nn.Module, list[Any], torch.device], Tensor]
+    count: Callable[[Any], int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Update:
+    """What an update was. step: from 1. loss: nats a token. norm: of the gradients, before they
+    were clipped. stopping: whether a process asked for the end."""
+
+    step: int
+    epoch: int
+    index: int
+    tokens: int
+    loss: float
+    norm: float
+    stopping: bool
+
+
+def updates(
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    settings: Settings,
+    batches: Iterable[Batch],
+    objective: Objective,
+    *,
+    device: torch.device,
+    dtype: torch.dtype = torch.float32,
+    first: int = 0,
+    workers: Workers | None = None,
+    before: Callable[[int, int], None] = lambda step, rank: None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Iterator[Update]:
+    """Yields after each update; whoever stops asking has stopped the training.
+
+    first: the steps that were made before. dtype: what matrices are multiplied in. before: called
+    with (step, rank) ahead of each, for a seed where the network draws. stopping: whether this
+    process is to stop, asked once a step; the update that all of them make is the last.
+    Raises ValueError where the loss is no longer a number.
+    """
+    team = workers or Alone()
+    updated = updated_by(optimizer)
+    for step, (epoch, index, rows) in zip(range(first, settings.steps), batches, strict=False):
+        total = sum(map(objective.count, rows))
+        own = rows[team.rank :: team.count]
+        weight = 1.0 if own else 0.0  # more processes than rows: join in with nothing
+        ending = stopping()
+        before(step, team.rank)
+        for group in optimizer.param_groups:
+            group["lr"] = settings.learning_rate_at(step)
+        with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+            nats = objective.nats(network, own or rows[:1], device) * weight
+        # Processes average their gradients; this makes the average that of the global batch.
+        team.backward(nats * team.count / total)
+        norm = clip_grad_norm_(updated, settings.clip_norm)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+        told = torch.stack([nats.detach().float(), nats.new_tensor(float(ending)).float()])
+        all_nats, n_ending = team.add(told).tolist()
+        loss = all_nats / total
+        if not math.isfinite(loss):
+            raise ValueError(
+                say(
+                    "the loss became {loss} at step {step}; lower learning_rate",
+                    loss=loss,
+                    step=step,
+                )
+            )
+        yield Update(
+            step=step + 1, epoch=epoch, index=index, tokens=total, loss=loss, norm=float(norm),
+            stopping=n_ending > 0,
+        )  # fmt: skip
+        if n_ending > 0:
+            return

@@ -1,0 +1,108 @@
+"""A run that this server does not keep, made again from what the page knows of it.
+
+A run is a pure function of its request. So a server that needed the room, one that was started anew
+and any other one beside it answers for a run as the one did that made it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+from transformer.inference import deadline
+from transformer.messages import say
+from transformer.model.interventions import Intervention, to_dict
+from transformer.runs.request import Request
+from transformer.runs.run import Batch, Run
+from transformer.ui.limits import MAX_EXPERIMENTS, MAX_SECONDS
+from transformer.ui.link import length_of
+from transformer.ui.service import Service
+from transformer.ui.store import RunGone
+from transformer.ui.visitors import ASKER
+
+MOST = 3  # runs and batches that one question is about
+SETTINGS = {field.name for field in dataclasses.fields(Request)} - {"text"}
+ID = re.compile(r"[\w-]{22}", flags=re.ASCII)  # as the store makes them
+
+
+def request_of_run(run: Run) -> dict[str, Any]:
+    """What makes it again, as plain values: its model, its text, and how it was made."""
+    again: dict[str, Any] = {"model": run.model, "text": run.request.text}
+    if run.stopped == "read":
+        return again | {"interventions": [to_dict(one) for one in run.request.interventions]}
+    settings = {
+        field.name: getattr(run.request, field.name)
+        for field in dataclasses.fields(Request)
+        if field.name != "text" and getattr(run.request, field.name) != field.default
+    }
+    if "interventions" in settings:
+        settings["interventions"] = [to_dict(one) for one in run.request.interventions]
+    if "forced_tokens" in settings:
+        settings["forced_tokens"] = list(run.request.forced_tokens)
+    return again | {"settings": settings | {"max_new_tokens": length_of(run)}}
+
+
+def request_of_batch(batch: Batch, interventions: Sequence[Intervention] = ()) -> dict[str, Any]:
+    """The same of a batch, which was read so altered."""
+    altered = [to_dict(one) for one in interventions]
+    return {"model": batch.model, "texts": list(batch.texts), "interventions": altered}
+
+
+class MadeAgain:
+    """Makes what questions are about and the store does not have; each run once, whoever asks."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._turns = service.turns["model"]
+        self._room = threading.BoundedSemaphore(MAX_EXPERIMENTS)
+        self._guard = threading.Lock()
+        self._under_way: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+
+    def make(self, made: Any) -> None:
+        """made: id -> request_of_run or request_of_batch. Raises ValueError for anything else, and
+        if nobody waits for it any more; RunGone where too many are being made."""
+        if not isinstance(made, Mapping) or len(made) > MOST:
+            raise ValueError(say("made must be an object of at most {most} runs", most=MOST))
+        for key, again in made.items():
+            if not isinstance(key, str) or not ID.fullmatch(key) or not isinstance(again, Mapping):
+                raise ValueError(say("made must name each run by its id, and say how it was made"))
+            if self._service.store.has(key):
+                continue
+            if not self._room.acquire(blocking=False):  # who waits holds a thread; the page asks on
+                raise RunGone(say("the server is busy making others' runs again; ask again"))
+            try:
+                self._make_once(key, again)
+            finally:
+                self._room.release()
+
+    def _make_once(self, key: str, again: Mapping[str, Any]) -> None:
+        with self._guard:
+            one = self._under_way.setdefault(key, threading.Lock())
+        with one:
+            if self._service.store.has(key):
+                return
+            with (
+                self._turns.taken(lambda: not deadline.is_over()) as turn,
+                deadline.renewed(MAX_SECONDS, turn.step_aside),
+            ):
+                item = self._made(again)
+                deadline.check()  # a part of a run is another run
+            self._service.store.put(item, ASKER.get(), key)
+
+    def _made(self, again: Mapping[str, Any]) -> Run | Batch:
+        model: Any = again.get("model")
+        text: Any = again.get("text")
+        altered = again.get("interventions") or ()
+        if "texts" in again:
+            return self._service.batch(model, again["texts"], altered)
+        if "settings" not in again:
+            return self._service.read(model, text, altered)
+        settings = again["settings"]
+        if not isinstance(settings, Mapping) or not settings.keys() <= SETTINGS:
+            allowed = sorted(SETTINGS)
+            raise ValueError(say("settings must be an object of {allowed}", allowed=allowed))
+        return self._service.generate(model, text, **settings)

@@ -1,0 +1,112 @@
+"""The page's own components: `gr.HTML` with a fixed template and a script of its own.
+
+Values go to the scripts as data and into the page by `textContent`; no text of a visitor or a
+model ever enters a template. Factories and not subclasses, which would make Gradio write files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from transformer import views
+from transformer.ui.gradio_patches.template import begin_page
+from transformer.ui.language import LOST
+from transformer.ui.modules import MODULES
+from transformer.views.declaration import View
+
+FOLDERS = (Path(__file__).parent / "static", *Path(views.__file__).parent.glob("*/"))
+REFERRER = '<meta name="referrer" content="no-referrer">'  # an address may hold a visitor's words
+MAIN = "ui/static/main.js"
+PLOTLY_JS = "ui/static/vendor/plotly-cartesian.min.js"
+# The components of the first view: their scripts are fetched before Gradio asks for them.
+FIRST = (
+    "share", "projector", "tour", "card", "seed", "status", "tokens", "hypotheses", "exports",
+    "altered", "attention", "ranking", "worked",
+)  # fmt: skip
+# Gradio runs this once a component stands on the page. What goes wrong is told in the status.
+MOUNT = """
+import(new URL("{address}", document.baseURI))
+  .then((module) => module.mount({{ element, props, trigger, watch, server }}))
+  .catch((error) => {{
+    console.error(error);
+    const problem = document.querySelector("#status .problem");
+    if (!problem) return;
+    problem.hidden = false;
+    problem.firstElementChild.textContent =
+      `{lost} (${{error.message}})`;
+  }});
+"""
+
+
+def component(
+    name: str,
+    value: Any = None,
+    functions: Sequence[Callable[..., Any]] = (),
+    elem_id: str | None = None,
+    **props: Any,
+) -> gr.HTML:
+    """The component of NAME.html and NAME.js; elem_id None: NAME.
+
+    NAME.js exports mount({element, props, trigger, watch, server}), which Gradio 6.31 gives to a
+    component's script. value, props: JSON data for it. functions: what it may ask the server.
+    """
+    return gr.HTML(
+        value=value,
+        html_template=_find(f"{name}.html").read_text(encoding="utf-8"),
+        js_on_load=MOUNT.format(address=MODULES.address(_module_of(name)), lost=LOST).strip(),
+        apply_default_css=False,
+        elem_id=elem_id or name,
+        server_functions=list(functions),
+        **props,
+    )
+
+
+def panel(view: View, ask: Mapping[str, Callable[..., Any]]) -> gr.HTML:
+    """A view without a script of its own, drawn from what it declares."""
+    functions = [ask[picture.name] for picture in view.pictures]
+    return component("panel", None, functions, elem_id=f"view-{view.name}", view=view.name)
+
+
+def put_first() -> None:
+    """Have Gradio's page begin with rest.js, which replaces what Gradio's own scripts then hold,
+    and with our modules, which are fetched all at once."""
+    begin_page(_find("rest.js").read_text(encoding="utf-8"), _head())
+
+
+def css() -> str:
+    """The page's style sheet: what components share, then each one's own."""
+    found = (path.name for folder in FOLDERS for path in folder.glob("*.css"))
+    shared = ("pictures.css", "page.css")
+    own = sorted(name for name in found if name not in shared)
+    return "\n".join(_find(name).read_text(encoding="utf-8") for name in (*shared, *own))
+
+
+def _head() -> str:
+    """What our modules need in the page's head."""
+    needed = MODULES.needed_by(MAIN, *(_module_of(name) for name in FIRST))
+    lines = [f'<link rel="modulepreload" href="{MODULES.address(name)}">' for name in needed]
+    lines.append(f'<script type="module" src="{MODULES.address(MAIN)}"></script>')
+    lines.append(f'<script type="application/json" id="view-schema">{_schema()}</script>')
+    lines.append(
+        f'<link rel="preload" as="script" fetchpriority="low" href="{MODULES.address(PLOTLY_JS)}">'
+    )
+    return "\n".join((REFERRER, *lines))
+
+
+def _schema() -> str:
+    """What the views declare, for the page's scripts; no text in it can end the element."""
+    return json.dumps([view.schema() for view in views.VIEWS.values()]).replace("<", "\\u003c")
+
+
+def _module_of(name: str) -> str:
+    return _find(f"{name}.js").relative_to(Path(__file__).parent.parent).as_posix()
+
+
+def _find(name: str) -> Path:
+    (path,) = (folder / name for folder in FOLDERS if (folder / name).is_file())
+    return path

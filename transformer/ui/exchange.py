@@ -1,0 +1,138 @@
+"""One request and its answer at the gate: what comes in is counted, read and given on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from starlette.types import Message, Receive, Scope, Send
+
+from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
+
+# What the page may load and talk to. Its scripts and styles are Gradio's too, many of them written
+# into the page or made as it runs; it may be shown in a Space, and in a notebook on this machine.
+POLICY = "; ".join(
+    (
+        "connect-src 'self' data:",  # a picture that the page itself has drawn
+        "img-src 'self' data: blob:",
+        "media-src 'self' data: blob:",
+        "object-src 'none'",
+        "frame-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'self' https://huggingface.co https://*.huggingface.co "
+        "https://*.hf.space http://localhost:* http://127.0.0.1:*",
+    )
+)
+
+
+class TooLarge(Exception):
+    """A request's body went beyond MAX_REQUEST_BYTES without having said so."""
+
+
+class TooSlow(Exception):
+    """A request's body did not come within BODY_S."""
+
+
+class Exchange:
+    """One request and its answer: counts what comes in, and notices an end before the answer's."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
+        self._taken = 0
+        self._ahead: list[Message] = []  # read here, and given on to the app
+        self._left: Callable[[], object] | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self.started = self.finished = False
+        self.announced = _announced(scope)
+
+    def on_leave(self, leave: Callable[[str], object], visitor: str | None) -> None:
+        """Tell `leave` when this visitor goes before the answer is finished."""
+        if visitor:
+            self._left = lambda: leave(visitor)
+
+    @contextmanager
+    def watched(self) -> Iterator[threading.Event]:
+        """Set once nobody waits for the answer any more; of a request whose body has been read."""
+        gone = threading.Event()
+        self._watch = asyncio.ensure_future(self._until_gone(gone))
+        try:
+            yield gone
+        finally:
+            self._watch.cancel()
+
+    async def _until_gone(self, gone: threading.Event) -> None:
+        if (await self._receive())["type"] == "http.disconnect":  # all else has been read
+            gone.set()
+
+    async def receive(self) -> Message:
+        if self._ahead:
+            return self._ahead.pop(0)
+        if self._watch is not None:
+            await self._watch
+            return {"type": "http.disconnect"}
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._taken += len(message.get("body", b""))
+            if self._taken > MAX_REQUEST_BYTES:
+                raise TooLarge
+        elif message["type"] == "http.disconnect" and not self.finished and self._left:
+            told, self._left = self._left, None
+            told()
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": safe_headers(message.get("headers", []))}
+        self.started = True
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            self.finished = True
+        await self._send(message)
+
+    async def body(self) -> bytes:
+        """All of it; whoever asks for it after this gets it too. Raises TooLarge and TooSlow."""
+        messages: list[Message] = []
+        try:
+            async with asyncio.timeout(BODY_S):
+                while not messages or messages[-1].get("more_body"):
+                    messages.append(await self.receive())
+        except TimeoutError:
+            raise TooSlow from None
+        whole = b"".join(message.get("body", b"") for message in messages)
+        left = [message for message in messages if message["type"] != "http.request"]
+        self._ahead = [{"type": "http.request", "body": whole, "more_body": False}, *left]
+        return whole
+
+    async def finish(self) -> None:
+        """End an answer that has begun."""
+        if not self.finished:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def answer(self, status: int, content: dict[str, Any] | None) -> None:
+        """JSON, or nothing at all; unless an answer has already begun."""
+        if self.started:
+            return
+        body = b"" if content is None else json.dumps(content).encode()
+        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def safe_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """An answer's headers, and what a browser is to keep a page to."""
+    kept = list(headers)
+    is_page = any(n.lower() == b"content-type" and v.startswith(b"text/html") for n, v in kept)
+    policy = [(b"content-security-policy", POLICY.encode())] if is_page else []
+    return [*kept, (b"x-content-type-options", b"nosniff"), *policy]
+
+
+def _announced(scope: Scope) -> int:
+    """The body's length as the request says it; 0 if it does not."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value)
+    return 0

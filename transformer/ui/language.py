@@ -1,0 +1,78 @@
+"""In which language a visitor is answered: the browser's own, of those that there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from starlette.types import Scope
+
+from transformer.messages import ENGLISH, catalogue, chosen, filled, language, mark, say
+from transformer.messages.markup import translated
+
+LOST = mark("A part of the page could not be loaded; load the page anew.")
+# Words of Gradio's controls, by the names of the properties that hold them.
+WORDS = ("label", "info", "placeholder")
+OF_BUTTONS = ("button", "markdown", "tabitem")  # components whose value or label is ours
+
+_WORDINGS: dict[str, tuple[str, dict[str, object]]] = {}  # what `wording` made, by its English text
+
+
+def wording(sentence: str, /, **values: object) -> str:
+    """A control's words: English while the page is built, and found `again` for each visitor."""
+    if language() == ENGLISH:
+        _WORDINGS[filled(sentence, values)] = sentence, values
+    return say(sentence, **values)
+
+
+def language_of(scope: Scope | None) -> str:
+    """The language that an ASGI request asks for; English without a request."""
+    headers = dict(scope["headers"]) if isinstance(scope, dict) else {}
+    return chosen(headers.get(b"accept-language", b"").decode("latin-1"))
+
+
+def again(text: str) -> str:
+    """What was said in English when the page was built, in this request's language."""
+    sentence, values = _WORDINGS.get(text, (text, {}))
+    return say(sentence, **values)
+
+
+def page_of(config: dict[str, Any]) -> dict[str, Any]:
+    """Gradio's description of the page, in this request's language."""
+    if not catalogue(language()).messages:
+        return config
+    components = [one | {"props": _props(one)} for one in config["components"]]
+    return config | {"title": again(config["title"]), "components": components}
+
+
+def _props(component: Mapping[str, Any]) -> dict[str, Any]:
+    props: dict[str, Any] = dict(component["props"])
+    for name in WORDS + (("value",) if component["type"] in OF_BUTTONS else ()):
+        if isinstance(props.get(name), str):
+            props[name] = again(props[name])
+    if component["type"] == "radio":
+        props["choices"] = [(again(words), value) for words, value in props["choices"]]
+    if isinstance(props.get("html_template"), str):
+        props["html_template"] = _template(props["html_template"], language())
+        props["js_on_load"] = str(props.get("js_on_load")).replace(LOST, say(LOST))
+    value = props.get("value")
+    if isinstance(value, dict) and set(value) == {"kind", "text", "at"}:  # a status
+        props["value"] = value | {"text": again(value["text"])}
+    return props
+
+
+@lru_cache(maxsize=1024)
+def _template(text: str, name: str) -> str:
+    return translated(text, name)
+
+
+def sentences() -> str:
+    """For the page's head: its language, and what its scripts say in it; nothing for English."""
+    known = catalogue(language())
+    if not known.messages:
+        return ""
+    content = {"language": language(), "forms": known.forms, "messages": known.messages}
+    text = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="messages">{text}</script>'

@@ -1,0 +1,129 @@
+"""The page's own scripts, style sheets and plotly.js, served as files that a browser keeps.
+
+A file's address mirrors the package: modules/HASH/views/attention/attention.js is
+transformer/views/attention/attention.js. HASH is of all of them together, so that what an address
+answers never changes, and relative imports stay among files of one version.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import brotli
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from transformer.messages import mark, say
+from transformer.ui.language import again
+from transformer.ui.limits import CLOSED
+from transformer.views.export.bundle import needed_by
+
+PACKAGE = Path(__file__).resolve().parent.parent
+FOLDERS = ("ui/static", "views")
+TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+PREFIX = "modules/"
+FOREVER = "public, max-age=31536000, immutable"
+ONLY_READ = mark("A file can only be read.")
+BROTLI_QUALITY = 9  # of 11, which takes twenty times as long for 8 % less
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Asset:
+    """A file in the forms in which it can be sent."""
+
+    plain: bytes
+    type: str
+    packed: dict[str, bytes] = field(default_factory=dict)  # by content coding, made when asked for
+
+    def encoded(self, coding: str) -> bytes:
+        """coding: "br", "gzip" or "" for the file as it is."""
+        if not coding:
+            return self.plain
+        if coding not in self.packed:
+            self.packed[coding] = (
+                brotli.compress(self.plain, quality=BROTLI_QUALITY)
+                if coding == "br"
+                else gzip.compress(self.plain, 6, mtime=0)
+            )
+        return self.packed[coding]
+
+
+class Modules:
+    """An ASGI app of the files below FOLDERS, as they are when first looked at."""
+
+    @cached_property
+    def assets(self) -> dict[str, Asset]:
+        """By path in the package, with "/"."""
+        paths = (path for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*")))
+        return {
+            path.relative_to(PACKAGE).as_posix(): Asset(
+                plain=path.read_bytes(), type=TYPES[path.suffix]
+            )
+            for path in paths
+            if path.suffix in TYPES and path.is_file()
+        }
+
+    @cached_property
+    def version(self) -> str:
+        """A hash of all names and contents, 16 hexadecimal digits."""
+        found = hashlib.sha256()
+        for name, asset in self.assets.items():
+            found.update(f"{name}\0{len(asset.plain)}\0".encode())
+            found.update(asset.plain)
+        return found.hexdigest()[:16]
+
+    def address(self, name: str) -> str:
+        """Where a file is served, relative to the page. Raises KeyError for one that is not."""
+        self.assets[name]
+        return f"{PREFIX}{self.version}/{name}"
+
+    def needed_by(self, *names: str) -> list[str]:
+        """These modules and all that they import, each once; what is imported comes first."""
+        return needed_by(*names, read=lambda name: self.assets[name].plain.decode())
+
+    def warm(self) -> threading.Thread:
+        """Begin to compress all files, so that no visitor waits for it."""
+
+        def pack() -> None:
+            for asset in sorted(self.assets.values(), key=lambda asset: -len(asset.plain)):
+                asset.encoded("br")
+
+        thread = threading.Thread(target=pack, daemon=True)
+        thread.start()
+        return thread
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._answer(scope)(scope, receive, send)
+
+    def _answer(self, scope: Scope) -> Response:
+        path = str(scope["path"]).removeprefix(scope.get("root_path", "")).removeprefix("/")
+        version, _, name = path.removeprefix(PREFIX).partition("/")
+        asset = self.assets.get(name) if version == self.version else None
+        if asset is None:
+            return JSONResponse({"detail": again(CLOSED)}, 404, {"Cache-Control": "no-store"})
+        if scope["method"] not in ("GET", "HEAD"):
+            return JSONResponse({"detail": say(ONLY_READ)}, 405, {"Allow": "GET, HEAD"})
+        asked = Headers(scope=scope)
+        coding = _coding(asked.get("accept-encoding", ""))
+        tag = f'"{version}{f"-{coding}" if coding else ""}"'
+        headers = {"Cache-Control": FOREVER, "ETag": tag, "Vary": "Accept-Encoding"}
+        if tag in asked.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        if coding:
+            headers["Content-Encoding"] = coding
+        return Response(asset.encoded(coding), media_type=asset.type, headers=headers)
+
+
+def _coding(accepted: str) -> str:
+    """The best content coding that a request accepts: "br", "gzip" or ""."""
+    names = [one.partition(";")[0].strip() for one in accepted.split(",") if "q=0" not in one]
+    return next((coding for coding in ("br", "gzip") if coding in names), "")
+
+
+MODULES = Modules()

@@ -1,0 +1,213 @@
+"""Plain values about a run, a batch or a model, for the page's components and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from transformer.inference.engines.choice import NETWORK
+from transformer.inference.model import Model
+from transformer.messages import mark, numeral, say, say_n
+from transformer.model.interventions import Intervention, to_dict
+from transformer.model.positions import POSITIONS
+from transformer.runs.request import Request
+from transformer.runs.run import Batch, Run
+from transformer.ui.again import request_of_batch, request_of_run
+from transformer.ui.language import wording
+from transformer.ui.limits import MAX_SECONDS
+from transformer.ui.link import state_of_batch, state_of_run
+from transformer.ui.tour import shown_first
+from transformer.views.prediction.candidates import how
+
+_STOPPED = {
+    "end": mark("the model ended its text"),
+    "length": mark("the length that was asked for"),
+    "cancelled": mark("stopped by you"),
+    "time": mark("the {seconds} s that one request may take"),
+    "read": mark("read, nothing generated"),
+}
+
+
+def run_facts(run: Run, key: str) -> dict[str, Any]:
+    """What the page's scripts know of a run; `key` is its id in the store."""
+    return {
+        "run": key,
+        "model": run.model,
+        "state": "done",
+        "stack": "encoder" if run.config.family == "encoder" else "decoder",
+        "source_labels": list(run.source_labels),
+        "labels": list(run.labels),
+        "ids": list(run.ids),
+        "n_prompt": run.n_prompt,
+        "probabilities": [step.chosen.probability for step in run.steps],
+        "trace_start": run.trace_start,
+        "kinds": kinds_of(run),
+        "n_heads": run.config.n_heads,
+        "stacks": list(run.position_matrices),
+        "d_model": run.config.d_model,
+        "turns": POSITIONS[run.config.positions].turns,
+        "stopped": run.stopped,
+        "hypotheses": hypotheses_of(run),
+        "text": run.request.text,
+        "forced_tokens": list(run.request.forced_tokens),
+        "how": how_chosen(run),
+        "seed": None if run.request.sampling is None else run.request.seed,
+        "interventions": interventions_of_request(run.request),
+        "link": state_of_run(run),
+        "opening": shown_first(run.model, run.config),
+        "again": request_of_run(run),
+    }
+
+
+def how_chosen(run: Run) -> str:
+    """How its tokens were chosen, in a few words, with the seed where one was used."""
+    if run.stopped == "read":
+        return say("only read")
+    words = how(run.request)
+    if run.request.sampling is None:
+        return words.split(":")[0]
+    return say("{words}, seed {seed}", words=words, seed=run.request.seed)
+
+
+def interventions_of_request(request: Request) -> list[dict[str, Any]]:
+    """What was altered: {"is": plain values, "says": a few words} each."""
+    return [{"is": to_dict(i), "says": str(i)} for i in request.interventions]
+
+
+def hypotheses_of(run: Run) -> list[dict[str, Any]]:
+    """What a beam search found, best first; nothing for another run."""
+    if run.search is None:
+        return []
+    return [
+        {
+            "text": text,
+            "score": hypothesis.score,
+            "normalised": hypothesis.normalised,
+            "n_tokens": len(hypothesis.ids),
+            "ended": hypothesis.ended,
+        }
+        for hypothesis, text in zip(run.search.hypotheses, run.search.texts, strict=True)
+    ]
+
+
+def running_facts(
+    source_labels: list[str], labels: list[str], n_prompt: int, probabilities: list[float]
+) -> dict[str, Any]:
+    """The same while tokens still come: no picture yet."""
+    return {
+        "run": None,
+        "state": "running",
+        "source_labels": list(source_labels),
+        "labels": list(labels),
+        "n_prompt": n_prompt,
+        "probabilities": list(probabilities),
+    }
+
+
+def batch_facts(
+    batch: Batch, key: str, interventions: Sequence[Intervention] = ()
+) -> dict[str, Any]:
+    """What the page's scripts know of a padded batch, which was read so altered."""
+    return {
+        "batch": key,
+        "padding_hidden": not interventions,
+        "texts": list(batch.texts),
+        "link": state_of_batch(batch),
+        "again": request_of_batch(batch, interventions),
+        "outputs": list(batch.outputs),
+        "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),
+        "lengths": batch.padding.sum(dim=1).tolist(),
+        "kinds": kinds_of(batch),
+        "n_heads": next(iter(batch.trace.records.values())).weights.shape[1],
+    }
+
+
+def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:
+    """The kinds of attention recorded, each with its number of layers."""
+    sites = item.trace.sites
+    return [
+        {
+            "stack": stack,
+            "kind": kind,
+            "n_layers": sum((site.stack, site.kind) == (stack, kind) for site in sites),
+        }
+        for stack, kind in item.trace.kinds()
+    ]
+
+
+def outcome(run: Run, seconds: float) -> str:
+    """How a generation went, and where it matters how its text was read, in sentences."""
+    count = len(run.steps)
+    took = (
+        say("{seconds} ms", seconds=numeral(1000 * seconds, ".0f"))
+        if seconds < 1
+        else f"{numeral(seconds, '.1f')} s"
+    )
+    tokens = say_n("{n} token", "{n} tokens", count)
+    end = say(_STOPPED[run.stopped], seconds=numeral(MAX_SECONDS, ".0f"))
+    went = (
+        say("{tokens} in {took}; end: {end}.", tokens=tokens, took=took, end=end)
+        if run.search is None
+        else say(
+            "{tokens} in {took}, the best of {found} found; end: {end}.",
+            tokens=tokens,
+            took=took,
+            found=len(run.search.hypotheses),
+            end=end,
+        )
+    )
+    read = () if run.read_as is None else (say("Read as: {text}", text=run.read_as),)
+    return " ".join((went, *run.doubts, *read))
+
+
+def headline(model: Model) -> str:
+    """Where the model runs and how large it is, for the top line."""
+    config = model.config
+    device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
+    millions = model.n_parameters / 1e6
+    return wording(
+        "{device} · {millions} M parameters · {n_layers} layers × {n_heads} heads",
+        device=device,
+        millions=numeral(millions, ".1f"),
+        n_layers=config.n_layers,
+        n_heads=config.n_heads,
+    )
+
+
+def model_facts(model: Model) -> dict[str, Any]:
+    """A model as plain values."""
+    return {
+        "name": model.name,
+        "device": str(model.device),
+        "engine": model.engine.name if model.engine else NETWORK,
+        "n_parameters": model.n_parameters,
+        **model.config.to_dict(),
+    }
+
+
+def model_card(model: Model) -> str:
+    """Markdown: the model card, without its metadata; a sentence for a model without one."""
+    return _without_front_matter(model.card) or wording(
+        "{name} has no model card.", name=model.name
+    )
+
+
+def settings_table(model: Model) -> str:
+    """Markdown: every configuration value."""
+    facts = model_facts(model)
+    rows = "\n".join(f"| `{name}` | {_cell(value)} |" for name, value in facts.items())
+    return f"| {say('setting')} | {say('value')} |\n| --- | --- |\n{rows}"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return "–" if value is None else str(value)
+
+
+def _without_front_matter(card: str) -> str:
+    """A model card may start with metadata between two lines of three dashes."""
+    if not card.startswith("---\n"):
+        return card
+    _, _, rest = card[4:].partition("\n---\n")
+    return rest.lstrip("\n")

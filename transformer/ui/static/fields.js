@@ -1,0 +1,99 @@
+// The page's state as one plain object of texts, {field: value}: what a link, the history and a lesson
+// hold. Each part of the page owns some of its fields.
+
+import { oneOf } from "./link_text.js";
+import { fieldsOf } from "./schema.js";
+import { page, showProblem } from "./state.js";
+
+// What a state says of the run and the batch themselves; every other field is how they are shown.
+export const REQUEST = [
+  "model", "text", "method", "temperature", "top_k", "top_p", "beams", "penalty", "length", "seed",
+  "taken", "forced_tokens", "alter",
+]; // prettier-ignore
+export const BATCH = ["lines"];
+
+/** @typedef {Record<string, string>} Fields */
+/** @type {{ starts: Fields, read: () => any, show: (values: Fields) => void }[]} */
+const owners = [];
+/** @type {Fields} */
+let waiting = {}; // fields of parts that are not on the page yet
+
+// How the shown run is first shown, if it says so: in place of the fields' defaults.
+const opening = () => page.run?.opening ?? {};
+const startOf = (name, start) => opening()[name] ?? start;
+// Show that of it; all other fields stay as they are.
+export const showOpening = () => {
+  for (const owner of owners) {
+    if (!Object.keys(owner.starts).some((name) => name in opening())) continue;
+    const now = owner.read() ?? {};
+    const kept = Object.fromEntries(
+      Object.entries(now).map(([name, value]) => [name, String(value)]),
+    );
+    give(owner, { ...kept, ...opening() });
+  }
+};
+
+// A part of the page owns fields. starts: {name: its default}; read() gives what they are now, or
+// nothing as yet; show(values) shows all of them, and throws an Error with a sentence for what is not
+// to be had.
+/** @type {(starts: Fields, read: () => any, show: (values: Fields) => void) => void} */
+export const ownFields = (starts, read, show) => {
+  const owner = { starts, read, show };
+  owners.push(owner);
+  const asked = Object.keys(starts).some((name) => name in waiting || name in opening());
+  const problem = asked ? give(owner, waiting) : null;
+  if (problem) showProblem(problem);
+};
+
+/** @type {(owner: { starts: Fields, show: (values: Fields) => void }, values: Fields) => string | null} */
+const give = ({ starts, show }, values) => {
+  const given = Object.fromEntries(
+    Object.entries(starts).map(([name, start]) => [name, values[name] ?? startOf(name, start)]),
+  );
+  for (const name of Object.keys(starts)) delete waiting[name];
+  try {
+    show(given);
+  } catch (error) {
+    return error.message;
+  }
+  return null;
+};
+
+// The fields that differ from their defaults, and those that wait for their part of the page.
+/** @type {() => Fields} */
+export const shownFields = () => {
+  /** @type {Fields} */
+  const found = {};
+  for (const { starts, read } of owners) {
+    for (const [name, value] of Object.entries(read() ?? {})) {
+      if (String(value) !== startOf(name, starts[name])) found[name] = String(value);
+    }
+  }
+  return { ...found, ...waiting };
+};
+
+// Show these fields, every other one as it is at first. Gives the sentences of what could not be.
+/** @type {(values: Fields) => string[]} */
+export const showFields = (values) => {
+  waiting = { ...values };
+  return owners.flatMap((owner) => give(owner, values) ?? []);
+};
+// What waits for its part of the page is of a run that is no longer shown.
+export const forgetWaiting = () => (waiting = {});
+
+// What a view's declared choices stand at, as an object with a property a field: at first their
+// defaults. changed() follows when the state is shown anew; a control sets a property itself.
+/** @type {(view: string, changed: () => void) => any} */
+export const declaredChoices = (view, changed) => {
+  const declared = Object.entries(fieldsOf(view)).filter(([, { type }]) => type === "choice");
+  const starts = Object.fromEntries(declared.map(([field, { default: start }]) => [field, start]));
+  const state = { ...starts };
+  const read = () => Object.fromEntries(Object.keys(starts).map((field) => [field, state[field]]));
+  const show = (values) => {
+    for (const [field, { options }] of declared) oneOf(field, values[field], Object.keys(options));
+    Object.assign(state, values);
+    changed();
+  };
+  ownFields(starts, read, show);
+  return state;
+};

@@ -1,0 +1,57 @@
+// Every finished run that this page has shown, oldest first; to show one again, and to branch from one.
+
+import { continueFrom } from "./interventions.js";
+import { shownFields } from "./fields.js";
+import { apply } from "./link.js";
+import { say } from "./messages.js";
+import { on, page, setQuery } from "./state.js";
+
+const MOST = 64; // runs; the server keeps fewer
+const NAME = 34; // characters of a text in a run's name
+let count = 0;
+/** @type {any} */
+let branched = null;
+
+// {number, facts}: runs are counted from 1 as they come.
+export const pastRuns = [];
+export const pastRun = (run) => pastRuns.find(({ facts }) => facts.run === run);
+on("run", (facts) => {
+  if (!facts?.run || pastRun(facts.run)) return;
+  count += 1;
+  pastRuns.push({ number: count, facts });
+  pastRuns.splice(0, pastRuns.length - MOST);
+});
+
+// What tells a run from others, in a line of plain text.
+export const runName = ({ number, facts }) => {
+  const { text, model, how, interventions, forced_tokens: forced } = facts;
+  const shown = text.length > NAME ? `${text.slice(0, NAME - 1)}…` : text;
+  const parts = [model, how];
+  if (forced.length)
+    parts.push(
+      say("branched at token {n_prompt}", { n_prompt: facts.n_prompt + forced.length - 1 }),
+    );
+  parts.push(...interventions.map(({ says }) => says));
+  return `${number}: “${shown.replace(/\s+/g, " ")}” (${parts.join("; ")})`;
+};
+
+// Show a run again, as the shown one is; the network does not run while the server has it.
+export const showRun = (facts) => {
+  const views = shownFields();
+  delete views.token; // a place in the run that was shown
+  delete views.cell;
+  return apply({ ...views, ...facts.link }, facts);
+};
+
+// Another token at a step of the shown run: the text goes on from there.
+export const branchAt = (step, id) => {
+  const { ids, n_prompt: start } = page.run;
+  branched = step + 1;
+  continueFrom([...ids.slice(start, start + step), id]);
+};
+on("run", (facts) => {
+  const index = facts?.n_prompt + branched - 1;
+  const here = branched !== null && facts.forced_tokens.length === branched;
+  branched = null;
+  if (here) queueMicrotask(() => setQuery({ stack: facts.stack, index })); // once all have heard
+});

@@ -1,0 +1,34 @@
+// The n-best list of a beam search.
+
+import { el } from "./dom.js";
+import { say } from "./messages.js";
+import { on, page } from "./state.js";
+
+/** @param {import("./state.js").Mounted} mounted */
+export function mount({ element }) {
+  const root = element.querySelector(".hypotheses");
+
+  const draw = () => {
+    const found = page.run?.hypotheses ?? [];
+    root.hidden = found.length === 0;
+    root.querySelector("tbody").replaceChildren(
+      ...found.map(({ text, score, normalised, ended }) => {
+        const row = el("tr");
+        const words = el("td");
+        words.append(
+          el("bdi", "", text),
+          ended ? "" : el("small", "", say(" (cut at the length)")),
+        );
+        row.append(
+          words,
+          el("td", "value", score.toFixed(3)),
+          el("td", "value", normalised.toFixed(3)),
+        );
+        return row;
+      }),
+    );
+    root.dataset.run = page.run?.run ?? "";
+  };
+  on("run", draw);
+  draw();
+}

@@ -1,0 +1,116 @@
+// A link's text: names and values of what is shown, as in a query string, and their reading.
+
+import { say } from "./messages.js";
+import { siteName, sitesOf } from "./sites.js";
+
+const MOST = 6000; // characters; beyond, the state is compressed, and beyond that there is no link
+const LARGEST = 64000; // bytes that the server inflates
+
+export const TOO_LONG = say(
+  "What is shown takes more than the {most} characters that a link may have, even " +
+    "compressed: there is no link to it. A shorter text or fewer alterations fit.",
+  { most: MOST.toLocaleString("en-US") },
+);
+
+/** @type {(name: string) => boolean} */
+const isOwn = (name) => !name.startsWith("__") && name !== "view"; // else the framework's
+/** @type {(text: string) => [string, string][]} */
+const named = (text) => [...new URLSearchParams(text)];
+// Whether a query string says anything of what is shown.
+/** @type {(text: string) => boolean} */
+export const holdsOwn = (text) => text.includes("=") && named(text).some(([name]) => isOwn(name));
+// The rest of a query string, which is not ours.
+/** @type {(text: string) => string} */
+export const foreignPart = (text) =>
+  new URLSearchParams(named(text).filter(([name]) => !isOwn(name))).toString();
+
+// A flat object of texts, uncompressed.
+/** @type {(all: Record<string, string>) => string} */
+export const plainQuery = (all) =>
+  new URLSearchParams(all).toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+/** @type {(all: Record<string, string>) => Promise<string | null>} */
+const packedState = async (all) => {
+  const written = new Blob([JSON.stringify(all)]);
+  if (written.size > LARGEST) return null;
+  const deflated = written.stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const bytes = new Uint8Array(await new Response(deflated).arrayBuffer());
+  const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+};
+// What a link says of {name: text}; null if it is too long for one.
+/** @type {(all: Record<string, string>) => Promise<string | null>} */
+export const queryOf = async (all) => {
+  const query = plainQuery(all);
+  if (query.length <= MOST) return query;
+  const short = await packedState(all);
+  return short !== null && short.length < MOST ? `z=${short}` : null;
+};
+
+// The state that a text holds, {name: text}; null for one that cannot be read.
+/** @type {(text: string) => Promise<Record<string, string> | null>} */
+export const stateOf = async (text) => {
+  const { z, ...given } = Object.fromEntries(
+    named(text)
+      .filter(([name]) => isOwn(name))
+      .reverse(), // the first of each name counts
+  );
+  if (z === undefined) return given;
+  const packed = await unpackedState(z);
+  return packed && { ...packed, ...given };
+};
+/** @type {(packed: string) => Promise<Record<string, string> | null>} */
+const unpackedState = async (packed) => {
+  try {
+    const text = atob(packed.replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    const json = await new Response(stream).text();
+    return json.length > LARGEST ? null : JSON.parse(json);
+  } catch {
+    return null;
+  }
+};
+
+// ---- what a link gives: the value, or an Error with a sentence ----
+
+/** @type {(text: string) => string} */
+const shortened = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
+/** @type {(name: string, text: string, allowed: string[]) => string} */
+export const oneOf = (name, text, allowed) => {
+  if (allowed.includes(text)) return text;
+  throw new Error(
+    say("The link's {name} must be one of {allowed}; got {text}.", {
+      name,
+      allowed: allowed.join(", "),
+      text: shortened(text),
+    }),
+  );
+};
+/** @type {(name: string, text: string, first: number, last: number) => number} */
+export const wholeNumber = (name, text, first, last) => {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (number >= first && number <= last) return number;
+  throw new Error(
+    say("The link's {name} must be a whole number from {first} to {last}; got {text}.", {
+      name,
+      first,
+      last,
+      text: shortened(text),
+    }),
+  );
+};
+// A site of a run or a batch by its name. Throws for one that it does not have.
+/** @type {(name: string, text: string, item: import("./sites.js").Item) => import("./state.js").Site} */
+export const siteNamed = (name, text, item) => {
+  const sites = sitesOf(item);
+  const found = sites.find((one) => siteName(one) === text);
+  if (found) return found;
+  const ends = [sites[0], sites[sites.length - 1]].map(siteName).join(say(" to "));
+  throw new Error(
+    say("The link's {name} must be a place of this network, {ends}; got {text}.", {
+      name,
+      ends,
+      text: shortened(text),
+    }),
+  );
+};

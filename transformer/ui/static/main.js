@@ -1,0 +1,28 @@
+// What the page needs before any of its parts: the address, the connection, the runs of the visit.
+// It runs before Gradio's own scripts, whose questions to the server it reads along.
+
+import "./link.js";
+import "./connection.js";
+import "./page_fields.js";
+import "./looked_at.js";
+import "./more.js";
+import "./stacked.js";
+import "./history.js";
+import { loadPlotly } from "./plotly.js";
+import { emit, setDark, setQuery } from "./state.js";
+
+const follow = () => setDark(document.body.classList.contains("dark"));
+new MutationObserver(follow).observe(document.body, { attributeFilter: ["class"] });
+follow();
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  emit("escape");
+  setQuery(null);
+});
+
+// plotly.js takes a while to run: it does so while Gradio waits for its own files, and not once the
+// first picture is wanted. If it cannot be had, that picture says so.
+/** @type {(run: () => void) => void} */
+const whenIdle = window.requestIdleCallback ?? ((run) => setTimeout(run, 200));
+whenIdle(() => loadPlotly().catch(() => {}));

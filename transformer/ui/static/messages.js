@@ -1,0 +1,56 @@
+// What the page's scripts say, in the page's language. The English sentence itself is the key, as
+// in Python's transformer/messages; another language's entries stand in the page's head.
+
+const source = globalThis.document?.getElementById("messages");
+/** @type {{ forms: string, messages: Record<string, string | string[]> }} */
+const known = source ? JSON.parse(source.textContent) : { forms: "", messages: {} };
+
+const HOLE = /(?<!%)\{([a-z]\w*)\}/g;
+
+/** @type {(sentence: string) => string} */
+const found = (sentence) => {
+  const entry = known.messages[sentence] ?? sentence;
+  return Array.isArray(entry) ? entry[0] : entry;
+};
+
+/** @type {(sentence: string, values: Record<string, any>) => string} */
+const filled = (sentence, values) =>
+  sentence.replace(HOLE, (hole, name) => (name in values ? String(values[name]) : hole));
+
+/**
+ * The sentence with its placeholders' values; a placeholder without one stays.
+ * @param {string} sentence
+ * @param {Record<string, any>} [values]
+ */
+export const say = (sentence, values = {}) => filled(found(sentence), values);
+
+/**
+ * The same in parts, where a value is an element: what append and replaceChildren take.
+ * @param {string} sentence
+ * @param {Record<string, any>} values
+ */
+export const sayWith = (sentence, values) =>
+  found(sentence)
+    .split(HOLE)
+    .map((part, place) => (place % 2 ? values[part] : part));
+
+// The English of what the page shows, where that is a key of links or of the server.
+/** @type {(text: string) => string} */
+export const english = (text) =>
+  Object.keys(known.messages).find((sentence) => known.messages[sentence] === text) ?? text;
+
+/**
+ * The sentence for n things; {n} is the number.
+ * @param {string} one
+ * @param {string} many
+ * @param {number} n
+ * @param {Record<string, any>} [values]
+ */
+export const sayN = (one, many, n, values = {}) => {
+  const forms = known.messages[one];
+  const plain = n === 1 ? one : many;
+  const form = Array.isArray(forms)
+    ? forms[Number(known.forms[n < 100 ? n : 100 + (n % 100)])]
+    : plain;
+  return filled(form, { n: n.toLocaleString("en-US"), ...values });
+};

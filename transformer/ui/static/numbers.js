@@ -1,0 +1,5 @@
+// Numbers as text.
+
+// A difference that should be next to nothing: "1.2e−7", or "0".
+/** @type {(value: number) => string} */
+export const tinyNumber = (value) => (value === 0 ? "0" : value.toExponential(1).replace("-", "−"));

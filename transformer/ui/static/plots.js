@@ -1,0 +1,128 @@
+// How figures that Python made are put on a page.
+
+import { placeAxisLabels } from "./axis_labels.js";
+import { drawnIn, forgetDrawn, paperColour } from "./drawn.js";
+import { fontPx } from "./labels.js";
+import { say } from "./messages.js";
+import { loadPlotly, plotlyIfLoaded } from "./plotly.js";
+import { squareCells } from "./square_cells.js";
+import { page } from "./state.js";
+import { attachTable, detachTable } from "./tables.js";
+
+const HEADS_BESIDE_PX = 130; // what stands beside the cells of a map of heads
+
+// The same object at every draw: Plotly would else build the picture anew.
+const PLAIN = {
+  displaylogo: false,
+  responsive: false,
+  displayModeBar: false,
+  // nothing leaves:
+  showSendToCloud: false,
+  showEditInChartStudio: false,
+  plotlyServerURL: "",
+};
+const NOT_OURS = ["toImage", "sendChartToCloud", "autoScale2d", "zoomIn2d", "zoomOut2d"];
+/** @type {any} */
+let withTools = null;
+const configWithTools = (plotly) => {
+  withTools ??= {
+    ...PLAIN,
+    displayModeBar: "hover",
+    modeBarButtonsToRemove: NOT_OURS,
+    modeBarButtonsToAdd: [
+      {
+        name: "save",
+        title: say("Save as a picture"),
+        icon: plotly.Icons.camera,
+        click: (box) =>
+          plotly.downloadImage(drawnIn(box).whole, {
+            format: "png",
+            scale: 2,
+            filename: "attention",
+          }),
+      },
+    ],
+  };
+  return withTools;
+};
+
+const listen = (box, listeners = {}) => {
+  if (drawnIn(box).listens) return;
+  drawnIn(box).listens = true;
+  for (const [event, listener] of Object.entries(listeners)) box.on(event, listener);
+};
+
+// Type for the last row of a room.
+const enlarge = (layout) => {
+  layout.font = { ...layout.font, size: fontPx() };
+  for (const axis of [layout.xaxis, layout.yaxis]) {
+    if (axis) axis.tickfont = { ...axis.tickfont, size: fontPx() };
+  }
+};
+
+// Draw a figure that Python made: as JSON, or an object, which is changed. Titles are the page's own
+// headings.
+// height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure;
+// tools: zoom and save, and labels of the page's own (Plotly's take longer than all the cells).
+// numbers, table: see attachTable. on: {event: listener}, Plotly's events, attached once.
+export const drawFigure = async (box, made, options = {}) => {
+  const { height, fit, change, numbers, table, on, tools = false } = options;
+  const plotly = await loadPlotly();
+  const figure = typeof made === "string" ? JSON.parse(made) : made;
+  const { layout } = figure;
+  delete layout.title;
+  layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: "#8b949e", activecolor: "#0a5cad" };
+  for (const axis of [layout.xaxis, layout.yaxis]) {
+    if (axis?.title) axis.title.font = { size: fontPx() };
+  }
+  if (page.projector) enlarge(layout);
+  if (fit) squareCells(figure, fit);
+  else Object.assign(layout, { width: box.clientWidth, height: height ?? layout.height });
+  change?.(figure);
+  box.style.height = `${layout.height}px`;
+  if (tools) await drawWithTools(plotly, box, figure, on);
+  else {
+    await plotly.react(box, figure.data, layout, PLAIN);
+    listen(box, on);
+  }
+  const after = tools ? box.parentElement : (box.closest(".wide") ?? box);
+  attachTable(box, figure, after, { numbers, table });
+  return figure;
+};
+
+const drawWithTools = async (plotly, box, { data, layout }, on) => {
+  drawnIn(box).whole = { data, layout: { ...layout, paper_bgcolor: paperColour() } };
+  const bare = { ...layout };
+  for (const axis of ["xaxis", "yaxis"]) {
+    bare[axis] = { ...layout[axis], showticklabels: false, ticks: "", title: { text: "" } };
+  }
+  await plotly.react(box, data, bare, configWithTools(plotly));
+  listen(box, on);
+  placeAxisLabels(box);
+};
+
+// A map of heads, layers down and heads across, close-fitting; with numbers in its cells if each
+// has numberPx for one.
+export const drawHeadMap = (box, json, nLayers, numberPx, on) =>
+  drawFigure(box, json, {
+    on,
+    height: Math.min(420, 90 + 34 * nLayers),
+    change: ({ data, layout }) => {
+      Object.assign(layout.margin, { t: 8, r: 8, l: 44, b: 44 });
+      const room = (layout.width - HEADS_BESIDE_PX) / layout.meta.column_labels.length;
+      for (const trace of data) {
+        trace.colorbar.title = { text: "" };
+        if (room < numberPx) delete trace.texttemplate;
+      }
+    },
+  });
+
+// Take the pictures of a part that is no longer seen off the page; its next draw makes them anew.
+export const purgeFigures = (root) => {
+  for (const box of root.querySelectorAll(".js-plotly-plot")) {
+    plotlyIfLoaded().purge(box);
+    box.replaceChildren();
+    forgetDrawn(box);
+    detachTable(box);
+  }
+};

@@ -1,0 +1,25 @@
+// Projector mode: larger type, pictures first, settings away. A field of the page's state.
+
+import { finder } from "./dom.js";
+import { ownFields } from "./fields.js";
+import { oneOf } from "./link_text.js";
+import { emit, page } from "./state.js";
+
+/** @param {import("./state.js").Mounted} mounted */
+export function mount({ element }) {
+  const button = finder(element)(".projector-button");
+  const set = (large) => {
+    if (large === page.projector) return;
+    page.projector = large;
+    document.body.classList.toggle("projector", large);
+    button.setAttribute("aria-pressed", String(large));
+    emit("projector");
+    emit("theme", page.dark); // every picture is drawn anew, with larger type
+  };
+  button.addEventListener("click", () => set(!page.projector));
+  ownFields(
+    { projector: "" },
+    () => ({ projector: page.projector ? "1" : "" }),
+    ({ projector }) => set(oneOf("projector", projector, ["", "1"]) === "1"),
+  );
+}

@@ -1,0 +1,99 @@
+// What a token reads: the weights by which the text is shaded, and the sentence that says them.
+
+import { el, tokenElement } from "./dom.js";
+import { sayWith } from "./messages.js";
+import { page } from "./state.js";
+
+/**
+ * @typedef {object} Reading what one token reads
+ * @property {string} stack whose tokens are read
+ * @property {string} whose the head's name, or which mean
+ * @property {number} from the place of the token that asks: its own, or the one before
+ * @property {ArrayLike<number>} weights of the keys, the first of them at `first`
+ * @property {number} first
+ */
+
+/** @type {(token: import("./state.js").Query) => Promise<Reading | null>} */
+let reader = async () => null;
+// The attention view says what a token reads, as the chosen picture has it.
+/** @type {(given: typeof reader) => void} */
+export const setReader = (given) => (reader = given);
+/** @type {typeof reader} */
+export const readingOf = (token) => reader(token);
+
+/** @type {(stack: string) => string[]} */
+export const labelsOf = (stack) =>
+  stack === page.run.stack ? page.run.labels : page.run.source_labels;
+
+// The weight with which a place of the text is read.
+/** @type {(reading: Reading, place: number) => number} */
+export const weightAt = ({ weights, first }, place) => weights[place - first] ?? 0;
+
+/** @type {(weights: ArrayLike<number>) => number} */
+const largest = (weights) => {
+  let best = 0;
+  for (let at = 1; at < weights.length; at += 1) if (weights[at] > weights[best]) best = at;
+  return best;
+};
+
+/** @type {(label: string) => HTMLElement} */
+const named = (label) => {
+  const made = el("strong");
+  made.append(tokenElement(label));
+  return made;
+};
+/** @typedef {(string | HTMLElement)[]} Sentence */
+
+// What the token does there: it is read, or the network is at its next token already; and what is
+// read: `reads`.
+/** @type {(token: import("./state.js").Query, from: number, reads: HTMLElement) => Sentence} */
+const doing = ({ stack, index }, from, reads) => {
+  const labels = labelsOf(stack);
+  const [here, next] = [named(labels[index]), labels[index + 1]];
+  if (from < index) {
+    const before = named(labels[from]);
+    return sayWith("{here} was chosen one token earlier, at {before}: there {reads}.", {
+      here,
+      before,
+      reads,
+    });
+  }
+  if (stack === "encoder") return sayWith("{here} is only read: {reads}.", { here, reads });
+  if (next === undefined) {
+    return sayWith("At {here} the network chooses what comes next: {reads}.", { here, reads });
+  }
+  const after = { here, next: named(next), reads };
+  return next.startsWith("␣")
+    ? sayWith("At {here} the network is already choosing the next word, {next}: {reads}.", after)
+    : sayWith("At {here} the network is already choosing the next token, {next}: {reads}.", after);
+};
+
+// What is read most, with its weight; what followed the same token the last time is worth saying.
+/** @type {(token: import("./state.js").Query, reading: Reading) => HTMLElement} */
+const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
+  const best = largest(weights);
+  const place = best + first;
+  const labels = labelsOf(other);
+  const itself = stack === other;
+  const again = itself && place > 0 && place < from && labels[place - 1] === labels[from];
+  const parts = { whose, token: named(labels[place]), weight: weights[best].toFixed(2) };
+  const made = el("span");
+  if (again) {
+    const before = named(labels[from]);
+    made.append(
+      ...sayWith("{whose} reads most {token} ({weight}), which followed {before} the last time", {
+        ...parts,
+        before,
+      }),
+    );
+  } else if (itself && place === from) {
+    made.append(...sayWith("{whose} reads most {token} ({weight}), itself", parts));
+  } else {
+    made.append(...sayWith("{whose} reads most {token} ({weight})", parts));
+  }
+  return made;
+};
+
+// A plain sentence about a token and its reading.
+/** @type {(token: import("./state.js").Query, reading: Reading) => Sentence} */
+export const readingInWords = (token, reading) => doing(token, reading.from, most(token, reading));

@@ -1,0 +1,160 @@
+// What the page shows: a run, a batch of texts, the chosen head and the chosen token; and the events
+// that tell the page's parts of a change.
+
+/**
+ * @typedef {{ stack: string, kind: string, layer: number }} Site a place of attention
+ * @typedef {Site & { head: number }} Head
+ * @typedef {{ stack: string, index: number }} Query a token's place in the whole text of a stack
+ * @typedef {{ stack: string, kind: string, n_layers: number }} Kind of attention
+ * @typedef {{ is: Record<string, any>, says: string }} Intervention its plain value, and in words
+ */
+/**
+ * @typedef {object} Run a finished run, as transformer/ui/page_data.py writes it
+ * @property {string} run its id on the server
+ * @property {string} model
+ * @property {string} text
+ * @property {string} how its settings in words
+ * @property {number | null} seed null where nothing was drawn at random
+ * @property {string} stack what the text's tokens are of
+ * @property {string[]} stacks
+ * @property {Kind[]} kinds
+ * @property {number} n_heads
+ * @property {number} d_model
+ * @property {boolean} turns whether it turns queries and keys in place of adding positions
+ * @property {number} n_prompt how many tokens were given
+ * @property {number} trace_start the first token that the recorded attention is of
+ * @property {number[]} ids
+ * @property {string[]} labels
+ * @property {string[]} source_labels
+ * @property {number[]} probabilities of the generated tokens
+ * @property {number[]} forced_tokens tokens that were forced
+ * @property {Intervention[]} interventions
+ * @property {any[]} hypotheses
+ * @property {string} state
+ * @property {Record<string, string>} link
+<<<<<<< HEAD
+ * @property {Record<string, string>} opening how it is first shown: fields of the state
+=======
+ * @property {any} again what makes it once more, see ui/again.py
+>>>>>>> 48cbf65 (Any server makes a visitor's run again from what the page knows of it)
+ */
+/**
+ * @typedef {object} Batch several texts, read together
+ * @property {string} batch its id on the server
+ * @property {boolean} padding_hidden whether the padding mask was in place
+ * @property {string[]} texts
+ * @property {string[]} outputs
+ * @property {number[]} lengths
+ * @property {string[]} stacks
+ * @property {Kind[]} kinds
+ * @property {number} n_heads
+ * @property {Record<string, string>} link
+ * @property {any} again
+ */
+/**
+ * @typedef {object} Mounted what Gradio 6.31 gives to a component's script
+ * @property {any} element whose parts only its template knows
+ * @property {any} props
+ * @property {(event: string, data?: any) => void} trigger
+ * @property {(prop: string, changed: () => void) => void} watch
+ * @property {Record<string, (data: any) => Promise<any>>} server
+ */
+
+// Each is null until there is one, and whoever may be earlier asks. dark: whether the page is shown
+// in dark colours.
+export const page = {
+  run: /** @type {Run} */ (/** @type {unknown} */ (null)),
+  batch: /** @type {Batch} */ (/** @type {unknown} */ (null)),
+  query: /** @type {Query} */ (/** @type {unknown} */ (null)),
+  head: /** @type {Head} */ (/** @type {unknown} */ (null)),
+  dark: false,
+  projector: false, // larger type, for the last row of a room
+};
+
+/** @type {Map<string, Set<(detail: any) => void>>} */
+const listeners = new Map();
+
+// Events: run, batch, query, head and theme follow `page`; the others carry what their sender says.
+/** @type {(name: string, listener: (detail: any) => void) => void} */
+export const on = (name, listener) => {
+  if (!listeners.has(name)) listeners.set(name, new Set());
+  listeners.get(name)?.add(listener);
+};
+/** @type {(name: string, detail?: any) => void} */
+export const emit = (name, detail) => {
+  for (const listener of listeners.get(name) ?? []) listener(detail);
+};
+
+// What makes a run or batch again where the server does not keep it, by its id; the newest of them.
+/** @type {Map<string, any>} */
+const requests = new Map();
+const MOST = 128;
+/** @type {(id: string, request: any) => void} */
+const remember = (id, request) => {
+  if (!request) return;
+  requests.set(id, request);
+  if (requests.size > MOST) requests.delete([...requests.keys()][0]);
+};
+// Those that a question is about, {id: request}; null if none is known.
+/** @type {(question: Record<string, any>) => Record<string, any> | null} */
+export const requestsFor = ({ run, other, batch }) => {
+  const known = [run, other, batch].filter((id) => requests.has(id));
+  return known.length ? Object.fromEntries(known.map((id) => [id, requests.get(id)])) : null;
+};
+
+// A finished run, or a batch, that the pictures are to show.
+/** @param {Run} run */
+export const setRun = (run) => {
+  page.run = run;
+  remember(run.run, run.again);
+  page.query = /** @type {any} */ (null);
+  emit("run", run);
+  emit("query", page.query);
+};
+/** @param {Batch} batch */
+export const setBatch = (batch) => {
+  page.batch = batch;
+  remember(batch.batch, batch.again);
+  emit("batch", batch);
+};
+
+/** @type {(a: Query | null | undefined, b: Query | null | undefined) => boolean} */
+export const sameToken = (a, b) => a?.stack === b?.stack && a?.index === b?.index;
+// The chosen token, {stack, index}: its place in the whole text that a stack reads; null lets go.
+/** @param {Query | null} query */
+export const setQuery = (query) => {
+  if (sameToken(page.query, query)) return;
+  page.query = /** @type {Query} */ (query);
+  emit("query", query);
+};
+
+/** @type {(keyof Head)[]} */
+const HEAD = ["stack", "kind", "layer", "head"];
+// The chosen head, {stack, kind, layer, head}; set by the grid and by whatever else names a head.
+/** @param {Head} head */
+export const setHead = (head) => {
+  if (HEAD.every((part) => page.head?.[part] === head?.[part])) return;
+  page.head = head;
+  emit("head", head);
+};
+
+/** @param {boolean} dark */
+export const setDark = (dark) => {
+  if (dark === page.dark) return;
+  page.dark = dark;
+  emit("theme", dark);
+};
+
+// A sentence about a mistake, for the page's status.
+/** @param {string} text */
+export const showProblem = (text) => emit("problem", text);
+
+// The first token of a stack's attention, by its place in the whole text.
+/** @param {string} stack */
+export const tracedFrom = (stack) => (stack === page.run.stack ? page.run.trace_start : 0);
+// The chosen token as a row of a stack's trace; null without one there.
+/** @param {string} stack */
+export const chosenRow = (stack) => {
+  const place = page.query?.stack === stack ? page.query.index - tracedFrom(stack) : -1;
+  return place < 0 ? null : place;
+};

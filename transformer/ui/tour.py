@@ -1,0 +1,73 @@
+"""The tour: cards that each show a state of the page and say a few words about it.
+
+They are data, in tour.toml; whoever writes other cards needs no code.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from transformer.model.config import ModelConfig
+from transformer.model.sites import Site
+
+FILE = Path(__file__).parent / "tour.toml"
+REQUEST = ("text", "length")  # of an opening, what its run is asked for
+WORDS = ("title", "says", "look", "sight", "start")
+
+
+@cache
+def all_cards() -> tuple[dict[str, Any], ...]:
+    """Every card of the file, as it stands there."""
+    return tuple(tomllib.loads(FILE.read_text(encoding="utf-8"))["card"])
+
+
+def cards(models: Iterable[str]) -> list[dict[str, Any]]:
+    """The cards about these models as the page's script takes them: their words, and their state as
+    a link has it, {field: text}."""
+    offered = set(models)
+    return [
+        {word: card[word] for word in WORDS if word in card} | {"state": as_link(card["state"])}
+        for card in all_cards()
+        if card["state"]["model"] in offered
+    ]
+
+
+def as_link(state: Mapping[str, Any]) -> dict[str, str]:
+    """A card's state as a link writes it: every value a text."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        for name, value in state.items()
+    }
+
+
+def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:
+    """What a model's own example is, and how the page first shows it and other runs of the model.
+
+    For a model without a card a translator's cross-attention, whatever is first of others.
+    """
+    own = (card.get("opens") for card in all_cards() if card["state"]["model"] == name)
+    usual: dict[str, Any] = {}
+    if config.family == "encoder-decoder":
+        usual = {"site": "decoder.0.cross"}
+    return next((dict(opens) for opens in own if opens), usual)
+
+
+def shown_first(name: str, config: ModelConfig, *, example: bool = False) -> dict[str, str]:
+    """Of that what says how a run is shown, as a link has it; example: its own example, of whose
+    tokens one is chosen."""
+    elsewhere = (*REQUEST, *(() if example else ("token",)))
+    return as_link({k: v for k, v in opening_of(name, config).items() if k not in elsewhere})
+
+
+def first_head(run: Mapping[str, Any]) -> tuple[Site, int]:
+    """The place and head that the page first shows of a run; run: its facts."""
+    opening = run["opening"]
+    if "site" in opening:
+        return Site.parse(opening["site"]), int(opening.get("head", 0))
+    kind = run["kinds"][0]
+    return Site(kind["stack"], 0, kind["kind"]), 0

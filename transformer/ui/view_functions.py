@@ -1,0 +1,166 @@
+"""What the page and programs ask of a view, by its declaration: plain values in and out."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from anyio import to_thread
+
+from transformer.messages import say
+from transformer.ui.again import MadeAgain
+from transformer.ui.experiments import Experiments
+from transformer.ui.idle_queue import FILES, IDLE
+from transformer.ui.limits import check_input, sentence_of
+from transformer.ui.store import RunGone, RunStore
+from transformer.views import PICTURES
+from transformer.views.declaration import Answer, Picture, is_figure
+from transformer.views.export import export
+
+MAX_ASKED = 256  # runs that a page may ask about at once
+
+Ask = Callable[[dict[str, Any]], Any]
+
+
+def functions(experiments: Experiments) -> dict[str, Ask]:
+    """A function for each picture of each view, and for the files and the runs that are kept.
+
+    Each takes one dict from the browser and gives one back; a mistake gives {"error": sentence}.
+    """
+    again = MadeAgain(experiments.service).make
+    asks: dict[str, Ask] = {
+        picture.name: _asking(experiments, picture, again) for picture in PICTURES.values()
+    }
+    store = experiments.store
+    asks["kept"] = server_function("kept", lambda data: kept(store, **data))
+    file = server_function("export", lambda data: _file(experiments, data), again)
+    asks["export"] = made_first(FILES.answering(file), again)
+    return asks
+
+
+def answer(experiments: Experiments, picture: Picture, data: Mapping[str, Any]) -> Answer:
+    """What a picture says of the run, batch or model that `data` names.
+
+    data: "run", "batch" or "model" (and "other" for two runs), and the picture's parameters.
+    Raises ValueError for what it cannot be asked, RunGone for a run that is no longer kept.
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError(
+            say(
+                "{name} must be asked with an object; got {got}",
+                name=picture.name,
+                got=type(data).__name__,
+            )
+        )
+    given = dict(data)
+    of = _subjects(experiments, picture, given)
+    for text in (given.get("other"),) if picture.takes != "runs" and "other" in given else ():
+        check_input(text)
+    item = of[0] if of and not isinstance(of[0], str) else None
+    return picture.ask(*([experiments] if picture.network else []), *of, given=given, item=item)
+
+
+def _subjects(experiments: Experiments, picture: Picture, given: dict[str, Any]) -> list[Any]:
+    """What the picture is about, taken out of `given`."""
+    store = experiments.store
+    if picture.takes == "model":
+        return [given.pop("model", None)]
+    if picture.takes == "batch":
+        return [store.batch(given.pop("batch", None))]
+    if picture.takes == "run or batch":
+        return [store.any(given.pop("run", None))]
+    run = store.run(given.pop("run", None))
+    found = [experiments.with_lens(run) if picture.lens else run]
+    if picture.takes == "runs":
+        found.append(store.run(given.pop("other", None)))
+    return found
+
+
+def _asking(experiments: Experiments, picture: Picture, again: Callable[[Any], None]) -> Ask:
+    ask = server_function(picture.name, lambda data: answer(experiments, picture, data), again)
+    return made_first(IDLE.answering(ask), again) if picture.idle else ask
+
+
+def made_first(ask: Ask, again: Callable[[Any], None]) -> Ask:
+    """What a lane answers, with runs made again before and not in its threads, which give way to
+    all others, while others wait for the network."""
+
+    def make(data: dict[str, Any]) -> Answer:
+        again(data["again"])
+        return {}
+
+    remake = server_function(ask.__name__, make)
+
+    async def asked(data: Any) -> Answer:
+        if isinstance(data, dict) and "made" in data:
+            failed = await to_thread.run_sync(remake, {"again": data["made"]})
+            if failed:
+                return dict(failed)
+        return dict(await ask(data))
+
+    asked.__name__ = ask.__name__
+    return asked
+
+
+def server_function(
+    name: str, work: Callable[[Any], Answer], again: Callable[[Any], None] | None = None
+) -> Ask:
+    """`work` as Gradio wants it for a component: never an exception for a visitor's mistake.
+
+    {"gone": True} says that the mistake is to ask for a run that is not kept here, or no longer;
+    the page then asks once more and says in "made" how it was made, for `again`.
+    """
+
+    def ask(data: dict[str, Any]) -> Answer:
+        try:
+            if not isinstance(data, dict):
+                raise ValueError(
+                    say(
+                        "{name} must be asked with an object; got {got}",
+                        name=name,
+                        got=type(data).__name__,
+                    )
+                )
+            given = dict(data)
+            made = given.pop("made", None)
+            try:
+                found = work(dict(given))
+            except RunGone:
+                if again is None or made is None:
+                    raise
+                again(made)
+                found = work(given)
+            return {key: plain(value) for key, value in found.items()}
+        except RunGone as error:
+            return {"error": sentence_of(error), "gone": True}
+        except (ValueError, TypeError, RecursionError) as error:
+            return {"error": sentence_of(error)}
+
+    ask.__name__ = name
+    return ask
+
+
+def plain(value: Any) -> Any:
+    """A figure as Plotly's own JSON text, an array as its bytes in base64, the rest as it is."""
+    if is_figure(value):
+        return str(value.to_json(validate=False))
+    if isinstance(value, np.ndarray):
+        return base64.b64encode(value.tobytes()).decode("ascii")
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return value
+
+
+def kept(store: RunStore, *, runs: Any) -> Answer:
+    """Which of these runs the server still has; asking does not keep them longer."""
+    if not isinstance(runs, list) or len(runs) > MAX_ASKED:
+        raise ValueError(say("runs must be a list of at most {most} ids", most=MAX_ASKED))
+    return {"kept": [store.has(run) for run in runs]}
+
+
+def _file(experiments: Experiments, data: dict[str, Any]) -> Answer:
+    """A kept run as a file; all but a single head's CSV hold the run's lens."""
+    run = experiments.store.run(data.pop("run", None))
+    return export(run if data.get("form") == "csv" else experiments.with_lens(run), **data)

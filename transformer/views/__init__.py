@@ -1,0 +1,121 @@
+"""What the page shows of a run: one folder a view, with its parameters, numbers, figure and script.
+
+    from transformer import views
+
+    views.attention_heatmap(run, "decoder.0.self", 3).show()
+    views.VIEWS["prediction"].help, views.PICTURES["lens"].parameters
+
+To add a view: a folder here whose `__init__.py` has a `VIEW` (see `declaration.py`). The page,
+links, the API, the command line and the table of its numbers follow from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from transformer.analysis.mask_removal import masks_of
+from transformer.messages import say
+from transformer.views.architecture.architecture import architecture
+from transformer.views.attention.alignment import alignment, alignment_links
+from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
+from transformer.views.attention.grid import Atlas, atlas, head_grid
+from transformer.views.attention.heatmap import RANGES, SCALES, STAGES, attention_heatmap
+from transformer.views.attention.lines import query_lines, query_links
+from transformer.views.compare.compare import attention_difference
+from transformer.views.compare.outcomes import candidates_compared, probability_difference
+from transformer.views.contribution.contribution import contribution
+from transformer.views.declaration import Picture, View, find_views
+from transformer.views.head_metrics.metrics import head_metrics, metrics_figure
+from transformer.views.masks.masks import MASKS, mask_figure, mask_heatmap, padded_batch
+from transformer.views.masks.removal import mask_removed
+from transformer.views.patching.patching import patching
+from transformer.views.positions.inputs import input_strips, input_token
+from transformer.views.positions.positions import (
+    position_curves,
+    position_matrix,
+    position_similarity,
+)
+from transformer.views.positions.rotation import position_shift
+from transformer.views.prediction.beams import beam_nodes, beam_tree
+from transformer.views.prediction.candidates import candidates
+from transformer.views.prediction.lens import logit_lens
+from transformer.views.prediction.surprise import surprise
+from transformer.views.silence.importance import foreseen, importance
+from transformer.views.worked_row.worked import row_arithmetic, worked_row
+
+VIEWS: dict[str, View] = {}
+PICTURES: dict[str, Picture] = {}
+
+
+def add_views(folders: Sequence[str | Path]) -> None:
+    """Take in the views of these folders, whose packages are named like views.
+
+    Raises ValueError for a name that is taken, and for a VIEW that is no `View`.
+    """
+    places = [str(Path(folder)) for folder in folders]
+    __path__.extend(place for place in places if place not in __path__)
+    for view in find_views(__name__, places):
+        taken = {picture.name for picture in view.pictures} & set(PICTURES)
+        if view.name in VIEWS or taken:
+            raise ValueError(
+                say(
+                    "the view {name} and its pictures need names of their own", name=repr(view.name)
+                )
+            )
+        VIEWS[view.name] = view
+        PICTURES.update({picture.name: picture for picture in view.pictures})
+
+
+add_views(list(__path__))
+
+__all__ = [
+    "MASKS",
+    "PICTURES",
+    "RANGES",
+    "SCALES",
+    "STAGES",
+    "VIEWS",
+    "Atlas",
+    "Picture",
+    "View",
+    "add_views",
+    "alignment",
+    "alignment_links",
+    "architecture",
+    "atlas",
+    "attention_difference",
+    "attention_heatmap",
+    "attention_rollout",
+    "beam_nodes",
+    "beam_tree",
+    "candidates",
+    "candidates_compared",
+    "contribution",
+    "foreseen",
+    "head_grid",
+    "head_metrics",
+    "importance",
+    "input_strips",
+    "input_token",
+    "joint_attention",
+    "logit_lens",
+    "mask_figure",
+    "mask_heatmap",
+    "mask_removed",
+    "masks_of",
+    "mean_attention",
+    "metrics_figure",
+    "padded_batch",
+    "patching",
+    "position_curves",
+    "position_matrix",
+    "position_shift",
+    "position_similarity",
+    "probability_difference",
+    "query_lines",
+    "query_links",
+    "row_arithmetic",
+    "surprise",
+    "worked_row",
+]

@@ -1,0 +1,43 @@
+"""The network's architecture."""
+
+from __future__ import annotations
+
+from transformer.messages import mark
+from transformer.runs.run import Run
+from transformer.views.architecture import architecture as drawing
+from transformer.views.declaration import Answer, Picture, View
+
+# Where a kind of block is looked into: the name of a tab.
+LEADS = {
+    "tokens": mark("Positions"),
+    "positions": mark("Positions"),
+    "self": mark("Attention"),
+    "cross": mark("Attention"),
+    "head": mark("Prediction"),
+    "softmax": mark("Prediction"),
+}
+
+
+def answer_architecture(item: Run, *, dark: bool = False) -> Answer:
+    """The blocks of the network of a run, and which tab each kind of block leads to."""
+    figure = drawing.architecture(item, dark=dark)
+    return {"figure": figure, "leads": LEADS}
+
+
+VIEW = View(
+    name="architecture",
+    tab=mark("Model"),
+    title=mark("Architecture"),
+    help=mark(
+        "The blocks of the network with their shapes and parameters, as data goes through them."
+    ),
+    pictures=(
+        Picture(
+            name="architecture",
+            title=mark("Architecture"),
+            help=mark("The blocks of the network with their shapes and parameters."),
+            figure=drawing.architecture,
+            answer=answer_architecture,
+        ),
+    ),
+)

@@ -1,0 +1,225 @@
+"""A network as a drawing: its blocks, the residual stream, and how often each layer stands there.
+
+Data flows upwards, as in the paper's figure 1. One unit of either axis is one pixel at
+`layout.meta["width"]` x `layout.meta["height"]`, the size that the drawing is made for.
+`layout.meta["stacks"]`: their names. `layout.meta["blocks"]`: for each block its name, kind, stack,
+title, shape, each (parameters of one), times, shared_with, does, and its box as x, y, width, height
+from the lower left corner. The bars of the only trace are the boxes, in the same order;
+`customdata` is the block's name.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.colors import hex_to_rgb
+
+from transformer.messages import mark, numeral, say
+from transformer.model.config import ModelConfig
+from transformer.model.norms import PLACEMENTS
+from transformer.model.summary import blocks
+from transformer.runs.run import Run
+from transformer.views.architecture.arrangement import (
+    BOX_WIDTH,
+    Arrangement,
+    Box,
+    Link,
+    arrange,
+)
+from transformer.views.architecture.parts import words
+from transformer.views.drawing import style
+
+MARGIN = {"l": 8, "r": 8, "t": 88, "b": 12}
+FAMILIES = {
+    "encoder-decoder": mark("encoder and decoder"),
+    "decoder": mark("decoder alone"),
+    "encoder": mark("encoder alone"),
+}
+_HOVER_CHARACTERS = 52
+
+
+def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
+    """The blocks of a network (of a run's network) from its configuration, with shapes and
+    parameter counts.
+
+    A number after "·" is a block's parameters; in a layer, those of one layer.
+    """
+    config = source if isinstance(source, ModelConfig) else source.config
+    plan = arrange(config)
+    total = sum(block.n_parameters for block in blocks(config))
+    layout = style.layout(
+        say("Architecture: {families}", families=say(FAMILIES[config.family])),
+        say(
+            "{total} parameters; {placements}<br>after a ·: parameters, in one layer",
+            total=numeral(total),
+            placements=say(PLACEMENTS[config.norm]),
+        ),
+        dark=dark,
+        width=plan.width + MARGIN["l"] + MARGIN["r"],
+        height=plan.height + MARGIN["t"] + MARGIN["b"],
+        margin=MARGIN,
+        xaxis={"visible": False, "range": [0, plan.width], "fixedrange": True},
+        yaxis={"visible": False, "range": [0, plan.height], "fixedrange": True},
+        barmode="overlay",
+        dragmode=False,
+        showlegend=False,
+        shapes=_shapes(plan, dark),
+        annotations=[_arrow(link, dark) for link in plan.links] + _texts(config, plan, dark),
+        meta={
+            "width": plan.width,
+            "height": plan.height,
+            "n_parameters": total,
+            "stacks": list(dict.fromkeys(box.block.stack for box in plan.boxes)),
+            "blocks": [_facts(config, box) for box in plan.boxes],
+        },
+    )
+    return go.Figure(data=[_bars(config, plan, dark)], layout=layout)
+
+
+def _facts(config: ModelConfig, box: Box) -> dict[str, Any]:
+    """One block as plain data."""
+    block, said = box.block, words(config, box.block)
+    return {
+        "name": block.name,
+        "kind": block.kind,
+        "stack": block.stack,
+        "title": said.title,
+        "shape": said.shape,
+        "each": block.each,
+        "times": block.times,
+        "shared_with": block.shared_with,
+        "does": said.does,
+        "x": box.x - BOX_WIDTH / 2,
+        "y": box.y,
+        "width": BOX_WIDTH,
+        "height": box.height,
+    }
+
+
+def _bars(config: ModelConfig, plan: Arrangement, dark: bool) -> go.Bar:
+    """Each block's box."""
+    colours = style.theme(dark)
+    tints = [_tint(box.block.kind, dark) for box in plan.boxes]
+    return go.Bar(
+        x=[box.x for box in plan.boxes],
+        y=[box.height for box in plan.boxes],
+        base=[box.y for box in plan.boxes],
+        width=[BOX_WIDTH] * len(plan.boxes),
+        text=[_text(config, box) for box in plan.boxes],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        constraintext="none",
+        insidetextfont={"size": style.FONT_SIZE, "color": colours.text},
+        customdata=[box.block.name for box in plan.boxes],
+        hovertext=[_hover(config, box) for box in plan.boxes],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker={
+            "color": [_see_through(colour, 0.16) for colour in tints],
+            "line": {"color": tints, "width": 1.5},
+            "cornerradius": 5,
+        },
+    )
+
+
+def _tint(kind: str, dark: bool) -> str:
+    colours = style.theme(dark)
+    if kind in ("self", "cross"):
+        return colours.accent
+    return colours.second if kind == "feed_forward" else colours.muted
+
+
+def _see_through(colour: str, share: float) -> str:
+    return f"rgba{(*hex_to_rgb(colour), share)}"
+
+
+def _text(config: ModelConfig, box: Box) -> str:
+    """What stands in a box: one line for a norm, else two."""
+    said, block = words(config, box.block), box.block
+    if not said.short:
+        return f"<b>{style.escape(said.title)}</b> · {block.each:,}"
+    numbers = said.short if block.kind == "softmax" else f"{said.short} · {block.each:,}"
+    return f"<b>{said.title}</b><br>{numbers}"
+
+
+def _hover(config: ModelConfig, box: Box) -> str:
+    said, block = words(config, box.block), box.block
+    where = (
+        say("{stack}, in each of {times} layers", stack=block.stack, times=block.times)
+        if block.in_layer
+        else block.stack
+    )
+    lines = [
+        f"<b>{style.escape(said.title)}</b> ({where})",
+        said.shape,
+        say("{each} parameters", each=numeral(block.each))
+        + (
+            say(" a layer, {n_parameters} in all", n_parameters=numeral(block.n_parameters))
+            * block.in_layer
+        ),
+        *textwrap.wrap(said.does, _HOVER_CHARACTERS),
+    ]
+    return "<br>".join(lines)
+
+
+def _arrow(link: Link, dark: bool) -> dict[str, Any]:
+    """The last stretch of a link, with its head."""
+    (from_x, from_y), (to_x, to_y) = link.path[-2:]
+    return {
+        "x": to_x, "y": to_y, "ax": from_x, "ay": from_y,
+        "xref": "x", "yref": "y", "axref": "x", "ayref": "y",
+        "text": "", "showarrow": True, "arrowhead": 2, "arrowsize": 0.9, "arrowwidth": 1.5,
+        "arrowcolor": style.theme(dark).muted, "standoff": 0,
+    }  # fmt: skip
+
+
+def _texts(config: ModelConfig, plan: Arrangement, dark: bool) -> list[dict[str, Any]]:
+    """What stands beside the boxes: what goes in and comes out, shapes, number of layers."""
+    made = [
+        {
+            "x": label.x, "y": label.y, "xref": "x", "yref": "y", "xanchor": label.anchor,
+            "yanchor": "middle", "text": label.text, "showarrow": False,
+            "font": {"size": style.FONT_SIZE, "color": style.theme(dark).text},
+        }
+        for label in plan.labels
+    ]  # fmt: skip
+    plus = [
+        {
+            "x": x, "y": y, "xref": "x", "yref": "y", "text": "+", "showarrow": False,
+            "font": {"size": style.FONT_SIZE, "color": style.theme(dark).text},
+        }
+        for x, y in plan.sums
+    ]  # fmt: skip
+    return made + plus
+
+
+def _shapes(plan: Arrangement, dark: bool) -> list[dict[str, Any]]:
+    """Frames around the layers, bent lines, and circles where two ways are added."""
+    colours = style.theme(dark)
+    line = {"color": colours.muted, "width": 1.5}
+    frames = [
+        {
+            "type": "rect", "x0": x0, "y0": y0, "x1": x1, "y1": y1, "layer": "below",
+            "line": {"color": colours.line, "width": 1.5, "dash": "dash"},
+            "fillcolor": _see_through(colours.muted, 0.05),
+        }
+        for x0, y0, x1, y1 in plan.frames
+    ]  # fmt: skip
+    bends = [
+        {
+            "type": "path", "line": line, "layer": "below",
+            "path": "M" + "L".join(f"{x},{y}" for x, y in link.path[:-1]),
+        }
+        for link in plan.links
+        if len(link.path) > 2
+    ]  # fmt: skip
+    circles = [
+        {
+            "type": "circle", "x0": x - plan.radius, "x1": x + plan.radius,
+            "y0": y - plan.radius, "y1": y + plan.radius, "line": line,
+        }
+        for x, y in plan.sums
+    ]  # fmt: skip
+    return frames + bends + circles

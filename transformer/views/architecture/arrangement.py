@@ -1,0 +1,210 @@
+"""Where each block of a network stands in its drawing. Pixels, upwards from the lower left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from transformer.messages import numeral, say, say_n
+from transformer.model.config import ModelConfig
+from transformer.model.summary import Block, blocks, length_of
+
+BOX_WIDTH, BOX_HEIGHT, THIN_HEIGHT = 252, 42, 26
+LANE = 30  # from a box to the border of its layer; the residual line runs in it
+BETWEEN = 44  # from an encoder to its decoder
+ARROW, SHORT_ARROW, LONG_ARROW = 18, 12, 34
+RADIUS = 9  # of a circle that adds
+LINE_HEIGHT = 20
+COLUMN_WIDTH = BOX_WIDTH + 2 * LANE
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A block with the middle of its lower edge."""
+
+    block: Block
+    x: float
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A line along its points, with an arrow head at the last."""
+
+    path: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text beside the boxes; anchor: the side of it that stands at x."""
+
+    text: str
+    x: float
+    y: float
+    anchor: str = "center"
+
+
+@dataclass(slots=True)
+class Arrangement:
+    """All that is drawn. frames: (x0, y0, x1, y1) around what every layer has; sums: middles of
+    the circles that add."""
+
+    width: float = 0
+    height: float = 0
+    radius: float = RADIUS
+    boxes: list[Box] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+    frames: list[tuple[float, float, float, float]] = field(default_factory=list)
+    sums: list[Point] = field(default_factory=list)
+
+    def box(self, name: str) -> Box:
+        """The box of a block."""
+        return next(box for box in self.boxes if box.block.name == name)
+
+
+def arrange(config: ModelConfig) -> Arrangement:
+    """A column for each stack, the encoder's on the left."""
+    plan = Arrangement()
+    stacks = list(dict.fromkeys(block.stack for block in blocks(config)))
+    tops = {}
+    for place, stack in enumerate(stacks):
+        middle = COLUMN_WIDTH / 2 + place * (COLUMN_WIDTH + BETWEEN)
+        residuals_on_left = len(stacks) == 2 and place == 0
+        column = _Column(config, plan, stack, middle, -1 if residuals_on_left else 1)
+        tops[stack] = column.build()
+    if len(stacks) == 2:
+        _link_memory(config, plan, tops["encoder"])
+    plan.width = len(stacks) * COLUMN_WIDTH + (len(stacks) - 1) * BETWEEN
+    plan.height = max(tops.values()) + 2
+    return plan
+
+
+def _link_memory(config: ModelConfig, plan: Arrangement, top: float) -> None:
+    """From the encoder's end over to every cross-attention."""
+    middle, between = COLUMN_WIDTH / 2, COLUMN_WIDTH + BETWEEN / 2
+    cross = plan.box("decoder.cross")
+    level = cross.y + cross.height / 2
+    last = [box for box in plan.boxes if box.block.stack == "encoder"][-1]
+    start = last.y + last.height
+    over = top - LONG_ARROW / 2 + 2
+    edge = cross.x - BOX_WIDTH / 2
+    path = ((middle, start), (middle, over), (between, over), (between, level), (edge, level))
+    plan.links.append(Link(path))
+    plan.labels.append(
+        Label(say("memory (S, {d_model})", d_model=numeral(config.d_model)), middle, over + 12)
+    )
+
+
+class _Column:
+    """Puts one stack together from below; `y` is how far it has come."""
+
+    def __init__(
+        self, config: ModelConfig, plan: Arrangement, stack: str, middle: float, side: int
+    ) -> None:
+        self.config, self.plan, self.stack = config, plan, stack
+        self.x, self.side, self.y = middle, side, 0.0
+        self.blocks = [block for block in blocks(config) if block.stack == stack]
+        self.length = length_of(config, stack)
+        self.above = 0.0  # room that the next arrow crosses before it starts on its own length
+
+    def build(self) -> float:
+        """Add everything to the plan; returns the upper end."""
+        self._say(f"{self._what_is_read()} ({self.length})")
+        for block in self.blocks:
+            if block.in_layer:
+                break
+            self._step(block, ARROW)
+        self._layers([block for block in self.blocks if block.in_layer])
+        after = [b for b in self.blocks if b.kind in ("final_norm", "transform", "head", "softmax")]
+        for block in after:
+            self._step(block, ARROW)
+        if after and after[-1].kind == "softmax":
+            self._arrow(ARROW)
+            self._say(
+                say("what stands there")
+                if self.config.family == "encoder"
+                else say("what comes next")
+            )
+            return self.y
+        return self.y + self.above + LONG_ARROW
+
+    def _what_is_read(self) -> str:
+        if self.config.family == "encoder-decoder":
+            return say("source tokens") if self.stack == "encoder" else say("target tokens so far")
+        return say("tokens of the text")
+
+    def _say(self, text: str) -> None:
+        self.plan.labels.append(Label(text, self.x, self.y + LINE_HEIGHT / 2))
+        self.y += LINE_HEIGHT
+
+    def _arrow(self, length: float) -> None:
+        length, self.above = length + self.above, 0.0
+        self.plan.links.append(Link(((self.x, self.y), (self.x, self.y + length))))
+        self.y += length
+
+    def _step(self, block: Block, arrow: float) -> Box:
+        """An arrow, then the block's box."""
+        self._arrow(arrow)
+        thin = block.kind in ("norm", "final_norm", "norm_embeddings")
+        box = Box(block, self.x, self.y, THIN_HEIGHT if thin else BOX_HEIGHT)
+        self.plan.boxes.append(box)
+        self.y += box.height
+        return box
+
+    def _aside(self, block: Block, reads_from: float) -> Box:
+        """A block's box, which reads by the other side what went by below; the stream from below
+        turns off to its lane."""
+        turn, enters = self.y + ARROW - 10, self.y + ARROW + 4
+        lane = self.x - self.side * (BOX_WIDTH / 2 + LANE * 0.55)
+        self.y = enters + SHORT_ARROW
+        path = ((self.x, reads_from), (lane, reads_from), (lane, enters), (self.x, enters))
+        self.plan.links.append(Link(((self.x, turn - (ARROW - 10)), (self.x, turn))))
+        self.plan.links.append(Link((*path, (self.x, self.y))))
+        box = Box(block, self.x, self.y, THIN_HEIGHT)
+        self.plan.boxes.append(box)
+        self.y += box.height
+        return box
+
+    def _layers(self, inside: list[Block]) -> None:
+        """The blocks of one layer, two by two (a block and its norm), in their frame."""
+        shape = f"({self.length}, {self.config.d_model:,})"
+        self.plan.labels.append(Label(shape, self.x + 8, self.y + 11, "left"))
+        bottom, start = self.y + LONG_ARROW - 12, self.y + LONG_ARROW - 4
+        for place in range(0, len(inside), 2):
+            arrow = ARROW if place else LONG_ARROW + 6
+            reads_from = start if place and self.config.parallel else None
+            self._sublayer(inside[place : place + 2], arrow, reads_from)
+        name = say_n("× {n} layer", "× {n} layers", self.config.n_layers)
+        self.above = 0 if self.config.norm == "pre" else LINE_HEIGHT
+        half = COLUMN_WIDTH / 2
+        far = self.x - self.side * (half - 10)
+        anchor = "left" if self.side > 0 else "right"
+        text = f"<b>{name}</b>"
+        self.plan.labels.append(Label(text, far, self.y + self.above - 10, anchor))
+        top = self.y + self.above + 5
+        self.plan.frames.append((self.x - half, bottom, self.x + half, top))
+
+    def _sublayer(self, pair: list[Block], arrow: float, reads_from: float | None) -> None:
+        """Two boxes, and the line of the residual stream that goes by the first or both.
+
+        reads_from: where what the boxes read branches off, if it is not what comes from below.
+        """
+        branch = self.y + arrow - 10
+        first = (
+            self._step(pair[0], arrow) if reads_from is None else self._aside(pair[0], reads_from)
+        )
+        second = self._step(pair[1], SHORT_ARROW)
+        lane = self.x + self.side * (BOX_WIDTH / 2 + LANE * 0.55)
+        if self.config.norm == "pre":
+            self._arrow(SHORT_ARROW)
+            level, edge = self.y + RADIUS, self.x + self.side * RADIUS
+            self.plan.sums.append((self.x, level))
+            self.y += 2 * RADIUS
+        else:
+            level, edge = second.y + second.height / 2, self.x + self.side * BOX_WIDTH / 2
+        assert first.y < level
+        path = ((self.x, branch), (lane, branch), (lane, level), (edge, level))
+        self.plan.links.append(Link(path))

@@ -1,0 +1,237 @@
+"""Cross-attention as lines between words: which source token each target token read most.
+
+`layout.meta` carries, for a page's own script, source_labels and target_labels as plain, unescaped
+text, and links (one a line) and others (the thin lines) as [target place, source place, weight].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.messages import mark, numeral, say
+from transformer.runs.checks import check_number, is_whole
+from transformer.runs.head_data import (
+    array,
+    check_choice,
+    check_head,
+    check_row,
+    records_of,
+)
+from transformer.runs.run import Batch, Run
+from transformer.views.drawing import style
+from transformer.views.drawing.columns import Line, column, columns_layout, drawn_lines, headings
+
+BY = ("written", "read")
+COLUMN_PX = 126  # two columns of this width leave room for the lines on a phone
+
+_WORDS = {  # the subtitle, and why a target token has no line
+    "written": (
+        mark("lines: read most by the query that predicted a token"),
+        mark("nothing predicted it"),
+    ),
+    "read": (
+        mark("lines: read most by the target token's own query"),
+        mark("written last, not read again"),
+    ),
+}
+
+
+class Link(NamedTuple):
+    """How much a target token reads a source token; both are places counted from 0."""
+
+    target: int
+    source: int
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class AlignmentLinks:
+    """The lines between a source and a target, and the weights that they come from.
+
+    weights: (Tt, Ts) float32, row t those that belong to target token t; NaN where it has none.
+    links: the most-read source token of each target token that has weights; of equals the first.
+    others: every other weight of at least the threshold, none without one.
+    """
+
+    source_labels: tuple[str, ...]
+    target_labels: tuple[str, ...]
+    weights: NDArray[np.float32]
+    links: tuple[Link, ...]
+    others: tuple[Link, ...]
+
+
+def alignment_links(
+    run: Run | Batch,
+    layer: int | str,
+    head: int | str,
+    *,
+    row: int = 0,
+    by: str = "written",
+    threshold: float | None = None,
+) -> AlignmentLinks:
+    """What `alignment` draws, as plain data; the same arguments and errors. Padding is left out."""
+    check_choice("by", by, BY)
+    if threshold is not None:
+        check_number("threshold", threshold, 0.0, 1.0)
+    queries = _weights(run, layer, head, row)
+    source, target = _labels(run, row)
+    shift = 1 if by == "written" else 0
+    queries = queries[: len(target) - shift, : len(source)]
+    weights = np.full((len(target), len(source)), np.nan, dtype=np.float32)
+    weights[shift : shift + len(queries)] = queries
+    best = {place + shift: int(read.argmax()) for place, read in enumerate(queries)}
+    others = np.argwhere(weights >= (np.inf if threshold is None else threshold)).tolist()
+    return AlignmentLinks(
+        source_labels=source,
+        target_labels=target,
+        weights=weights,
+        links=tuple(Link(t, s, float(weights[t, s])) for t, s in best.items()),
+        others=tuple(Link(t, s, float(weights[t, s])) for t, s in others if s != best[t]),
+    )
+
+
+def _weights(run: Run | Batch, layer: Any, head: Any, row: Any) -> NDArray[np.float32]:
+    """(Tq, Tk) of one text, averaged over what is "mean". Raises ValueError as `alignment`."""
+    records = records_of(run, "decoder", "cross")
+    check_row(run, row)
+    check_head(head, records[0].weights.shape[1])
+    whole = is_whole(layer)
+    if layer != "mean" and not (whole and 0 <= layer < len(records)):
+        raise ValueError(
+            say(
+                "layer must be a whole number from 0 to {last} or 'mean'; got {got}",
+                last=len(records) - 1,
+                got=repr(layer),
+            )
+        )
+    chosen = records if layer == "mean" else [records[layer]]
+    weights = np.stack([array(record.weights[row]) for record in chosen])  # (L, H, Tq, Tk)
+    weights = weights if head == "mean" else weights[:, [head]]
+    return np.asarray(weights.mean(axis=(0, 1)), dtype=np.float32)
+
+
+def _labels(run: Run | Batch, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(source, target) labels, those of padding left out; it stands on the right."""
+    if isinstance(run, Run):
+        return run.source_labels, run.labels
+    n_source, n_target = (int(run.real(stack)[row].sum()) for stack in ("encoder", "decoder"))
+    return run.queries("encoder", row)[:n_source], run.queries("decoder", row)[:n_target]
+
+
+def alignment(
+    run: Run | Batch,
+    layer: int | str,
+    head: int | str,
+    *,
+    row: int = 0,
+    by: str = "written",
+    threshold: float | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Source tokens left, target tokens right, and a line from each target token to the source
+    token that it read most, wider and stronger the larger the weight (fixed scale, 0 to 1).
+
+    layer, head: an index, or "mean" for the average over all of them; row: which text of a Batch.
+    by: whose reading a token's line shows; a query at one position predicts the token at the next.
+      "written": that of the query one position before, which predicted the token. The start token
+        has no line, since nothing predicted it; the last written one (the end token) has one.
+      "read": that of the token's own query, which predicts the next token. The start token has a
+        line; a last token that the network did not read again has none.
+    threshold: from 0 to 1; also draws, as thin lines, every other weight of at least this.
+    Raises ValueError, listing what is allowed, for a run without cross-attention and for an
+    unknown layer, head, row, by or threshold.
+    """
+    found = alignment_links(run, layer, head, row=row, by=by, threshold=threshold)
+    meta = {
+        "source_labels": list(found.source_labels),
+        "target_labels": list(found.target_labels),
+        "links": [list(link) for link in found.links],
+        "others": [list(link) for link in found.others],
+    }
+    layout = _layout(found, layer, head, by, threshold, dark)
+    lines = [*_lines(found.others, dark, thin=True), *_lines(found.links, dark)]
+    return go.Figure(data=[*lines, *_columns(found, by, dark)], layout=layout | {"meta": meta})
+
+
+def _layout(
+    found: AlignmentLinks, layer: Any, head: Any, by: str, threshold: float | None, dark: bool
+) -> dict[str, Any]:
+    layers = say("mean of all layers") if layer == "mean" else say("layer {layer}", layer=layer)
+    heads = say("mean of heads") if head == "mean" else say("head {head}", head=head)
+    legend = say("width and opacity: weight, 0 to 1")
+    if threshold is not None:
+        legend += say(
+            "<br>thin: other weights of at least {threshold}", threshold=numeral(threshold, "g")
+        )
+    return columns_layout(
+        say("Alignment: {layers}, {heads}", layers=layers, heads=heads),
+        say(_WORDS[by][0]),
+        legend,
+        (found.source_labels, found.target_labels),
+        COLUMN_PX,
+        below=72,
+        dark=dark,
+    )
+
+
+def _lines(links: Sequence[Link], dark: bool, *, thin: bool = False) -> list[go.Scatter]:
+    """From sources, left, to targets, right."""
+
+    def looks(weight: float) -> tuple[float, float]:
+        return 1 if thin else 1 + 5 * weight, 0.2 + 0.8 * weight
+
+    lines = [Line(link.source, link.target, link.weight) for link in links]
+    return drawn_lines(lines, looks, dark)
+
+
+def _columns(found: AlignmentLinks, by: str, dark: bool) -> list[go.Scatter]:
+    read = [link.source for link in found.links]
+    linked = {link.target for link in found.links}
+    of_sources = [
+        say(
+            "{token}<br>read most by {count} target tokens",
+            token=_named("source", place, label),
+            count=read.count(place),
+        )
+        for place, label in enumerate(found.source_labels)
+    ]
+    of_targets = [
+        f"{_named('target', place, label)}<br>"
+        + (_reading(found, place, by) if place in linked else say(_WORDS[by][1]))
+        for place, label in enumerate(found.target_labels)
+    ]
+    left, right = (
+        [style.fitted(label, COLUMN_PX)[0] for label in labels]
+        for labels in (found.source_labels, found.target_labels)
+    )
+    sources = column(0, left, of_sources, set(read), dark)
+    targets = column(1, right, of_targets, linked, dark)
+    return [sources, targets, headings(say("source"), say("target"), dark)]
+
+
+def _reading(found: AlignmentLinks, place: int, by: str) -> str:
+    """Whose query it was, the most-read token and the second."""
+    query = place - 1 if by == "written" else place
+    read = found.weights[place]
+    lines = [_named("query", query, found.target_labels[query])]
+    for words, key in zip(("reads", "second:"), np.argsort(-read, kind="stable"), strict=False):
+        named = _named("source", key, found.source_labels[key])
+        lines.append(
+            say(
+                "{words} {named}, weight {weight}",
+                words=words,
+                named=named,
+                weight=numeral(read[key], ".4f"),
+            )
+        )
+    return "<br>".join(lines)
+
+
+def _named(column: str, place: int, label: str) -> str:
+    return f"{column} {place}: {style.label(label, style.HOVER_CHARACTERS)}"

@@ -1,0 +1,192 @@
+"""All heads at once: small pictures, layers down and heads across."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.colors import hex_to_rgb, sequential
+
+from transformer.messages import say
+from transformer.runs.head_data import array, check_row, records_of
+from transformer.runs.run import Batch, Run
+from transformer.views.drawing import style
+
+MAX_SIDE = 64  # px; a longer text is reduced to this
+MAX_PIXELS = 380_000  # of all heads together: with more, pictures are smaller, to MIN_SIDE
+MIN_SIDE = 24
+
+Pixels = NDArray[np.uint8]
+
+
+class Atlas(NamedTuple):
+    """pixels: (L, H, Sq, Sk) uint8; masked: (Sq, Sk) uint8, 1 = nothing here may be read.
+
+    A pixel is round(255 * sqrt(weight)); the weight is (pixel / 255) ** 2 to within 0.004.
+    Sq = min(Tq, MAX_SIDE), Sk alike, and less for very many heads. A longer text is reduced by
+    taking the largest weight of the cells that fall on a pixel, so that a single bright cell stays
+    as bright; a pixel is masked only if all of its cells are. Masked pixels are 0.
+    """
+
+    pixels: Pixels
+    masked: Pixels
+
+
+def atlas(run: Run | Batch, stack: str, kind: str, row: int = 0) -> Atlas:
+    """Thumbnails of every head of one kind of attention, for one sentence.
+
+    Raises ValueError, listing what there is, for an unknown stack, kind or row.
+    """
+    check_row(run, row)
+    records = records_of(run, stack, kind)
+    allowed = records[0].allowed[row].cpu().numpy()
+    weights = np.stack([array(record.weights[row]) for record in records])  # (L, H, Tq, Tk)
+    side = _side(weights.shape[0] * weights.shape[1])
+    reduced = _reduce(np.where(allowed, weights, 0), side)
+    pixels = np.rint(255 * np.sqrt(reduced)).astype(np.uint8)
+    return Atlas(pixels, 1 - _reduce(allowed.astype(np.uint8), side))
+
+
+def _side(n_heads: int) -> int:
+    """The longest side of a small picture, in px."""
+    return max(MIN_SIDE, min(MAX_SIDE, int((MAX_PIXELS / n_heads) ** 0.5)))
+
+
+def _reduce(cells: NDArray[Any], side: int) -> NDArray[Any]:
+    """(..., Tq, Tk) -> (..., Sq, Sk), the maximum of the cells that share a place."""
+    for along in (-2, -1):
+        length = cells.shape[along]
+        if length > side:
+            starts = np.arange(side) * length // side
+            cells = np.maximum.reduceat(cells, starts, axis=along)
+    return cells
+
+
+def head_grid(
+    run: Run | Batch, stack: str, kind: str, *, row: int = 0, dark: bool = False
+) -> go.Figure:
+    """Every head's weights side by side in one picture, coloured by the square root.
+
+    One indexed PNG holds all the cells (a trace a head would take seconds to draw); a see-through
+    cell over each small picture answers the pointer with its layer and head.
+    Raises ValueError, listing what there is, for an unknown stack, kind or row.
+    """
+    small = atlas(run, stack, kind, row)
+    n_layers, n_heads, height, width = small.pixels.shape
+    gap = _gap(small)
+    picture = go.Image(source=_data_url(_mosaic(small)), hoverinfo="skip")
+    rows = [layer * (height + gap) + (height - 1) / 2 for layer in range(n_layers)]
+    columns = [head * (width + gap) + (width - 1) / 2 for head in range(n_heads)]
+    layout = style.layout(
+        say("{stack} {kind}-attention, every head", stack=stack.capitalize(), kind=kind),
+        say("rows of cells: query; columns: key; colours follow the square root of the " "weight"),
+        dark=dark,
+        xaxis=style.axis(say("head"), dark=dark, **_places(columns), constrain="domain"),
+        yaxis=style.axis(
+            say("layer"), dark=dark, **_places(rows), constrain="domain", constraintoward="top",
+            scaleanchor="x", range=[n_layers * (height + gap) - gap - 0.5, -0.5],
+        ),
+        shapes=_frames(rows, columns, height, width, dark),
+        showlegend=False,
+    )  # fmt: skip
+    return go.Figure(data=[picture, _pointer_cells(rows, columns), _scale()], layout=layout)
+
+
+def _places(centres: list[float]) -> dict[str, Any]:
+    return {
+        "tickmode": "array",
+        "tickvals": centres,
+        "ticktext": [str(number) for number in range(len(centres))],
+        "tickangle": 0,
+    }
+
+
+def _pointer_cells(rows: list[float], columns: list[float]) -> go.Heatmap:
+    clear = [[0, style.CLEAR], [1, style.CLEAR]]
+    numbers = [[[layer, head] for head in range(len(columns))] for layer in range(len(rows))]
+    return go.Heatmap(
+        x=columns,
+        y=rows,
+        z=np.zeros((len(rows), len(columns)), dtype=np.uint8),
+        customdata=np.asarray(numbers, dtype=np.uint8),
+        colorscale=clear,
+        showscale=False,
+        hovertemplate=say("layer %{customdata[0]}, head %{customdata[1]}<extra></extra>"),
+    )
+
+
+def _scale() -> go.Scatter:
+    """No points; it brings the colour bar."""
+    shown = (0, 0.01, 0.05, 0.2, 0.5, 1)
+    places, texts = [v**0.5 for v in shown], [f"{v:g}" for v in shown]
+    bar = style.colorbar(say("weight"), tickmode="array", tickvals=places, ticktext=texts)
+    marker = {"color": [0], "cmin": 0, "cmax": 1, "colorscale": style.cividis(), "colorbar": bar}
+    return go.Scatter(x=[None], y=[None], mode="markers", marker=marker | {"showscale": True})
+
+
+def _frames(
+    rows: list[float], columns: list[float], height: int, width: int, dark: bool
+) -> list[dict[str, Any]]:
+    """One path around all the small pictures, so that a head of small weights has an edge too."""
+    path = "".join(
+        f"M{x - width / 2},{y - height / 2}L{x + width / 2},{y - height / 2}"
+        f"L{x + width / 2},{y + height / 2}L{x - width / 2},{y + height / 2}Z"
+        for y in rows
+        for x in columns
+    )
+    return [{"type": "path", "path": path, "line": {"color": style.theme(dark).line, "width": 1}}]
+
+
+def _gap(small: Atlas) -> int:
+    """Pixels between two small pictures: a twelfth of their width, 1 at least."""
+    return max(1, small.pixels.shape[-1] // 12)
+
+
+def _mosaic(small: Atlas) -> Pixels:
+    """One picture of palette places: 0 = see-through, 1 to 255 = colours of the weights."""
+    n_layers, _, height, _ = small.pixels.shape
+    gap = _gap(small)
+    tiles = np.where(small.masked == 1, 0, np.maximum(small.pixels, 1)).astype(np.uint8)
+    padded = np.pad(tiles, ((0, 0), (0, 0), (0, gap), (0, gap)))
+    joined = padded.transpose(0, 2, 1, 3).reshape(n_layers * (height + gap), -1)
+    return joined[:-gap, :-gap]
+
+
+def _data_url(pixels: Pixels) -> str:
+    return "data:image/png;base64," + base64.b64encode(indexed_png(pixels)).decode("ascii")
+
+
+def indexed_png(pixels: Pixels) -> bytes:
+    """A PNG whose palette is Cividis, place 0 see-through. pixels: (height, width) uint8."""
+    height, width = pixels.shape
+    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # 8 bits, indexed
+    lines = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each line starts with filter 0
+    chunks = [
+        (b"IHDR", header),
+        (b"PLTE", palette().tobytes()),
+        (b"tRNS", b"\x00"),
+        (b"IDAT", zlib.compress(lines, 6)),
+        (b"IEND", b""),
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        for name, body in chunks
+    )
+
+
+def palette_stops() -> list[list[int]]:
+    """[red, green, blue] of the colours that `palette` goes through, evenly."""
+    return [list(hex_to_rgb(colour)) for colour in sequential.Cividis]
+
+
+def palette() -> Pixels:
+    """(256, 3) colours from the low to the high end of Cividis."""
+    stops = np.array(palette_stops(), dtype=np.float64)
+    places = np.linspace(0, len(stops) - 1, 256)
+    channels = [np.interp(places, np.arange(len(stops)), stops[:, c]) for c in range(3)]
+    return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)

@@ -1,0 +1,195 @@
+"""One head's attention, large: a heatmap of query x key.
+
+What the figure carries, besides the cells:
+
+- `layout.meta`: query_labels and key_labels as plain, unescaped text, and site, stack, layer, kind,
+  head, stage, scale, range, row. It is data for a page's own script, which must write it with
+  `textContent`. Plotly itself never shows it.
+- `customdata` (Tq, Tk, 3) float32: score, weight, allowed (0 or 1) of each cell, whatever `stage`
+  and `scale` draw. `hover=False` leaves it out, for a page that has the numbers already.
+- A hover label for notebooks: numbers, positions, and the tokens, escaped, as the cells' `text` up
+  to TEXT_LIMIT tokens (a text for each of 512 x 512 cells would be ten times the rest).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.messages import mark, say
+from transformer.runs.head_data import Head, HeadView, SiteLike, check_choice, head_view
+from transformer.runs.run import Batch, Run
+from transformer.views.attention.grid import atlas, head_grid
+from transformer.views.drawing import style
+from transformer.views.drawing.matrix import matrix_layout, reading_texts
+
+__all__ = [
+    "RANGES",
+    "SCALES",
+    "STAGES",
+    "TEXT_LIMIT",
+    "atlas",
+    "attention_heatmap",
+    "head_grid",
+    "rescale",
+]
+
+STAGES = ("scores", "masked", "weights")
+SCALES = ("linear", "sqrt", "log")
+RANGES = ("fixed", "own")
+TEXT_LIMIT = 64
+LOG_FLOOR = 1e-4  # weights below this share the darkest colour of the log scale
+
+_STAGE_TITLES = {
+    "scores": mark("scores q·k/√d, before the mask"),
+    "masked": mark("scores q·k/√d, masked"),
+    "weights": mark("weights, each row sums to 1"),
+}
+_NUMBERS = mark(
+    "weight %{customdata[1]:.4f}<br>score %{customdata[0]:.3f}<br>allowed "
+    "%{customdata[2]}<extra></extra>"
+)
+_WITH_TOKENS = mark("query %{y:d}, key %{x:d}: %{text}<br>")
+_WITHOUT_TOKENS = mark("query %{y:d}, key %{x:d}<br>")
+
+
+def attention_heatmap(
+    run: Run | Batch,
+    site: SiteLike,
+    head: Head,
+    *,
+    stage: str = "weights",
+    scale: str = "linear",
+    range_: str = "fixed",
+    row: int = 0,
+    dark: bool = False,
+    hover: bool = True,
+) -> go.Figure:
+    """One head (or "mean") of one sentence; row: which sentence of a Batch.
+
+    stage: "scores" (before the mask, every cell), "masked" (the same, forbidden cells left out) or
+    "weights" (after the softmax).
+    Forbidden cells are NaN: the page's background shows through, hatched.
+    scale: how weights become colours, "linear", "sqrt" or "log" (from LOG_FLOOR up); `z` is the
+    number that is coloured, `customdata` keeps the weight itself.
+    range_: the weights that the colours span: "fixed", from 0 to 1, so that heads can be compared,
+    or "own", from 0 to this head's own largest weight.
+    Raises ValueError, listing what is allowed, for an unknown site, head, stage, scale, range_ or
+    row.
+    """
+    check_choice("stage", stage, STAGES)
+    check_choice("scale", scale, SCALES)
+    check_choice("range_", range_, RANGES)
+    view = head_view(run, site, head, row)
+    cells = go.Heatmap(
+        z=stage_values(view, stage, scale),
+        hoverongaps=True,
+        **_colours(view, stage, scale, range_, dark),
+        **(_hover(view) if hover else {"hoverinfo": "none"}),
+    )
+    layout = matrix_layout(
+        _title(view),
+        say(_STAGE_TITLES[stage]),
+        view.query_labels,
+        view.key_labels,
+        dark=dark,
+        meta=_meta(view, stage, scale, row) | {"range": range_},
+    )
+    return go.Figure(data=[cells], layout=layout)
+
+
+def stage_values(view: HeadView, stage: str, scale: str = "linear") -> NDArray[np.float32]:
+    """(Tq, Tk) float32: what the cells' colours stand for; NaN where nothing is drawn."""
+    if stage == "scores":
+        return view.scores
+    values = view.scores if stage == "masked" else rescale(view.weights, scale)
+    return np.where(view.allowed, values, np.float32(np.nan))
+
+
+def rescale(weights: NDArray[np.float32], scale: str) -> NDArray[np.float32]:
+    """Weights in [0, 1] to colour values in [0, 1], 0 and 1 kept in place."""
+    if scale == "sqrt":
+        return np.sqrt(weights)
+    if scale == "log":
+        decades = -np.log10(LOG_FLOOR)
+        return (1 + np.log10(np.maximum(weights, LOG_FLOOR)) / decades).astype(np.float32)
+    return weights
+
+
+def _colours(view: HeadView, stage: str, scale: str, range_: str, dark: bool) -> dict[str, Any]:
+    if stage == "weights":
+        return weight_colours(scale, top_of(view.weights, view.allowed, range_))
+    # The same bound before and after the mask, so that switching changes no colour.
+    bound = float(np.abs(view.scores).max(initial=0.0)) or 1.0
+    return {
+        "colorscale": style.diverging(dark),
+        "zmin": -bound,
+        "zmax": bound,
+        "colorbar": style.colorbar(say("score")),
+    }
+
+
+def top_of(weights: NDArray[np.float32], allowed: NDArray[np.bool_], range_: str) -> float:
+    """The weight that has the brightest colour: 1, or the largest that is drawn."""
+    largest = float(weights.max(initial=0.0, where=allowed))
+    return 1.0 if range_ == "fixed" or largest <= LOG_FLOOR else largest
+
+
+def weight_colours(scale: str, top: float = 1.0) -> dict[str, Any]:
+    """Colours and colour bar of weights from 0 to `top`, numbers on the bar as they are."""
+    bar = style.colorbar(say("weight"), **_ticks(scale, top))
+    zmax = 1 if top == 1 else _one(top, scale)
+    return {"colorscale": style.cividis(), "zmin": 0, "zmax": zmax, "colorbar": bar}
+
+
+def _ticks(scale: str, top: float) -> dict[str, Any]:
+    shown = [1e-4, 1e-3, 1e-2, 0.1, 1] if scale == "log" else [0, 0.01, 0.05, 0.2, 0.5, 1]
+    if scale == "linear":
+        shown = [0, 0.2, 0.4, 0.6, 0.8, 1]
+    if top < 1:  # the round ones that stand clear of the largest, and that one
+        shown = [top * v for v in shown[:-1]] if scale == "linear" else shown
+        shown = [v for v in shown if _one(v, scale) < 0.9 * _one(top, scale)] + [top]
+    text = [f"≤ {LOG_FLOOR:g}" if v == LOG_FLOOR else f"{float(f'{v:.2g}'):g}" for v in shown]
+    places = [round(_one(v, scale), 4) for v in shown]
+    return {"tickmode": "array", "tickvals": places, "ticktext": text}
+
+
+def _one(weight: float, scale: str) -> float:
+    return float(rescale(np.asarray([weight], dtype=np.float32), scale)[0])
+
+
+def _hover(view: HeadView) -> dict[str, Any]:
+    numbers = np.stack([view.scores, view.weights, view.allowed.astype(np.float32)], axis=-1)
+    if max(view.weights.shape) > TEXT_LIMIT:
+        return {"customdata": numbers, "hovertemplate": say(_WITHOUT_TOKENS) + say(_NUMBERS)}
+    text = reading_texts(view.query_labels, view.key_labels)
+    template = say(_WITH_TOKENS) + say(_NUMBERS)
+    return {"customdata": numbers, "hovertemplate": template, "text": text}
+
+
+def _title(view: HeadView) -> str:
+    site = view.site
+    head = say("mean of all heads") if view.head == "mean" else say("head {head}", head=view.head)
+    return say(
+        "{stack} {kind}-attention, layer {layer}, {head}",
+        stack=site.stack.capitalize(),
+        kind=site.kind,
+        layer=site.layer,
+        head=head,
+    )
+
+
+def _meta(view: HeadView, stage: str, scale: str, row: int) -> dict[str, Any]:
+    return {
+        "site": str(view.site),
+        "stack": view.site.stack,
+        "layer": view.site.layer,
+        "kind": view.site.kind,
+        "head": view.head,
+        "stage": stage,
+        "scale": scale,
+        "row": row,
+    }

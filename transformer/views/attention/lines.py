@@ -1,0 +1,193 @@
+"""One head as lines between two columns of tokens: from the queries, left, to the keys that they
+read, right.
+
+`layout.meta` carries, for a page's own script, query_labels and key_labels as plain, unescaped
+text, and links as [query place, key place, weight], strongest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.messages import numeral, say
+from transformer.runs.checks import check_number, is_whole
+from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
+from transformer.runs.run import Batch, Run
+from transformer.views.drawing import style
+from transformer.views.drawing.columns import Line, column, columns_layout, drawn_lines, headings
+
+COLUMN_PX = 118  # two columns of this width leave room for the lines on a phone
+MOST_LINES = 2000  # of all queries together; more are neither drawn in time nor told apart
+_NO_NUMBER = "\u2007\u2008\u2007\u2007"  # as wide as "0.12"
+
+
+class Link(NamedTuple):
+    """How much a query reads a key; both are places counted from 0."""
+
+    query: int
+    key: int
+    weight: float
+
+
+def query_links(
+    run: Run | Batch,
+    site: SiteLike,
+    head: Head,
+    query: int | None = None,
+    threshold: float = 0.05,
+    row: int = 0,
+) -> list[Link]:
+    """Every allowed weight of at least `threshold` (of one query, or of all), strongest first.
+
+    Raises ValueError, listing what is allowed, for an unknown site, head, query, threshold or row.
+    """
+    view = head_view(run, site, head, row)
+    _check(view, query, threshold)
+    return _links(view, query, threshold)
+
+
+def query_lines(
+    run: Run | Batch,
+    site: SiteLike,
+    head: Head,
+    query: int | None = None,
+    threshold: float = 0.05,
+    *,
+    row: int = 0,
+    dark: bool = False,
+) -> go.Figure:
+    """Lines from a query to each key that it reads with a weight of at least `threshold`, wider the
+    larger the weight, the weight written at the key; without a query, faint lines of all queries.
+
+    At most MOST_LINES lines are drawn, the strongest; the subtitle says so. Errors as
+    `query_links`.
+    """
+    view = head_view(run, site, head, row)
+    _check(view, query, threshold)
+    links = _links(view, query, threshold)
+    shown = links[:MOST_LINES]
+    meta = {
+        "query_labels": list(view.query_labels),
+        "key_labels": list(view.key_labels),
+        "links": [list(link) for link in shown],
+        "query": query,
+        "threshold": threshold,
+    }
+    layout = _layout(view, query, threshold, len(links), dark) | {"meta": meta}
+    lines = _lines(shown, dark, faint=query is None)
+    return go.Figure(data=[*lines, *_columns(view, query, shown, dark)], layout=layout)
+
+
+def _check(view: HeadView, query: Any, threshold: Any) -> None:
+    check_number("threshold", threshold, 0.0, 1.0)
+    last = len(view.query_labels) - 1
+    whole = is_whole(query)
+    if query is not None and not (whole and 0 <= query <= last):
+        raise ValueError(
+            say(
+                "query must be a whole number from 0 to {last}, or None; got {got}",
+                last=last,
+                got=repr(query),
+            )
+        )
+
+
+def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
+    strong = view.allowed & (view.weights >= threshold)
+    if query is not None:
+        strong &= np.arange(len(strong))[:, None] == query
+    found = [Link(q, k, float(view.weights[q, k])) for q, k in np.argwhere(strong).tolist()]
+    return sorted(found, key=lambda link: -link.weight)
+
+
+def _layout(
+    view: HeadView, query: int | None, threshold: float, count: int, dark: bool
+) -> dict[str, Any]:
+    site = view.site
+    head = say("mean of all heads") if view.head == "mean" else say("head {head}", head=view.head)
+    whose = say("all queries") if query is None else say("query {query}", query=query)
+    few = (
+        say(
+            "the strongest {most_lines} of {count}",
+            most_lines=numeral(MOST_LINES),
+            count=numeral(count),
+        )
+        if count > MOST_LINES
+        else say("all")
+    )
+    return columns_layout(
+        say(
+            "Lines: {stack} {kind}-attention, layer {layer}, {head}, {whose}",
+            stack=site.stack,
+            kind=site.kind,
+            layer=site.layer,
+            head=head,
+            whose=whose,
+        ),
+        say("{few} weights of at least {threshold}", few=few, threshold=numeral(threshold, "g")),
+        say("width and opacity: weight, 0 to 1"),
+        (view.query_labels, view.key_labels),
+        COLUMN_PX,
+        room=44,
+        dark=dark,
+    )
+
+
+def _lines(links: Sequence[Link], dark: bool, *, faint: bool) -> list[go.Scatter]:
+    """Strong lines of one query, faint ones of all."""
+
+    def looks(weight: float) -> tuple[float, float]:
+        if faint:
+            return 1 + 2 * weight, 0.12 + 0.5 * weight
+        return 1 + 7 * weight, 0.35 + 0.65 * weight
+
+    return drawn_lines([Line(*link) for link in links], looks, dark)
+
+
+def _columns(
+    view: HeadView, query: int | None, links: Sequence[Link], dark: bool
+) -> list[go.Scatter]:
+    """Queries, keys, and what stands above them."""
+    asking = {link.query for link in links} if query is None else {query}
+    read = {link.key for link in links}
+    numbers = {} if query is None else {link.key: f"{link.weight:.2f}" for link in links}
+    keys = [
+        f"{numbers.get(place, _NO_NUMBER)} {style.fitted(label, COLUMN_PX)[0]}"
+        for place, label in enumerate(view.key_labels)
+    ]
+    queries = [style.fitted(label, COLUMN_PX)[0] for label in view.query_labels]
+    left = column(0, queries, _hover(view, links, "query"), asking, dark)
+    right = column(1, keys, _hover(view, links, "key"), read, dark)
+    return [left, right, headings(say("query"), say("weight, key"), dark)]
+
+
+def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
+    """For each token its name and the three strongest of its lines."""
+    labels = view.query_labels if side == "query" else view.key_labels
+    others = view.key_labels if side == "query" else view.query_labels
+    words, other = (
+        (say("reads key"), "key") if side == "query" else (say("is read by query"), "query")
+    )
+    texts = [
+        [f"{side} {place}: {style.label(label, style.HOVER_CHARACTERS)}"]
+        for place, label in enumerate(labels)
+    ]
+    for link in links:
+        mine = texts[getattr(link, side)]
+        if len(mine) < 4:
+            at = getattr(link, other)
+            name = style.label(others[at], style.HOVER_CHARACTERS)
+            mine.append(
+                say(
+                    "{words} {at}: {name}, weight {weight}",
+                    words=words,
+                    at=at,
+                    name=name,
+                    weight=numeral(link.weight, ".4f"),
+                )
+            )
+    return ["<br>".join(text) for text in texts]

@@ -1,0 +1,101 @@
+// The attention pictures that the server made, kept in the page, and what they are called.
+
+import { ask } from "../../ui/static/ask.js";
+import { decodeBytes, decodeFloats } from "../../ui/static/bytes.js";
+import { say } from "../../ui/static/messages.js";
+import { siteName } from "../../ui/static/sites.js";
+import { page } from "../../ui/static/state.js";
+import { headName } from "./grid.js";
+import { headNumbers } from "./values.js";
+
+const KEPT = 64; // figures, and numbers
+const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together
+
+export const pictureNotes = {
+  mean: say("The average of the heads; no single head need look like it."),
+  rollout: say(
+    "Half mean of the heads, half residual, multiplied over the layers; values and " +
+      "feed-forward layers are left out, so it is not what a prediction was made from.",
+  ),
+  joint: say(
+    "Mean of the heads multiplied over the layers as if there were no residual; values " +
+      "and feed-forward layers are left out too, so it is not what a prediction was made " +
+      "from.",
+  ),
+  lines: say(
+    "Lines of all queries, faint, until a token is chosen: in the text, or here at the " + "left.",
+  ),
+};
+
+// The heading of the picture that `state` asks for, of a kind {stack, kind, n_layers}.
+export const pictureTitle = (state, { stack, kind, n_layers: count }) => {
+  const { layer, head, stage, depth, picture, over_heads: over } = state;
+  const name = headName(layer, head);
+  const last = depth === "all" ? count - 1 : layer;
+  const layers = last === 0 ? say("layer 0") : say("layers 0 to {last}", { last });
+  const whose = {
+    head: say("layer {layer}, head {head}", { layer, head }),
+    layer: say("layer {layer}, mean of its heads", { layer }),
+    all: say("mean of all heads"),
+  };
+  return {
+    heatmap: say("{name}: {stack} {kind}-attention, {stage}", { name, stack, kind, stage }),
+    lines: say("{name}: {stack} {kind}-attention, lines", { name, stack, kind }),
+    alignment: say("Most-read source token: {whose}", { whose: whose[over] }),
+    mean: say("Mean of the heads, {layer}: {stack} {kind}-attention", {
+      layer: depth === "all" ? say("all layers") : say("layer {layer}", { layer }),
+      stack,
+      kind,
+    }),
+    rollout: say("Attention rollout, {layers}: {stack} self-attention", { layers, stack }),
+    joint: say("Joint attention, {layers}: {stack} self-attention", { layers, stack }),
+  }[picture];
+};
+
+// Returns get(state, kind), which gives {numbers, figure} (fetched once), and forget().
+// numbers: {scores, weights, allowed, labels: {query, key}}; scores are null for many heads.
+export const pictureStore = (server) => {
+  let figures = new Map();
+  let numbersOf = new Map();
+  const keep = (table, key, value) => {
+    if (table.size >= KEPT) table.delete(table.keys().next().value);
+    table.set(key, value);
+  };
+
+  // What to ask: the place whose numbers are shown, the look that its figure has, and of whom.
+  const questionOf = (state, { stack, kind }) => {
+    const { picture, layer, head, depth, stage, scale, range } = state;
+    const look = { scale, range, dark: page.dark };
+    const run = page.run.run;
+    if (MANY.includes(picture)) {
+      const place = { run, which: picture, stack, kind, layer: depth === "all" ? null : layer };
+      return { question: server.flow, place, look };
+    }
+    const place = { run, site: siteName({ stack, layer, kind }), head };
+    return { question: server.heatmap, place, look: { ...look, stage } };
+  };
+
+  const get = async (state, kind) => {
+    const { question, place, look } = questionOf(state, kind);
+    const [name, key] = [JSON.stringify(place), JSON.stringify([place, look])];
+    if (!numbersOf.has(name) || !figures.has(key)) {
+      const wanted =
+        question === server.heatmap ? { numbers: !numbersOf.has(name), cells: false } : {};
+      const answer = await ask(question, { ...place, ...look, ...wanted });
+      keep(figures, key, answer.figure);
+      const labels = { query: answer.query_labels, key: answer.key_labels };
+      if (answer.scores) {
+        keep(numbersOf, name, { ...headNumbers(answer), floor: answer.floor, labels });
+      } else if (answer.weights) {
+        const [weights, allowed] = [decodeFloats(answer.weights), decodeBytes(answer.allowed)];
+        keep(numbersOf, name, { scores: null, weights, allowed, labels });
+      }
+    }
+    return { numbers: numbersOf.get(name), figure: figures.get(key) };
+  };
+  const forget = () => {
+    figures = new Map();
+    numbersOf = new Map();
+  };
+  return { get, forget };
+};

@@ -1,0 +1,40 @@
+"""What a branch needs: the tokens that a step could have taken, and which runs are still kept."""
+
+from __future__ import annotations
+
+from transformer.messages import mark
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.parameters import Whole
+from transformer.views.prediction.candidates import N_SHOWN, step_of
+
+
+def answer_choices(item: Run, *, step: int) -> Answer:
+    """The likeliest tokens of one step and the taken one: ids, labels, network's probabilities."""
+    found = step_of(item, step)
+    shown = list(found.candidates[:N_SHOWN])
+    if found.chosen not in shown:
+        shown.append(found.chosen)
+    return {
+        "ids": [one.id for one in shown],
+        "labels": [item.candidate_labels[one.id] for one in shown],
+        "probabilities": [one.probability for one in shown],
+        "taken": found.token,
+        "searched": item.request.beams > 1,
+        "sampled": item.request.sampling is not None,
+    }
+
+
+VIEW = View(
+    name="branches",
+    tab=mark("What if?"),
+    title=mark("Another token"),
+    help=mark("What a step could have taken, and the branches that were tried, as a tree."),
+    pictures=(
+        Picture(
+            name="choices",
+            answer=answer_choices,
+            parameters=(Whole(name="step", default=0, use="selection"),),
+        ),
+    ),
+)

@@ -1,0 +1,65 @@
+"""What breaks: a switch for each idea of the architecture, its cost, and the text without it."""
+
+from __future__ import annotations
+
+import math
+
+from transformer.analysis.laboratory import Laboratory
+from transformer.messages import mark, say
+from transformer.model.breaks import BREAKS, breaks_of
+from transformer.model.interventions import Break
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.parameters import Flag, Words
+
+
+def answer_broken(lab: Laboratory, model: str, *, measure: bool = False) -> Answer:
+    """Every switch with its reason; the losses where they are known, or asked for by `measure`."""
+    chosen = lab.model(model)
+    rows = lab.broken(model) if measure else lab.known_broken(model)
+    losses = {row.what: row.loss for row in rows}
+    sample = chosen.sample
+    return {
+        "rows": [
+            {
+                "what": what,
+                "says": str(Break(what)),
+                "why": say(BREAKS[what]),
+                "loss": losses.get(what),
+            }
+            for what in breaks_of(chosen.config)
+        ],
+        "intact": losses.get(None),
+        "even": math.log(chosen.config.output_vocab_size),
+        "about": sample.about if sample else None,
+        "n_texts": len(sample.texts) if sample else 0,
+    }
+
+
+def answer_broken_text(lab: Laboratory, item: Run, *, what: str | None = None) -> Answer:
+    """How the run's prompt goes on, greedily, without one idea (None: with all of them)."""
+    ids = lab.broken_ids(item, what)
+    return {"labels": lab.model(item.model).tokenizer.labels(ids[item.n_prompt :])}
+
+
+VIEW = View(
+    name="breaks",
+    tab=mark("What if?"),
+    title=mark("What breaks?"),
+    help=mark("A switch for each idea of the architecture: its cost, and the text without it."),
+    pictures=(
+        Picture(
+            name="broken",
+            answer=answer_broken,
+            takes="model",
+            network=True,
+            parameters=(Flag(name="measure", use="request"),),
+        ),
+        Picture(
+            name="broken_text",
+            answer=answer_broken_text,
+            network=True,
+            parameters=(Words(name="what", use="request", default=None, optional=True),),
+        ),
+    ),
+)

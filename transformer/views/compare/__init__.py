@@ -1,0 +1,141 @@
+"""Two kept runs side by side: their tokens, their attention, and what they found likely."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from transformer.messages import mark, say
+from transformer.runs.run import Run
+from transformer.views.compare.compare import (
+    NothingShared,
+    Pair,
+    align,
+    attention_difference,
+    opposite,
+)
+from transformer.views.compare.outcomes import candidates_compared, probability_difference
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing.common import HEAD, SITE
+from transformer.views.parameters import HeadOrMean, Whole, Words
+
+
+def answer_compare(a: Run, b: Run) -> Answer:
+    """The tokens of both, beside each other, for each stack that both have."""
+    return {"texts": [_aligned(name, *texts) for name, texts in _texts(a, b).items()]}
+
+
+def answer_outcomes(a: Run, b: Run, *, dark: bool = False) -> Answer:
+    """How much likelier each token that both generated was in one; {"none": why} without any."""
+    try:
+        figure = probability_difference(a, b, dark=dark)
+    except NothingShared as error:
+        return {"none": str(error)}
+    return {"figure": figure}
+
+
+def answer_difference(
+    a: Run,
+    b: Run,
+    *,
+    site: str,
+    head: int | str,
+    other_site: str,
+    other_head: int | str,
+    dark: bool = False,
+) -> Answer:
+    """The weights of a head of the other run minus those of a head of this one; {"none": why} for
+    texts without a common token."""
+    try:
+        figure = attention_difference(
+            a, b, site, head, other_site=other_site, other_head=other_head, dark=dark
+        )
+    except NothingShared as error:
+        return {"none": str(error)}
+    return {"figure": figure}
+
+
+def answer_weighed(a: Run, b: Run, *, place: int, dark: bool = False) -> Answer:
+    """What could stand at `place` of the first run's text, by each; {"none": why} if one of them
+    did not generate it."""
+    beside = opposite(align(a.labels, b.labels), place)
+    for name, item, at in (("A", a, place), ("B", b, beside)):
+        if at is None or not item.n_prompt <= at < item.n_prompt + len(item.steps):
+            return {"none": say("{name} generated no token there", name=name)}
+    assert beside is not None
+    steps = place - a.n_prompt, beside - b.n_prompt
+    figure = candidates_compared(a, b, *steps, dark=dark)
+    return {
+        "figure": figure,
+        "labels": [a.labels[place], b.labels[beside]],
+        "places": [place, beside],
+    }
+
+
+def _texts(a: Run, b: Run) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    texts = {"source": (a.source_labels, b.source_labels)} if _both_translate(a, b) else {}
+    return texts | {"text": (a.labels, b.labels)}
+
+
+def _both_translate(a: Run, b: Run) -> bool:
+    return bool(a.source_labels and b.source_labels)
+
+
+def _aligned(name: str, a: tuple[str, ...], b: tuple[str, ...]) -> dict[str, Any]:
+    pairs = align(a, b)
+    return {
+        "name": name,
+        "a": list(a),
+        "b": list(b),
+        "pairs": [_plain(pair) for pair in pairs],
+        "counts": dict(Counter(pair.state for pair in pairs)),
+    }
+
+
+def _plain(pair: Pair) -> list[Any]:
+    return [pair.a, pair.b, pair.state]
+
+
+_HEAD = HeadOrMean(name="other_head", title=mark("B's head"), default=0, use="request")
+VIEW = View(
+    name="compare",
+    tab=mark("What if?"),
+    title=mark("Two runs side by side"),
+    help=mark("What two runs share and where they differ: tokens, probabilities, attention."),
+    pictures=(
+        Picture(name="compare", answer=answer_compare, takes="runs"),
+        Picture(
+            name="outcomes",
+            title=mark("Probabilities of two runs"),
+            help=mark("How much likelier run B found each generated token than run A did."),
+            figure=probability_difference,
+            answer=answer_outcomes,
+            takes="runs",
+        ),
+        Picture(
+            name="difference",
+            title=mark("Attention of two runs"),
+            help=mark(
+                "The weights of a head in run B minus those in run A, on the tokens of both."
+            ),
+            figure=attention_difference,
+            answer=answer_difference,
+            takes="runs",
+            parameters=(
+                SITE,
+                HEAD,
+                Words(name="other_site", default="decoder.0.self", use="request"),
+                _HEAD,
+            ),
+        ),
+        Picture(
+            name="weighed",
+            title=mark("Candidates of two runs"),
+            help=mark("What the next token could be, by a step of run A and by one of run B."),
+            figure=candidates_compared,
+            answer=answer_weighed,
+            takes="runs",
+            parameters=(Whole(name="place", default=1, use="selection"),),
+        ),
+    ),
+)

@@ -1,0 +1,187 @@
+"""Two runs side by side: which tokens they share, and how the attention of two heads differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.messages import numeral, say
+from transformer.runs.head_data import HeadView, SiteLike, head_view
+from transformer.runs.run import Run
+from transformer.views.attention.heatmap import TEXT_LIMIT
+from transformer.views.drawing import style
+from transformer.views.drawing.matrix import matrix_layout
+
+Head = int | str
+
+
+class Pair(NamedTuple):
+    """A token of A beside one of B, by their places; None where the other text has none.
+
+    same: whether both are the same token. Two tokens that are not stand beside each other where
+    they replace each other, in a stretch of equal length.
+    """
+
+    a: int | None
+    b: int | None
+    same: bool
+
+    @property
+    def state(self) -> str:
+        """In words: "equal", "replaced", "only A" or "only B"."""
+        if self.a is None or self.b is None:
+            return "only B" if self.a is None else "only A"
+        return "equal" if self.same else "replaced"
+
+
+class NothingShared(ValueError):
+    """Two runs have nothing in common that could be compared."""
+
+
+class Shared(NamedTuple):
+    """Two tokens beside each other: their places in A and in B, and whether they are the same."""
+
+    a: int
+    b: int
+    same: bool
+
+
+def align(a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
+    """Two texts' tokens in order, beside each other where they belong together.
+
+    The longest common stretches are found first (Ratcliff and Obershelp 1988, as in difflib).
+    """
+    pairs: list[Pair] = []
+    blocks = SequenceMatcher(None, list(a), list(b), autojunk=False).get_opcodes()
+    for what, start_a, stop_a, start_b, stop_b in blocks:
+        in_a, in_b = range(start_a, stop_a), range(start_b, stop_b)
+        if len(in_a) == len(in_b):
+            pairs += [Pair(*both, what == "equal") for both in zip(in_a, in_b, strict=True)]
+        else:
+            pairs += [Pair(place, None, False) for place in in_a]
+            pairs += [Pair(None, place, False) for place in in_b]
+    return tuple(pairs)
+
+
+def shared(pairs: Sequence[Pair]) -> list[Shared]:
+    """Those of the pairs that have a token of both texts."""
+    return [Shared(p.a, p.b, p.same) for p in pairs if p.a is not None and p.b is not None]
+
+
+def shared_labels(pairs: Sequence[Shared], a: Sequence[str], b: Sequence[str]) -> list[str]:
+    """A label for each pair, "cat → dog" where the tokens differ."""
+    return [a[p.a] if p.same else f"{a[p.a]} → {b[p.b]}" for p in pairs]
+
+
+def opposite(pairs: Sequence[Pair], place: int) -> int | None:
+    """The place in B whose step is to be held against that of place `place` in A: the same one if
+    the texts are equal up to there, else that of the token beside it, or of the token after the one
+    beside the token before. None where there is none."""
+    if all(pair == (at, at, True) for at, pair in enumerate(pairs[:place])):
+        return place
+    beside = {pair.a: pair.b for pair in pairs if pair.a is not None}
+    if beside.get(place) is not None:
+        return beside[place]
+    before = beside.get(place - 1)
+    return None if before is None else before + 1
+
+
+def attention_difference(
+    a: Run,
+    b: Run,
+    site: SiteLike,
+    head: Head,
+    *,
+    other_site: SiteLike | None = None,
+    other_head: Head | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """The weights of a head of B minus those of a head of A, where tokens stand beside each other.
+
+    site, head: of A ("mean" = the average of all heads); other_site, other_head: of B, by default
+    the same. Cells that both masks forbid are NaN. customdata (T, T, 2): the weight in A, in B.
+    Colours reach as far to both sides as the largest difference. `layout.meta` has query_labels
+    and key_labels (plain text, "cat → dog" where tokens replace each other), queries and keys
+    (pairs of places), limit, and kept: [in A, in B], the share of all weight in these cells.
+    Raises ValueError for a site or head that a run has not; NothingShared, which is one, for texts
+    without a common token.
+    """
+    of_a = head_view(a, site, head)
+    of_b = head_view(b, other_site or site, head if other_head is None else other_head)
+    rows = _common(of_a.query_labels, of_b.query_labels)
+    columns = _common(of_a.key_labels, of_b.key_labels)
+    queries = shared_labels(rows, of_a.query_labels, of_b.query_labels)
+    keys = shared_labels(columns, of_a.key_labels, of_b.key_labels)
+    weights, hidden = _weights(of_a, of_b, rows, columns)
+    change = np.where(hidden, np.float32(np.nan), weights[..., 1] - weights[..., 0])
+    limit = float(np.nanmax(np.abs(change), initial=0.0)) or 1.0
+    cells = go.Heatmap(
+        z=change, zmin=-limit, zmax=limit, colorscale=style.diverging(dark), hoverongaps=True,
+        colorbar=style.colorbar(say("weight in B − in A")), **_hover(weights, queries, keys),
+    )  # fmt: skip
+    meta = {
+        "queries": [list(pair[:2]) for pair in rows],
+        "keys": [list(pair[:2]) for pair in columns],
+        "limit": limit,
+        "kept": weights.sum(axis=1).mean(axis=0).tolist(),
+    }
+    title = say("{of_b} in B − {of_a} in A", of_b=_named(of_b), of_a=_named(of_a))
+    says = say(
+        "on the tokens of both; colours from {least} to {limit}",
+        least=numeral(-limit, ".3g"),
+        limit=numeral(limit, ".3g"),
+    )
+    layout = matrix_layout(title, says, queries, keys, dark=dark, meta=meta)
+    return go.Figure(data=[cells], layout=layout)
+
+
+def _weights(
+    a: HeadView, b: HeadView, rows: Sequence[Shared], columns: Sequence[Shared]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """(rows, columns, 2): weights in A and in B, 0 where its mask forbids; where both forbid."""
+    weights, allowed = [], []
+    for view, side in ((a, 0), (b, 1)):
+        at = np.ix_([int(pair[side]) for pair in rows], [int(pair[side]) for pair in columns])
+        weights.append(np.where(view.allowed[at], view.weights[at], np.float32(0)))
+        allowed.append(view.allowed[at])
+    return np.stack(weights, axis=-1), ~(allowed[0] | allowed[1])
+
+
+def _common(a: Sequence[str], b: Sequence[str]) -> list[Shared]:
+    pairs = shared(align(a, b))
+    if not any(pair.same for pair in pairs):
+        raise NothingShared(
+            say(
+                "the two texts have no token in common; got {n_a} tokens in A and {n_b} in B",
+                n_a=len(a),
+                n_b=len(b),
+            )
+        )
+    return pairs
+
+
+def _named(view: HeadView) -> str:
+    return f"{view.site}, {'mean of heads' if view.head == 'mean' else f'head {view.head}'}"
+
+
+def _hover(
+    weights: NDArray[np.float32], queries: Sequence[str], keys: Sequence[str]
+) -> dict[str, Any]:
+    ending = say(
+        "<br>B − A: %{z:+.4f}<br>in A %{customdata[0]:.4f}, in B "
+        "%{customdata[1]:.4f}<extra></extra>"
+    )
+    if max(weights.shape) > TEXT_LIMIT:
+        return {
+            "customdata": weights,
+            "hovertemplate": say("row %{y}, column %{x}{ending}", ending=ending),
+        }
+    across = [style.label(text, style.HOVER_CHARACTERS) for text in keys]
+    down = [style.label(text, style.HOVER_CHARACTERS) for text in queries]
+    text = [[say("{query} reads {key}", query=query, key=key) for key in across] for query in down]
+    return {"customdata": weights, "hovertemplate": "%{text}" + ending, "text": text}

@@ -1,0 +1,66 @@
+"""What each part of the network adds to the logit of one token."""
+
+from __future__ import annotations
+
+from transformer.analysis.laboratory import Laboratory
+from transformer.analysis.logit_contribution import LogitContribution
+from transformer.messages import mark
+from transformer.runs.memo import remembered
+from transformer.runs.run import Run
+from transformer.views.contribution.contribution import contribution, largest, sentence
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.parameters import Whole
+
+
+def answer_contribution(
+    lab: Laboratory, item: Run, *, place: int, target: int | None = None, dark: bool = False
+) -> Answer:
+    """The map of what each part adds, its sum beside the network's own logit, and a sentence."""
+    key = ("contribution", place, target)
+    found: LogitContribution = remembered(item, key, lambda: lab.contribution(item, place, target))
+    label = lab.model(item.model).tokenizer.label(found.target)
+    return {
+        "figure": contribution(found, label, dark=dark),
+        "label": label,
+        "logit": found.logit,
+        "total": found.total,
+        "limit": largest(found),
+        "sentence": sentence(found),
+        "heads": {kind: heads.tolist() for kind, heads in found.heads.items()},
+        "feed_forward": found.feed_forward.tolist(),
+        "biases": found.biases.tolist(),
+        "others": dict(found.others),
+    }
+
+
+VIEW = View(
+    name="contribution",
+    tab=mark("What if?"),
+    title=mark("Contribution to one logit"),
+    help=mark(
+        "How much each head and feed-forward adds to the logit of one token; all cells sum to it."
+    ),
+    pictures=(
+        Picture(
+            name="contribution",
+            title=mark("Contribution to one logit"),
+            help=mark("What each head and feed-forward adds to one logit, scales of norms held."),
+            figure=contribution,
+            answer=answer_contribution,
+            network=True,
+            parameters=(
+                Whole(name="place", use="selection", default=1),
+                Whole(
+                    name="target",
+                    title=mark("Token"),
+                    help=mark(
+                        "The id of the token whose logit it is; without one, the one that "
+                        "stands there."
+                    ),
+                    use="request",
+                    optional=True,
+                ),
+            ),
+        ),
+    ),
+)

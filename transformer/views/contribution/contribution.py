@@ -1,0 +1,134 @@
+"""What each part of the network adds to one logit, layers down and parts across."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.analysis.logit_contribution import LogitContribution
+from transformer.messages import say
+from transformer.views.drawing import style
+
+NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
+
+
+def contribution(found: LogitContribution, label: str, *, dark: bool = False) -> go.Figure:
+    """A logit as the sum of the map's cells: heads and feed-forwards by layer, then the rest.
+
+    label: the token. Rows: the token's vector, its position's, the layers, and what comes after
+    them; columns: heads, feed-forward, and the rest: biases, shifts of norms and what belongs to no
+    layer. Orange adds, blue takes away. `layout.meta` has row_labels, column_labels, limit.
+    """
+    rows, columns, cells = table(found)
+    limit = largest(found)
+    trace = go.Heatmap(
+        z=cells,
+        zmin=-limit,
+        zmax=limit,
+        colorscale=style.diverging(dark),
+        customdata=[[f"{row}, {column}" for column in columns] for row in rows],
+        texttemplate="%{z:+.2f}" if len(columns) <= NUMBERS_UP_TO else None,
+        textfont={"size": style.FONT_SIZE},
+        hoverongaps=False,
+        hovertemplate="%{customdata}: %{z:+.4f}<extra></extra>",
+        colorbar=style.colorbar(say("adds to the logit")),
+    )
+    subtitle = say(
+        "token {place}, {token}: logit {logit}, the sum of all cells; scales of norms held",
+        place=found.place,
+        token=style.label(label),
+        logit=f"{found.logit:.4f}",
+    )
+    title = say("What each part adds to one logit")
+    meta = {"row_labels": rows, "column_labels": columns, "limit": limit}
+    layout = style.layout(title, subtitle, dark=dark, meta=meta, **_axes(rows, columns, dark))
+    return go.Figure(data=[trace], layout=layout)
+
+
+def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.float32]]:
+    """(names of rows, names of columns, numbers), NaN where there is no such part."""
+    names = {
+        "token": say("token"), "position": say("position"), "embedding norm": say("embedding norm"),
+        "final norm": say("final norm"), "output bias": say("output bias"),
+    }  # fmt: skip
+    first = [name for name in ("token", "position", "embedding norm") if name in found.others]
+    then = [name for name in ("final norm", "output bias") if name in found.others]
+    layers = [say("layer {layer}", layer=layer) for layer in range(len(found.feed_forward))]
+    rows = [*(names[name] for name in first), *layers, *(names[name] for name in then)]
+    both = len(found.heads) > 1
+    columns = [
+        f"{kind} {head}" if both else say("head {head}", head=head)
+        for kind, heads in found.heads.items()
+        for head in range(heads.shape[1])
+    ]
+    columns += [say("feed-forward"), say("rest")]
+    cells = np.full((len(rows), len(columns)), np.nan, dtype=np.float32)
+    middle = slice(len(first), len(first) + len(layers))
+    by_layer = (*found.heads.values(), found.feed_forward[:, None], found.biases[:, None])
+    cells[middle] = np.concatenate([part.numpy() for part in by_layer], axis=1)
+    for row, name in (*enumerate(first), *enumerate(then, middle.stop)):
+        cells[row, -1] = found.others[name]
+    return rows, columns, cells
+
+
+def largest(found: LogitContribution) -> float:
+    """The largest number of the map, up or down; never 0."""
+    return float(np.nanmax(np.abs(table(found)[2]))) or 1e-6
+
+
+def sentence(found: LogitContribution) -> str:
+    """What adds most, what comes next, and what takes most away."""
+    order = sorted(_named(found), key=lambda part: -part[1])
+    (most, adds), (second, then), (least, takes) = order[0], order[1], order[-1]
+    said = say(
+        "Of the logit {logit}, {most} adds most: {adds}; next is {second} with {then}.",
+        logit=f"{found.logit:.2f}",
+        most=most,
+        adds=f"{adds:+.2f}",
+        second=second,
+        then=f"{then:+.2f}",
+    )
+    if takes < 0:
+        said += " " + say(
+            "Most is taken away by {least}: {takes}.", least=least, takes=f"{takes:+.2f}"
+        )
+    return said
+
+
+def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
+    """Every part by its name in a sentence."""
+    for kind, heads in found.heads.items():
+        for layer, row in enumerate(heads.tolist()):
+            for head, value in enumerate(row):
+                name = say("head {layer}·{head}", layer=layer, head=head)
+                of = say("{head} of {kind}-attention", head=name, kind=kind)
+                yield (of if len(found.heads) > 1 else name), value
+    for layer, value in enumerate(found.feed_forward.tolist()):
+        yield say("the feed-forward of layer {layer}", layer=layer), value
+    for layer, value in enumerate(found.biases.tolist()):
+        yield say("the biases of layer {layer}", layer=layer), value
+    names = {
+        "token": say("the token's own vector"),
+        "position": say("the vector of its position"),
+        "embedding norm": say("the shift of the embeddings' norm"),
+        "final norm": say("the shift of the final norm"),
+        "output bias": say("the output bias"),
+    }
+    yield from ((names[name], value) for name, value in found.others.items())
+
+
+def _axes(rows: list[str], columns: list[str], dark: bool) -> dict[str, Any]:
+    return {
+        f"{name}axis": style.axis(
+            title, dark=dark, range=span, constrain="domain", tickmode="array",
+            tickvals=list(range(len(labels))), ticktext=labels,
+        )
+        for name, title, labels, span in (
+            ("x", say("part"), columns, [-0.5, len(columns) - 0.5]),
+            ("y", say("layer"), rows, [len(rows) - 0.5, -0.5]),
+        )
+    }  # fmt: skip

@@ -1,0 +1,156 @@
+"""How a view declares itself: what it is called, what it may be told, what it gives.
+
+A view is one folder of `transformer/views/` (or of a folder named by `--views`) whose `__init__.py`
+has a `VIEW`. From that one declaration follow its place on the page, the fields of a share link,
+what programs and the command line may ask, and the table of its numbers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from transformer.messages import say
+from transformer.views.parameters import Item, Parameter
+
+Takes = Literal["run", "batch", "run or batch", "model", "runs"]
+Answer = dict[str, Any]  # plain values; figures and arrays may stand in it as they are
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Picture:
+    """One thing that can be asked of a run: a figure, numbers, or both.
+
+    figure: the pure function behind it, for Python; None where there are only numbers.
+    answer: (what it takes, **parameters) -> Answer, what the page and programs get; by default
+    {"figure": figure(...)}.
+    takes: a run, a batch, either of them, nothing but a model's name, or several runs by their ids.
+    network: it runs the network again, so that it is asked of an `analysis.Laboratory` (the first
+    argument) and waits in the server's queue. lens: its run must hold its lens, which the page has
+    worked out in that queue first. idle: it takes long and nobody waits for it.
+    """
+
+    name: str
+    title: str = ""
+    help: str = ""
+    figure: Callable[..., go.Figure] | None = None
+    answer: Callable[..., Answer] | None = None
+    takes: Takes = "run"
+    parameters: tuple[Parameter, ...] = ()
+    network: bool = False
+    lens: bool = False
+    idle: bool = False
+
+    def checked(self, given: Mapping[str, Any], item: Item | None = None) -> dict[str, Any]:
+        """Every parameter with its value. Raises ValueError for unknown names and wrong values."""
+        known = {parameter.name for parameter in self.parameters}
+        for name in given:
+            if name not in known and name != "dark":
+                raise ValueError(
+                    say(
+                        "{name} takes {allowed}; got {got}",
+                        name=self.name,
+                        allowed=sorted(known) or "nothing",
+                        got=repr(name),
+                    )
+                )
+        if not isinstance(given.get("dark", False), bool):
+            raise ValueError(say("dark must be true or false; got {got}", got=repr(given["dark"])))
+        values = {
+            one.name: one.check(given[one.name], item) for one in self.parameters
+            if one.name in given
+        }  # fmt: skip
+        return {one.name: one.default for one in self.parameters} | values
+
+    def draws_dark(self) -> bool:
+        """Whether its function has a look of its own for dark pages."""
+        function = self.answer or self.figure
+        return function is not None and takes_argument(function, "dark")
+
+    def ask(self, *of: Any, given: Mapping[str, Any], item: Item | None = None) -> Answer:
+        """What it says of a run, batch or model. Raises ValueError for a wrong parameter."""
+        values = self.checked(given, item)
+        if self.draws_dark():
+            values["dark"] = given.get("dark", False)
+        if self.answer is not None:
+            return self.answer(*of, **values)
+        assert self.figure is not None
+        return {"figure": self.figure(*of, **values)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """A part of the page: one question, with its pictures.
+
+    tab: where it stands, e.g. "Prediction"; a new name makes a new tab. parameters: what its own
+    controls choose besides its pictures' parameters. script: whether the folder has NAME.js and
+    NAME.html of its own; without, the page draws controls, pictures and tables from this alone.
+    """
+
+    name: str
+    tab: str
+    title: str
+    help: str
+    pictures: tuple[Picture, ...]
+    parameters: tuple[Parameter, ...] = ()
+    script: bool = True
+
+    def controls(self) -> dict[str, Parameter]:
+        """What a visitor may choose, by its field in a share link."""
+        every = (*self.parameters, *(p for one in self.pictures for p in one.parameters))
+        shown = {p.name: p for p in reversed(every) if p.use == "control"}
+        return {p.link or f"{self.name}.{p.name}": p for p in reversed(shown.values())}
+
+    def schema(self) -> dict[str, Any]:
+        """The declaration as plain values, for the page and for programs."""
+        return {
+            "name": self.name, "tab": self.tab, "title": self.title, "help": self.help,
+            "script": self.script,
+            "controls": {link: p.schema() for link, p in self.controls().items()},
+            "pictures": [_schema_of(picture) for picture in self.pictures],
+        }  # fmt: skip
+
+
+def _schema_of(picture: Picture) -> dict[str, Any]:
+    return {
+        "name": picture.name, "title": picture.title, "help": picture.help, "takes": picture.takes,
+        "network": picture.network, "idle": picture.idle,
+        "parameters": [parameter.schema() for parameter in picture.parameters],
+    }  # fmt: skip
+
+
+def takes_argument(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function can be given an argument by this name."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(one.name == name or one.kind is one.VAR_KEYWORD for one in parameters)
+
+
+def is_figure(value: Any) -> bool:
+    """Whether something that an answer holds is to be drawn."""
+    return isinstance(value, go.Figure)
+
+
+def find_views(package: str, folders: Any) -> Iterator[View]:
+    """The VIEW of every package in these folders, in the order of their names.
+
+    Raises ValueError for a folder whose VIEW is no `View`, and for names that stand twice.
+    """
+    views: dict[str, View] = {}
+    for found in sorted(pkgutil.iter_modules(folders), key=lambda one: one.name):
+        if not found.ispkg:
+            continue
+        view = getattr(importlib.import_module(f"{package}.{found.name}"), "VIEW", None)
+        if view is None:
+            continue
+        if not isinstance(view, View) or view.name in views:
+            raise ValueError(
+                say("VIEW of {name} must be a View with a name of its own", name=found.name)
+            )
+        views[view.name] = view
+        yield view

@@ -1,0 +1,87 @@
+"""The frame of an attention matrix: square cells, query 0 on top, hatched where it is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from transformer.messages import mark, say
+from transformer.views.drawing import style
+
+
+def matrix_layout(
+    title: str,
+    subtitle: str,
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    *,
+    dark: bool = False,
+    meta: dict[str, Any],
+) -> dict[str, Any]:
+    """The layout of a matrix of queries by keys, whose NaN cells show as hatched.
+
+    meta: more than the labels, which it holds as plain text: query_labels and key_labels.
+    """
+    labels = {"query_labels": list(query_labels), "key_labels": list(key_labels)}
+    return style.layout(
+        title,
+        subtitle,
+        dark=dark,
+        meta=labels | meta,
+        shapes=[hatching(len(query_labels), len(key_labels), dark)],
+        **_square_axes(query_labels, key_labels, dark=dark),
+    )
+
+
+def reading_texts(query_labels: Sequence[str], key_labels: Sequence[str]) -> list[list[str]]:
+    """For each cell, as hover text: which token reads which."""
+    queries = [style.label(text, style.HOVER_CHARACTERS) for text in query_labels]
+    keys = [style.label(text, style.HOVER_CHARACTERS) for text in key_labels]
+    return [[say("{query} reads {key}", query=query, key=key) for key in keys] for query in queries]
+
+
+def _square_axes(
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    *,
+    dark: bool = False,
+    y_title: str = mark("query (the token that reads)"),
+    x_title: str = mark("key (the token that is read)"),
+) -> dict[str, Any]:
+    """Axes of an attention matrix: query 0 on top, keys to the right, square cells."""
+    return {
+        "xaxis": style.token_axis(
+            say(x_title), key_labels, dark=dark,
+            range=[-0.5, len(key_labels) - 0.5], constrain="domain",
+            tickangle=-90 if len(key_labels) > 3 else 0,
+        ),
+        "yaxis": style.token_axis(
+            say(y_title), query_labels, dark=dark,
+            range=[len(query_labels) - 0.5, -0.5], constrain="domain", constraintoward="top",
+            scaleanchor="x",
+        ),
+    }  # fmt: skip
+
+
+def hatching(n_rows: int, n_columns: int, dark: bool = False, lines: int = 44) -> dict[str, Any]:
+    """A shape: faint diagonal lines under a matrix whose cells stand at the integers 0, 1, ...
+
+    Cells that are left out (NaN) are see-through, so the lines show there and nowhere else. One
+    SVG path however many cells there are.
+    """
+    path = "".join(_diagonal(2 * place / lines, n_rows, n_columns) for place in range(1, lines))
+    return {
+        "type": "path",
+        "path": path,
+        "xref": "x",
+        "yref": "y",
+        "layer": "below",
+        "line": {"color": style.theme(dark).hatch, "width": 1},
+    }
+
+
+def _diagonal(reach: float, n_rows: int, n_columns: int) -> str:
+    """The part of x + y = reach in the unit square, stretched over the cells."""
+    low, high = max(0.0, reach - 1), min(1.0, reach)
+    places = [(low, high), (high, low)]
+    return "M" + "L".join(f"{x * n_columns - 0.5:.4f},{y * n_rows - 0.5:.4f}" for x, y in places)

@@ -1,0 +1,33 @@
+"""The mask that an attention used, to be edited cell by cell and run again with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transformer.messages import mark
+from transformer.runs.head_data import labels_of, record_of
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing.common import SITE
+
+
+def answer_used_mask(item: Run, *, site: str) -> Answer:
+    """The mask that an attention of the run used: one bit a cell, and its tokens."""
+    record = record_of(item, site)
+    allowed = record.allowed[0].numpy()
+    queries, keys = labels_of(item, record, 0)
+    return {
+        "shape": list(allowed.shape),
+        "allowed": np.packbits(allowed),
+        "query_labels": list(queries),
+        "key_labels": list(keys),
+    }
+
+
+VIEW = View(
+    name="edit_mask",
+    tab=mark("What if?"),
+    title=mark("Edit the mask"),
+    help=mark("Forbid or allow cells, rows and columns of one attention's mask, and run again."),
+    pictures=(Picture(name="used_mask", answer=answer_used_mask, parameters=(SITE,)),),
+)

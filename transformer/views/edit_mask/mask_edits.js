@@ -1,0 +1,154 @@
+// Edits of a mask as sets of cells "query,key", where * stands for all of them: what they make of a
+// mask, how a click changes them, and how they become interventions. As in the network, cells are
+// first allowed and then forbidden.
+/**
+ * @typedef {Set<string>} Cells
+ * @typedef {{without: Cells, allow: Cells, forbid: Cells}} Edits without: whole masks by name
+ * @typedef {"allow" | "forbid" | null} Said
+ * @typedef {Record<string, any>} Plain an intervention as plain values
+ * @typedef {(query: number, key: number) => boolean} OfCell
+ * @typedef {{edit: (query: number, key: number) => Said, before: OfCell, planned: OfCell,
+ *   isRemoved: (name: string) => boolean}} Plan
+ */
+
+/** @type {(cells: Cells, query: number, key: number) => boolean} */
+const has = (cells, query, key) =>
+  cells.has(`${query},${key}`) || cells.has(`${query},*`) || cells.has(`*,${key}`);
+/** @type {(cells: Cells, matches: (cell: string[]) => boolean) => void} */
+const remove = (cells, matches) => {
+  for (const cell of [...cells]) if (matches(cell.split(","))) cells.delete(cell);
+};
+
+/** @type {() => Edits} */
+export const noEdits = () => ({ without: new Set(), allow: new Set(), forbid: new Set() });
+/** @type {(edits: Edits) => boolean} */
+export const isEdited = ({ without, allow, forbid }) => without.size + allow.size + forbid.size > 0;
+
+// "allow" or "forbid" where the edits say something of a cell, else null.
+/** @type {(edits: Omit<Edits, "without">, query: number, key: number) => Said} */
+export const editOf = ({ allow, forbid }, query, key) => {
+  if (has(forbid, query, key)) return "forbid";
+  return has(allow, query, key) ? "allow" : null;
+};
+
+// Forbid an allowed cell, allow a forbidden one. before: whether it is allowed without these
+// edits. counts: {queries, keys} of the mask.
+/** @type {(edits: Edits, query: number, key: number, before: boolean, counts: {queries: number, keys: number}) => void} */
+export const editCell = ({ allow, forbid }, query, key, before, counts) => {
+  const cell = `${query},${key}`;
+  const said = editOf({ allow, forbid }, query, key);
+  const isAllowed = said === null ? before : said === "allow";
+  if (isAllowed) {
+    allow.delete(cell);
+    if (before || has(allow, query, key)) forbid.add(cell);
+    return;
+  }
+  /** @type {(line: string, cells: string[]) => void} */
+  const open = (line, cells) => {
+    // a line becomes its cells, so that one of them can go
+    if (forbid.delete(line)) cells.forEach((one) => forbid.add(one));
+  };
+  /** @type {(count: number, name: (place: number) => string) => string[]} */
+  const all = (count, name) => Array.from({ length: count }, (_, place) => name(place));
+  open(
+    `${query},*`,
+    all(counts.keys, (place) => `${query},${place}`),
+  );
+  open(
+    `*,${key}`,
+    all(counts.queries, (place) => `${place},${key}`),
+  );
+  forbid.delete(cell);
+  if (!before) allow.add(cell);
+};
+
+// A whole row or column, "query,*" or "*,key": forbidden, then allowed, then as it was before.
+/** @type {(edits: Edits, line: string) => void} */
+export const editLine = ({ allow, forbid }, line) => {
+  const [query, key] = line.split(",");
+  /** @type {(cell: string[]) => boolean} */
+  const inLine = (cell) =>
+    (query === "*" ? cell[1] === key : cell[0] === query) && !cell.includes("*");
+  const next = forbid.has(line) ? allow : allow.has(line) ? null : forbid;
+  for (const cells of [allow, forbid]) {
+    cells.delete(line);
+    remove(cells, inLine);
+  }
+  next?.add(line);
+};
+
+/** @type {(cells: Cells) => (number | null)[][]} */
+const plain = (cells) =>
+  [...cells].map((cell) => cell.split(",").map((place) => (place === "*" ? null : Number(place))));
+/** @type {(cells?: (number | null)[][]) => Cells} */
+const named = (cells = []) =>
+  new Set(cells.map((cell) => cell.map((place) => place ?? "*").join(",")));
+
+// Edits of one attention, layer null for every layer, as the plain value of an EditMask, and back.
+/** @type {(site: {stack: string, kind: string, layer: number | null}, edits: Edits) => Plain} */
+export const maskOf = ({ stack, kind, layer }, { without, allow, forbid }) => ({
+  type: "mask",
+  stack,
+  kind,
+  layer,
+  without: [...without],
+  allow: plain(allow),
+  forbid: plain(forbid),
+});
+/** @type {(plain: Plain) => Edits} */
+export const editsOf = ({ without = [], allow, forbid }) => ({
+  without: new Set(without),
+  allow: named(allow),
+  forbid: named(forbid),
+});
+
+// ---- the edits of a network's attentions, by "stack.layer.kind" with * for every layer ----
+
+// The plain values of all that edit something, those of every layer first.
+/** @type {(byPlace: Map<string, Edits>) => Plain[]} */
+export const masksOf = (byPlace) =>
+  [...byPlace]
+    .filter(([, edits]) => isEdited(edits))
+    .sort(([a], [b]) => a.localeCompare(b)) // "*" comes before the numbers
+    .map(([place, edits]) => {
+      const [stack, layer, kind] = place.split(".");
+      return maskOf({ stack, kind, layer: layer === "*" ? null : Number(layer) }, edits);
+    });
+// The edits that interventions hold.
+/** @type {(interventions: Plain[]) => Map<string, Edits>} */
+export const editsByPlace = (interventions) =>
+  new Map(
+    interventions
+      .filter(({ type }) => type === "mask")
+      .map(({ stack, kind = "self", layer = null, ...edits }) => [
+        [stack, layer ?? "*", kind].join("."),
+        editsOf(edits),
+      ]),
+  );
+
+// What edits, the earlier before the later, make of a mask. Returns functions of a cell:
+// edit: what they say of it; planned: whether it is allowed with them; before: without the last;
+// and isRemoved(name): whether the mask "causal" or "padding" is taken away as a whole.
+/** @type {(acting: Edits[], isCausal: boolean) => Plan} */
+export const planOf = (acting, isCausal) => {
+  /** @type {(name: string) => boolean} */
+  const isRemoved = (name) => acting.some(({ without }) => without.has(name));
+  /** @type {(query: number, key: number) => boolean} */
+  const natural = (query, key) => !isCausal || key <= query || isRemoved("causal");
+  /** @type {(query: number, key: number, upto: number) => Said} */
+  const said = (query, key, upto) =>
+    acting
+      .slice(0, upto)
+      .reduce((one, edits) => editOf(edits, query, key) ?? one, /** @type {Said} */ (null));
+  /** @type {(query: number, key: number, upto: number) => boolean} */
+  const allowed = (query, key, upto) => {
+    const edit = said(query, key, upto);
+    return edit === null ? natural(query, key) : edit === "allow";
+  };
+  return {
+    edit: (query, key) => said(query, key, acting.length),
+    before: (query, key) => allowed(query, key, acting.length - 1),
+    planned: (query, key) => allowed(query, key, acting.length),
+    isRemoved,
+  };
+};

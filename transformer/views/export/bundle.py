@@ -1,0 +1,79 @@
+"""JavaScript modules as one text, for a page that holds all it needs and can fetch nothing.
+
+The modules stay what they are: each becomes a function that is called once and gives back what the
+module exports, so that names of one do not meet those of another.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from transformer.messages import say
+
+PACKAGE = Path(__file__).resolve().parents[2]
+IMPORT = re.compile(r'^(?:import|export) (?:[^"]* from )?"(\.[^"]+)";$', re.MULTILINE)
+_NAMED = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";$', re.MULTILINE)
+_BARE = re.compile(r'^import "\.[^"]+";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (const|class|(?:async )?function) (\w+)", re.MULTILINE)
+_OTHER = re.compile(r"^(?:import|export)\b.*|.*(?:</script|<!--).*", re.MULTILINE | re.IGNORECASE)
+
+
+def read_module(name: str) -> str:
+    """A file of the package by its path there, with "/"."""
+    return (PACKAGE / name).read_text(encoding="utf-8")
+
+
+def needed_by(*names: str, read: Callable[[str], str] = read_module) -> list[str]:
+    """These modules and all that they import, each once; what is imported comes first.
+
+    Modules may not import each other in a circle.
+    """
+    found: dict[str, None] = {}
+
+    def add(name: str) -> None:
+        for path in IMPORT.findall(read(name)):
+            imported = _resolved(name, path)
+            if imported not in found:
+                add(imported)
+        found[name] = None
+
+    for name in names:
+        add(name)
+    return list(found)
+
+
+def bundle(name: str, *, read: Callable[[str], str] = read_module) -> str:
+    """A module and all that it needs, as the text of one inline module.
+
+    Raises ValueError for an import or export that is written in another way than
+    `import { a, b as c } from "./x.js";`, `import "./x.js";` and `export const` (class, function),
+    and for text that would end an inline script.
+    """
+    places = {needed: place for place, needed in enumerate(needed_by(name, read=read))}
+    return "\n".join(_as_function(one, read(one), places) for one in places)
+
+
+def _as_function(name: str, text: str, places: dict[str, int]) -> str:
+    def taken(found: re.Match[str]) -> str:
+        names = found[1].replace(" as ", ": ")
+        return f"const {{{names}}} = module{places[_resolved(name, found[2])]};"
+
+    exported = ", ".join(found[2] for found in _EXPORT.finditer(text))
+    text = _EXPORT.sub(r"\1 \2", _BARE.sub("", _NAMED.sub(taken, text)))
+    if other := _OTHER.search(text):
+        raise ValueError(
+            say(
+                "a module of a page without a server needs imports and exports by name, "
+                "and no text that ends its script; got {got} in {name}",
+                got=repr(other[0]),
+                name=name,
+            )
+        )
+    return f"const module{places[name]} = (() => {{\n{text}return {{ {exported} }};\n}})();"
+
+
+def _resolved(name: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))

@@ -1,0 +1,75 @@
+"""Every picture of a run that can be drawn without asking what to choose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from transformer.analysis.head_metrics import head_metrics
+from transformer.runs.own_attention import GIVEN
+from transformer.runs.run import Run
+from transformer.views.architecture.architecture import architecture
+from transformer.views.attention.alignment import alignment
+from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
+from transformer.views.head_metrics.metrics import draw_metric
+from transformer.views.positions.inputs import input_strips
+from transformer.views.positions.positions import position_similarity
+from transformer.views.positions.rotation import position_shift
+from transformer.views.prediction.beams import beam_tree
+from transformer.views.prediction.lens import logit_lens
+from transformer.views.prediction.surprise import surprise, why_none
+from transformer.views.worked_row.worked import worked_row
+
+
+class Picture(NamedTuple):
+    """A figure with the key of its PICTURES entry, which names and explains it."""
+
+    view: str
+    figure: go.Figure
+
+
+def gallery(run: Run, *, dark: bool = False) -> Iterator[Picture]:
+    """The model, its prediction, all heads put together and measured, and its positions.
+
+    What a model does not have (the surprise of an encoder, the alignment of a text generator) and
+    what a run does not have (its lens, see `analysis.with_lens`) is left out. One head large, masks
+    and candidates need a choice and are not among them.
+    """
+    if run.stopped != GIVEN:
+        yield Picture("architecture", architecture(run, dark=dark))
+    if why_none(run) is None:
+        yield Picture("surprise", surprise(run, dark=dark))
+    if run.lens is not None:
+        yield Picture("lens", logit_lens(run, dark=dark))
+    if run.search is not None:
+        yield Picture("beams", beam_tree(run, dark=dark))
+    for stack, kind in run.trace.kinds():
+        yield from _of_attention(run, stack, kind, dark)
+    for stack in run.position_matrices:
+        yield from _of_positions(run, stack, dark)
+
+
+def _of_attention(run: Run, stack: str, kind: str, dark: bool) -> Iterator[Picture]:
+    found = head_metrics(run, stack, kind)
+    for metric in found.metrics:
+        if all(math.isnan(head.values[metric.name]) for head in found.heads):
+            continue  # such as of repeats, where nothing is repeated
+        yield Picture("metrics", draw_metric(found, metric.name, dark=dark))
+    if run.trace[stack, 0, kind].queries is not None:
+        yield Picture("worked", worked_row(run, (stack, 0, kind), 0, dark=dark))
+    yield Picture("mean", mean_attention(run, stack, kind, dark=dark, hover=False))
+    if kind == "cross":
+        yield Picture("alignment", alignment(run, "mean", "mean", dark=dark))
+        return
+    yield Picture("rollout", attention_rollout(run, stack, dark=dark, hover=False))
+    yield Picture("joint", joint_attention(run, stack, dark=dark, hover=False))
+
+
+def _of_positions(run: Run, stack: str, dark: bool) -> Iterator[Picture]:
+    yield Picture("inputs", input_strips(run, stack, dark=dark))
+    yield Picture("similarity", position_similarity(run, stack, dark=dark))
+    if run.config.positions == "sinusoidal":
+        yield Picture("shift", position_shift(run, 1, stack, dark=dark))

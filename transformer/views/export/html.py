@@ -1,0 +1,259 @@
+"""A run as one HTML file that needs nothing else: numbers, plotly.js and our scripts are inside.
+
+Of each head the file holds its queries and keys (half the size of the scores); the page works out
+scores and weights from them, as the network did. A head whose recorded scores or weights are
+something else, because somebody intervened, travels as it was recorded. Everything is drawn by the
+modules that draw it on the server's page. Token text stands in the compressed data only and is
+shown through `textContent` and as Plotly's labels, escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+
+from transformer.messages import say
+from transformer.model.functional import masked_softmax
+from transformer.model.trace import AttentionRecord
+from transformer.runs.head_data import array, head_view, records_of
+from transformer.runs.own_attention import GIVEN
+from transformer.runs.run import Run
+from transformer.views import PICTURES
+from transformer.views.attention import heatmap as attention
+from transformer.views.attention.grid import palette_stops
+from transformer.views.drawing import style
+from transformer.views.drawing.dark_mode import in_the_dark
+from transformer.views.export.bundle import bundle, read_module
+from transformer.views.export.gallery import gallery
+from transformer.views.export.packing import Pack, packed, rounded
+from transformer.views.masks import masks
+from transformer.views.positions import positions
+from transformer.views.prediction.candidates import how
+
+TEMPLATE = "views/export/static/page.html"
+SCRIPT = "views/export/static/page.js"
+STYLES = (
+    "ui/static/pictures.css",
+    "views/attention/attention.css",
+    "views/export/static/page.css",
+)
+PLOTLY = "ui/static/vendor/plotly-cartesian.min.js"
+_WORKED_OUT = ("similarity", "inputs")  # views whose last trace's cells follow from other numbers
+CLOSE = 2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
+
+
+def write(run: Run, path: Path) -> None:
+    """Save the page. Raises OSError if the file cannot be written."""
+    path.write_text(page(run), encoding="utf-8")
+
+
+def page(run: Run) -> str:
+    """The whole page as text."""
+    pack = Pack()
+    parts = {
+        "style": "\n".join(map(read_module, STYLES)),
+        "data": pack.text(content(run, pack)),
+        "plotly": _plotly(),
+        "script": bundle(SCRIPT),
+    }
+    # Split once, so that nothing inside a part is taken for a marker.
+    pieces = re.split(r"/\*(style|data|plotly|script)\*/", read_module(TEMPLATE))
+    return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
+
+
+@cache
+def _plotly() -> str:
+    return packed(read_module(PLOTLY).encode(), level=9)
+
+
+def content(run: Run, pack: Pack) -> dict[str, Any]:
+    """All that the page shows, as plain JSON values; arrays go to the pack."""
+    return {
+        "model": run.model,
+        "summary": summary(run),
+        "text": run.text,
+        "tokens": _tokens(run),
+        "source": list(run.source_labels),
+        "run": {
+            "stack": "encoder" if run.config.family == "encoder" else "decoder",
+            "trace_start": run.trace_start,
+        },
+        "positions": _position_figures(run, pack),  # first: later arrays are parts of these
+        "attention": [_attention(run, stack, kind, pack) for stack, kind in run.trace.kinds()],
+        "palette": palette_stops(),
+        "styles": _styles(),
+        "floor": attention.LOG_FLOOR,
+        "colours": in_the_dark(),
+        "steps": [_step(run, index) for index in range(len(run.steps))],
+        "masks": _mask_figures(run, pack),
+        "more": _more_figures(run, pack),
+    }
+
+
+def summary(run: Run) -> str:
+    """The model's shape and the run's settings in one line."""
+    config = run.config
+    if run.stopped == GIVEN:
+        return say(
+            "{n_layers} layers × {n_heads} heads of attention made elsewhere",
+            n_layers=config.n_layers,
+            n_heads=config.n_heads,
+        )
+    changed = say(
+        "; altered: {interventions}", interventions=", ".join(map(str, run.request.interventions))
+    )
+    return say(
+        "{family}, {n_layers} layers × {n_heads} heads × {d_model}; {request}; seed "
+        "{seed}; {n_steps} tokens generated",
+        family=config.family,
+        n_layers=config.n_layers,
+        n_heads=config.n_heads,
+        d_model=config.d_model,
+        request=how(run.request),
+        seed=run.request.seed,
+        n_steps=len(run.steps),
+    ) + (changed if run.request.interventions else "")
+
+
+def _tokens(run: Run) -> list[dict[str, Any]]:
+    given = [{"label": text, "step": None} for text in run.labels[: run.n_prompt]]
+    made = [
+        {"label": text, "step": step.index, "probability": step.chosen.probability}
+        for text, step in zip(run.labels[run.n_prompt :], run.steps, strict=True)
+    ]
+    return given + made
+
+
+def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
+    records = records_of(run, stack, kind)
+    view = head_view(run, records[0].site, 0)
+    figure = attention.attention_heatmap(run, records[0].site, 0, hover=False)
+    small = attention.atlas(run, stack, kind)
+    return {
+        "stack": stack,
+        "kind": kind,
+        "query_labels": list(view.query_labels),
+        "key_labels": list(view.key_labels),
+        "allowed": pack.array(view.allowed.astype(np.uint8)),
+        "atlas": {
+            "shape": list(small.pixels.shape),
+            "pixels": pack.array(small.pixels),
+            "masked": pack.array(small.masked),
+        },
+        "layers": [heads_of(record, pack) for record in records],
+        "figure": {"layout": _drawn(figure.update_traces(z=None), pack)["layout"]},
+    }
+
+
+def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
+    """One layer's heads, in as few numbers as give all of them back.
+
+    queries and keys (H, T, D) where the scores are their products, else scores (H, Tq, Tk);
+    and weights (H, Tq, Tk) where they are not the masked softmax of the scores.
+    """
+    scores, weights = array(record.scores[0]), array(record.weights[0])
+    softmax = array(masked_softmax(record.scores[0].cpu(), record.allowed[0].cpu()))
+    found = _products_of(record, scores, softmax) or {"scores": scores}
+    if np.abs(softmax - weights).max() > CLOSE:
+        found["weights"] = weights
+    return {name: pack.array(values) for name, values in found.items()}
+
+
+def _products_of(record: AttentionRecord, scores: Any, softmax: Any) -> dict[str, Any]:
+    """queries and keys, if the scores are their products; rounded, if that changes no weight."""
+    if record.queries is None or record.keys is None:
+        return {}
+    q, k = array(record.queries[0]), array(record.keys[0])
+    if np.abs(_products(q, k) - scores).max() > CLOSE * max(1.0, float(np.abs(scores).max())):
+        return {}
+    rough = rounded(q), rounded(k)
+    again = masked_softmax(torch.from_numpy(_products(*rough)), record.allowed[0].cpu())
+    change = array(again) - softmax
+    q, k = rough if np.abs(change).max() <= CLOSE / 2 else (q, k)
+    return {"queries": q, "keys": k}
+
+
+def _products(q: Any, k: Any) -> Any:
+    return q @ k.swapaxes(1, 2) / np.sqrt(np.float32(q.shape[-1]))
+
+
+def _styles() -> dict[str, Any]:
+    """How cells are coloured: "score", or a scale of the weights."""
+    score = {"colorscale": style.diverging(), "colorbar": style.colorbar(say("score"))}
+    return {"score": score} | {scale: attention.weight_colours(scale) for scale in attention.SCALES}
+
+
+def _step(run: Run, index: int) -> dict[str, Any]:
+    step = run.steps[index]
+    return {
+        "token": step.token,
+        "window": list(step.window),
+        "n_kept": step.n_kept,
+        "candidates": [
+            {
+                "id": candidate.id,
+                "label": run.candidate_labels[candidate.id],
+                "probability": candidate.probability,
+                "sampling_probability": candidate.sampling_probability,
+            }
+            for candidate in step.candidates
+        ],
+    }
+
+
+def _mask_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
+    result = []
+    for stack, kind in run.trace.kinds():
+        view = head_view(run, records_of(run, stack, kind)[0].site, 0)
+        title = say("Mask of the {stack}'s {kind}-attention", stack=stack, kind=kind)
+        figure = masks.mask_heatmap(view.query_labels, view.key_labels, view.allowed, title)
+        result.append(_drawn(figure, pack))
+    return result
+
+
+def _position_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
+    result = []
+    for stack, matrix in run.position_matrices.items():
+        size = matrix.shape[1]
+        shown = sorted({0, 1, size // 8, size // 4, size // 2, size - 1})
+        result.append(_drawn(positions.position_matrix(run, stack), pack))
+        result.append(_drawn(positions.position_curves(run, shown, stack), pack))
+    return result
+
+
+def _more_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
+    result = []
+    for view, figure in gallery(run):
+        if view in _WORKED_OUT:  # in the page
+            figure.data[-1].z = None
+        one = _drawn(figure, pack) | {"help": PICTURES[view].help}
+        one["title"] = one["title"] or PICTURES[view].title
+        if view == "similarity":
+            stack = figure.layout.meta["stack"]
+            one["data"][0]["z"] = {
+                "cosine": pack.array(rounded(array(run.position_matrices[stack])))
+            }
+        if view == "inputs":
+            token, position, both = (trace for trace in one["data"])
+            both["z"] = {"sum": [token["z"], position["z"]]}
+        result.append(one)
+    return result
+
+
+def _drawn(figure: go.Figure, pack: Pack) -> dict[str, Any]:
+    """A figure as the page draws it, its title and subtitle as words."""
+    plain: dict[str, Any] = json.loads(figure.to_json())
+    title = plain["layout"].pop("title", {})
+    return {
+        "title": title.get("text", ""),
+        "subtitle": re.sub(r"<br>", "; ", title.get("subtitle", {}).get("text", "")),
+        "data": pack.plain(plain["data"]),
+        "layout": pack.plain(plain["layout"]),
+    }

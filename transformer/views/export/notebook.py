@@ -1,0 +1,139 @@
+"""How a run shows itself in a notebook, and the drawing methods of a run.
+
+`html` gives two parts: the tokens, shaded by probability, as plain HTML without any script; and all
+heads small with one of them large, in an isolated frame with a small script of its own. Nothing is
+fetched, and the frame may not reach the notebook around it.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.messages import say
+from transformer.runs.compact_trace import n_heads_at
+from transformer.runs.head_data import array, check_choice, records_of
+from transformer.runs.run import Batch, Run
+from transformer.views import PICTURES
+from transformer.views.attention.csv import head_csv
+from transformer.views.attention.grid import palette_stops
+from transformer.views.drawing.style import HOVER_CHARACTERS, shorten
+from transformer.views.export import html as pages
+from transformer.views.export.bundle import bundle, read_module
+from transformer.views.export.packing import Pack
+
+MAX_CELLS = 150_000  # of all heads together: a byte each in the notebook's file
+MAX_TOKENS = 500  # whose text is shown
+HEIGHT = 470  # px of the frame
+_TEMPLATE = "views/export/static/notebook.html"
+SCRIPT = "views/export/static/notebook.js"
+_TOKEN = (
+    "display:inline-block;padding:0 3px;margin:1px;border-bottom:2px solid rgba(128,128,128,.5);"
+    "border-radius:3px;white-space:pre;unicode-bidi:isolate;"
+)
+
+
+def draw(run: Run | Batch, view: str, *choices: Any, **look: Any) -> go.Figure:
+    """The figure of a view. Raises ValueError, listing the views, for an unknown one."""
+    drawn = {name: one.figure for name, one in PICTURES.items() if one.figure is not None}
+    check_choice("view", view, tuple(drawn))
+    try:
+        return drawn[view](run, *choices, **look)
+    except TypeError as error:
+        raise ValueError(
+            say("the view {view} cannot be drawn so: {error}", view=repr(view), error=error)
+        ) from error
+
+
+def csv(run: Run | Batch, site: Any, head: Any, stage: str) -> str:
+    """See `table.head_csv`."""
+    return head_csv(run, site, head, stage=stage)
+
+
+def save_page(run: Run | Batch, path: str | Path) -> None:
+    """See `html.write`; of a batch one page for each text, all but the first of them closed."""
+    if isinstance(run, Run):
+        pages.write(run, Path(path))
+        return
+    texts = [
+        f"<details{'' if row else ' open'}><summary>{escape(text)}</summary>"
+        f'<iframe title="text {row}" sandbox="allow-scripts" '
+        f'srcdoc="{escape(pages.page(run.alone(row)))}"></iframe></details>'
+        for row, text in enumerate(run.texts)
+    ]
+    template = read_module("views/export/static/batch.html")
+    title = escape(f"{run.model}: {len(run.texts)} texts, padded to {run.ids.shape[1]} tokens")
+    before, between, after = template.replace("/*texts*/", "/*title*/").split("/*title*/")
+    Path(path).write_text(before + title + between + "\n".join(texts) + after, encoding="utf-8")
+
+
+def html(run: Run) -> str:
+    """The run for a notebook's cell, under 300 KB however long the text."""
+    title = f"{escape(run.model)}: {escape(pages.summary(run))}"
+    frame = (
+        f'<iframe title="Attention of every head" sandbox="allow-scripts" height="{HEIGHT}" '
+        f'style="width:100%;border:0;background:#fff" srcdoc="{escape(_frame(run))}"></iframe>'
+    )
+    return f"<div><p>{title}</p>{_source(run)}<p>{_tokens(run)}</p>{frame}</div>"
+
+
+def _source(run: Run) -> str:
+    """What an encoder read, if there is one beside the decoder."""
+    if not run.source_labels:
+        return ""
+    return f"<p>{''.join(_token(label) for label in run.source_labels)}</p>"
+
+
+def _tokens(run: Run) -> str:
+    probabilities: list[float | None] = [None] * run.n_prompt
+    probabilities += [step.chosen.probability for step in run.steps]
+    shown = list(zip(run.labels, probabilities, strict=True))[-MAX_TOKENS:]
+    left_out = len(run.labels) - len(shown)
+    note = f"… {left_out} tokens before … " if left_out else ""
+    return note + "".join(_token(label, probability) for label, probability in shown)
+
+
+def _token(label: str, probability: float | None = None) -> str:
+    """Given: underlined only. Generated: the darker the likelier."""
+    text = escape(shorten(label, HOVER_CHARACTERS))
+    if probability is None:
+        return f'<span style="{_TOKEN}">{text}</span>'
+    shade = f"background:rgba(10,92,173,{0.04 + 0.4 * probability:.2f})"
+    return f'<span style="{_TOKEN}{shade}" title="probability {probability:.4f}">{text}</span>'
+
+
+def _frame(run: Run) -> str:
+    """The document inside the frame."""
+    pack = Pack()
+    count = sum(n_heads_at(run.trace, site) for site in run.trace.sites)
+    side = int((MAX_CELLS / max(1, count)) ** 0.5)
+    kinds = [_kind(run, stack, kind, side, pack) for stack, kind in run.trace.kinds()]
+    data = pack.text({"kinds": kinds, "palette": palette_stops()})
+    page = read_module(_TEMPLATE)
+    before, between, after = page.replace("/*script*/", "/*data*/").split("/*data*/")
+    return before + data + between + bundle(SCRIPT) + after
+
+
+def _kind(run: Run, stack: str, kind: str, side: int, pack: Pack) -> dict[str, Any]:
+    """The last `side` queries and keys of one kind of attention.
+
+    A weight is sent as in `grid.Atlas`, a pixel a cell: right to within 0.004.
+    """
+    records = records_of(run, stack, kind)
+    queries, keys = run.queries(stack), run.keys(stack, kind)
+    weights = np.stack([array(record.weights[0]) for record in records])[..., -side:, -side:]
+    allowed = records[0].allowed[0].cpu().numpy()[-side:, -side:]
+    return {
+        "stack": stack,
+        "kind": kind,
+        "query_labels": list(queries[-side:]),
+        "key_labels": list(keys[-side:]),
+        "queries_before": max(0, len(queries) - side),
+        "keys_before": max(0, len(keys) - side),
+        "pixels": pack.array(np.rint(255 * np.sqrt(weights)).astype(np.uint8)),
+        "masked": pack.array(1 - allowed.astype(np.uint8)),
+    }

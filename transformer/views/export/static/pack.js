@@ -1,0 +1,106 @@
+// Unpacks a page's data (written by packing.py) and reads arrays in it.
+
+/**
+ * @typedef {Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array} Flat
+ * @typedef {{array: number, shape: number[]}} Stored stands for an array
+ */
+
+const TYPES = {
+  f4: Float32Array,
+  f8: Float64Array,
+  i1: Int8Array,
+  i2: Int16Array,
+  i4: Int32Array,
+  u1: Uint8Array,
+  u2: Uint16Array,
+  u4: Uint32Array,
+};
+/** @type {Flat[]} */
+let arrays = [];
+
+export const canUnpack = typeof DecompressionStream === "function";
+
+// The bytes of base64 of gzip.
+/** @type {(text: string) => Promise<ArrayBuffer>} */
+export const gunzip = (text) => {
+  const packed = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+};
+
+// The content; numbers are little endian, as on every machine that runs a browser today.
+/** @type {(text: string) => Promise<any>} */
+export const unpack = async (text) => {
+  const whole = await gunzip(text);
+  const length = new DataView(whole).getUint32(0, true);
+  const said = JSON.parse(new TextDecoder().decode(new Uint8Array(whole, 4, length)));
+  let at = 4 + length;
+  arrays = said.arrays.map(([kind, count]) => {
+    const size = Number(kind[1]);
+    const planes = new Uint8Array(whole, at, count * size);
+    at += count * size;
+    const joined = new Uint8Array(count * size);
+    for (let plane = 0; plane < size; plane += 1) {
+      for (let i = 0; i < count; i += 1) joined[i * size + plane] = planes[plane * count + i];
+    }
+    return new TYPES[kind](joined.buffer);
+  });
+  return said.content;
+};
+
+// The numbers of a stored array, flat.
+/** @type {(stored: Stored) => any} */
+export const flatOf = ({ array, shape }) =>
+  arrays[array].subarray(
+    0,
+    shape.reduce((a, b) => a * b, 1),
+  );
+
+// Flat numbers as lists of rows, the last dimension flat.
+/** @type {(flat: any, shape: number[]) => any} */
+const nested = (flat, [count, ...rest]) => {
+  if (!rest.length) return flat;
+  const size = flat.length / count;
+  return Array.from({ length: count }, (_, at) =>
+    nested(flat.subarray(at * size, (at + 1) * size), rest),
+  );
+};
+
+/** @type {(a: Flat, b: Flat) => Float32Array} */
+const added = (a, b) => Float32Array.from(a, (one, at) => one + b[at]);
+
+// The cosine between every two rows of a (T, C) matrix.
+/** @type {(matrix: any, shape: number[]) => Float32Array} */
+const cosines = (matrix, [count, size]) => {
+  const rows = Array.from({ length: count }, (_, at) => {
+    const row = Float64Array.from(matrix.subarray(at * size, (at + 1) * size));
+    const length = Math.hypot(...row) || 1;
+    return row.map((x) => x / length);
+  });
+  const found = new Float32Array(count * count);
+  for (let a = 0; a < count; a += 1) {
+    for (let b = 0; b <= a; b += 1) {
+      let sum = 0;
+      for (let at = 0; at < size; at += 1) sum += rows[a][at] * rows[b][at];
+      found[a * count + b] = found[b * count + a] = sum;
+    }
+  }
+  return found;
+};
+
+// A value with the numbers themselves in the place of what stands for them.
+/** @type {(value: any) => any} */
+export const filled = (value) => {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(filled);
+  if (value.array !== undefined && value.shape) return nested(flatOf(value), value.shape);
+  if (value.sum) {
+    const [one, other] = value.sum;
+    return nested(added(flatOf(one), flatOf(other)), one.shape);
+  }
+  if (value.cosine) {
+    const { shape } = value.cosine;
+    return nested(cosines(flatOf(value.cosine), shape), [shape[0], shape[0]]);
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, filled(part)]));
+};

@@ -1,0 +1,162 @@
+"""What each head does, in numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from transformer.analysis.head_finding import strongest
+from transformer.analysis.head_measures import ALL
+from transformer.analysis.head_metrics import HeadMetrics, Metrics, head_metrics, rule
+from transformer.messages import mark, say
+from transformer.runs.memo import remembered
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing.common import KIND, OF_STACK
+from transformer.views.head_metrics.metrics import draw_metric, metrics_figure
+from transformer.views.parameters import Choice, Words
+
+DIGITS = 5
+# What a head did, by the metric that it is named after: the page's sentence begins "Head 5·0".
+DID = {
+    "previous": mark("looks one token back: each token read the one before it"),
+    "next": mark("looks one token ahead: each token read the one after it"),
+    "itself": mark("stays where it is: each token read itself"),
+    "first": mark("rests on the first token, whatever comes after"),
+    "last": mark("rests on the end of the source"),
+    "induction": mark(
+        "goes on as the last time: where a token came again, it read what had followed it"
+    ),
+    "duplicate": mark("finds the same token: where one came again, it read its earlier place"),
+    "most_read": mark("has eyes for one token: all others read it"),
+    "order": mark("is aligned with the source: it reads it in order, token by token"),
+}
+
+
+def answer_metrics(item: Run, *, stack: str, kind: str) -> Answer:
+    """The metrics of every head, their definitions and baselines; null where there is no number."""
+    labels = item.keys(stack, kind)
+    found = _metrics(item, stack, kind)
+    return {
+        "metrics": [_metric(found, metric.name) for metric in found.metrics],
+        "heads": [
+            _head(head) | {"key": head.most_read_key, "key_label": labels[head.most_read_key]}
+            for head in found.heads
+        ],
+        "finding": _finding(item, found),
+        "rule": rule(),
+        "n_rows": found.n_rows,
+        "n_repeats": found.n_repeats,
+        "n_left_out": found.n_left_out,
+        "n_shuffles": found.n_shuffles,
+    }
+
+
+def _head(head: HeadMetrics) -> dict[str, Any]:
+    """Its numbers, and its label in a sentence, in short and as a sign; null without one."""
+    metric = ALL.get(head.named_after or "")
+    return {
+        "layer": head.layer,
+        "head": head.head,
+        "values": {name: _plain(value) for name, value in head.values.items()},
+        "label": metric and metric.label and say(metric.label),
+        "short": metric and metric.short and say(metric.short),
+        "sign": metric and metric.sign,
+    }
+
+
+def _finding(item: Run, found: Metrics) -> dict[str, Any] | None:
+    """The strongest finding in words and numbers; query and key are rows and columns."""
+    best = strongest(item, found)
+    if best is None:
+        return None
+    labels = item.queries(found.stack)
+    return {
+        "layer": best.layer,
+        "head": best.head,
+        "clear": best.clear,
+        "did": say(DID[best.metric.name]),
+        "short": say(best.metric.short),
+        "number": say("Largest weight") if best.metric.name == "order" else say("Weight"),
+        "value": best.value,
+        "even": best.even,
+        "n_rows": best.n_rows,
+        "query": best.query,
+        "query_label": labels[best.query],
+        "next_label": labels[best.query + 1] if best.query + 1 < len(labels) else None,
+        "key": best.key,
+        "key_label": item.keys(found.stack, found.kind)[best.key],
+        "weight": best.weight,
+    }
+
+
+def answer_metric_map(
+    item: Run, *, stack: str, kind: str, metric: str, dark: bool = False
+) -> Answer:
+    """One metric of every head as a picture: layers down, heads across."""
+    return {"figure": draw_metric(_metrics(item, stack, kind), metric, dark=dark)}
+
+
+def _metrics(item: Run, stack: str, kind: str) -> Metrics:
+    return remembered(item, ("metrics", stack, kind), lambda: head_metrics(item, stack, kind))
+
+
+def _metric(found: Metrics, name: str) -> dict[str, Any]:
+    """A metric's words, and its baselines: of an even head, and of the shuffled copies (their mean
+    over all heads, and the largest of all)."""
+    metric = next(one for one in found.metrics if one.name == name)
+    shuffled = [head.shuffled[name] for head in found.heads if name in head.shuffled]
+    average = sum(mean for mean, _ in shuffled) / len(shuffled) if shuffled else math.nan
+    return {
+        "name": name,
+        "title": say(metric.title),
+        "unit": say(metric.unit) if metric.unit else "",
+        "definition": say(metric.definition),
+        "even": _plain(found.even[name]),
+        "shuffled": _plain(average),
+        "shuffled_most": _plain(max((most for _, most in shuffled), default=math.nan)),
+    }
+
+
+def _plain(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, DIGITS)
+
+
+VIEW = View(
+    name="head_metrics",
+    tab=mark("Attention"),
+    title=mark("What each head does"),
+    help=mark("One number for every head, such as its entropy, with an even head as the baseline."),
+    parameters=(
+        Words(name="sort", title=mark("Sorted by"), default="", link="sort"),
+        Choice(
+            name="order",
+            title=mark("Order"),
+            options={"down": mark("largest first"), "up": mark("smallest first")},
+            default="down",
+            link="order",
+        ),
+    ),
+    pictures=(
+        Picture(
+            name="metrics",
+            title=mark("Head metrics"),
+            help=mark(
+                "One number for every head, such as its entropy, with an even head as baseline."
+            ),
+            figure=metrics_figure,
+            answer=answer_metrics,
+            parameters=(OF_STACK, KIND),
+            idle=True,
+        ),
+        Picture(
+            name="metric_map",
+            title=mark("One metric of every head"),
+            help=mark("One metric of every head as a picture: layers down, heads across."),
+            figure=metrics_figure,
+            answer=answer_metric_map,
+            parameters=(OF_STACK, KIND, Words(name="metric", default="entropy", use="request")),
+            idle=True,
+        ),
+    ),
+)

@@ -1,0 +1,46 @@
+"""A masked token: what an encoder alone was trained to guess."""
+
+from __future__ import annotations
+
+from transformer.analysis.laboratory import Laboratory
+from transformer.messages import mark
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.masked.masked import masked
+from transformer.views.parameters import Whole
+
+
+def answer_masked(
+    lab: Laboratory, item: Run, *, place: int | None = None, dark: bool = False
+) -> Answer:
+    """What the network says of one token masked; figure is None where nothing can be masked."""
+    if item.config.family != "encoder" or lab.model(item.model).tokenizer.mask_id is None:
+        return {"figure": None}
+    chosen = min(1, len(item.ids) - 1) if place is None else place
+    found = lab.masked_token(item, chosen)
+    return {
+        "figure": masked(found, dark=dark),
+        "place": chosen,
+        "label": found.label,
+        "labels": list(found.labels),
+        "probabilities": list(found.probabilities),
+    }
+
+
+VIEW = View(
+    name="masked",
+    tab="Prediction",
+    title=mark("A masked token"),
+    help=mark("What an encoder says of a token that is hidden from it."),
+    pictures=(
+        Picture(
+            name="masked",
+            title=mark("A masked token"),
+            help=mark("The likeliest tokens for a place that is masked, and as it stands."),
+            figure=masked,
+            answer=answer_masked,
+            network=True,
+            parameters=(Whole(name="place", title=mark("Place"), use="selection", optional=True),),
+        ),
+    ),
+)

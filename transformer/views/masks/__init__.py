@@ -1,0 +1,121 @@
+"""Masks of a padded batch."""
+
+from __future__ import annotations
+
+from transformer.analysis.mask_removal import masks_used, without_mask
+from transformer.messages import mark
+from transformer.runs.run import Batch
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing.common import HEAD, KIND, ROW, SITE, STACK
+from transformer.views.masks.masks import mask_figure, padded_batch
+from transformer.views.masks.removal import SHOWN, mask_removed, sentence_of
+from transformer.views.parameters import Choice
+
+
+def answer_mask(
+    item: Batch,
+    *,
+    row: int,
+    which: str,
+    stack: str,
+    kind: str,
+    dark: bool = False,
+) -> Answer:
+    """One mask of one sentence of a batch, in one kind of attention."""
+    figure = mask_figure(item, row, which, dark, stack=stack, kind=kind)
+    return {"figure": figure}
+
+
+def answer_padded(item: Batch, *, stack: str, dark: bool = False) -> Answer:
+    """The picture of the padded batch that a stack read."""
+    return {"figure": padded_batch(item, dark, stack=stack)}
+
+
+def answer_removal(
+    item: Batch,
+    *,
+    row: int,
+    site: str,
+    head: int,
+    which: str | None = None,
+    dark: bool = False,
+) -> Answer:
+    """One head's weights without one of its masks, what changes, and a sentence with the number.
+
+    which: one of the masks that the network used in this attention, which are told as `acting`;
+    for another, or None, the last of them. Without any, that is all that is told.
+    """
+    acting = masks_used(item, item.trace[site].site)
+    if not acting:
+        return {"acting": [], "which": None}
+    chosen = which if which in acting else acting[-1]
+    found = without_mask(item, row, site, head, chosen)
+    drawn = {
+        show: mask_removed(item, row, site, head, chosen, show=show, dark=dark) for show in SHOWN
+    }
+    return {
+        "figures": drawn,
+        "acting": list(acting),
+        "which": chosen,
+        "share": found.mean_freed_weight,
+        "sentence": sentence_of(found),
+    }
+
+
+_WHICH = {"causal": "causal", "padding": "padding", "combined": "both"}
+VIEW = View(
+    name="masks",
+    tab=mark("Masks"),
+    title=mark("Masks"),
+    help=mark(
+        "Which keys each query may read: padding hides filler, the causal mask hides the future."
+    ),
+    parameters=(
+        Choice(
+            name="without",
+            title=mark("Without"),
+            options={"causal": mark("causal"), "padding": mark("padding")},
+            default="",
+            link="without",
+        ),
+    ),
+    pictures=(
+        Picture(
+            name="padded",
+            title=mark("Padded batch"),
+            help=mark("Sentences of different length, filled up with padding to one length."),
+            figure=padded_batch,
+            answer=answer_padded,
+            takes="batch",
+            parameters=(STACK,),
+        ),
+        Picture(
+            name="mask",
+            title=mark("Masks"),
+            help=mark("Which keys each query may read, by each mask and by both."),
+            figure=mask_figure,
+            answer=answer_mask,
+            takes="batch",
+            parameters=(
+                ROW,
+                Choice(name="which", options=_WHICH, default="combined", use="request"),
+                STACK,
+                KIND,
+            ),
+        ),
+        Picture(
+            name="removal",
+            title=mark("A mask taken away"),
+            help=mark("The weights that the same scores would give without one mask."),
+            figure=mask_removed,
+            answer=answer_removal,
+            takes="batch",
+            parameters=(
+                ROW,
+                SITE,
+                HEAD,
+                Choice(name="which", options=_WHICH, use="request", optional=True),
+            ),
+        ),
+    ),
+)

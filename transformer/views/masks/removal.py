@@ -1,0 +1,148 @@
+"""What one mask does: the weights that the same scores would give without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.analysis.mask_removal import Doubles, Removal, acting_masks, without_mask
+from transformer.messages import mark, numeral, say
+from transformer.runs.head_data import SiteLike, check_choice
+from transformer.runs.run import Batch
+from transformer.views.attention.heatmap import TEXT_LIMIT, weight_colours
+from transformer.views.drawing import style
+from transformer.views.drawing.matrix import matrix_layout, reading_texts
+
+SHOWN = ("weights", "difference")
+_FREED = {"padding": mark("padding"), "causal": mark("the future")}
+_NONE = {
+    "padding": mark("no key of this sentence is padding"),
+    "causal": mark("no key lies in the future"),
+}
+
+
+def mask_removed(
+    batch: Batch,
+    row: int,
+    site: SiteLike,
+    head: int | str,
+    which: str,
+    *,
+    show: str = "weights",
+    dark: bool = False,
+) -> go.Figure:
+    """One head of one sentence without its padding or its causal mask.
+
+    show: "weights" (colours fixed from 0 to 1, still forbidden cells NaN) or "difference" (weights
+    without the mask - the network's own). Hover tells both. Only this head's softmax is done anew:
+    in a network without the mask, the inputs of later layers would differ too.
+    Raises ValueError as `without_mask` does, and for an unknown show.
+    """
+    check_choice("show", show, SHOWN)
+    found = without_mask(batch, row, site, head, which)
+    view = found.view
+    still = view.allowed | found.freed
+    cells = go.Heatmap(
+        z=np.where(still, _values(found, show), np.nan).astype(np.float32),
+        hoverongaps=True,
+        **_colours(found, show, dark),
+        **_hover(found),
+    )
+    layout = matrix_layout(
+        _title(found, show),
+        say(
+            "{mean_freed_weight} % of the weight would go to {freed}",
+            mean_freed_weight=numeral(100 * found.mean_freed_weight, ".1f"),
+            freed=say(_FREED[which]),
+        ),
+        view.query_labels,
+        view.key_labels,
+        dark=dark,
+        meta=_meta(found, show, row),
+    )
+    return go.Figure(data=[cells], layout=layout)
+
+
+def _values(found: Removal, show: str) -> Doubles:
+    return found.weights if show == "weights" else found.weights - found.real
+
+
+def _title(found: Removal, show: str) -> str:
+    site = found.view.site
+    whose = say(
+        "{stack} {kind}-attention, layer {layer}, head {head}",
+        stack=site.stack,
+        kind=site.kind,
+        layer=site.layer,
+        head=found.view.head,
+    )
+    what = say("Weights") if show == "weights" else say("What changes in the weights")
+    return say(
+        "{what} without the {which} mask: {whose}", what=what, which=found.which, whose=whose
+    )
+
+
+def _colours(found: Removal, show: str, dark: bool) -> dict[str, Any]:
+    if show == "weights":
+        return weight_colours("linear")
+    bound = float(np.abs(found.weights - found.real).max(initial=0.0)) or 1.0
+    return {
+        "colorscale": style.diverging(dark),
+        "zmin": -bound,
+        "zmax": bound,
+        "colorbar": style.colorbar(say("change of the weight")),
+    }
+
+
+def _hover(found: Removal) -> dict[str, Any]:
+    view = found.view
+    numbers = np.stack([found.weights, found.real], axis=-1).astype(np.float32)
+    ending = say(
+        "<br>without the mask %{customdata[0]:.4f}<br>with it %{customdata[1]:.4f}<extra></extra>"
+    )
+    where = say("query %{y:d}, key %{x:d}")
+    if max(found.weights.shape) > TEXT_LIMIT:
+        return {"customdata": numbers, "hovertemplate": where + ending}
+    text = reading_texts(view.query_labels, view.key_labels)
+    return {"customdata": numbers, "hovertemplate": where + ": %{text}" + ending, "text": text}
+
+
+def _meta(found: Removal, show: str, row: int) -> dict[str, Any]:
+    return {
+        "site": str(found.view.site),
+        "head": found.view.head,
+        "which": found.which,
+        "show": show,
+        "row": row,
+        "share": found.mean_freed_weight,
+    }
+
+
+def sentence_of(found: Removal) -> str:
+    """In words and with its number, what leaving the mask out would change for text queries."""
+    site, count = found.view.site, int(found.text.sum())
+    share = f"{100 * found.mean_freed_weight:.1f} %"
+    if not found.freed.any():
+        return say(
+            "Here the {which} mask hides nothing: {none}.",
+            which=found.which,
+            none=say(_NONE[found.which]),
+        )
+    start = say(
+        "Without the {which} mask, {share} of the weight would go to {freed}, on "
+        "average over the {count} queries that are text.",
+        which=found.which,
+        share=share,
+        freed=say(_FREED[found.which]),
+        count=count,
+    )
+    if found.which == "padding" and "causal" in acting_masks(site):
+        return start + (
+            say(
+                " Padding stands on the right, where the causal mask hides it from text "
+                "already; only queries that are padding themselves change."
+            )
+        )
+    return start

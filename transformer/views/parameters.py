@@ -1,0 +1,259 @@
+"""What a view may be told: named parameters with their range, their default and their words.
+
+A declaration here is the only place that knows them: the page draws a control from it, a share link
+gets a field, a program's request and the command line are checked by it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from transformer.messages import numeral, say
+from transformer.runs.run import Batch, Run
+
+Item = Run | Batch
+Use = Literal["control", "selection", "request"]
+
+LONGEST = 2000  # characters of a text, and of what is told back of a wrong value
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parameter(ABC):
+    """One value that a view takes.
+
+    name: in a request, e.g. "stage". title: on the page's control. use: "control" (a control on the
+    page and a field of a link), "selection" (the page's chosen head, token or place fills it in) or
+    "request" (only scripts and programs give it). link: its field in a share link; by default the
+    view's name, a full stop and its own. optional: None is allowed.
+    """
+
+    name: str
+    title: str = ""
+    default: Any = None
+    help: str = ""
+    use: Use = "control"
+    link: str = ""
+    optional: bool = False
+
+    def check(self, got: Any, item: Item | None = None) -> Any:
+        """The value to use. Raises ValueError that says what is allowed; item: what it is about."""
+        if got is None and self.optional:
+            return None
+        return self._checked(got, item)
+
+    @abstractmethod
+    def _checked(self, got: Any, item: Item | None) -> Any:
+        """The value, if it is allowed; None has been dealt with."""
+
+    def read(self, text: str) -> Any:
+        """The value that a link or a command line writes as `text`; still to be checked."""
+        return None if text == "" and self.optional else text
+
+    def schema(self) -> dict[str, Any]:
+        """The declaration as plain values, for the page and for programs."""
+        return {
+            "name": self.name, "type": type(self).__name__.lower(), "title": self.title,
+            "help": self.help, "default": self.default, "use": self.use, "optional": self.optional,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice(Parameter):
+    """One of several names; options: each with its words on the page."""
+
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def _checked(self, got: Any, item: Item | None) -> str:
+        if not isinstance(got, str) or got not in self.options:
+            raise ValueError(
+                say(
+                    "{name} must be one of {allowed}; got {got}",
+                    name=self.name,
+                    allowed=list(self.options),
+                    got=_short(got),
+                )
+            )
+        return got
+
+    def schema(self) -> dict[str, Any]:
+        """With its options."""
+        return Parameter.schema(self) | {"options": dict(self.options)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Whole(Parameter):
+    """A whole number; most may depend on the run or batch. None: the function itself knows."""
+
+    least: int = 0
+    most: int | Callable[[Item], int] | None = None
+
+    def _checked(self, got: Any, item: Item | None) -> int:
+        most = self.most(item) if callable(self.most) and item is not None else self.most
+        last = most if isinstance(most, int) else 2**31 - 1
+        if not _is_whole(got) or not self.least <= got <= last:
+            if last == 2**31 - 1:
+                raise ValueError(
+                    say(
+                        "{name} must be a whole number from {least}; got {got}",
+                        name=self.name,
+                        least=numeral(self.least),
+                        got=_short(got),
+                    )
+                )
+            raise ValueError(
+                say(
+                    "{name} must be a whole number from {least} to {last}; got {got}",
+                    name=self.name,
+                    least=numeral(self.least),
+                    last=numeral(last),
+                    got=_short(got),
+                )
+            )
+        return int(got)
+
+    def read(self, text: str) -> Any:
+        """A text of digits as a number."""
+        if text == "" and self.optional:
+            return None
+        digits = text.removeprefix("-")
+        return int(text) if digits.isascii() and digits.isdecimal() and len(text) < 12 else text
+
+    def schema(self) -> dict[str, Any]:
+        """With its range, as far as it does not depend on a run."""
+        most = self.most if isinstance(self.most, int) else None
+        return Parameter.schema(self) | {"least": self.least, "most": most}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Number(Parameter):
+    """A number from least to most."""
+
+    least: float = 0.0
+    most: float = 1.0
+
+    def _checked(self, got: Any, item: Item | None) -> float:
+        is_number = isinstance(got, int | float) and not isinstance(got, bool)
+        if not is_number or not self.least <= got <= self.most:
+            raise ValueError(
+                say(
+                    "{name} must be a number from {least} to {most}; got {got}",
+                    name=self.name,
+                    least=numeral(self.least, "g"),
+                    most=numeral(self.most, "g"),
+                    got=_short(got),
+                )
+            )
+        return float(got)
+
+    def read(self, text: str) -> Any:
+        """A text as a number, where it is one."""
+        try:
+            return None if text == "" and self.optional else float(text)
+        except ValueError:
+            return text
+
+    def schema(self) -> dict[str, Any]:
+        """With its range."""
+        return Parameter.schema(self) | {"least": self.least, "most": self.most}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flag(Parameter):
+    """Yes or no."""
+
+    default: Any = False
+
+    def _checked(self, got: Any, item: Item | None) -> bool:
+        if not isinstance(got, bool):
+            raise ValueError(
+                say("{name} must be true or false; got {got}", name=self.name, got=_short(got))
+            )
+        return got
+
+    def read(self, text: str) -> Any:
+        """ "yes", "true" or "1"; "no", "false" or "0"."""
+        words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+        return words.get(text.lower(), text)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Words(Parameter):
+    """A text, or a name that the function itself checks."""
+
+    default: Any = ""
+
+    def _checked(self, got: Any, item: Item | None) -> str:
+        if not isinstance(got, str) or len(got) > LONGEST:
+            raise ValueError(
+                say(
+                    "{name} must be a text of at most {longest} characters; got {got}",
+                    name=self.name,
+                    longest=numeral(LONGEST),
+                    got=_short(got),
+                )
+            )
+        return got
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wholes(Parameter):
+    """Several whole numbers."""
+
+    most: int = 64  # of them
+
+    def _checked(self, got: Any, item: Item | None) -> list[int]:
+        if (
+            not isinstance(got, list | tuple)
+            or len(got) > self.most
+            or not all(map(_is_whole, got))
+        ):
+            raise ValueError(
+                say(
+                    "{name} must be a list of at most {most} whole numbers; got {got}",
+                    name=self.name,
+                    most=self.most,
+                    got=_short(got),
+                )
+            )
+        return [int(one) for one in got]
+
+    def read(self, text: str) -> Any:
+        """Numbers with commas between them."""
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        whole = all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts)
+        return [int(part) for part in parts] if whole else text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeadOrMean(Parameter):
+    """A head's number, or "mean"; the same for a layer."""
+
+    default: Any = 0
+    use: Use = "selection"
+
+    def _checked(self, got: Any, item: Item | None) -> int | str:
+        if got != "mean" and not _is_whole(got):
+            raise ValueError(
+                say(
+                    "{name} must be a whole number or 'mean'; got {got}",
+                    name=self.name,
+                    got=_short(got),
+                )
+            )
+        return got if isinstance(got, str) else int(got)
+
+    def read(self, text: str) -> Any:
+        """ "mean", or digits as a number."""
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
+
+
+def _is_whole(got: Any) -> bool:
+    return isinstance(got, int) and not isinstance(got, bool)
+
+
+def _short(got: Any) -> str:
+    text = repr(got)
+    return text if len(text) <= 60 else f"{text[:60]}…"

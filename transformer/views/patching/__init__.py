@@ -1,0 +1,147 @@
+"""Activity of another text patched into a run: these views run the network, or its tokenizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformer.analysis.laboratory import Laboratory
+from transformer.inference.model import Model
+from transformer.messages import mark, say
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.parameters import Choice, Item, Whole, Words
+from transformer.views.patching.patching import largest_change
+from transformer.views.patching.patching import patching as patching_figure
+from transformer.views.patching.variants import TEACHING, text_before, variant
+
+
+def _last(item: Item) -> int:
+    """The last place that the network predicted with all of the text in sight."""
+    return min(len(item.ids), item.config.output_max_len + 1) - 1 if isinstance(item, Run) else 0
+
+
+_PLACE = Whole(name="place", use="selection", optional=True, least=1, most=_last)
+_STACKS = {"encoder": "encoder", "decoder": "decoder"}
+_KINDS = {"self": "self", "cross": "cross"}
+_PARTS = {"residual": "stream", "heads": "attention", "feed_forward": "feed-forward"}
+_TARGETS = {
+    "other": mark("what the other text leads to"),
+    "here": mark("the token that stands here"),
+}
+
+
+def answer_other_text(lab: Laboratory, item: Run, *, place: int | None = None) -> Answer:
+    """Another text to patch from: this one with a word exchanged ("variant", None if it has none),
+    and one of ours to try ("teaching"). place: the chosen token, None = the first generated."""
+    model = lab.model(item.model)
+    text = text_before(model, item, _first(item) if place is None else place)
+    return {"variant": variant(model, text), "teaching": TEACHING.get(item.config.family)}
+
+
+def answer_patching(
+    lab: Laboratory,
+    item: Run,
+    *,
+    other: str,
+    place: int | None = None,
+    stack: str = "decoder",
+    part: str = "residual",
+    kind: str = "self",
+    target: str = "other",
+    dark: bool = False,
+) -> Answer:
+    """The layer x place map of what a patch does to one token.
+
+    place: the token; None = of a translation the one that the other source changes most, else the
+    first generated one. target: whose ln p it is, "other" = what the other run foresees there,
+    "here" = the token that stands there.
+    """
+    model = lab.model(item.model)
+    at = _place(lab, item, other, place)
+    wanted = item.ids[at] if target == "here" else None
+    where: dict[str, Any] = {"stack": stack, "part": part, "kind": kind, "target": wanted}
+    found = lab.patching(item, other, at, **where)
+    here, there = _labels(model, item, other, at, stack)
+    label = model.tokenizer.label(found.target)
+    figure = patching_figure(found, here, there, label, part=part, dark=dark)
+    return {
+        "figure": figure,
+        "place": at,
+        "stands": item.labels[at],
+        "target": label,
+        "before": found.before,
+        "other": found.other,
+        "limit": largest_change(found),
+        "lengths": [len(here), len(there)],
+        "altered": bool(item.request.interventions),
+    }
+
+
+def _place(lab: Laboratory, run: Run, other: str, place: int | None) -> int:
+    """The token to look at. Raises ValueError unless the network predicted it with all of the text
+    in sight."""
+    if run.trace_start:
+        raise ValueError(
+            say(
+                "this text is longer than the {max_len} tokens that {model} reads at "
+                "once, so its places move; patch a shorter one",
+                max_len=run.config.max_len,
+                model=run.model,
+            )
+        )
+    if place is None:
+        return lab.most_changed(run, other) if run.source_ids else _first(run)
+    return place
+
+
+def _first(run: Run) -> int:
+    """The first generated token, or the last one of a text that was only read."""
+    return min(run.n_prompt, len(run.ids) - 1)
+
+
+def _labels(
+    model: Model, run: Run, other: str, place: int, stack: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the stack reads here and in the other run; a translator's decoder reads the same."""
+    source, ids = model.prepare(other)
+    read = run.labels[:place]
+    if run.source_ids:
+        there = tuple(model.tokenizer.labels(source))
+        return (run.source_labels, there) if stack == "encoder" else (read, read)
+    return read, tuple(model.tokenizer.labels(ids))
+
+
+VIEW = View(
+    name="patching",
+    tab=mark("What if?"),
+    title=mark("Patch"),
+    help=mark(
+        "Another text's activity put in at each layer and place, and what it does to one token."
+    ),
+    pictures=(
+        Picture(
+            name="other_text",
+            answer=answer_other_text,
+            network=True,
+            parameters=(_PLACE,),
+        ),
+        Picture(
+            name="patching",
+            title=mark("Patch"),
+            help=mark(
+                "The change of one token's log-probability by a patch at each layer and place."
+            ),
+            figure=patching_figure,
+            answer=answer_patching,
+            network=True,
+            parameters=(
+                Words(name="other", title=mark("Another text"), use="request"),
+                _PLACE,
+                Choice(name="stack", options=_STACKS, default="decoder", use="request"),
+                Choice(name="part", options=_PARTS, default="residual", use="request"),
+                Choice(name="kind", options=_KINDS, default="self", use="request"),
+                Choice(name="target", options=_TARGETS, default="other", use="request"),
+            ),
+        ),
+    ),
+)

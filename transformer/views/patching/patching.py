@@ -1,0 +1,146 @@
+"""What another text's activity does to one token, patched in at one layer and place at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.analysis.patching import PatchEffect
+from transformer.messages import mark, numeral, say
+from transformer.runs.head_data import array
+from transformer.views.drawing import style
+
+CELL_PX, ROW_PX = 38, 34
+MIN_WIDTH = 480
+MARGIN = {"l": 76, "r": 110, "t": 170, "b": 100}
+PARTS = {
+    "residual": mark("residual stream after the layer"),
+    "heads": mark("what the heads read"),
+    "feed_forward": mark("what the feed-forward adds"),
+}
+
+
+def patching(
+    found: PatchEffect,
+    here: Sequence[str],
+    other: Sequence[str],
+    target: str,
+    *,
+    part: str = "residual",
+    dark: bool = False,
+) -> go.Figure:
+    """The change of ln p(target) by a patch at each layer (down) and place (to the right).
+
+    here, other: the tokens that this run and the other one read, whose activity is put in place of
+    the one below it; where one is shorter, its label is left out. target: the label of the token
+    that is looked at. Orange: the patch makes it likelier. Colours reach as far to both sides as
+    the largest change; `layout.meta` has row_labels, column_labels ("cat ← dog" where the tokens
+    differ; plain text), limit, before and other (ln p in the two runs). `layout.width` is CELL_PX a
+    place: a page scrolls a long text sideways.
+    """
+    n_layers, n_places = found.change.shape
+    limit = largest_change(found)
+    names = paired_labels(here, other)[:n_places]
+    above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
+    shown = style.label(target, style.HOVER_CHARACTERS)
+    layout = style.layout(
+        say("Change of ln p({shown}) by a patch: {parts}", shown=shown, parts=say(PARTS[part])),
+        say(
+            "ln p is {before} here and {other} in the other run; colours from {least} to {limit}",
+            before=numeral(found.before, ".2f"), other=numeral(found.other, ".2f"),
+            least=numeral(-limit, ".3g"), limit=numeral(limit, ".3g"),
+        ),
+        dark=dark,
+        margin=MARGIN,
+        width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * n_places + MARGIN["r"]),
+        height=MARGIN["t"] + ROW_PX * n_layers + MARGIN["b"],
+        meta={
+            "row_labels": [say("layer {place}", place=place) for place in range(n_layers)],
+            "column_labels": names, "limit": limit,
+            "before": found.before, "other": found.other,
+        },
+        **_axes(here, other, (n_layers, n_places), dark),
+    )  # fmt: skip
+    return go.Figure(data=[_cells(found, names, dark), above], layout=layout)
+
+
+def _cells(found: PatchEffect, names: Sequence[str], dark: bool) -> go.Heatmap:
+    change, limit = array(found.change), largest_change(found)
+    return go.Heatmap(
+        z=change, zmin=-limit, zmax=limit, colorscale=style.diverging(dark), xgap=1, ygap=1,
+        hovertext=[_hover(names, found.before, row) for row in change],
+        hovertemplate=say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"),
+        colorbar=style.colorbar(say("change of ln p")),
+    )  # fmt: skip
+
+
+def largest_change(found: PatchEffect) -> float:
+    """The largest change, up or down, at any layer and place; never 0."""
+    return float(found.change.abs().max()) or 1e-6
+
+
+def paired_labels(here: Sequence[str], other: Sequence[str]) -> list[str]:
+    """ "cat ← dog" for the tokens at each place; one of them where they are the same."""
+    return [
+        a if a == b else f"{a or '–'} ← {b or '–'}"
+        for a, b in itertools.zip_longest(here, other, fillvalue="")
+    ]
+
+
+def _axes(
+    here: Sequence[str], other: Sequence[str], shape: tuple[int, int], dark: bool
+) -> dict[str, Any]:
+    """Layers down; this run's tokens below, the other's above."""
+    n_layers, n_places = shape
+    return {
+        "xaxis": _tokens(say("token here"), here, other, n_places, dark),
+        "xaxis2": _tokens(
+            say("token of the other run"), other, here, n_places, dark,
+            overlaying="x", side="top", matches="x",
+        ),
+        "yaxis": style.axis(
+            say("layer"), dark=dark, range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
+            dtick=max(1, -(-n_layers // style.MAX_TICKS)),
+        ),
+    }  # fmt: skip
+
+
+def _tokens(
+    title: str,
+    labels: Sequence[str],
+    others: Sequence[str],
+    n_places: int,
+    dark: bool,
+    **more: Any,
+) -> dict[str, Any]:
+    """An axis of tokens, all of them labelled; those that differ from the other text's are bold."""
+    shown = [style.label(text) for text in labels[:n_places]]
+    strong = [
+        f"<b>{text}</b>" if own != other else text
+        for text, own, other in itertools.zip_longest(
+            shown, labels[:n_places], others[: len(shown)], fillvalue=""
+        )
+    ]
+    return style.axis(
+        title, dark=dark, range=[-0.5, n_places - 0.5], tickmode="array", tickangle=-90,
+        tickvals=list(range(len(strong))), ticktext=strong, **more,
+    )  # fmt: skip
+
+
+def _hover(names: Sequence[str], before: float, row: Any) -> list[str]:
+    return [
+        say(
+            "{name}<br>ln p {change}: {before} → {after}<br>p {p_before} → {p_after}",
+            name=style.label(name, style.HOVER_CHARACTERS),
+            change=numeral(change, "+.4f"),
+            before=numeral(before, ".4f"),
+            after=numeral(before + change, ".4f"),
+            p_before=numeral(np.exp(before), ".4f"),
+            p_after=numeral(np.exp(before + change), ".4f"),
+        )
+        for name, change in zip(names, row.tolist(), strict=True)
+    ]

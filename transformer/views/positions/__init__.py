@@ -1,0 +1,181 @@
+"""The positional encoding: its matrix, what it is added to, and how it moves."""
+
+from __future__ import annotations
+
+from transformer.messages import mark
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing.common import STACK
+from transformer.views.parameters import Choice, Flag, Whole, Wholes
+from transformer.views.positions.inputs import PARTS, input_parts, input_strips, input_token
+from transformer.views.positions.positions import (
+    formula_difference,
+    position_curves,
+    position_matrix,
+    position_similarity,
+)
+from transformer.views.positions.rotation import largest_shift, position_shift
+
+
+def answer_positions(
+    item: Run,
+    *,
+    which: str,
+    stack: str | None = None,
+    dimensions: list[int] | None = None,
+    formula: bool = False,
+    dark: bool = False,
+) -> Answer:
+    """The positional matrix, curves of chosen dimensions, or the similarity of positions.
+
+    formula: of the sinusoidal formula in place of the model's own (not for curves); figure is None
+    for an odd d_model, which has none. With it come the kind of positions and the largest
+    difference of the two.
+    """
+    if which == "curves":
+        return {"figure": position_curves(item, dimensions or [], stack, dark)}
+    draw = position_matrix if which == "matrix" else position_similarity
+    if formula and item.config.d_model % 2:
+        return {"figure": None}
+    answer = {"figure": draw(item, stack=stack, dark=dark, formula=formula)}
+    if not formula:
+        return answer
+    difference = formula_difference(item, stack)
+    kind = item.config.positions.removesuffix("-halves")
+    return answer | {"positions": kind, "difference": difference}
+
+
+def answer_inputs(
+    item: Run,
+    *,
+    stack: str | None = None,
+    place: int | None = None,
+    dark: bool = False,
+) -> Answer:
+    """Token vectors, position vectors and their sums; the same of one token as lines.
+
+    place: which traced token; None, or beyond the trace: the last.
+    """
+    found = input_parts(item, stack)
+    chosen = None if isinstance(place, int) and place >= len(found.labels) else place
+    token = input_token(item, chosen, stack, dark=dark)
+    return {
+        "strips": input_strips(item, stack, dark=dark),
+        "token": token,
+        "place": token.layout.meta["place"],
+        "label": token.layout.meta["token"],
+        "lengths": {part: found.mean_length(part) for part in PARTS},
+        "normed": found.normed,
+        "difference": found.difference,
+    }
+
+
+def answer_shift(
+    item: Run,
+    *,
+    k: int,
+    stack: str | None = None,
+    shown: int | None = None,
+    dark: bool = False,
+) -> Answer:
+    """The linear map that moves a position by k, and how well it does.
+
+    figure is None, and nothing else is told, where a fit would fit any matrix.
+    """
+    largest = largest_shift(item, stack)
+    if largest < 1:
+        return {"figure": None, "largest": largest}
+    figure = position_shift(item, k, stack, shown=shown, dark=dark)
+    return {"figure": figure, "largest": largest, **figure.layout.meta}
+
+
+_FORMULA = Flag(name="formula", title=mark("Formula"), use="request")
+VIEW = View(
+    name="positions",
+    tab=mark("Positions"),
+    title=mark("Positions"),
+    help=mark("The numbers that tell the network where a token stands, and how they move."),
+    parameters=(
+        Choice(
+            name="stack",
+            title=mark("Stack"),
+            options={"encoder": "encoder", "decoder": "decoder"},
+            optional=True,
+            link="stack",
+        ),
+    ),
+    pictures=(
+        Picture(
+            name="positions",
+            title=mark("Position matrix"),
+            help=mark(
+                "The numbers that tell the network where a token stands: one row a position."
+            ),
+            figure=position_matrix,
+            answer=answer_positions,
+            parameters=(
+                Choice(
+                    name="which",
+                    options={
+                        "matrix": mark("matrix"),
+                        "similarity": mark("similarity"),
+                        "curves": mark("curves"),
+                    },
+                    default="matrix",
+                    use="request",
+                ),
+                STACK,
+                Wholes(
+                    name="dimensions", title=mark("Dimensions"), optional=True, link="dimensions"
+                ),
+                _FORMULA,
+            ),
+        ),
+        Picture(
+            name="curves",
+            title=mark("Position curves"),
+            help=mark("Chosen dimensions of the position matrix as lines over the positions."),
+            figure=position_curves,
+            parameters=(
+                Wholes(
+                    name="dimensions", title=mark("Dimensions"), default=[0, 1], link="dimensions"
+                ),
+                STACK,
+            ),
+        ),
+        Picture(
+            name="similarity",
+            title=mark("Similarity of positions"),
+            help=mark("The cosine between the vectors of every two positions."),
+            figure=position_similarity,
+            parameters=(STACK, _FORMULA),
+        ),
+        Picture(
+            name="inputs",
+            title=mark("What enters the first layer"),
+            help=mark("Token vectors, position vectors and their sum, one row a token."),
+            figure=input_strips,
+            answer=answer_inputs,
+            parameters=(STACK, Whole(name="place", use="selection", optional=True)),
+        ),
+        Picture(
+            name="input",
+            title=mark("What enters for one token"),
+            help=mark("One token's vector, its position's vector and their sum, as lines."),
+            figure=input_token,
+            parameters=(Whole(name="place", use="selection", optional=True), STACK),
+        ),
+        Picture(
+            name="shift",
+            title=mark("A step of positions"),
+            help=mark("The one matrix that moves the vector of any position by k positions."),
+            figure=position_shift,
+            answer=answer_shift,
+            parameters=(
+                Whole(name="k", title=mark("Steps"), default=1, least=1, link="steps"),
+                STACK,
+                Whole(name="shown", title=mark("Dimensions shown"), optional=True, link="shown"),
+            ),
+        ),
+    ),
+)

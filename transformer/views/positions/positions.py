@@ -1,0 +1,252 @@
+"""The positional encoding itself: the matrix, chosen dimensions as curves, and similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.messages import say
+from transformer.model.positions import sinusoidal_matrix
+from transformer.runs.checks import is_whole
+from transformer.runs.head_data import array
+from transformer.runs.run import Run
+from transformer.views.drawing import style
+
+MAX_CURVES = 12
+_DASHES = ("solid", "dash", "dot", "dashdot")
+# Okabe and Ito's colours, less those too pale on white or too dark on black.
+_CURVES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+
+Matrix = NDArray[np.float32]
+
+
+def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
+    """(stack, its (max_len, C) position matrix, how many rows this run used).
+
+    stack None: the model's only stack, or the decoder. The used rows are always the first ones: a
+    window that slid starts again at position 0. Raises ValueError for a stack that is not there.
+    """
+    known = list(run.position_matrices)
+    chosen = known[-1] if stack is None else stack
+    if chosen not in known:
+        raise ValueError(
+            say("stack must be one of {known}; got {got}", known=known, got=repr(stack))
+        )
+    return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
+
+
+def formula_matrix(run: Run, stack: str | None = None) -> Matrix:
+    """The sinusoidal matrix of the size of the model's own, (max_len, C), whatever it uses.
+
+    Raises ValueError for an unknown stack, and for an odd size: sines and cosines come in pairs.
+    """
+    max_len, size = matrix_of(run, stack)[1].shape
+    if size % 2:
+        raise ValueError(say("the sinusoidal formula needs an even d_model; got {got}", got=size))
+    return array(sinusoidal_matrix(max_len, size, run.config.positions == "sinusoidal-halves"))
+
+
+def formula_difference(run: Run, stack: str | None = None) -> float:
+    """The largest difference between the model's own matrix and the sinusoidal formula."""
+    return float(np.abs(matrix_of(run, stack)[1] - formula_matrix(run, stack)).max(initial=0.0))
+
+
+def _table(run: Run, stack: str | None, formula: bool) -> tuple[str, str, Matrix, int]:
+    """(stack, what the matrix is, the matrix, rows used): the model's own, or the formula's."""
+    chosen, own, used = matrix_of(run, stack)
+    if not formula:
+        return chosen, run.config.positions, own, used
+    unused = not run.config.positions.startswith("sinusoidal")
+    what = say("formula, not used by this model") if unused else "formula"
+    return chosen, f"sinusoidal {what}", formula_matrix(run, stack), used
+
+
+def position_matrix(
+    run: Run, stack: str | None = None, *, dark: bool = False, formula: bool = False
+) -> go.Figure:
+    """Position x dimension, every position that the model knows; z is the matrix itself.
+
+    A line marks the positions that this run used: those above it.
+    formula: the sinusoidal formula's matrix of the same size in place of the model's own.
+    Raises ValueError for a stack that the model does not have.
+    """
+    chosen, name, matrix, used = _table(run, stack, formula)
+    bound = _bound(matrix)
+    cells = go.Heatmap(
+        z=matrix,
+        colorscale=style.diverging(dark),
+        zmin=-bound,
+        zmax=bound,
+        colorbar=style.colorbar(say("value")),
+        hovertemplate=say("position %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>"),
+    )
+    max_len, size = matrix.shape
+    layout = style.layout(
+        say("Position matrix of the {chosen} ({name})", chosen=chosen, name=name),
+        say("of the same size, to compare")
+        if formula
+        else say(
+            "the row of a position is added to its token; this run used {used} of {max_len} rows",
+            used=used,
+            max_len=max_len,
+        ),
+        dark=dark,
+        xaxis=style.axis(say("dimension"), dark=dark, range=[-0.5, size - 0.5]),
+        yaxis=style.axis(say("position"), dark=dark, range=[max_len - 0.5, -0.5]),
+        shapes=[] if formula else [_used_line(used, dark)],
+        annotations=[] if formula else [_used_note(used, max_len, dark)],
+        meta={"stack": chosen, "used": used},
+    )
+    return go.Figure(data=[cells], layout=layout)
+
+
+def position_curves(
+    run: Run, dimensions: Sequence[int], stack: str | None = None, dark: bool = False
+) -> go.Figure:
+    """The chosen dimensions as lines over the positions; y is a column of the matrix.
+
+    dimensions: 1 to MAX_CURVES different numbers below d_model; else ValueError.
+    """
+    chosen, matrix, used = matrix_of(run, stack)
+    _check_dimensions(dimensions, matrix.shape[1])
+    places = np.arange(len(matrix), dtype=np.int32)
+    lines = [
+        go.Scatter(
+            x=places,
+            y=np.ascontiguousarray(matrix[:, dimension]),
+            mode="lines",
+            name=say("dimension {dimension}", dimension=dimension),
+            line={
+                "color": _CURVES[order % len(_CURVES)],
+                "dash": _DASHES[order // len(_CURVES) % len(_DASHES)],
+                "width": 2,
+            },
+            hovertemplate="%{y:.4f}",
+        )
+        for order, dimension in enumerate(dimensions)
+    ]
+    layout = style.layout(
+        say(
+            "Position curves of the {chosen} ({positions})",
+            chosen=chosen,
+            positions=run.config.positions,
+        ),
+        say("one line a dimension; grey: the {used} positions that this run used", used=used),
+        dark=dark,
+        xaxis=style.axis(
+            say("position"), dark=dark, range=[-0.5, len(matrix) - 0.5], tickformat="d"
+        ),
+        yaxis=style.axis(say("value"), dark=dark, showgrid=True),
+        shapes=[_used_band(used, dark)],
+        hovermode="x unified",
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.2},
+        meta={"stack": chosen, "used": used},
+    )
+    return go.Figure(data=lines, layout=layout)
+
+
+def position_similarity(
+    run: Run, stack: str | None = None, dark: bool = False, *, formula: bool = False
+) -> go.Figure:
+    """Cosine of the angle between every two positions' vectors; z in [-1, 1], 1 on the diagonal.
+
+    A vector of zeros has no direction: its similarities are shown as 0. formula: of the sinusoidal
+    formula's matrix in place of the model's own.
+    """
+    chosen, name, matrix, used = _table(run, stack, formula)
+    lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
+    unit = matrix / np.where(lengths > 0, lengths, 1)
+    cells = go.Heatmap(
+        z=(unit @ unit.T).astype(np.float32),
+        colorscale=style.diverging(dark),
+        zmin=-1,
+        zmax=1,
+        colorbar=style.colorbar(say("cosine")),
+        hovertemplate=say("positions %{y} and %{x}<br>cosine %{z:.4f}<extra></extra>"),
+    )
+    side = [-0.5, len(matrix) - 0.5]
+    layout = style.layout(
+        say("Similarity of positions, {chosen} ({name})", chosen=chosen, name=name),
+        say("cosine of their vectors")
+        + ("" if formula else say("; dashed: the {used} positions that this run used", used=used)),
+        dark=dark,
+        xaxis=style.axis(say("position"), dark=dark, range=side, constrain="domain"),
+        yaxis=style.axis(
+            say("position"), dark=dark, range=side[::-1], constrain="domain",
+            constraintoward="top", scaleanchor="x",
+        ),
+        shapes=[] if formula else [_used_square(used, dark)],
+        meta={"stack": chosen, "used": used},
+    )  # fmt: skip
+    return go.Figure(data=[cells], layout=layout)
+
+
+def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
+    whole = all(map(is_whole, dimensions))
+    if not whole or not all(0 <= d < size for d in dimensions):
+        raise ValueError(
+            say(
+                "dimensions must be whole numbers from 0 to {last}; got {got}",
+                last=size - 1,
+                got=repr(list(dimensions)),
+            )
+        )
+    if not 1 <= len(dimensions) <= MAX_CURVES or len(set(dimensions)) != len(dimensions):
+        raise ValueError(
+            say(
+                "dimensions must be 1 to {most} different numbers; got {got}",
+                most=MAX_CURVES,
+                got=repr(list(dimensions)),
+            )
+        )
+
+
+def _bound(matrix: Matrix) -> float:
+    return float(np.abs(matrix).max(initial=0.0)) or 1.0
+
+
+def _used_line(used: int, dark: bool) -> dict[str, Any]:
+    line = {"color": style.theme(dark).text, "width": 2, "dash": "dash"}
+    end = used - 0.5
+    across = {"xref": "x domain", "x0": 0, "x1": 1}
+    return {"type": "line", "y0": end, "y1": end, "line": line, **across}
+
+
+def _used_note(used: int, max_len: int, dark: bool) -> dict[str, Any]:
+    return {
+        "text": say("this run used the rows above"),
+        "xref": "x domain",
+        "x": 1,
+        "xanchor": "right",
+        "y": used - 0.5,
+        "yanchor": "top" if used < 0.9 * max_len else "bottom",
+        "showarrow": False,
+        "font": {"color": style.theme(dark).text, "size": style.FONT_SIZE},
+        "bgcolor": "rgba(34,39,46,0.75)" if dark else "rgba(255,255,255,0.8)",
+    }
+
+
+def _used_band(used: int, dark: bool) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "yref": "y domain",
+        "x0": -0.5,
+        "x1": used - 0.5,
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+        "line": {"width": 0},
+        "fillcolor": style.theme(dark).line,
+        "opacity": 0.5,
+    }
+
+
+def _used_square(used: int, dark: bool) -> dict[str, Any]:
+    line = {"color": style.theme(dark).text, "width": 2, "dash": "dash"}
+    ends = {"x0": -0.5, "y0": -0.5, "x1": used - 0.5, "y1": used - 0.5}
+    return {"type": "rect", "line": line, **ends}

@@ -1,0 +1,184 @@
+"""How the vector of one position becomes that of another: the map from PE(pos) to PE(pos + k).
+
+A sine and a cosine of one frequency turn as one hand of a clock: k steps on are a rotation by k
+times the frequency, from wherever one starts. So for sinusoidal positions one matrix moves every
+position by k. A learned matrix promises nothing; the best such matrix is fitted and its error told.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.messages import numeral, say
+from transformer.runs.checks import is_whole
+from transformer.runs.run import Run
+from transformer.views.drawing import style
+from transformer.views.positions.positions import matrix_of
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Shift:
+    """The linear map M with M · PE(pos) ≈ PE(pos + k), (C, C) float64, and how well it does.
+
+    fitted: by least squares over all pairs of positions k apart (`n_pairs` of them), else composed
+    of rotations. largest_miss: largest |M · PE(pos) - PE(pos + k)| over all pairs and dimensions;
+    relative_miss: the root of the summed squares of that, as a share of PE(pos + k)'s own.
+    chance: the relative miss that a fit to a matrix of random numbers is expected to leave,
+    √(1 - C / n_pairs); 0 if not fitted.
+    """
+
+    stack: str
+    k: int
+    matrix: Doubles
+    fitted: bool
+    n_pairs: int
+    largest_miss: float
+    relative_miss: float
+
+    @property
+    def chance(self) -> float:
+        """What a fit to random numbers would leave: C unknowns for n_pairs equations."""
+        return math.sqrt(1 - len(self.matrix) / self.n_pairs) if self.fitted else 0.0
+
+
+def rotation_matrix(k: int, d_model: int) -> Doubles:
+    """(C, C): k positions on, for sinusoidal positions with (sin, cos) pairs side by side.
+
+    Pair i turns by the angle k / 10000^(2i / C): sin(a + b) = sin a cos b + cos a sin b and
+    cos(a + b) = cos a cos b - sin a sin b. Raises ValueError for an odd d_model.
+    Source: Vaswani et al. 2017, section 3.5, worked out.
+    """
+    if d_model % 2:
+        raise ValueError(say("sinusoidal positions need an even d_model; got {got}", got=d_model))
+    first = np.arange(0, d_model, 2)
+    angle = k * 10_000.0 ** (-first / d_model)
+    matrix = np.zeros((d_model, d_model))
+    matrix[first, first] = matrix[first + 1, first + 1] = np.cos(angle)
+    matrix[first, first + 1] = np.sin(angle)
+    matrix[first + 1, first] = -np.sin(angle)
+    return matrix
+
+
+def largest_shift(run: Run, stack: str | None = None) -> int:
+    """The largest k that `shift` takes; below 1 where a fit would fit any matrix."""
+    _, table, _ = matrix_of(run, stack)
+    known, size = table.shape
+    return known - 1 - (0 if run.config.positions == "sinusoidal" else size)
+
+
+def shift(run: Run, k: int, stack: str | None = None) -> Shift:
+    """The map that moves a position of the model's own matrix by k.
+
+    k: 1 to max_len - 1. Rotations for sinusoidal positions, else the best fit.
+    Raises ValueError for another k, an unknown stack, and for a fit that has as many unknowns as
+    equations: it would be without error for any matrix, and so say nothing.
+    """
+    chosen, table, _ = matrix_of(run, stack)
+    known, size = table.shape
+    if not is_whole(k) or not 1 <= k < known:
+        raise ValueError(
+            say("k must be a whole number from 1 to {last}; got {got}", last=known - 1, got=repr(k))
+        )
+    here, there = table[:-k].astype(np.float64), table[k:].astype(np.float64)
+    fitted = run.config.positions != "sinusoidal"
+    if k > largest_shift(run, stack):
+        raise ValueError(
+            say(
+                "a map of {size} dimensions fitted to {n_here} pairs of positions would "
+                "fit anything, so it is not shown; needed: more than {size} pairs",
+                size=size,
+                n_here=len(here),
+            )
+        )
+    matrix = _fit(here, there) if fitted else rotation_matrix(k, size)
+    missed = here @ matrix.T - there
+    return Shift(
+        stack=chosen,
+        k=k,
+        matrix=matrix,
+        fitted=fitted,
+        n_pairs=len(here),
+        largest_miss=float(np.abs(missed).max()),
+        relative_miss=float(np.linalg.norm(missed) / np.linalg.norm(there)),
+    )
+
+
+def _fit(here: Doubles, there: Doubles) -> Doubles:
+    """The (C, C) matrix M that makes the squared distance of here · Mᵀ to there smallest."""
+    solution, *_ = np.linalg.lstsq(here, there, rcond=None)
+    return np.ascontiguousarray(solution.T)
+
+
+def position_shift(
+    run: Run,
+    k: int,
+    stack: str | None = None,
+    *,
+    shown: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """The map from PE(pos) to PE(pos + k), from dimension (column) to dimension (row).
+
+    shown: open on so many of the first dimensions, by default on all; z is always the whole
+    matrix. Raises ValueError as `shift` does.
+    """
+    found = shift(run, k, stack)
+    size = len(found.matrix)
+    bound = float(np.abs(found.matrix).max()) or 1.0
+    cells = go.Heatmap(
+        z=found.matrix.astype(np.float32),
+        colorscale=style.diverging(dark),
+        zmin=-bound,
+        zmax=bound,
+        colorbar=style.colorbar(say("factor")),
+        hovertemplate=say(
+            "from dimension %{x} to dimension %{y}<br>factor %{z:.4f}<extra></extra>"
+        ),
+    )
+    side = [-0.5, min(size, shown or size) - 0.5]
+    layout = style.layout(
+        say("One matrix that moves any position of the {stack} by {k}", stack=found.stack, k=k),
+        _subtitle(found),
+        dark=dark,
+        meta=_meta(found),
+        xaxis=style.axis(
+            say("dimension of PE(pos)"), dark=dark, range=side, constrain="domain", tickformat="d"
+        ),
+        yaxis=style.axis(
+            say("dimension of PE(pos + {k})", k=k), dark=dark, range=side[::-1], constrain="domain",
+            constraintoward="top", scaleanchor="x", tickformat="d",
+        ),
+    )  # fmt: skip
+    return go.Figure(data=[cells], layout=layout)
+
+
+def _subtitle(found: Shift) -> str:
+    if found.fitted:
+        return say(
+            "best fit; it misses by {relative_miss} % of the vectors' size",
+            relative_miss=numeral(100 * found.relative_miss, ".0f"),
+        )
+    return say(
+        "a rotation for each pair of dimensions; it misses by at most {largest_miss}",
+        largest_miss=numeral(found.largest_miss, ".1e"),
+    )
+
+
+def _meta(found: Shift) -> dict[str, Any]:
+    return {
+        "stack": found.stack,
+        "k": found.k,
+        "fitted": found.fitted,
+        "n_pairs": found.n_pairs,
+        "largest_miss": found.largest_miss,
+        "relative_miss": found.relative_miss,
+        "chance": found.chance,
+    }

@@ -1,0 +1,102 @@
+"""What a step chose from, how the text and each layer fared, and what a beam search weighed."""
+
+from __future__ import annotations
+
+from transformer.messages import mark
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.parameters import Whole
+from transformer.views.prediction import candidates as of_step
+from transformer.views.prediction.beams import beam_tree
+from transformer.views.prediction.candidates import drawable, how, step_of
+from transformer.views.prediction.lens import logit_lens, what_is_done
+from transformer.views.prediction.surprise import in_words, summarise, why_none
+from transformer.views.prediction.surprise import surprise as surprise_figure
+
+LENS_COLUMNS = 48  # tokens that the page shows at once; more would be slow to draw
+
+
+def answer_candidates(item: Run, *, step: int, dark: bool = False) -> Answer:
+    """What one step chose from, and the window of tokens that it saw."""
+    found = step_of(item, step)
+    start, stop = found.window
+    return {
+        "figure": of_step.candidates(item, step, dark=dark),
+        "chosen": item.labels[stop],
+        "probability": found.chosen.probability,
+        "how": how(item.request) + drawable(item, found),
+        "window": [start, stop],
+        "seen": list(item.labels[start:stop]),
+        "slid": start > 0,
+    }
+
+
+def answer_surprise(item: Run, *, dark: bool = False) -> Answer:
+    """How much each token surprised the network; {"none": why} where nothing could."""
+    reason = why_none(item)
+    if reason is not None:
+        return {"none": reason}
+    return {
+        "figure": surprise_figure(item, dark=dark),
+        "says": in_words(summarise(item)),
+    }
+
+
+def answer_lens(item: Run, *, first: int = 0, dark: bool = False) -> Answer:
+    """What each layer would have said, for LENS_COLUMNS tokens from traced token `first` on."""
+    figure = logit_lens(item, first=first, count=LENS_COLUMNS, dark=dark)
+    return {
+        "figure": figure,
+        "says": what_is_done(item),
+        "tied": item.config.tie_embeddings,
+        "foresees": item.config.family != "encoder",
+        "columns": LENS_COLUMNS,
+    }
+
+
+VIEW = View(
+    name="prediction",
+    tab=mark("Prediction"),
+    title=mark("Prediction"),
+    help=mark(
+        "What each step could have chosen, what surprised the network, and what each layer said."
+    ),
+    parameters=(Whole(name="lens", title=mark("First token of the lens"), default=0, link="lens"),),
+    pictures=(
+        Picture(
+            name="candidates",
+            title=mark("Candidates"),
+            help=mark(
+                "The likeliest next tokens of a step, before and after temperature and filters."
+            ),
+            figure=of_step.candidates,
+            answer=answer_candidates,
+            parameters=(Whole(name="step", default=0, use="selection"),),
+        ),
+        Picture(
+            name="surprise",
+            title=mark("Surprise"),
+            help=mark("How many bits each token of the text surprised the network by, −log₂ p."),
+            figure=surprise_figure,
+            answer=answer_surprise,
+            lens=True,
+        ),
+        Picture(
+            name="lens",
+            title=mark("Logit lens"),
+            help=mark("What each layer would have said comes next, had the network ended there."),
+            figure=logit_lens,
+            answer=answer_lens,
+            lens=True,
+            parameters=(Whole(name="first", default=0, use="request"),),
+        ),
+        Picture(
+            name="beams",
+            title=mark("Beam search"),
+            help=mark(
+                "Which hypotheses went on, ended or were cut at each step, likeliest on top."
+            ),
+            figure=beam_tree,
+        ),
+    ),
+)

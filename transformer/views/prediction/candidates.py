@@ -1,0 +1,118 @@
+"""What a step could have taken: its candidates before and after temperature and filters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+from transformer.messages import mark, numeral, say
+from transformer.runs.candidates import Candidate, GenerationStep
+from transformer.runs.checks import is_whole
+from transformer.runs.request import Request
+from transformer.runs.run import Run
+from transformer.views.drawing import style
+from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
+from transformer.views.prediction.filters import why_cut
+
+N_SHOWN = 10
+
+
+def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_SHOWN) -> go.Figure:
+    """The `limit` likeliest tokens of one step, and the chosen one, as pairs of bars.
+
+    Trace 0: probability by the network. Trace 1: after temperature and filters, what was drawn
+    from. x is the probability itself, y the candidate's place, the likeliest on top. The chosen one
+    has an arrow before its label; one that could not be drawn says why instead of a second bar.
+    Raises ValueError for a step that the run does not have.
+    """
+    step = step_of(run, step_index)
+    shown = tuple(step.candidates[:limit])
+    if step.chosen not in shown:
+        shown = (*shown, step.chosen)
+    labels = [run.candidate_labels[candidate.id] for candidate in shown]
+    reasons = why_cut(run, step)
+    layout = paired_layout(
+        say("Candidates of step {step_index}", step_index=step_index),
+        how(run.request) + drawable(run, step),
+        token_ticks(labels, [candidate.id for candidate in shown], step.token),
+        max(max(c.probability, c.sampling_probability) for c in shown),
+        y_title=mark("candidate token"),
+        height=172 + 44 * max(len(shown), 3),
+        dark=dark,
+        meta={
+            "labels": labels, "ids": [candidate.id for candidate in shown],
+            "step": step_index, "chosen": step.token,
+            "cut": [reasons.get(candidate.id) for candidate in shown],
+        },
+    )  # fmt: skip
+    return go.Figure(data=_bars(shown, labels, reasons, dark), layout=layout)
+
+
+def step_of(run: Run, index: Any) -> GenerationStep:
+    """A step by its index, counted from 0. Raises ValueError saying which there are."""
+    if not run.steps:
+        raise ValueError(
+            say("this run generated nothing, so it has no step; got {got}", got=repr(index))
+        )
+    if not is_whole(index) or not 0 <= index < len(run.steps):
+        raise ValueError(
+            say(
+                "step_index must be a whole number from 0 to {last}; got {got}",
+                last=len(run.steps) - 1,
+                got=repr(index),
+            )
+        )
+    return run.steps[index]
+
+
+def how(request: Request) -> str:
+    """How tokens were chosen, in words."""
+    if request.beams > 1:
+        return say(
+            "beam search with {beams} beams: the best whole text was taken", beams=request.beams
+        )
+    if request.sampling is None:
+        return say("greedy: the likeliest is taken")
+    names = ("temperature", "top_k", "top_p", "min_p")
+    given = [(name, getattr(request.sampling, name)) for name in names]
+    parts = [f"{name.replace('_', '-')} {value:g}" for name, value in given if value is not None]
+    return say("sampled: {settings}", settings=", ".join(parts))
+
+
+def drawable(run: Run, step: GenerationStep) -> str:
+    """How many tokens could be drawn, if any were drawn."""
+    if run.request.sampling is None:
+        return ""
+    return say(
+        "; {n_kept} of {output_vocab_size} tokens could be drawn",
+        n_kept=numeral(step.n_kept),
+        output_vocab_size=numeral(run.config.output_vocab_size),
+    )
+
+
+def _bars(
+    shown: tuple[Candidate, ...], labels: list[str], reasons: dict[int, str], dark: bool
+) -> list[go.Bar]:
+    colours = style.theme(dark)
+    before = [candidate.probability for candidate in shown]
+    after = [candidate.sampling_probability for candidate in shown]
+    texts = [
+        f"✕ {reasons[candidate.id]}" if candidate.id in reasons else percent(probability)
+        for candidate, probability in zip(shown, after, strict=True)
+    ]
+    names = [style.label(text, style.HOVER_CHARACTERS) for text in labels]
+    return [
+        bars(
+            name,
+            lengths,
+            told,
+            colour,
+            customdata=names,
+            hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>",
+        )
+        for name, lengths, told, colour in (
+            (say("by the network"), before, [percent(p) for p in before], colours.muted),
+            (say("after temperature and filters"), after, texts, colours.accent),
+        )
+    ]

@@ -1,0 +1,121 @@
+// What each layer would have said: the logit lens.
+
+import { ask } from "../../ui/static/ask.js";
+import { el } from "../../ui/static/dom.js";
+import { labelRoom } from "../../ui/static/labels.js";
+import { ownFields } from "../../ui/static/fields.js";
+import { wholeNumber } from "../../ui/static/link_text.js";
+import { say } from "../../ui/static/messages.js";
+import { redrawWhen } from "../../ui/static/redraw.js";
+import { on, page } from "../../ui/static/state.js";
+import { tokenColumns, withoutZoom } from "./token_columns.js";
+
+const cellText = (meta, z, row, column) => `${meta.best[row][column]} ${z[row][column].toFixed(4)}`;
+const gradient = (scale) =>
+  `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${at * 100}%`).join(", ")})`;
+
+const words = ({ says, tied, foresees }) => {
+  const task = foresees ? say("which token comes next") : say("which token stands there");
+  const back =
+    tied && foresees
+      ? say(
+          " The input says back the token that was just read: head and embedding are one " +
+            "matrix.",
+        )
+      : "";
+  return say(
+    "The residual stream after each layer, read as if it were the last: {task}? Read " +
+      "with {says} (nostalgebraist 2020), so early rows may be nonsense.{back} " +
+      "Underlined: the same best token as the model's own, in the top row. Click a " +
+      "column to choose its token.",
+    { task, says, back },
+  );
+};
+
+// Row names stand beside the picture: its own, and its colour bar, go.
+const fitBesideRows = ({ data, layout }, width) => {
+  layout.width = width - layout.margin.l - layout.margin.r + 16;
+  const rows = layout.height - layout.margin.t - layout.margin.b;
+  const above = layout.xaxis2.visible === false ? 8 : labelRoom(layout.xaxis2);
+  layout.margin = { l: 8, r: 8, t: above, b: labelRoom(layout.xaxis) };
+  layout.height = rows + layout.margin.t + layout.margin.b;
+  Object.assign(layout.yaxis, { showticklabels: false, ticks: "" });
+  for (const axis of [layout.xaxis, layout.xaxis2, layout.yaxis]) {
+    Object.assign(axis, { automargin: false, fixedrange: true });
+    if (axis.title)
+      Object.assign(axis.title, { standoff: 0, font: { size: 14, color: "rgba(0,0,0,0)" } });
+  }
+  data[0].showscale = false;
+  withoutZoom(layout);
+};
+
+export const mountLens = (find, server) => {
+  const box = find("[data-picture=lens]");
+  const lens = { first: 0, columns: 0, total: 0 };
+  const seen = tokenColumns(box, () => page.run.trace_start + lens.first);
+  const draw = async (current) => {
+    if (!page.run) return;
+    const { run } = page.run;
+    const answer = await ask(server.lens, { run, first: lens.first, dark: page.dark });
+    if (!current()) return;
+    find(".lens-says").textContent = words(answer);
+    const { meta, width } = JSON.parse(answer.figure).layout;
+    const figure = await seen.draw(answer.figure, {
+      change: (made) => fitBesideRows(made, width),
+      numbers: (row, column) => cellText(meta, figureZ(), row, column),
+    });
+    Object.assign(lens, { columns: answer.columns, total: meta.total });
+    drawRows(figure.layout, meta.row_labels);
+    find(".lens-scale").style.background = gradient(figure.data[0].colorscale);
+    drawPager();
+    Object.assign(find(".lens-box").dataset, { run, first: lens.first });
+  };
+  const figureZ = () => box.calcdata[0][0].z;
+  // Row names stand beside the picture, so that they stay when it is scrolled.
+  const drawRows = (layout, names) => {
+    const { t: top, b: bottom } = layout.margin;
+    const height = (layout.height - top - bottom) / names.length;
+    const at = (text, y, kind = "") => {
+      const made = el("span", kind, text);
+      made.style.top = `${y}px`;
+      return made;
+    };
+    const rows = names.map((name, row) => at(name, top + height * (names.length - row - 0.5)));
+    if (layout.xaxis2.visible !== false) rows.push(at(say("came next"), top - 14, "axis"));
+    find(".lens-rows").replaceChildren(
+      ...rows,
+      at(say("token read"), layout.height - bottom + 16, "axis"),
+    );
+  };
+  const drawPager = () => {
+    const { first, columns, total } = lens;
+    find(".lens-pager").hidden = total <= columns;
+    find(".earlier").disabled = first === 0;
+    find(".later").disabled = first + columns >= total;
+    find(".lens-range").textContent = say("tokens {first} to {total} of {total2}", {
+      first,
+      total: Math.min(total, first + columns) - 1,
+      total2: total,
+    });
+  };
+  const turnTo = (first) => {
+    lens.first = Math.max(0, first);
+    refresh();
+  };
+  find(".earlier").addEventListener("click", () => turnTo(lens.first - lens.columns));
+  find(".later").addEventListener("click", () => turnTo(lens.first + lens.columns));
+  on("query", (query) => {
+    const place = query?.stack === page.run?.stack ? query.index - page.run.trace_start : -1;
+    const outside = place < lens.first || place >= lens.first + lens.columns;
+    if (place < 0 || place >= lens.total || !outside) return;
+    turnTo(Math.floor(place / lens.columns) * lens.columns);
+  });
+  on("run", () => Object.assign(lens, { first: 0, total: 0 }));
+
+  const refresh = redrawWhen(find(".lens-box"), ["run"], draw);
+  ownFields(
+    { lens: "0" },
+    () => ({ lens: lens.first }),
+    (given) => turnTo(wholeNumber("lens", given.lens, 0, 4095)),
+  );
+};

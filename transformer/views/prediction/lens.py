@@ -1,0 +1,263 @@
+"""The logit lens: what each layer would have said, had the network ended there.
+
+The model's own final norm (if it has one) and head are put on the residual stream after every
+layer, for which they were not trained. Source: nostalgebraist 2020, "interpreting GPT: the logit
+lens".
+
+What the figure carries besides the cells: `layout.meta` has column_labels (the tokens read) and
+row_labels (the streams) as plain text, `next` (the tokens that came next, None after the last),
+`best` (rows of labels, the likeliest token of each cell), `stands` (for each column the lowest row
+from which on every row above says the same as the last), `first` and `total` (which columns of how
+many are shown) and `n_earlier` (the place of the first traced token in the whole text).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.messages import say
+from transformer.model.summary import last_stack
+from transformer.runs.checks import check_whole
+from transformer.runs.data import Lens
+from transformer.runs.run import Run
+from transformer.views.drawing import style
+
+CELL_PX, ROW_PX = 60, 34
+TICK_CHARACTERS = 10
+MARGIN = {"l": 150, "r": 90, "t": 196, "b": 120}
+BRIGHT = 0.48  # from this place of the colour scale on, black is read better than white
+MIN_WIDTH = 560
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class LensView:
+    """The shown columns. ids, probabilities: (L + 1, T, K), best first, row 0 the input.
+
+    same: (L + 1, T) bool, the cells whose best token is the last row's. stands: (T,) int, the
+    lowest row from which on all are the same.
+    """
+
+    ids: NDArray[np.int64]
+    probabilities: NDArray[np.float32]
+    same: NDArray[np.bool_]
+    stands: NDArray[np.int64]
+    read: tuple[str, ...]
+    follows: tuple[str | None, ...]
+    first: int
+    total: int
+
+
+def lens_of(run: Run) -> Lens:
+    """The run's lens. Raises ValueError if it has not been worked out."""
+    if run.lens is None:
+        raise ValueError(
+            say(
+                "this run has no logit lens yet, which takes the network; needed: the run "
+                "that transformer.with_lens(model, run) gives"
+            )
+        )
+    return run.lens
+
+
+def lens_view(run: Run, first: int = 0, count: int | None = None) -> LensView:
+    """`count` columns (None: all from there on) of a run's lens, from traced token `first` on.
+
+    Raises ValueError for a first that is not a traced token, a count below 1, and a run without
+    its lens.
+    """
+    lens = lens_of(run)
+    total = lens.ids.shape[1]
+    check_whole("first", first, 0, total - 1)
+    if count is not None:
+        check_whole("count", count, 1, 1_000_000)
+    shown = slice(first, total if count is None else min(total, first + count))
+    ids = lens.ids.cpu().numpy()[:, shown]
+    same = ids[:, :, 0] == ids[-1, :, 0]
+    labels = run.queries(last_stack(run.config))
+    following: tuple[str | None, ...] = (*labels[1:], None)
+    return LensView(
+        ids=ids,
+        probabilities=lens.probabilities.float().cpu().numpy()[:, shown],
+        same=same,
+        stands=len(same) - np.logical_and.accumulate(same[::-1]).sum(axis=0),
+        read=labels[shown],
+        follows=following[shown],
+        first=first,
+        total=total,
+    )
+
+
+def logit_lens(
+    run: Run, *, first: int = 0, count: int | None = None, dark: bool = False
+) -> go.Figure:
+    """Layers upwards (the input at the bottom, the model's own prediction on top) by tokens.
+
+    z is the probability of the cell's best token, whose text stands in the cell; a line under it
+    marks those that are the same as the model's own. The text above a column is the token that
+    came next. `layout.width` is CELL_PX a column: a page scrolls a long text sideways.
+    first, count: see lens_view, with its ValueErrors.
+    """
+    view, after = lens_view(run, first, count), last_stack(run.config)
+    rows, columns = view.same.shape
+    names = _rows_of(rows)
+    layout = style.layout(
+        say("Logit lens of the {after}", after=after),
+        say(
+            "{what}<br>underlined: the same best token as the model's own, on top",
+            what=what_is_done(run),
+        ),
+        dark=dark,
+        margin=MARGIN,
+        width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * columns + MARGIN["r"]),
+        height=MARGIN["t"] + ROW_PX * rows + MARGIN["b"],
+        xaxis=_tokens(say("token read"), view.read, dark),
+        xaxis2=_came_next(run, view, dark),
+        yaxis=style.axis(
+            say("residual stream"), dark=dark, range=[-0.5, rows - 0.5], tickmode="array",
+            tickvals=list(range(rows)), ticktext=names,
+        ),
+        shapes=_underlines(view),
+        meta={
+            "column_labels": list(view.read),
+            "row_labels": names,
+            "next": list(view.follows),
+            "best": _best(run, view),
+            "stands": view.stands.tolist(),
+            "first": view.first,
+            "total": view.total,
+            "n_earlier": run.trace_start,
+        },
+    )  # fmt: skip
+    traces = [_cells(run, view, names), _texts(run, view), _nothing()]
+    return go.Figure(data=traces, layout=layout)
+
+
+def _rows_of(count: int) -> list[str]:
+    """Names of the rows, from the input up."""
+    return [
+        say("input"),
+        *(say("after layer {layer}", layer=layer) for layer in range(count - 2)),
+        say("model's own"),
+    ][:count]
+
+
+def what_is_done(run: Run) -> str:
+    """One honest sentence."""
+    if run.config.norm == "pre":
+        return say("the model's final norm and head, put on streams that they were not trained for")
+    return say(
+        "the model's head, put on streams that it was not trained for (a post-norm "
+        "model has no final norm)"
+    )
+
+
+def _tokens(title: str, labels: tuple[str | None, ...], dark: bool, **more: Any) -> dict[str, Any]:
+    return style.axis(
+        title, dark=dark, range=[-0.5, len(labels) - 0.5], tickmode="array", tickangle=-90,
+        tickvals=list(range(len(labels))),
+        ticktext=["" if text is None else style.label(text, TICK_CHARACTERS) for text in labels],
+        **more,
+    )  # fmt: skip
+
+
+def _came_next(run: Run, view: LensView, dark: bool) -> dict[str, Any]:
+    """A second axis above the cells: what came next (an encoder foresees nothing: no labels)."""
+    if run.config.family == "encoder":
+        return {"visible": False, "overlaying": "x", "side": "top", "matches": "x"}
+    more = {"overlaying": "x", "side": "top", "matches": "x"}
+    return _tokens(say("token that came next"), view.follows, dark, **more)
+
+
+def _nothing() -> go.Scatter:
+    """Plotly draws an axis only if some trace is on it."""
+    return go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
+
+
+def _cells(run: Run, view: LensView, names: list[str]) -> go.Heatmap:
+    rows, columns = view.same.shape
+    return go.Heatmap(
+        z=np.ascontiguousarray(view.probabilities[:, :, 0]),
+        zmin=0,
+        zmax=1,
+        colorscale=style.cividis(),
+        colorbar=style.colorbar(say("probability of the best token")),
+        xgap=2,
+        ygap=2,
+        hovertext=[
+            [_hover(run, view, names, row, column) for column in range(columns)]
+            for row in range(rows)
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _best(run: Run, view: LensView) -> list[list[str]]:
+    """The label of each cell's best token."""
+    return [[run.candidate_labels[int(token)] for token in row] for row in view.ids[:, :, 0]]
+
+
+def _texts(run: Run, view: LensView) -> go.Scatter:
+    """The best tokens, black or white after the brightness of their cells."""
+    rows, columns = np.indices(view.same.shape).reshape(2, -1)
+    bright = view.probabilities[:, :, 0].ravel() > BRIGHT
+    return go.Scatter(
+        x=columns,
+        y=rows + 0.06,
+        mode="text",
+        text=[style.fitted(label, CELL_PX - 8)[0] for row in _best(run, view) for label in row],
+        textfont={
+            "size": style.FONT_SIZE,
+            "color": ["#000000" if one else "#ffffff" for one in bright],
+        },
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _hover(run: Run, view: LensView, names: list[str], row: int, column: int) -> str:
+    """The cell's best tokens with their probabilities, and what came next."""
+    found = zip(view.ids[row, column], view.probabilities[row, column], strict=True)
+    lines = [
+        f"{style.label(run.candidate_labels[int(token)], style.HOVER_CHARACTERS)} {share:.4f}"
+        for token, share in found
+    ]
+    read, follows = view.read[column], view.follows[column]
+    head = [
+        say(
+            "{layer}, having read {token}:",
+            layer=names[row],
+            token=style.label(read, style.HOVER_CHARACTERS),
+        )
+    ]
+    if run.config.family != "encoder" and follows is not None:
+        lines.append(
+            say("came next: {follows}", follows=style.label(follows, style.HOVER_CHARACTERS))
+        )
+    lines.append(
+        say("the model's own answer stands from “{layer}” on", layer=names[view.stands[column]])
+    )
+    return "<br>".join(head + lines)
+
+
+def _underlines(view: LensView) -> list[dict[str, Any]]:
+    """Two paths, dark lines on bright cells and bright lines on dark ones."""
+    bright = view.probabilities[:, :, 0] > BRIGHT
+    return [
+        {
+            "type": "path", "path": path, "line": {"color": colour, "width": 2.5},
+        }
+        for colour, where in (("#000000", bright), ("#ffffff", ~bright))
+        if (path := _lines_below(view.same & where))
+    ]  # fmt: skip
+
+
+def _lines_below(marked: NDArray[np.bool_]) -> str:
+    return "".join(
+        f"M{column - 0.36:.2f},{row - 0.36:.2f}L{column + 0.36:.2f},{row - 0.36:.2f}"
+        for row, column in np.argwhere(marked).tolist()
+    )

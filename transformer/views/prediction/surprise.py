@@ -1,0 +1,188 @@
+"""How much each token of a text surprised the network: -log2 of the probability that it gave it.
+
+`layout.meta`: labels (plain, unescaped text) and probabilities of the traced tokens, `given` (how
+many of them were), `first` (the place of the first one in the whole text), and the summary of
+`summarise`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.messages import numeral, say
+from transformer.model.summary import last_stack
+from transformer.runs.run import Run
+from transformer.views.drawing import style
+
+TICK_CHARACTERS = 10
+HATCH = "/"  # a given token's bar
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """mean_bits: over the tokens that have a surprise. perplexity: 2 to that power. given_bits,
+    generated_bits: the same mean over either kind alone, None where there is none."""
+
+    mean_bits: float
+    perplexity: float
+    n_tokens: int
+    given_bits: float | None
+    generated_bits: float | None
+
+
+def why_none(run: Run) -> str | None:
+    """One sentence for a run of which no token has a surprise; None for all others."""
+    if run.config.family == "encoder":
+        return say(
+            "an encoder reads the whole text at once and foresees no token, so none "
+            "can surprise it; allowed: a run of a decoder or an encoder-decoder"
+        )
+    if run.surprise is None:
+        return say(
+            "this run has no surprise yet, which takes the network; needed: the run "
+            "that transformer.with_lens(model, run) gives"
+        )
+    if all(bits is None for bits in run.surprise):
+        return say(
+            "only the first token was read, which nothing foresaw, so nothing has a "
+            "surprise; allowed: a run of two tokens or more"
+        )
+    return None
+
+
+def summarise(run: Run) -> Summary:
+    """The surprise of a whole text. Raises ValueError for a run without any."""
+    bits, given = surprise_of(run), _n_given(run)
+    known = [each for each in bits if each is not None]
+    mean = sum(known) / len(known)
+    return Summary(
+        mean_bits=mean,
+        perplexity=2**mean,
+        n_tokens=len(known),
+        given_bits=_mean(bits[:given]),
+        generated_bits=_mean(bits[given:]),
+    )
+
+
+def surprise(run: Run, *, dark: bool = False) -> go.Figure:
+    """One bar a token, in bits; hatched: given, plain: generated. y is NaN for the first token.
+
+    An encoder-decoder's are those of the decoder's text. Raises ValueError for a run without any.
+    """
+    found = summarise(run)
+    labels = run.queries(last_stack(run.config))
+    each = surprise_of(run)
+    bits = np.array([math.nan if b is None else b for b in each], dtype=np.float64)
+    layout = style.layout(
+        say("Surprise of each token, −log₂ p"),
+        say("{summary}<br>hatched: given; plain: generated", summary=in_words(found)),
+        dark=dark,
+        margin={"l": 60, "r": 16, "t": 92, "b": 110},
+        height=440,
+        bargap=0.2,
+        showlegend=False,
+        hovermode="x",
+        xaxis=style.axis(
+            say("token"), dark=dark, range=[-0.5, len(labels) - 0.5],
+            tickmode="array", tickangle=-90,
+            tickvals=list(range(len(labels))),
+            ticktext=[style.label(text, TICK_CHARACTERS) for text in labels],
+        ),
+        yaxis=style.axis(say("surprise (bits)"), dark=dark, showgrid=True, rangemode="tozero"),
+        shapes=[_mean_line(found, dark)],
+        meta={
+            "labels": list(labels),
+            "probabilities": [None if b is None else 2.0**-b for b in each],
+            "given": _n_given(run),
+            "first": run.trace_start,
+            "summary": asdict(found),
+        },
+    )  # fmt: skip
+    return go.Figure(data=[_bars(run, bits, labels, dark)], layout=layout)
+
+
+def surprise_of(run: Run) -> Sequence[float | None]:
+    """The run's surprise. Raises ValueError for a run without any."""
+    reason = why_none(run)
+    if run.surprise is None or reason is not None:
+        raise ValueError(reason)
+    return run.surprise
+
+
+def _n_given(run: Run) -> int:
+    """How many of the traced tokens were given."""
+    return max(0, min(run.n_prompt - run.trace_start, len(surprise_of(run))))
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def in_words(found: Summary) -> str:
+    """The summary as a sentence without its full stop."""
+    parts = [
+        f"{name} {bits:.2f}"
+        for name, bits in (("given", found.given_bits), ("generated", found.generated_bits))
+        if bits is not None
+    ]
+    apart = f" ({', '.join(parts)})" if len(parts) > 1 else ""
+    return say(
+        "mean {mean_bits} bits per token{apart}; perplexity {perplexity}, over {n_tokens} tokens",
+        mean_bits=numeral(found.mean_bits, ".2f"),
+        apart=apart,
+        perplexity=numeral(found.perplexity, ".2f"),
+        n_tokens=found.n_tokens,
+    )
+
+
+def _bars(run: Run, bits: Any, labels: Sequence[str], dark: bool) -> go.Bar:
+    colours = style.theme(dark)
+    given = [place < _n_given(run) for place in range(len(labels))]
+    return go.Bar(
+        x=list(range(len(labels))),
+        y=bits,
+        name=say("surprise (bits)"),
+        customdata=[_hover(*of) for of in zip(labels, surprise_of(run), given, strict=True)],
+        hovertemplate="%{customdata}<extra></extra>",
+        marker={
+            "color": [colours.muted if one else colours.accent for one in given],
+            "pattern": {
+                "shape": [HATCH if one else "" for one in given],
+                "fillmode": "replace",
+                "size": 6,
+                "solidity": 0.45,
+            },
+        },
+    )
+
+
+def _hover(label: str, bits: float | None, given: bool) -> str:
+    name = style.label(label, style.HOVER_CHARACTERS)
+    if bits is None:
+        return say("{name}<br>the first token: nothing foresaw it", name=name)
+    return say(
+        "{name}, {what}<br>{bits} bits<br>p = {p}",
+        name=name,
+        what=say("given") if given else say("generated"),
+        bits=numeral(bits, ".3f"),
+        p=numeral(2.0**-bits, ".4g"),
+    )
+
+
+def _mean_line(found: Summary, dark: bool) -> dict[str, Any]:
+    return {
+        "type": "line", "xref": "paper", "x0": 0, "x1": 1,
+        "y0": found.mean_bits, "y1": found.mean_bits,
+        "line": {"color": style.theme(dark).text, "width": 1.5, "dash": "dash"},
+        "label": {
+            "text": say("mean"), "textposition": "end", "font": {"size": style.FONT_SIZE},
+            "yanchor": "bottom",
+        },
+    }  # fmt: skip

@@ -1,0 +1,78 @@
+"""Rotary positions: what is turned, by how much, and what that does to a score."""
+
+from __future__ import annotations
+
+from html import unescape
+
+from transformer.messages import mark
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing.common import SITE
+from transformer.views.parameters import Whole
+from transformer.views.rotary.rotary import (
+    angles_of,
+    rotary_angles,
+    rotary_distance,
+    rotary_pair,
+    turns,
+)
+
+
+def answer_rotary(
+    item: Run,
+    *,
+    site: str = "decoder.0.self",
+    head: int = 0,
+    query: int | None = None,
+    pair: int = 0,
+    dark: bool = False,
+) -> Answer:
+    """All three pictures of one head and pair; nothing for a network that turns nothing."""
+    if not turns(item) or site.endswith("cross"):
+        return {"turns": False}
+    stack = site.split(".")[0]
+    n_pairs = angles_of(item, stack).shape[1]
+    pair = min(pair, n_pairs - 1)
+    drawn = {
+        "angles": rotary_angles(item, stack, dark=dark),
+        "pair": rotary_pair(item, site, head, query, pair=pair, dark=dark),
+        "distance": rotary_distance(item, site, head, query, dark=dark),
+    }
+    # Plain text: Plotly's own is escaped.
+    says = {name: unescape(one.layout.title.subtitle.text) for name, one in drawn.items()}
+    return {"turns": True, "n_pairs": n_pairs, "says": says, **drawn}
+
+
+_HEAD = Whole(name="head", title="Head", use="selection", default=0)
+_QUERY = Whole(name="query", title="Query", use="selection", optional=True)
+_KEY = Whole(name="key", title="Key", use="request", optional=True)
+_PAIR = Whole(name="pair", title="Pair", default=0)
+VIEW = View(
+    name="rotary",
+    tab="Positions",
+    title=mark("Rotary positions"),
+    help=mark("Queries and keys are turned by an angle that grows with their place."),
+    pictures=(
+        Picture(
+            name="rotary",
+            title=mark("Rotary positions"),
+            help=mark("The angle of each pair, one pair of q and k before and after, and scores."),
+            answer=answer_rotary,
+            parameters=(SITE, _HEAD, _QUERY, _PAIR),
+        ),
+        Picture(
+            name="rotary_pair",
+            title=mark("One pair, turned"),
+            help=mark("One pair of features of a query and a key, before and after the rotation."),
+            figure=rotary_pair,
+            parameters=(SITE, _HEAD, _QUERY, _KEY, _PAIR),
+        ),
+        Picture(
+            name="rotary_distance",
+            title=mark("Score by distance"),
+            help=mark("The score of a query and a key at every distance from each other."),
+            figure=rotary_distance,
+            parameters=(SITE, _HEAD, _QUERY, _KEY),
+        ),
+    ),
+)

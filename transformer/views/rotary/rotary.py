@@ -1,0 +1,255 @@
+"""What rotary positions do: the angle of each pair, a head's q and k before and after, and that
+the score depends on the distance alone.
+
+A head's vectors are recorded turned, as they meet. "Before" is the same vector turned back, by the
+network's own cosines and sines.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.messages import numeral, say
+from transformer.model.sites import Site
+from transformer.runs.checks import is_whole
+from transformer.runs.head_data import SiteLike, array, check_head, labels_of, record_of
+from transformer.runs.run import Run
+from transformer.views.drawing import style
+
+Doubles = NDArray[np.float64]
+MAX_DISTANCES = 256  # points of the curve
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Turned:
+    """A query and a key of one head.
+
+    q, k: (D,), as they meet, and q_before, k_before, turned back. query, key: where they stand.
+    angles: (max_len, R / 2), radians from 0 to 2 pi, of each place and pair. score: the network's
+    own, before the mask.
+    """
+
+    site: Site
+    head: int
+    query: int
+    key: int
+    labels: tuple[str, str]
+    q: Doubles
+    k: Doubles
+    q_before: Doubles
+    k_before: Doubles
+    angles: Doubles
+    score: float
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs of features are turned."""
+        return self.angles.shape[1]
+
+    def score_at(self, query: int, key: int) -> float:
+        """The score of the same two contents, had they stood at these places."""
+        q, k = _turn(self.q_before, self.angles[query]), _turn(self.k_before, self.angles[key])
+        return float(q @ k) / math.sqrt(len(q))
+
+
+def turns(run: Run) -> bool:
+    """Whether this run's network turns queries and keys."""
+    return run.config.positions == "rotary"
+
+
+def angles_of(run: Run, stack: str) -> Doubles:
+    """(max_len, R / 2) radians, from the network's own cosines and sines.
+
+    Raises ValueError for a network that turns nothing.
+    """
+    if not turns(run):
+        raise ValueError(
+            say(
+                "only rotary positions turn queries and keys; this network's are {positions}",
+                positions=run.config.positions,
+            )
+        )
+    matrix = array(run.position_matrices[stack]).astype(np.float64)
+    cosines, sines = np.split(matrix, 2, axis=1)
+    return np.arctan2(sines, cosines) % (2 * math.pi)
+
+
+def turned(
+    run: Run, site: SiteLike, head: int, query: int | None = None, key: int | None = None
+) -> Turned:
+    """A query and a key of a head; by default the last query, and the key before it.
+
+    Raises ValueError for an unknown place, head or site, and for cross-attention, which turns
+    nothing.
+    """
+    record = record_of(run, site)
+    angles = angles_of(run, record.site.stack)
+    if record.site.kind == "cross":
+        raise ValueError(say("cross-attention turns nothing; needed: self-attention"))
+    check_head(head, record.weights.shape[1])
+    assert record.queries is not None
+    assert record.keys is not None
+    length = record.weights.shape[2]
+    at = _place("query", length - 1 if query is None else query, length)
+    other = _place("key", max(at - 1, 0) if key is None else key, length)
+    q, k = (
+        array(part[0, head, place]).astype(np.float64)
+        for part, place in ((record.queries, at), (record.keys, other))
+    )
+    labels = labels_of(run, record, 0)[0]
+    return Turned(
+        site=record.site, head=head, query=at, key=other, labels=(labels[at], labels[other]),
+        q=q, k=k, q_before=_turn(q, -angles[at]), k_before=_turn(k, -angles[other]),
+        angles=angles, score=float(record.scores[0, head, at, other]),
+    )  # fmt: skip
+
+
+def rotary_angles(run: Run, stack: str = "decoder", *, dark: bool = False) -> go.Figure:
+    """Token by pair: by how many degrees each pair of features of q and k is turned there."""
+    angles = np.degrees(angles_of(run, stack))
+    labels = run.queries(stack)
+    used = angles[: len(labels)].astype(np.float32)
+    cells = go.Heatmap(
+        z=used,
+        zmin=0,
+        zmax=360,
+        colorscale="Twilight",
+        customdata=[[style.label(label)] * used.shape[1] for label in labels],
+        hovertemplate=say("token %{y}, %{customdata}, pair %{x}: %{z:.2f}°") + "<extra></extra>",
+        colorbar={**style.colorbar(say("degrees")), "tickvals": [0, 90, 180, 270, 360]},
+    )
+    layout = style.layout(
+        say("By what angle each pair is turned"),
+        say("pair 0 turns quickest: once in {n} tokens; the last once in {many}",
+            n=numeral(_period(angles_of(run, stack)[:, 0]), ",.1f"),
+            many=numeral(_period(angles_of(run, stack)[:, -1]), ",.0f")),
+        dark=dark,
+        xaxis=style.axis(say("pair"), dark=dark, range=[-0.5, used.shape[1] - 0.5]),
+        yaxis=style.axis(say("token"), dark=dark, range=[len(labels) - 0.5, -0.5]),
+        meta={"stack": stack, "n_pairs": used.shape[1]},
+    )  # fmt: skip
+    return go.Figure(data=[cells], layout=layout)
+
+
+def rotary_pair(
+    run: Run,
+    site: SiteLike = "decoder.0.self",
+    head: int = 0,
+    query: int | None = None,
+    key: int | None = None,
+    pair: int = 0,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """One pair of features of a query and a key as arrows in its plane, before and after."""
+    found = turned(run, site, head, query, key)
+    _place("pair", pair, found.n_pairs)
+    both = [pair, pair + found.n_pairs]
+    colours = {"q": "#0072b2", "k": "#d55e00"}
+    arrows = []
+    for name, what, before, after, place in (
+        ("q", say("query"), found.q_before, found.q, found.query),
+        ("k", say("key"), found.k_before, found.k, found.key),
+    ):
+        for vector, dash, when in ((before, "dot", say("before")), (after, "solid", say("after"))):
+            x, y = vector[both]
+            words = say("{what} of token {place}, {when}", what=what, place=place, when=when)
+            arrows.append(
+                go.Scatter(
+                    x=[0, x], y=[0, y], mode="lines+markers", name=words,
+                    line={"color": colours[name], "dash": dash, "width": 3},
+                    marker={"symbol": ["circle", "arrow"], "angleref": "previous", "size": [1, 14]},
+                    hovertemplate="(%{x:.4f}, %{y:.4f})",
+                )
+            )  # fmt: skip
+    size = 1.15 * max(float(np.abs(vector[both]).max()) for vector in
+                      (found.q, found.k, found.q_before, found.k_before)) or 1.0  # fmt: skip
+    degrees = np.degrees(found.angles[[found.query, found.key], pair])
+    layout = style.layout(
+        say("Pair {pair} of layer {layer}, head {head}: turned by its place",
+            pair=pair, layer=found.site.layer, head=head),
+        say("query {a} by {x}°, key {b} by {y}°",
+            a=style.label(found.labels[0]), x=numeral(degrees[0], ".1f"),
+            b=style.label(found.labels[1]), y=numeral(degrees[1], ".1f")),
+        dark=dark,
+        xaxis=style.axis(say("feature {n}", n=both[0]), dark=dark, range=[-size, size],
+                         zeroline=True, showgrid=True),
+        yaxis=style.axis(say("feature {n}", n=both[1]), dark=dark, range=[-size, size],
+                         zeroline=True, showgrid=True, scaleanchor="x"),
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.25},
+        meta={"degrees": degrees.tolist(), "pair": pair},
+    )  # fmt: skip
+    return go.Figure(data=arrows, layout=layout)
+
+
+def rotary_distance(
+    run: Run,
+    site: SiteLike = "decoder.0.self",
+    head: int = 0,
+    query: int | None = None,
+    key: int | None = None,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """The score of one query and one key at every distance; moved together it stays the same.
+
+    `layout.meta["moved"]`: the largest change of the score where both move on together.
+    """
+    found = turned(run, site, head, query, key)
+    last = len(found.angles) - 1
+    distances = range(min(last + 1, MAX_DISTANCES))
+    scores = [found.score_at(distance, 0) for distance in distances]
+    distance = found.query - found.key
+    steps = range(0, last - found.query + 1)
+    together = [found.score_at(found.query + step, found.key + step) for step in steps]
+    moved = max(abs(score - found.score) for score in together)
+    line = go.Scatter(
+        x=list(distances), y=scores, mode="lines", name=say("the same two, this far apart"),
+        line={"color": "#0072b2", "width": 2}, hovertemplate=say("%{x} tokens apart: %{y:.4f}"),
+    )  # fmt: skip
+    here = go.Scatter(
+        x=[distance], y=[found.score], mode="markers", name=say("as they stand in this text"),
+        marker={"color": "#d55e00", "size": 12}, hovertemplate="%{y:.4f}",
+    )  # fmt: skip
+    layout = style.layout(
+        say("The score of {a} and {b}, by their distance",
+            a=style.label(found.labels[0]), b=style.label(found.labels[1])),
+        say("moved on together by up to {n} places, the score changes by {most} at most",
+            n=len(together) - 1, most=numeral(moved, ".1e")),
+        dark=dark,
+        xaxis=style.axis(say("tokens from key to query"), dark=dark),
+        yaxis=style.axis(say("score q·k / √d"), dark=dark, showgrid=True),
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.25},
+        meta={"moved": moved, "score": found.score},
+    )  # fmt: skip
+    return go.Figure(data=[line, here], layout=layout)
+
+
+def _turn(vector: Doubles, angles: Doubles) -> Doubles:
+    """(D,) with its first R features turned by (R / 2,) angles."""
+    half = len(angles)
+    first, second, rest = vector[:half], vector[half : 2 * half], vector[2 * half :]
+    cosines, sines = np.cos(angles), np.sin(angles)
+    turned = [first * cosines - second * sines, second * cosines + first * sines, rest]
+    return np.concatenate(turned)
+
+
+def _period(angles: Doubles) -> float:
+    """After how many places a pair, given its angle at each, has turned once."""
+    return 2 * math.pi / float(angles[1]) if len(angles) > 1 and angles[1] else math.inf
+
+
+def _place(name: str, got: object, length: int) -> int:
+    if not is_whole(got) or not 0 <= int(got) < length:
+        raise ValueError(
+            say("{name} must be a whole number from 0 to {last}; got {got}",
+                name=name, last=length - 1, got=repr(got))
+        )  # fmt: skip
+    return int(got)

@@ -1,0 +1,88 @@
+// Before and after: what comes next by the intact and the altered network, and their two texts.
+
+import { ask } from "../../ui/static/ask.js";
+import { finder, tokenElement } from "../../ui/static/dom.js";
+import { generates, interventions } from "../../ui/static/interventions.js";
+import { chosenPlace } from "../../ui/static/looked_at.js";
+import { say } from "../../ui/static/messages.js";
+import { drawFigure } from "../../ui/static/plots.js";
+import { redrawWhen } from "../../ui/static/redraw.js";
+import { page } from "../../ui/static/state.js";
+
+/** @param {import("../../ui/static/state.js").Mounted} mounted */
+export function mount({ element, server }) {
+  const find = finder(element);
+  const root = find(".effect");
+  const box = find("[data-picture=foreseen]");
+
+  const narrow = ({ layout }) => {
+    const { t, b } = layout.margin;
+    layout.height -= t - 40 + b - 50;
+    layout.margin = { ...layout.margin, t: 40, b: 50 };
+    layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
+  };
+  const percent = (probability) => `${(100 * probability).toFixed(probability < 0.1 ? 2 : 1)} %`;
+
+  const drawForeseen = async (current, run, place) => {
+    const answer = await ask(server.next_token, { run, place, dark: page.dark });
+    if (!current()) return;
+    find(".effect-title").replaceChildren(
+      say("Token {place}, “", { place }),
+      tokenElement(answer.label),
+      say("”: what the two expect there"),
+    );
+    const [intact, altered] = [answer.intact[answer.here], answer.altered[answer.here]];
+    find(".effect-says").textContent = say(
+      "After the same tokens, the intact network gives it {intact}, the altered one " +
+        "{altered}. Choose a token of the text to look at another place.",
+      { intact: percent(intact), altered: percent(altered) },
+    );
+    await drawFigure(box, answer.figure, { change: narrow });
+    Object.assign(root.dataset, { place, intact, altered });
+  };
+
+  const words = (of, labels, from, same) => {
+    const side = find(`[data-of=${of}]`);
+    const shown = labels.map((label, index) => {
+      const token = tokenElement(label);
+      if (from + index >= same) token.className = "differs";
+      return token;
+    });
+    side.replaceChildren(...(shown.length ? shown : [say("(nothing)")]));
+  };
+  const drawTexts = async (current, run) => {
+    const answer = await ask(server.intact_text, { run });
+    if (!current()) return null;
+    const { labels, n_prompt: from, same, equal } = answer;
+    const written = page.run.labels.slice(from);
+    words("intact", labels.slice(from), from, same);
+    words("altered", written, from, same);
+    find(".effect-parted").textContent = equal
+      ? say("Both write the same {length} tokens.", { length: written.length })
+      : say("They part at token {same}, after {same2} that both write.", {
+          same,
+          same2: Math.max(0, same - from),
+        });
+    Object.assign(root.dataset, { same, equal });
+    return same;
+  };
+
+  const draw = async (current) => {
+    if (!page.run) return;
+    const altered = interventions().length > 0;
+    root.dataset.generates = generates();
+    find(".effect-none").hidden = altered;
+    find(".effect-body").hidden = !altered;
+    const { run } = page.run;
+    if (altered) {
+      const same = await drawTexts(current, run);
+      if (!current()) return;
+      // Unless a token is chosen: where the texts part.
+      const last = page.run.labels.length - 1;
+      await drawForeseen(current, run, chosenPlace() ?? Math.min(same, last));
+      if (!current()) return;
+    }
+    Object.assign(root.dataset, { run });
+  };
+  redrawWhen(root, ["run", "query"], draw);
+}

@@ -1,0 +1,59 @@
+// One row of attention worked out step by step, and its numbers as text. It is a second opinion on
+// purpose: in float64, apart from the softmax of the attention pictures.
+
+import { tinyNumber } from "../../ui/static/numbers.js";
+
+/**
+ * @typedef {Float32Array | Uint8Array | number[]} Numbers
+ * @typedef {{q: Numbers, keys: Numbers, values: Numbers, allowed: Numbers, score_size: number}} Row
+ * @typedef {{dots: number[], scores: number[], largest: number, exps: number[], total: number,
+ *   weights: number[], output: number[]}} Steps
+ */
+
+// q (D), keys and values (keys x D, flat), allowed (keys), score_size (scores are divided by its
+// root). Returns every step for each key, and the
+// output (D).
+/** @type {(row: Row) => Steps} */
+export const workOutRow = ({ q, keys, values, allowed, score_size: divisor }) => {
+  const [size, count] = [q.length, allowed.length];
+  const dots = Array.from({ length: count }, (_, key) => {
+    let sum = 0;
+    for (let d = 0; d < size; d += 1) sum += q[d] * keys[key * size + d];
+    return sum;
+  });
+  const scores = dots.map((dot) => dot / Math.sqrt(divisor));
+  const open = Array.from(allowed).some(Boolean); // a row with nothing allowed is uniform, as in the network
+  const masked = scores.map((score, key) => (allowed[key] ? score : open ? -Infinity : 0));
+  const largest = masked.reduce((a, b) => Math.max(a, b));
+  const exps = masked.map((score) => Math.exp(score - largest));
+  const total = exps.reduce((a, b) => a + b, 0);
+  const weights = exps.map((part) => part / total);
+  const output = Array.from(q, (_, d) =>
+    weights.reduce((sum, weight, key) => sum + weight * values[key * size + d], 0),
+  );
+  return { dots, scores, largest, exps, total, weights, output };
+};
+
+// The largest difference of two rows of numbers.
+/** @type {(mine: number[], theirs: ArrayLike<number>) => number} */
+export const largestDifference = (mine, theirs) =>
+  mine.reduce((most, value, place) => Math.max(most, Math.abs(value - theirs[place])), 0);
+
+/** @type {(value: number, digits?: number) => string} */
+export const numberText = (value, digits = 3) => value.toFixed(digits).replace("-", "−");
+/** @type {(value: number, digits?: number) => string} */
+export const factorText = (value, digits = 3) =>
+  value < 0 ? `(${numberText(value, digits)})` : numberText(value, digits);
+/** @type {(value: number) => string} */
+export const smallText = (value) =>
+  value > 0 && value < 0.0005 ? tinyNumber(value) : numberText(value);
+
+// The first products of two rows of numbers, and the last: "0.12·0.40 + … + 0.31·(−0.20)".
+/** @type {(left: ArrayLike<number>, right: ArrayLike<number>, digits: number) => string} */
+export const productsText = (left, right, digits) => {
+  const terms = Array.from(
+    left,
+    (value, place) => `${factorText(value, digits)}·${factorText(right[place], digits)}`,
+  );
+  return (terms.length > 4 ? [...terms.slice(0, 3), "…", terms.at(-1)] : terms).join(" + ");
+};
