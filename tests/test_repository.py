@@ -123,6 +123,12 @@ def test_no_tracked_file_is_too_large_for_a_space():
     assert not [path for path in tracked() if path.stat().st_size >= LARGEST]
 
 
+def test_no_file_holds_two_sides_of_a_merge():
+    for path in tracked():
+        marks = re.findall(rb"^(?:<{7}|>{7}) .*$", path.read_bytes(), re.MULTILINE)
+        assert marks == [], path
+
+
 def test_files_the_readme_links_to_exist():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)\)", text)

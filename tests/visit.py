@@ -126,14 +126,14 @@ class Visit:
         return self.page.get_by_role("button", name=f"Layer {layer}, head {head}", exact=True)
 
     def choose_model(self, name: str) -> None:
-        """Pick another model and wait for its stored example."""
-        old = self.shown_run()
+        """Pick another model; wait for its stored example, or for the visitor's text read by it."""
         self.page.locator("#model input").click()
         with self.drawn(".attention"):
             self.page.get_by_role("option", name=name, exact=True).click()
             self.page.wait_for_function(
-                'old => document.querySelector("#tokens [data-state]").dataset.run !== old', arg=old
+                "name => viz.run.model === name && !viz.isOpening()", arg=name
             )
+        self.wait_for_link()
 
     def attention(self, name: str) -> None:
         """Choose a kind of attention, "decoder cross" for one, unless it is shown."""

@@ -80,9 +80,11 @@ export const apply = async (state, facts = null) => {
 const tell = (problems) => problems.length && showProblem(problems.join(" "));
 
 // Another model, with the texts that stand in the boxes where they are the visitor's own; how things
-// are drawn stays. Nothing for the model that is shown.
+// are drawn stays, and so does the tab: one that is opened meanwhile stays open. Nothing for the model
+// that is shown.
 const PLACES = [
-  "site", "head", "token", "cell", "row", "mask_site", "mask_head", "without", "stack", "dimensions",
+  "tab", "site", "head", "token", "cell", "row", "mask_site", "mask_head", "without", "stack",
+  "dimensions",
 ]; // prettier-ignore
 document.addEventListener("model", (event) => {
   const { model, ...texts } = /** @type {CustomEvent} */ (event).detail;

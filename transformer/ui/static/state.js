@@ -32,11 +32,8 @@
  * @property {any[]} hypotheses
  * @property {string} state
  * @property {Record<string, string>} link
-<<<<<<< HEAD
  * @property {Record<string, string>} opening how it is first shown: fields of the state
-=======
  * @property {any} again what makes it once more, see ui/again.py
->>>>>>> 48cbf65 (Any server makes a visitor's run again from what the page knows of it)
  */
 /**
  * @typedef {object} Batch several texts, read together

@@ -237,8 +237,8 @@ export function mount({ element, server }) {
     drawKinds();
     drawGrid();
     drawQuestion();
-    for (const part of [".matter-box", ".matter-most"]) find(part).hidden = state.place === null;
     if (state.place !== null) await drawMatter(current);
+    else for (const part of [".matter-box", ".matter-most"]) find(part).hidden = true;
     if (current()) root.dataset.run = page.run.run;
   };
   if (page.run) take();
