@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import chromium
@@ -14,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expec
 from visit import PAGE_MODULES, WAIT_MS, Visit
 from whatif import WhatIf
 
+STORED = "[localStorage.length, document.cookie]"
 ELSEWHERE = re.compile(r"^(?!http://127\.0\.0\.1[:/]|data:|blob:)")
 
 Open = Callable[..., Visit]
@@ -35,9 +37,7 @@ def slowdown(request: pytest.FixtureRequest) -> float:
 
 
 @pytest.fixture(scope="session")
-def windows(
-    playwright: Playwright, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[BrowserContext]:
+def windows(playwright: Playwright, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
     """One profile for most pages. It lies on the disk, where the browser keeps the page's scripts
     compiled: opening the page takes a third less processor time than in a profile in memory."""
     context = playwright.chromium.launch_persistent_context(
@@ -46,13 +46,13 @@ def windows(
         args=chromium.ARGUMENTS,
     )
     context.add_init_script(path=PAGE_MODULES)
-    yield context
+    yield Window(context)
     context.close()
 
 
 @pytest.fixture
 def visit(
-    browser: Browser, windows: BrowserContext, server: serving.Server, slowdown: float
+    browser: Browser, windows: Window, server: serving.Server, slowdown: float
 ) -> Iterator[Open]:
     """Opens the page; afterwards there is no error, no request to elsewhere, nothing stored."""
     with _opening(browser, windows, server, slowdown) as open_page:
@@ -61,7 +61,7 @@ def visit(
 
 @pytest.fixture(scope="module")
 def still(
-    browser: Browser, windows: BrowserContext, server: serving.Server, slowdown: float
+    browser: Browser, windows: Window, server: serving.Server, slowdown: float
 ) -> Iterator[Visit]:
     """One page for the tests of a file that leave it as they found it: the stored run, no token
     chosen, the first head."""
@@ -75,11 +75,38 @@ def whatif(visit: Open, server: serving.Server) -> WhatIf:
     return WhatIf(visit(), server.model)
 
 
+@dataclass
+class Window:
+    """A profile with one window, in which one test after another opens the page anew: that takes
+    half the processor time of a window of its own."""
+
+    context: BrowserContext
+    complaints: list[str] = field(default_factory=list)  # of what it shows now
+    page: Page | None = None
+
+    @property
+    def is_free(self) -> bool:
+        return self.page is None or self.page.is_closed() or self.page.url == "about:blank"
+
+    def take(self) -> Page:
+        if self.page is None or self.page.is_closed():
+            self.page = self.context.new_page()
+            _listen(self.page, self.complaints)
+        return self.page
+
+    def leave(self) -> None:
+        """No page in it; what the last one asked for on its way out is not the next one's."""
+        if self.page and not self.page.is_closed():
+            self.page.unroute_all(behavior="ignoreErrors")
+            self.page.goto("about:blank")
+
+
 @contextmanager
 def _opening(
-    browser: Browser, windows: BrowserContext, server: serving.Server, slowdown: float
+    browser: Browser, windows: Window, server: serving.Server, slowdown: float
 ) -> Iterator[Open]:
-    opened: list[Page | BrowserContext] = []
+    others: list[BrowserContext] = []
+    windows.complaints.clear()
     complaints: list[str] = []
 
     def open_page(
@@ -93,33 +120,32 @@ def _opening(
     ) -> Visit:
         """own: settings of a profile of its own; a second page has one anyway, so that neither is
         a hidden tab, which the browser hardly draws."""
-        shares = own is None and not _shown(windows)
-        context = windows if shares else browser.new_context(**own or {})
-        if not shares:
+        if own is None and windows.is_free:
+            page = windows.take()
+        else:
+            context = browser.new_context(**own or {})
+            others.append(context)
             context.add_init_script(path=PAGE_MODULES)
-        page = context.new_page()
-        opened.append(page if shares else context)
+            page = context.new_page()
+            _listen(page, complaints)
         page.set_default_timeout(WAIT_MS)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
-        _listen(page, complaints)
         if slowdown != 1:
-            tools = context.new_cdp_session(page)
+            tools = page.context.new_cdp_session(page)
             tools.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
         page.goto(address)
         return Visit(page)
 
-    yield open_page
-    stored = [page.evaluate("[localStorage.length, document.cookie]") for page in _shown(windows)]
-    for one in opened:
-        one.close()
-    assert complaints == []
-    assert [one for one in stored if one != [0, ""]] == []  # else the next page is no new visitor's
-
-
-def _shown(windows: BrowserContext) -> list[Page]:
-    """The pages in it, without the empty one that it began with."""
-    return [page for page in windows.pages if page.url != "about:blank"]
+    try:
+        yield open_page
+        stored = [] if windows.is_free else [windows.take().evaluate(STORED)]
+    finally:
+        windows.leave()
+        for context in others:
+            context.close()
+    assert complaints + windows.complaints == []
+    assert stored in ([], [[0, ""]])  # else the next page is no new visitor's
 
 
 def _listen(page: Page, complaints: list[str]) -> None:

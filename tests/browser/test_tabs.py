@@ -191,7 +191,7 @@ def test_one_glance_holds_text_grid_head_and_numbers(visit: Open) -> None:
 
 
 def test_a_page_at_rest_asks_for_no_frame(visit: Open) -> None:
-    page = visit()
+    page = visit(own={})
     page.page.add_init_script(COUNTING)
     page.page.reload()
     Visit(page.page).generate("The fox.")
