@@ -28,6 +28,12 @@ POINTED = """([r, c]) => { const d = document.querySelector(".attention").datase
 OPEN = """() => { const box = window.viz && document.querySelector(".attention");
     return box && (box.dataset.rev
         || (!viz.isOpening() && viz.run && !box.getClientRects().length)); }"""
+SEEN = """selector => { const box = document.querySelector(selector);
+    if (!box) return false;
+    const { top, bottom } = box.getBoundingClientRect();
+    if (bottom < 0 || top > window.innerHeight) box.scrollIntoView();
+    const part = box.dataset.rev || box.ariaBusy ? box : box.querySelector("[data-rev]");
+    return part?.dataset.rev && !part.ariaBusy; }"""
 OURS = ".html-container"  # what the project draws; the rest is Gradio's
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 
@@ -65,8 +71,9 @@ class Visit:
         return int(self.page.evaluate(script, selector))
 
     def wait_drawn(self, selector: str) -> None:
-        """Until this part of the open tab is painted as it should be now."""
-        self.page.wait_for_selector(f"{selector}[data-rev]:not([aria-busy])")
+        """Until this part of the open tab is painted as it should be now; scrolls there, and again
+        where what grows above pushes it away, since what is far away is not drawn."""
+        self.page.wait_for_function(SEEN, arg=selector, polling=100)
 
     @contextmanager
     def drawn(self, selector: str) -> Iterator[None]:

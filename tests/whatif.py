@@ -30,7 +30,7 @@ class WhatIf:
 
     def see(self, part: str) -> None:
         """Scroll there and wait until it shows the present run."""
-        self.page.locator(part).scroll_into_view_if_needed()
+        self.visit.wait_drawn(part)
         self.page.wait_for_function(
             """part => { const box = document.querySelector(part);
                 return box?.dataset.run === viz.run.run && !box.ariaBusy; }""",

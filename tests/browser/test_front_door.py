@@ -69,7 +69,6 @@ class Counted:
 
     def tab(self, name: str, drawn: str) -> None:
         self.click(self.page.get_by_role("tab", name=name, exact=True))
-        self.page.locator(drawn).scroll_into_view_if_needed()
         self.visit.wait_drawn(drawn)
 
     def start(self, words: str) -> None:
@@ -150,7 +149,7 @@ def test_the_picture_is_large_and_the_text_in_sight(
         assert labels.count() == len(opening("stories").labels) + 1  # all, and the chosen one
     assert page.page.locator(".axis-labels .chosen").all_inner_texts() == ["␣B", "␣B"]
     assert page.page.evaluate("document.documentElement.scrollWidth") <= width
-    page.page.locator(".worked").scroll_into_view_if_needed()
+    page.wait_drawn(".worked")
     page.tokens.nth(AGAIN - 1).click()
     expect(page.page.locator(".token-says")).to_contain_text("At ␣and")
     says = page.page.locator(".token-says").bounding_box()

@@ -114,7 +114,6 @@ def test_a_head_chosen_far_down_brings_the_picture_into_view_and_keeps_the_focus
     visit: Open,
 ) -> None:
     page = visit(width=390, height=844, reduced_motion="reduce")
-    page.page.locator(".ranking").scroll_into_view_if_needed()
     page.wait_drawn(".ranking")
     button = page.page.get_by_role("button", name="Show layer 1, head 2", exact=True)
     button.scroll_into_view_if_needed()

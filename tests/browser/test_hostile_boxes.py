@@ -46,8 +46,7 @@ def test_another_text_for_a_patch_is_never_more_than_text(visit: Open) -> None:
     page.set_length(3)
     page.generate("The fox")
     page.tab("What if?")
-    page.page.locator(".patching").evaluate("one => one.scrollIntoView()")
-    page.page.wait_for_selector(".patching[data-run]")
+    page.wait_drawn(".patching")
     for attack in ATTACKS:
         (patch,) = patched(page, attack)["interventions"]
         assert patch["is"]["text"] == attack
@@ -73,13 +72,12 @@ def test_texts_that_name_a_run_stay_text_in_the_lists_of_runs(visit: Open) -> No
     for attack in ATTACKS:
         page.generate(attack)
     page.tab("What if?")
-    page.page.locator(".compare").evaluate("one => one.scrollIntoView()")
-    page.page.wait_for_selector(".compare[data-run]")
+    page.wait_drawn(".compare")
     options = page.page.locator(".compare-b option").all_inner_texts()
     named = [*options, page.page.locator(".compare-a").inner_text()]
     for attack in ATTACKS:
         assert [name for name in named if f"“{attack}”" in name], attack
-    page.page.locator(".branches").evaluate("one => one.scrollIntoView()")
+    page.wait_drawn(".branch-box")
     page.page.wait_for_selector(".branch-tree .branch")
     assert page.page.evaluate(MADE) == []
 

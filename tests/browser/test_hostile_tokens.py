@@ -69,7 +69,6 @@ class Hostile:
 
     def see(self, selector: str) -> None:
         """Scroll there and wait until it is drawn."""
-        self.page.locator(selector).scroll_into_view_if_needed()
         self.visit.wait_drawn(selector)
 
     def table(self, selector: str) -> list[list[str]]:

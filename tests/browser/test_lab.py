@@ -26,7 +26,6 @@ CELLS = """([name, trace]) => document.querySelector(`[data-picture=${name}]`)._
 
 def seen(page: Visit, selector: str) -> None:
     """Scroll there and wait until it is drawn."""
-    page.page.locator(selector).scroll_into_view_if_needed()
     page.wait_drawn(selector)
 
 

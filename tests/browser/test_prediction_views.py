@@ -28,7 +28,6 @@ def page(still: Visit) -> Visit:
 
 
 def show(page: Visit, name: str) -> None:
-    page.page.locator(f".{name}-box").scroll_into_view_if_needed()
     page.wait_drawn(f".{name}-box")
 
 

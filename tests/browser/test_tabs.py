@@ -71,7 +71,7 @@ def test_a_batch_is_read_again_without_its_padding_mask(visit: Open, server: Ser
     assert "Only the causal mask is left" in page.page.locator(".combined-note").inner_text()
     toggle = page.page.locator("#without-padding")
     assert toggle.get_attribute("aria-pressed") == "true"
-    page.page.locator(".removal").scroll_into_view_if_needed()  # it is drawn where it is seen
+    page.wait_drawn(".removal")
     expect(page.page.locator(".removed input")).to_have_count(1)
     assert page.page.locator(".removed input").input_value() == "causal"
     with page.drawn(".masks"):
@@ -172,7 +172,6 @@ def test_nothing_is_wider_than_a_phone(visit: Open) -> None:
     for tab in ("Attention", "Masks", "Positions", "Prediction", "Model"):
         page.tab(tab)
         if tab in ("Masks", "Positions", "Prediction"):
-            page.page.locator(f".{tab.lower()}").scroll_into_view_if_needed()
             page.wait_drawn(f".{tab.lower()}")
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, tab
 

@@ -166,6 +166,5 @@ def test_its_pages_fit_a_phone(visit: Open) -> None:
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
     for tab in ("Masks", "Prediction"):
         page.tab(tab)
-        page.page.locator(f".{tab.lower()}").scroll_into_view_if_needed()
         page.wait_drawn(f".{tab.lower()}")
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, tab

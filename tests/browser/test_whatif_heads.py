@@ -185,8 +185,7 @@ def test_hostile_tokens_stay_text(visit: Open, server: Server) -> None:
     page.generate("".join(MARKUP))
     page.tab("What if?")
     for part in (".silence", ".maskedit", ".breaks"):
-        page.page.locator(part).scroll_into_view_if_needed()
-        page.page.wait_for_selector(f"{part}[data-run]")
+        page.wait_drawn(part)
     page.page.locator(".matter").click()
     page.page.wait_for_selector(".silence[data-matter]")
     page.page.locator(".contributes").click()
@@ -197,7 +196,7 @@ def test_hostile_tokens_stay_text(visit: Open, server: Server) -> None:
     assert re.search(r"Query 1 .*key 1 ", page.page.locator(".board-said").inner_text())
     page.page.get_by_role("button", name="uniform attention", exact=True).click()
     page.page.wait_for_function("() => viz.interventions().length === 1")
-    page.page.locator(".effect").scroll_into_view_if_needed()
+    page.wait_drawn(".effect")
     page.page.wait_for_selector(".effect[data-intact]")
     settings = {**EXAMPLE.settings, "max_new_tokens": 4}
     run = server.hostile.generate(
@@ -212,6 +211,5 @@ def test_all_of_it_fits_a_phone(visit: Open) -> None:
     page = visit(width=390, height=844)
     page.tab("What if?")
     for part in PARTS:
-        page.page.locator(part).scroll_into_view_if_needed()
-        page.page.wait_for_selector(f"{part}[data-run]")
+        page.wait_drawn(part)
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, part

@@ -75,7 +75,7 @@ class WhatIf:
 
     def see(self, part: str) -> None:
         """Scroll there and wait until it shows the present run."""
-        self.page.locator(part).evaluate("one => one.scrollIntoView()")
+        self.visit.wait_drawn(part)
         self.page.wait_for_function(
             "part => document.querySelector(part)?.dataset.run === viz.run.run", arg=part
         )
@@ -244,8 +244,7 @@ def test_a_patch_map_is_the_networks_and_a_click_applies_it(visit: Open, server:
     model = server.translator
     page.choose_model(model.name)
     page.tab("What if?")
-    page.page.locator(".patching").evaluate("one => one.scrollIntoView()")
-    page.page.wait_for_selector(".patching[data-run]")
+    page.wait_drawn(".patching")
     other = "The bird ran to the park."
     page.page.locator(".patch-text").fill(other)
     page.page.locator(".show-map").click()

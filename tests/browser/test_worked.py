@@ -25,14 +25,13 @@ SHOWN = """([site, head, query]) => { const d = document.querySelector('.worked'
 @pytest.fixture
 def page(visit: Open) -> Visit:
     opened = visit()
-    opened.page.locator(".worked").scroll_into_view_if_needed()
     opened.wait_drawn(".worked")
     return opened
 
 
 def until(page: Visit, site: str, head: int, query: int) -> None:
     """Look there, and wait until this row is worked out: what is far away is not drawn."""
-    page.page.locator(".worked").scroll_into_view_if_needed()
+    page.wait_drawn(".worked")
     page.page.wait_for_function(SHOWN, arg=[site, str(head), str(query)])
 
 
@@ -140,6 +139,5 @@ def test_a_translation_has_rows_of_each_kind_of_attention(visit: Open, server: S
 
 def test_it_fits_a_phone(visit: Open) -> None:
     page = visit(width=390, height=844)
-    page.page.locator(".worked").scroll_into_view_if_needed()
     page.wait_drawn(".worked")
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
