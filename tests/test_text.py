@@ -9,7 +9,8 @@ from tokenizers import Tokenizer as BPETokenizer
 from tokenizers import models, pre_tokenizers, trainers
 
 from transformer import Tokenizer
-from transformer.tokenizer import END, PADDING, SPECIALS, START, show
+from transformer.tokenizer import END, PADDING, SPECIALS, START
+from transformer.tokenizer.labels import show
 
 NASTY = [
     "",

@@ -12,7 +12,8 @@ from typing import Any
 from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.messages import say
-from transformer.tokenizer import Tokenizer, byte_level, show
+from transformer.tokenizer import Tokenizer
+from transformer.tokenizer.labels import byte_level, show
 
 _SPACE, _BYTE = "▁", re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's space, and a byte alone
 
