@@ -92,7 +92,11 @@ def load_model(shape: Shape, engine: str = "auto") -> Model:
     network.to(shape.stored).float()
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = byte_tokenizer(shape.vocab_size)
-        checkpoint.save(Path(folder), network, shape.config, tokenizer, dtype="float32")
+        stored = str(shape.stored).removeprefix("torch.")
+        as_stored = {} if stored == "float32" else {"stored_in": stored}
+        checkpoint.save(
+            Path(folder), network, shape.config, tokenizer, dtype=stored, metadata=as_stored
+        )
         return load(folder, engine=engine)
 
 
@@ -142,4 +146,4 @@ def decoder_bytes(network: DecoderOnly) -> int:
     """What a decode step must read of memory, in float32: all layers and the head; of the
     embeddings a row."""
     read = [*network.decoder.parameters(), *network.head.parameters()]
-    return sum(parameter.nbytes for parameter in read)
+    return sum(4 * parameter.numel() for parameter in read)

@@ -155,6 +155,9 @@ def test_with_both_bundled_models_it_starts_in_time_and_in_little_memory(tmp_pat
                 client.predict("Once upon a time", **asked, api_name="/generate")
         client.close()
         assert psutil.Process(process.pid).memory_info().rss < MOST_BYTES
+        told = httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).json()
+        assert list(told["weight_bytes"]) == transformer.bundled_names()
+        assert sum(told["weight_bytes"].values()) < told["memory_bytes"] < MOST_BYTES
     finally:
         serving.stop(process)
 

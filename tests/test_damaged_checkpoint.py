@@ -207,7 +207,7 @@ def test_weights_of_a_kind_that_cannot_be_read_are_told(folder):
         weights[name] = weights[name].to(torch.float8_e4m3fn)
 
     edit_weights(folder, shortened)
-    assert "has torch.float8_e4m3fn numbers in" in message(folder)
+    assert "has F8_E4M3 numbers in" in message(folder)
 
 
 def test_weights_that_overflow_as_soon_as_they_are_used_are_told(folder):

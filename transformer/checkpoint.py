@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer import their_tokenizers
@@ -28,6 +27,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.model.weights import network_with, weights_of
 from transformer.tokenizer import Tokenizer
+from transformer.weight_files import WeightFiles
 
 FORMAT = 1
 SHARD_BYTES = 9_000_000  # so that every file stays below 10 MB
@@ -35,7 +35,6 @@ _PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = _PACKAGE / "checkpoints"
 BUNDLED = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "checkpoints"  # of a clone
 MAX_HELD_OUT = 100  # texts
-_READ = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 DTYPES = {
     "float32": torch.float32,
     "float16": torch.float16,
@@ -93,7 +92,7 @@ def read(name_or_folder: str | Path) -> Checkpoint:
     tokenizer = _read_tokenizer(folder, config, metadata)
     weights = _read_weights(folder)
     try:
-        network = network_with(config, weights)
+        network = network_with(config, weights, as_stored="stored_in" in metadata)
     except ValueError as error:
         raise CheckpointError(
             say("{folder} does not fit its config.json: {error}", folder=folder, error=error)
@@ -293,37 +292,10 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
                 name=paths[-1].name,
             )
         )
-    weights: dict[str, Tensor] = {}
-    for path in paths:
-        try:
-            _check_plain(path)
-            weights |= load_file(path)
-        except (SafetensorError, OSError, ValueError) as error:
-            raise CheckpointError(
-                say("{path} is not a readable safetensors file: {error}", path=path, error=error)
-            ) from error
-    check_dtypes(folder, weights)
-    return weights
-
-
-def check_dtypes(folder: Path, weights: dict[str, Tensor]) -> None:
-    """Raise CheckpointError unless all are real, finite numbers."""
-    for name, tensor in weights.items():
-        if tensor.dtype not in _READ:
-            raise CheckpointError(
-                say(
-                    "{folder} has {dtype} numbers in {name}; allowed: {allowed}",
-                    folder=folder,
-                    dtype=tensor.dtype,
-                    name=name,
-                    allowed=", ".join(str(dtype) for dtype in _READ),
-                )
-            )
-        ends = torch.stack(tensor.aminmax()) if tensor.numel() else tensor  # needs no room
-        if not bool(ends.isfinite().all()):
-            raise CheckpointError(
-                say("{folder} has numbers in {name} that are not finite", folder=folder, name=name)
-            )
+    try:
+        return dict(WeightFiles(paths))
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
 
 
 def _check_plain(path: Path) -> None:

@@ -118,7 +118,7 @@ def _first_place(values: Values) -> int:
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Their weights under our names. Raises ValueError for a missing or a surplus one."""
     names = KINDS[values["model_type"]]
-    theirs = Stored({_present(name): x for name, x in stored.items()}, names.prefix, IGNORED)
+    theirs = Stored(stored, names.prefix, IGNORED, _present)
     first = _first_place(values)
     table = theirs.take("embeddings.position_embeddings.weight")
     ours = {

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from transformer import checkpoint, their_tokenizers
@@ -22,6 +20,7 @@ from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.model.weights import network_with
+from transformer.weight_files import WeightFiles
 
 MAX_LEN = 1024  # tokens that are read at once, where the network would read more
 
@@ -119,9 +118,9 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
             )
         )
     config = ADAPTERS[kind].config(values, max_len)
-    weights = ADAPTERS[kind].weights(_weights(folder), config, values)
+    weights = ADAPTERS[kind].weights(_files(folder), config, values)
     dtypes = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in weights.values()})
-    network = network_with(config, weights)
+    network = network_with(config, weights, as_stored=True)
     return network.eval().requires_grad_(False), ", ".join(dtypes)
 
 
@@ -158,23 +157,15 @@ def _json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _weights(folder: Path) -> dict[str, Tensor]:
-    """All tensors of model.safetensors, or of the files that its index names."""
+def _files(folder: Path) -> WeightFiles:
+    """The tensors of model.safetensors, or of the files that its index names."""
     index = folder / "model.safetensors.index.json"
     names = sorted(set(_json(index).get("weight_map", {}).values())) if index.is_file() else []
     paths = [folder / Path(name).name for name in names] or [folder / "model.safetensors"]
-    found: dict[str, Tensor] = {}
     for path in paths:
         if not path.is_file():
             raise CheckpointError(_without(folder, path))
-        try:
-            found |= load_file(path)
-        except (SafetensorError, OSError, ValueError) as error:
-            raise CheckpointError(
-                say("{path} is not a readable safetensors file: {error}", path=path, error=error)
-            ) from error
-    checkpoint.check_dtypes(folder, found)
-    return found
+    return WeightFiles(paths)
 
 
 def _without(folder: Path, path: Path) -> str:

@@ -99,6 +99,5 @@ def _streams(model: LoadedModel, run: Run) -> list[Tensor]:
 def _logits(model: LoadedModel, run: Run, stream: Tensor) -> Tensor:
     """(T, V) float32 of a stream (1, T, C), with the run's breaks of the network's last norm."""
     breaks = [one for one in run.request.interventions if isinstance(one, Break)]
-    weight = model.network.head.weight
-    x = stream.to(weight.device, weight.dtype)
+    x = stream.to(model.network.device, model.network.dtype)
     return model.network.lens(x, hooks_of(breaks, model.config))[0].float()

@@ -34,6 +34,13 @@ class Model(LoadedModel):
     What it holds is told at LoadedModel.
     """
 
+    @property
+    def weight_bytes(self) -> int:
+        """What the weights take of memory, with what the engine keeps beside the network's own."""
+        held = [*self.network.parameters(), *(self.engine.copies if self.engine else ())]
+        storages = {x.untyped_storage().data_ptr(): x.untyped_storage() for x in held}
+        return sum(storage.nbytes() for storage in storages.values())
+
     def to(self, device: str | torch.device) -> Model:
         """The same model on another device, with an engine for it; this one stays where it is.
 

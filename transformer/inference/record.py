@@ -96,7 +96,7 @@ def _full_pass(
 def _compacted(model: LoadedModel, trace: Trace, hooks: Sequence[Hook]) -> Trace:
     """Without scores and weights where these can be recomputed as they were."""
     usual = model.network.config.score_divisor == "d_head"
-    exact = usual and not hooks and model.network.head.weight.dtype == torch.float32
+    exact = usual and not hooks and model.network.dtype == torch.float32
     return compact(trace, model.config.heads_per_key) if exact else trace
 
 

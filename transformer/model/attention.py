@@ -14,6 +14,7 @@ from transformer.model.masks import causal_mask, combine
 from transformer.model.norms import norm_of
 from transformer.model.rotary import turned
 from transformer.model.sites import Site
+from transformer.model.stored import Linear
 
 
 class MultiHeadAttention(nn.Module):
@@ -43,11 +44,11 @@ class MultiHeadAttention(nn.Module):
         asking, answering = (
             config.d_head * (1 if self.shared else n) for n in (self.n_heads, self.n_key_heads)
         )
-        self.query = nn.Linear(size, asking, bias=bias)
-        self.key = nn.Linear(size, answering, bias=bias)
-        self.value = nn.Linear(size, answering, bias=bias)
+        self.query = Linear(size, asking, bias=bias)
+        self.key = Linear(size, answering, bias=bias)
+        self.value = Linear(size, answering, bias=bias)
         wide = config.n_heads * config.d_head
-        self.output = nn.Linear(wide, config.d_model, bias=config.has_output_bias)
+        self.output = Linear(wide, config.d_model, bias=config.has_output_bias)
         self.query_norm = self._norm(config) if config.norm_heads else None
         self.key_norm = self._norm(config) if config.norm_heads else None
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
+from transformer.model.stored import Linear
 
 
 class FeedForward(nn.Module):
@@ -19,9 +20,9 @@ class FeedForward(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         size, wide, bias = config.d_model, config.d_ff, config.feed_forward_bias
-        self.gate = nn.Linear(size, wide, bias=bias) if config.gated else None
-        self.expand = nn.Linear(size, wide, bias=bias)
-        self.contract = nn.Linear(wide, size, bias=bias)
+        self.gate = Linear(size, wide, bias=bias) if config.gated else None
+        self.expand = Linear(size, wide, bias=bias)
+        self.contract = Linear(wide, size, bias=bias)
         self.dropout = Dropout(config.feed_forward_dropout)
         self.activation = ACTIVATIONS[config.activation].function
 

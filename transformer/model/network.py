@@ -18,6 +18,7 @@ from transformer.model.inits import initialise
 from transformer.model.masks import given_mask
 from transformer.model.norms import norm_of
 from transformer.model.stacks import Embedding, Stack
+from transformer.model.stored import Linear, Table
 from transformer.model.trace import Trace
 
 IGNORED = -100  # a target that does not count, as in PyTorch
@@ -28,7 +29,7 @@ class HeadTransform(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(config.d_model, config.d_model)
+        self.dense = Linear(config.d_model, config.d_model)
         self.activation = ACTIVATIONS[config.activation].function
         self.norm = norm_of(config.norm_kind, config.d_model, config.norm_eps)
 
@@ -88,7 +89,7 @@ class Transformer(nn.Module):
     ) -> None:
         self.config = config
         self.transform = HeadTransform(config) if config.head_transform else None
-        self.head = nn.Linear(config.d_model, config.output_vocab_size, bias=config.head_bias)
+        self.head = Linear(config.d_model, config.output_vocab_size, bias=config.head_bias)
         for module in self.modules():
             initialise(module, config.init, config.d_model, generator)
         if config.tie_embeddings:
@@ -106,6 +107,11 @@ class Transformer(nn.Module):
     def device(self) -> torch.device:
         """Where the weights are."""
         return self.head.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What it computes in; weights may be kept in a smaller type (`stored.py`)."""
+        return next(part.unit.dtype for part in self.modules() if isinstance(part, Table))
 
     @property
     def n_parameters(self) -> int:

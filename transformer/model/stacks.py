@@ -12,6 +12,7 @@ from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.norms import norm_of
 from transformer.model.positions import POSITIONS
 from transformer.model.rotary import Rotation
+from transformer.model.stored import Table
 
 
 class Embedding(nn.Module):
@@ -20,7 +21,7 @@ class Embedding(nn.Module):
     def __init__(self, config: ModelConfig, stack: str) -> None:
         super().__init__()
         self.stack = stack
-        self.tokens = nn.Embedding(config.vocab_size_of(stack), config.d_model)
+        self.tokens = Table(config.vocab_size_of(stack), config.d_model)
         n_types = config.n_token_types
         self.types = nn.Embedding(n_types, config.d_model) if n_types else None
         self.positions = POSITIONS[config.positions].make(config.max_len_of(stack), config.d_model)

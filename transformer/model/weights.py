@@ -10,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from transformer.messages import numeral, say
 from transformer.model.config import ModelConfig
+from transformer.model.stored import NARROW, Linear, Table
 from transformer.model.summary import blocks
 from transformer.model.transformer import (
     DecoderOnly,
@@ -34,22 +35,31 @@ def weights_of(network: nn.Module) -> dict[str, Tensor]:
 
 
 def network_with(
-    config: ModelConfig, weights: dict[str, Tensor]
+    config: ModelConfig, weights: dict[str, Tensor], *, as_stored: bool = False
 ) -> DecoderOnly | EncoderOnly | EncoderDecoder:
     """The network of a configuration with these weights, which are taken out of their dict, so that
     a tensor that must be copied is held twice for as long as that takes.
 
+    as_stored: matrices of bfloat16 or float16 stay so, and are widened where they are used.
     Raises ValueError, saying what is wrong with them, unless names and shapes match exactly.
     """
     _check_size(config, weights)
     with _Unfilled():
         network = build_transformer(config)
     _check_fit(weights_of(network), weights)
+    stay = _able_to_stay(network) if as_stored else set()
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if name in weights:
-                parameter.data = weights.pop(name).to(parameter.dtype).contiguous()
+                weight = weights.pop(name)
+                kept = weight.dtype in NARROW and id(parameter) in stay
+                parameter.data = weight.to(weight.dtype if kept else parameter.dtype).contiguous()
     return network
+
+
+def _able_to_stay(network: nn.Module) -> set[int]:
+    """Parameters that may be kept in a smaller type than the network computes in."""
+    return {id(part.weight) for part in network.modules() if isinstance(part, Linear | Table)}
 
 
 def _check_size(config: ModelConfig, weights: dict[str, Tensor]) -> None:

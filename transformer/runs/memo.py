@@ -10,19 +10,27 @@ from weakref import WeakKeyDictionary
 from transformer.runs.run import Batch, Run
 
 T = TypeVar("T")
+MOST = 64  # answers of one run
 
 _kept: WeakKeyDictionary[Run | Batch, dict[Hashable, Any]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def remembered(item: Run | Batch, key: Hashable, make: Callable[[], T]) -> T:
-    """make(), or what it gave for this run and key before; it goes when the run goes.
+    """make(), or what it gave for this run and key before; it goes when the run goes, and before
+    where MOST others were asked for since: a stored example stays as long as its server.
 
     Two threads that ask at the same time may both make it.
     """
     with _lock:
         known = _kept.setdefault(item, {})
-    if key not in known:
-        known[key] = make()
-    found: T = known[key]
-    return found
+        if key in known:
+            known[key] = known.pop(key)  # the latest stands last
+            found: T = known[key]
+            return found
+    made = make()
+    with _lock:
+        known[key] = made
+        while len(known) > MOST:
+            del known[next(iter(known))]
+    return made

@@ -92,6 +92,8 @@ def gate_of(service: Service, page: gr.Blocks, mcp: bool = False) -> Middleware:
             "running": service.visitors.under_way(),
             "kept_runs": kept,
             "kept_bytes": size,
+            "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
+            "memory_bytes": memory.resident(),
         }
 
     def forget(visitor: str) -> None:

@@ -1,10 +1,13 @@
-"""Freed memory goes back to the system, where glibc would keep it for the thread that freed it."""
+"""What the server holds; and freed memory goes back to the system, where glibc would keep it for
+the thread that freed it."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
+from pathlib import Path
 
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # as in malloc.h
 LARGE_BYTES = 128 * 1024
@@ -32,3 +35,12 @@ def trim() -> None:
     """Return what is free now."""
     if (libc := _libc()) is not None:
         libc.malloc_trim(0)
+
+
+def resident() -> int | None:
+    """Bytes of this process in main memory; None where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")

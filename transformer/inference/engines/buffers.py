@@ -56,6 +56,10 @@ class Engine(Protocol):
     def network(self) -> DecoderOnly | EncoderDecoder:
         """The network that it repeats."""
 
+    @property
+    def copies(self) -> Sequence[Tensor]:
+        """Weights that it keeps beside the network's own."""
+
     def reader(self, buffers: Buffers) -> ReadToken:
         """What reads the tokens of the text that these buffers belong to."""
 
@@ -117,7 +121,7 @@ def unknown_in(config: ModelConfig) -> list[str]:
 
 def lacks_plain_weights(network: DecoderOnly | EncoderDecoder) -> str | None:
     """What an engine for float32 on a CPU misses."""
-    plain = network.device.type == "cpu" and network.head.weight.dtype == torch.float32
+    plain = network.device.type == "cpu" and network.dtype == torch.float32
     return None if plain else say("float32 weights on a CPU")
 
 

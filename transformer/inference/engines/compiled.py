@@ -9,6 +9,7 @@ memory; `packed.py`, some hundred calls of PyTorch, took 0.86.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import byref
 
 import torch
@@ -69,6 +70,11 @@ class CompiledDecoder:
         logits = torch.empty(network.vocabulary)
         self._step.read(byref(network), byref(text), logits.data_ptr(), token, place, threads)
         return logits
+
+    @property
+    def copies(self) -> Sequence[Tensor]:
+        """The weights that it reads, copies only where they take half of the network's own."""
+        return self._described.weights
 
     @property
     def about(self) -> str:

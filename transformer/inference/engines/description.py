@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -21,8 +23,8 @@ SAMPLE = 4096  # weights that are looked at before all are
 class Description:
     """network: what step.c is given. It points into weights that live as long as this.
 
-    Those are the network's own; where they were stored as bfloat16 or float16, as which they take
-    half as long to read, they are such a copy.
+    Those are the network's own; where float32 holds no more than bfloat16 or float16 would, which
+    takes half as long to read, they are such a copy.
     Raises ValueError for weights that are not float32 on a CPU or lie in pieces.
     """
 
@@ -53,6 +55,11 @@ class Description:
             dense_norm=self._norm(None if transform is None else transform.norm),
             head=self._linear(network.head), layers=(c.Layer * len(layers))(*layers),
         )  # fmt: skip
+
+    @property
+    def weights(self) -> list[Tensor]:
+        """The matrices that are read."""
+        return list(self._copies.values())
 
     @property
     def types(self) -> set[torch.dtype]:
@@ -100,15 +107,15 @@ class Description:
 
     def _weight(self, weight: Tensor) -> c.Linear:
         """A matrix, in the smallest type that holds its numbers exactly."""
-        place = self._at(weight)
+        place = self._at(weight, TYPES)
         if place not in self._copies:
             self._copies[place] = smallest(weight.detach())
         copy = self._copies[place]
         return c.Linear(copy.data_ptr(), None, TYPES.index(copy.dtype))
 
-    def _at(self, tensor: Tensor) -> int:
-        """Where its numbers begin."""
-        if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+    def _at(self, tensor: Tensor, allowed: Sequence[torch.dtype] = TYPES[:1]) -> int:
+        """Where its numbers begin, if they are of such a type."""
+        if tensor.dtype not in allowed or tensor.device.type != "cpu":
             raise ValueError(
                 say(
                     "the compiled step needs float32 weights on a CPU; got {dtype} on {device}",
@@ -126,6 +133,8 @@ class Description:
 
 def smallest(weight: Tensor) -> Tensor:
     """The same numbers as bfloat16 or float16, where these hold all of them; else itself."""
+    if weight.dtype != torch.float32:
+        return weight
     for kind in TYPES[1:]:
         few = weight.flatten()[:SAMPLE]
         if few.to(kind).float().equal(few):

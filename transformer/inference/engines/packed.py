@@ -63,11 +63,11 @@ class PackedDecoder:
         return lacks_plain_weights(network)
 
     def __init__(self, network: DecoderOnly | EncoderDecoder, threads: int | None = None) -> None:
-        if network.device.type != "cpu" or network.head.weight.dtype != torch.float32:
+        if network.device.type != "cpu" or network.dtype != torch.float32:
             raise ValueError(
                 say(
                     "packing needs float32 weights on a CPU; got {dtype} on {device}",
-                    dtype=network.head.weight.dtype,
+                    dtype=network.dtype,
                     device=network.device.type,
                 )
             )
@@ -80,6 +80,11 @@ class PackedDecoder:
         ]
         self.norm = None if network.decoder.norm is None else Norm(network.decoder.norm)
         self.head = Product([network.head], blocks)
+
+    @property
+    def copies(self) -> Sequence[Tensor]:
+        """None: the network's own weights have become views of the packed ones."""
+        return ()
 
     @property
     def about(self) -> str:

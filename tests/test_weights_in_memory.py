@@ -1,0 +1,71 @@
+"""Weights are in memory once, as they were stored, and compute as float32 does."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import psutil
+import pytest
+import torch
+
+import transformer
+from benchmarks import loading
+from transformer.inference.engines.choice import engine_of
+from transformer.inference.model import Model
+from transformer.model.stored import Linear
+from transformer.ui import memory
+
+ROOM = 8_000_000  # bytes beside the weights: the tokenizer, threads, what the allocator rounds up
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, int]:
+    """A Llama in bfloat16, and the bytes of its file."""
+    folder = tmp_path_factory.mktemp("stored") / "llama"
+    size = loading.write(folder, "llama", 2)
+    return transformer.load(folder), size
+
+
+@pytest.mark.parametrize("kind", loading.KINDS)
+def test_loading_takes_little_more_than_the_files(kind: str) -> None:
+    found = loading.measured(kind, 60)
+    assert found["peak"] < loading.MOST + ROOM / found["megabytes"] / 1e6
+    assert found["end"] > 0.9  # nothing is left to be read later
+
+
+def test_weights_stored_in_bfloat16_are_held_once_and_so(llama: tuple[Model, int]) -> None:
+    model, size = llama
+    assert model.engine is not None
+    assert {x.dtype for x in model.network.parameters() if x.dim() == 2} == {torch.bfloat16}
+    assert model.network.dtype == torch.float32
+    assert size * 0.9 < model.weight_bytes < size * 1.1
+
+
+def test_weights_kept_small_give_what_they_give_in_float32(llama: tuple[Model, int]) -> None:
+    model, _ = llama
+    wide = model.network.__class__(model.config)
+    wide.load_state_dict({k: v.float() for k, v in model.network.state_dict().items()})
+    ids = torch.tensor([[5, 60, 31, 200, 17]])
+    with torch.inference_mode():
+        torch.testing.assert_close(model.network(ids), wide.eval()(ids), atol=1e-5, rtol=1e-5)
+    whole = dataclasses.replace(model, network=wide, engine=None)
+    said = whole.generate("a b", max_new_tokens=12).text
+    for name in ("compiled", "network", "packed"):  # the last changes the network
+        other = dataclasses.replace(model, engine=engine_of(model.network, name))
+        assert other.generate("a b", max_new_tokens=12).text == said
+    assert model.network.head.weight.dtype == torch.float32
+
+
+def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformer.model.stored.WIDENED", 40)
+    narrow = Linear(7, 23)
+    narrow.weight.data = narrow.weight.data.bfloat16()
+    x = torch.randn(2, 5, 7)
+    wanted = x @ narrow.weight.float().T + narrow.bias
+    torch.testing.assert_close(narrow(x), wanted)
+    assert narrow.bfloat16()(x.bfloat16()).dtype == torch.bfloat16
+
+
+def test_the_memory_that_is_told_is_what_the_system_counts() -> None:
+    told = memory.resident()
+    assert told == pytest.approx(psutil.Process().memory_info().rss, rel=0.1)
