@@ -1,11 +1,12 @@
 """Large attention through the real page: bytes, clicks and nodes, in real Chromium.
 
-    python -m benchmarks.scale [--clicks 10] [--port 7898] [--shapes 12x12x128 12x12x512 24x16x1024]
+    python -m benchmarks.scale [--clicks 10] [--port 7898] [--shapes 12x12x128 32x32/8x256]
 
-Each shape (layers x heads x tokens) is a GPT with random weights and a tokenizer that knows bytes
-alone, served by app.py; a text of that many bytes is typed into the page and one token generated.
-Bytes are those of the server's answer that holds the small pictures of all heads. A click is timed
-by the page, from the click's handler until after the next paint; each head for the first time.
+Each shape (layers x heads x tokens) is a GPT with random weights, or a Llama where heads share keys
+(/ how many heads of keys), and a tokenizer that knows bytes alone, served by app.py; a text of that
+many bytes is typed into the page and one token generated. Bytes are those of the server's answers
+that hold the small pictures of all heads and the first large one. A click is timed by the page,
+from the click's handler until after the next paint; each head for the first time.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from benchmarks import results
 from benchmarks.page import served
 from benchmarks.tables import scale_table
 from tests.chromium import ARGUMENTS, find
-from transformer import Model, ModelConfig, Tokenizer, build_transformer
+from transformer import Model, Tokenizer, build_transformer
 from transformer.checkpoint import save
+from transformer.model.presets import preset
 
-SHAPES = ("12x12x128", "12x12x512", "24x16x1024")
+SHAPES = ("12x12x128", "12x12x512", "24x16x1024", "32x32/8x256", "30x9/3x1024")
 WAIT_MS = 300_000
 REST_MS = 4_000  # until what is drawn below the heads has come too
 TEXT = "The quick brown fox jumps over the lazy dog, and the cat sleeps. "
@@ -46,7 +48,9 @@ def main() -> None:
 
 
 def _shape(shape: str, n_clicks: int, port: int) -> dict[str, Any]:
-    sizes = tuple(int(part) for part in shape.split("x"))
+    n_layers, heads, n_tokens = shape.split("x")
+    n_heads, _, n_key_heads = heads.partition("/")
+    sizes = int(n_layers), int(n_heads), int(n_tokens), int(n_key_heads or n_heads)
     with tempfile.TemporaryDirectory() as folder:
         write_model(Path(folder) / "large", *sizes)
         with served(port, str(Path(folder) / "large")), sync_playwright() as playwright:
@@ -63,13 +67,14 @@ def _shape(shape: str, n_clicks: int, port: int) -> dict[str, Any]:
     }
 
 
-def write_model(folder: Path, n_layers: int, n_heads: int, n_tokens: int) -> None:
+def write_model(folder: Path, n_layers: int, n_heads: int, n_tokens: int, n_key_heads: int) -> None:
     """A checkpoint with random weights."""
     tokenizer = Tokenizer.train(["a"], 259)
-    config = ModelConfig(
-        family="decoder", vocab_size=tokenizer.vocab_size, d_model=8 * n_heads, n_heads=n_heads,
-        n_layers=n_layers, d_ff=8 * n_heads, max_len=n_tokens, positions="learned",
-        activation="gelu", padding_id=tokenizer.padding_id,
+    grouped = n_key_heads < n_heads
+    config = preset(
+        "llama" if grouped else "gpt", vocab_size=tokenizer.vocab_size, d_model=8 * n_heads,
+        n_heads=n_heads, n_key_heads=n_key_heads if grouped else None, n_layers=n_layers,
+        d_ff=8 * n_heads, max_len=n_tokens, padding_id=tokenizer.padding_id,
     )  # fmt: skip
     network = build_transformer(config).eval()
     model = Model(name="large", config=config, tokenizer=tokenizer, network=network)

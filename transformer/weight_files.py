@@ -87,7 +87,7 @@ class _Place:
         tensor = torch.empty(self._shape, dtype=READ[self._kind])
         with self.path.open("rb") as file:
             file.seek(self._start)
-            n_read = file.readinto(memoryview(tensor.view(-1).view(torch.uint8).numpy()))
+            n_read = file.readinto(tensor.view(-1).view(torch.uint8).numpy().data)
         if n_read != tensor.nbytes:
             raise OSError(say("it ended too early"))
         return tensor

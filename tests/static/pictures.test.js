@@ -5,6 +5,7 @@ import test from "node:test";
 import { plainLabel, shortLabel, thinLabels } from "../../transformer/ui/static/labels.js";
 import { cellSize } from "../../transformer/ui/static/square_cells.js";
 import { cellText, figureTable } from "../../transformer/ui/static/table_content.js";
+import { sharedKeys } from "../../transformer/views/attention/shared_keys.js";
 import { runTree, sharedLength } from "../../transformer/views/branches/run_tree.js";
 import { sortHeads } from "../../transformer/views/head_metrics/sort_heads.js";
 import { parseDimensions } from "../../transformer/views/positions/position_dimensions.js";
@@ -123,4 +124,12 @@ test("light pictures become the dark ones by their colours alone, and tokens sta
   const [colour] = Object.keys(table);
   const token = { text: [colour], meta: { labels: [colour] } };
   assert.deepEqual(recoloured(token, table), token);
+});
+
+test("a head is told with which others it shares its keys", () => {
+  assert.equal(sharedKeys(3, 1), "");
+  assert.equal(sharedKeys(3, 2), "shares its keys with head 2");
+  assert.equal(sharedKeys(3, 4), "shares its keys with heads 0, 1, 2");
+  assert.equal(sharedKeys(8, 8), "shares its keys with heads 9–15");
+  assert.equal(sharedKeys(10, 3), "shares its keys with heads 9, 11");
 });

@@ -165,3 +165,14 @@ def test_an_address_has_its_share_and_the_others_runs_stay(tiny_model: Model) ->
     large = store.put_all([run] * 3, "greedy 0")  # never what has just been made
     assert all(store.has(key) for key in (*large, other))
     assert not any(store.has(key) for key in keys)
+
+
+def test_runs_of_callers_of_whom_nothing_is_known_take_one_visitors_share(
+    tiny_model: Model,
+) -> None:
+    run = tiny_model.trace("Hello")
+    store = RunStore(max_own=3, old_bytes=size_of(run), max_bytes=100 * size_of(run))
+    seen = store.put(run, "me")
+    keys = [store.put(run) for _ in range(6)]
+    assert [store.has(key) for key in keys] == [False] * 3 + [True] * 3
+    assert store.has(seen)

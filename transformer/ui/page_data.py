@@ -43,6 +43,7 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
         "trace_start": run.trace_start,
         "kinds": kinds_of(run),
         "n_heads": run.config.n_heads,
+        "heads_per_key": run.config.heads_per_key,
         "stacks": list(run.position_matrices),
         "d_model": run.config.d_model,
         "turns": POSITIONS[run.config.positions].turns,

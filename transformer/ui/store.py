@@ -201,12 +201,16 @@ class RunStore:
 
     def _first_to_go(self) -> list[tuple[str, int]]:
         """All ids as they make room, each with its rank. What a visitor looks at is one answer with
-        runs and one batch."""
+        runs and one batch; what those do of whom nothing is known, such as tools, are the newest
+        runs, as many as one visitor may have: they may be several."""
         ranks: dict[str, int] = {}
         looked_at: dict[tuple[str, type], object] = {}
+        of_nobody = 0
         for key, entry in reversed(self._entries.items()):
+            of_nobody += not entry.visitor
             seen = looked_at.setdefault((entry.visitor or key, type(entry.item)), entry.answer)
-            ranks[key] = LEFT if entry.left else LOOKED_AT if seen is entry.answer else OLDER
+            is_seen = seen is entry.answer and (entry.visitor or of_nobody <= self._limits[3])
+            ranks[key] = LEFT if entry.left else LOOKED_AT if is_seen else OLDER
         return [(key, ranks[key]) for key in sorted(self._entries, key=ranks.__getitem__)]
 
 

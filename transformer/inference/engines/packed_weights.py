@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -37,7 +37,7 @@ class Norm:
 class Product:
     """Linear maps of one input, side by side; the result times `by`."""
 
-    def __init__(self, maps: list[nn.Linear], blocks: int, by: float = 1.0) -> None:
+    def __init__(self, maps: Sequence[nn.Linear], blocks: int, by: float = 1.0) -> None:
         rows = _pack(maps)
         self.weight, self.bias = _blocks(rows[:-1], blocks), by * _blocks(rows[-1:], blocks)
         self.n_blocks, self.by = len(self.weight), by
@@ -109,7 +109,7 @@ class WithBias:
         self.rows = whole.expand(added.n_blocks, 1, -1)
 
 
-def _pack(maps: list[nn.Linear]) -> Tensor:
+def _pack(maps: Sequence[nn.Linear]) -> Tensor:
     """(in + 1, out): weights side by side and a row of biases; the maps become views of it.
 
     An embedding that is tied to a map is the same parameter and becomes that view too.

@@ -19,6 +19,7 @@
  * @property {string[]} stacks
  * @property {Kind[]} kinds
  * @property {number} n_heads
+ * @property {number} heads_per_key how many heads of queries share one of keys and values
  * @property {number} d_model
  * @property {boolean} turns whether it turns queries and keys in place of adding positions
  * @property {number} n_prompt how many tokens were given

@@ -17,11 +17,12 @@ import { headLabel } from "../head_metrics/known.js";
 import { connectSilenceButton } from "../silence/silence_button.js";
 import { linkCell } from "./cell_link.js";
 import { mountCells } from "./cells.js";
-import { headGrid } from "./grid.js";
+import { headGrid, MANY } from "./grid.js";
 import { linePictures } from "./line_picture.js";
 import { connectMotion } from "./motion.js";
 import { pictureStore, pictureTitle } from "./pictures.js";
 import { pictureReader, usualKind } from "./reader.js";
+import { sharedKeys } from "./shared_keys.js";
 import { attentionSwitches, drawKindButtons } from "./switches.js";
 import { cellTexts, colourValues } from "./values.js";
 
@@ -73,7 +74,8 @@ export function mount({ element, props, server }) {
     const atlas = here ? sent : await ask(server.atlas, wanted);
     if (!current()) return;
     const [pixels, masked] = [decodeBytes(atlas.pixels), decodeBytes(atlas.masked)];
-    heads.draw({ shape: atlas.shape, pixels, masked }, wanted);
+    heads.draw({ shape: atlas.shape, pixels, masked }, wanted, page.run.heads_per_key);
+    find(".zoom").hidden = atlas.shape[1] <= MANY;
     heads.mark(state.layer, state.head);
     heads.cross((layer, head) => isSilent({ stack, kind: sort, layer, head }));
   };
@@ -83,6 +85,11 @@ export function mount({ element, props, server }) {
     setHead({ stack: kind().stack, kind: kind().kind, layer, head });
   };
   const heads = headGrid(find(".head-grid"), props.palette, chooseHead);
+  find(".zoom").addEventListener("click", () => {
+    const isLarge = find(".head-grid").classList.toggle("zoomed");
+    find(".zoom").setAttribute("aria-pressed", isLarge);
+    heads.mark(state.layer, state.head);
+  });
 
   // ---- the picture ----
 
@@ -119,6 +126,8 @@ export function mount({ element, props, server }) {
       }),
     );
     writeLabel();
+    const shared = isHeatmap() ? sharedKeys(head, page.run.heads_per_key) : "";
+    find(".shared-keys").textContent = shared && say("This head {shared}.", { shared });
     Object.assign(root.dataset, { site: site(), head, stage, scale, range, picture, run });
     cells.show();
     emit("reading");

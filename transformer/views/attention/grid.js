@@ -1,8 +1,15 @@
-// The grid of all heads: layers down, heads across, one small canvas each.
+// The grid of all heads: layers down, heads across, one small canvas each. A large one scrolls.
 
 import { paletteWords } from "../../ui/static/colours.js";
 import { el, onArrowKeys, setTabStop } from "../../ui/static/dom.js";
 import { say } from "../../ui/static/messages.js";
+import { sharedKeys } from "./shared_keys.js";
+
+const FEW = 256; // heads: more canvases than this take a second to paint anew
+export const MANY = 16; // layers or heads: with more, they are told apart in groups
+const LAYERS_APART = 8;
+const NUMBERS_APART = 4;
+const EDGE = 6; // px around the chosen head
 
 /**
  * @typedef {object} Atlas all heads small, of one kind of attention
@@ -11,17 +18,37 @@ import { say } from "../../ui/static/messages.js";
  * @property {Uint8Array} masked (Sq, Sk), 1 = nothing here may be read
  */
 
-// Paint the head at a place of the atlas on a canvas, a pixel a cell; colours: see paletteWords.
-/** @type {(canvas: HTMLCanvasElement, atlas: Atlas, place: number, colours: Uint32Array) => void} */
-export const paintHead = (canvas, { shape, pixels, masked }, place, colours) => {
+/** @type {(atlas: Atlas, place: number, colours: Uint32Array) => ImageData} */
+const imageOf = ({ shape, pixels, masked }, place, colours) => {
   const [height, width] = shape.slice(2);
-  Object.assign(canvas, { width, height });
   const image = new ImageData(width, height);
   const words = new Uint32Array(image.data.buffer);
   for (let cell = 0; cell < words.length; cell += 1) {
     words[cell] = masked[cell] ? 0 : colours[pixels[place * words.length + cell]];
   }
-  canvas.getContext("2d")?.putImageData(image, 0, 0);
+  return image;
+};
+
+// Paint the head at a place of the atlas on a canvas, a pixel a cell; colours: see paletteWords.
+/** @type {(canvas: HTMLCanvasElement, atlas: Atlas, place: number, colours: Uint32Array) => void} */
+export const paintHead = (canvas, atlas, place, colours) => {
+  const [height, width] = atlas.shape.slice(2);
+  Object.assign(canvas, { width, height });
+  canvas.getContext("2d")?.putImageData(imageOf(atlas, place, colours), 0, 0);
+};
+
+// All heads in one picture, of which each button shows its part.
+/** @type {(grid: HTMLElement, atlas: Atlas, colours: Uint32Array) => void} */
+const paintAll = (grid, atlas, colours) => {
+  const [nLayers, nHeads, height, width] = atlas.shape;
+  const canvas = el("canvas");
+  Object.assign(canvas, { width: nHeads * width, height: nLayers * height });
+  const surface = canvas.getContext("2d");
+  for (let place = 0; place < nLayers * nHeads; place += 1) {
+    const [layer, head] = [Math.floor(place / nHeads), place % nHeads];
+    surface?.putImageData(imageOf(atlas, place, colours), head * width, layer * height);
+  }
+  grid.style.setProperty("--all-heads", `url(${canvas.toDataURL()})`);
 };
 
 export const headName = (layer, head) => say("Layer {layer}, head {head}", { layer, head });
@@ -37,7 +64,7 @@ const arrows = (grid) => (key, here, count) => {
 
 // Returns draw(atlas, of), mark(layer, head), cross(isSilent), which crosses out silenced heads, and
 // label(of, heads), which puts a sign on each head that has one, [{layer, head, sign, label}];
-// of: {run, stack, kind}, of which either is. choose(layer, head) is called on a click.
+// of: {run, stack, kind}, of which either is; share: how many heads read the same keys. choose(layer, head) is called on a click.
 export const headGrid = (grid, stops, choose) => {
   const colours = paletteWords(stops);
   /** @type {{shown: string, of: string, heads: any[]}} */
@@ -46,21 +73,43 @@ export const headGrid = (grid, stops, choose) => {
   const makeButton = (layer, head) => {
     const button = el("button", "head");
     button.setAttribute("aria-label", headName(layer, head));
-    button.append(el("canvas"));
+    const { layers, heads } = grid.dataset;
+    const picture = el(layers * heads > FEW ? "span" : "canvas", "small");
+    const at = (place, count) => `${(100 * place) / Math.max(1, count - 1)}%`;
+    picture.style.backgroundPosition = `${at(head, heads)} ${at(layer, layers)}`;
+    button.append(picture);
     button.addEventListener("click", () => choose(layer, head));
     return button;
   };
 
-  const makeButtons = (nLayers, nHeads) => {
-    const { layers, heads } = grid.dataset;
-    if (Number(layers) === nLayers && Number(heads) === nHeads) return;
-    Object.assign(grid.dataset, { layers: nLayers, heads: nHeads });
+  // The number of a column; a bracket over it joins the heads that share their keys.
+  const makeNumber = (head, nHeads, share) => {
+    const number = el("span", "number across", head);
+    number.classList.toggle("minor", nHeads > MANY && head % NUMBERS_APART > 0);
+    if (share > 1) {
+      number.classList.add("joined");
+      number.classList.toggle("first", head % share === 0);
+      number.classList.toggle("last", head % share === share - 1);
+      number.title = say("Head {head} {shared}", { head, shared: sharedKeys(head, share) });
+    }
+    return number;
+  };
+
+  const makeButtons = (nLayers, nHeads, share) => {
+    const shape = [nLayers, nHeads, share].join();
+    if (grid.dataset.shape === shape) return;
+    Object.assign(grid.dataset, { layers: nLayers, heads: nHeads, shape });
     grid.style.setProperty("--heads", nHeads);
+    grid.style.setProperty("--layers", nLayers);
+    grid.classList.toggle("many", Math.max(nLayers, nHeads) > MANY);
+    const heads = Array.from({ length: nHeads }, (_, head) => head);
     const parts = [el("span", "corner")];
-    for (let head = 0; head < nHeads; head += 1) parts.push(el("span", "number", head));
+    parts.push(...heads.map((head) => makeNumber(head, nHeads, share)));
     for (let layer = 0; layer < nLayers; layer += 1) {
-      parts.push(el("span", "number", layer));
-      for (let head = 0; head < nHeads; head += 1) parts.push(makeButton(layer, head));
+      const row = [el("span", "number", layer), ...heads.map((head) => makeButton(layer, head))];
+      const apart = nLayers > MANY && layer > 0 && layer % LAYERS_APART === 0;
+      for (const part of row) part.classList.toggle("apart", apart);
+      parts.push(...row);
     }
     grid.replaceChildren(...parts);
   };
@@ -87,11 +136,15 @@ export const headGrid = (grid, stops, choose) => {
     drawLabels();
   };
 
-  const draw = (atlas, of) => {
+  const draw = (atlas, of, share = 1) => {
     const [nLayers, nHeads] = atlas.shape;
-    makeButtons(nLayers, nHeads);
+    makeButtons(nLayers, nHeads, share);
     const canvases = [...grid.querySelectorAll("canvas")];
-    canvases.forEach((canvas, place) => paintHead(canvas, atlas, place, colours));
+    if (canvases.length) {
+      canvases.forEach((canvas, place) => paintHead(canvas, atlas, place, colours));
+    } else {
+      paintAll(grid, atlas, colours);
+    }
     const future = atlas.masked[atlas.shape[3] - 1]; // a corner that holds no weight has room for a sign
     grid.classList.toggle("filled", !future);
     labels.shown = JSON.stringify(of);
@@ -109,11 +162,23 @@ export const headGrid = (grid, stops, choose) => {
     drawLabels();
   };
 
+  // Scrolls the grid alone, never the page.
+  const bringIntoView = (button) => {
+    const [inside, around] = [button, grid].map((one) => one.getBoundingClientRect());
+    const [left, top] = [grid.firstElementChild.offsetWidth, grid.firstElementChild.offsetHeight];
+    const by = (from, to, least, most) => Math.min(0, from - least) + Math.max(0, to - most);
+    grid.scrollBy(
+      by(inside.left, inside.right, around.left + left + EDGE, around.right - EDGE),
+      by(inside.top, inside.bottom, around.top + top + EDGE, around.bottom - EDGE),
+    );
+  };
+
   const mark = (layer, head) => {
     const buttons = [...grid.querySelectorAll("button")];
     const chosen = layer * Number(grid.dataset.heads) + head;
     buttons.forEach((button, place) => button.setAttribute("aria-pressed", place === chosen));
     setTabStop(buttons, chosen);
+    if (grid.classList.contains("many") && buttons[chosen]) bringIntoView(buttons[chosen]);
   };
 
   onArrowKeys(grid, arrows(grid));
