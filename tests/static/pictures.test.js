@@ -129,7 +129,8 @@ test("light pictures become the dark ones by their colours alone, and tokens sta
 test("a head is told with which others it shares its keys", () => {
   assert.equal(sharedKeys(3, 1), "");
   assert.equal(sharedKeys(3, 2), "shares its keys with head 2");
-  assert.equal(sharedKeys(3, 4), "shares its keys with heads 0, 1, 2");
+  assert.equal(sharedKeys(3, 4), "shares its keys with heads 0–2");
   assert.equal(sharedKeys(8, 8), "shares its keys with heads 9–15");
   assert.equal(sharedKeys(10, 3), "shares its keys with heads 9, 11");
+  assert.equal(sharedKeys(1, 4), "shares its keys with heads 0, 2, 3");
 });
