@@ -1,0 +1,145 @@
+"""The heads over many texts: sums against single runs, merged in any order, by any number of
+workers, interrupted and gone on with."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from builders import save_model
+
+from transformer import Model
+from transformer.analysis.corpus import Summary, dossiers, over_file, summary_of
+from transformer.analysis.corpus.__main__ import main
+from transformer.analysis.corpus.parts import texts_of
+from transformer.analysis.corpus.reading import KINDS, kinds_of
+from transformer.analysis.head_metrics import head_metrics
+from transformer.model.intervention_hooks import hooks_of
+from transformer.model.interventions import Silence
+
+TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
+
+
+def same(one: Summary, other: Summary) -> bool:
+    ours, theirs = one.arrays(), other.arrays()
+    return ours.keys() == theirs.keys() and all((ours[n] == theirs[n]).all() for n in ours)
+
+
+def summaries(model: Model, *, silence: bool = False) -> list[Summary]:
+    return [summary_of(model, text, at, silence=silence) for at, text in enumerate(TEXTS)]
+
+
+def test_means_are_those_of_the_single_runs(tiny_model: Model) -> None:
+    whole = reduce(add, summaries(tiny_model))
+    runs = [tiny_model.trace(text) for text in TEXTS]
+    singles = [head_metrics(run, "decoder", "self").heads for run in runs]
+    for name, sums in whole.kinds["decoder.self"].metrics.items():
+        numbers = np.array([[head.values[name] for head in heads] for heads in singles])
+        assert sums.n.ravel().tolist() == np.isfinite(numbers).sum(axis=0).tolist()
+        expected = np.nanmean(numbers, axis=0) if np.isfinite(numbers).any() else np.nan
+        np.testing.assert_allclose(sums.mean().ravel(), expected, atol=1e-6)
+        best = np.nanargmax(numbers[:, 0]) if np.isfinite(numbers[:, 0]).any() else None
+        if best is not None:
+            assert sums.strongest[0, 0, 0, 1] == best
+    assert (whole.n_texts, whole.n_tokens) == (4, sum(len(run.ids) for run in runs))
+
+
+def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder: Model) -> None:
+    all_of_them = summaries(tiny_encoder_decoder, silence=True)
+    whole = reduce(add, all_of_them)
+    assert set(whole.kinds) == {"encoder.self", "decoder.self", "decoder.cross"}
+    for seed in range(5):
+        mixed = random.Random(seed).sample(all_of_them, len(all_of_them))
+        assert same(reduce(add, mixed), whole)
+        left, right = reduce(add, mixed[:2]), reduce(add, mixed[2:], Summary.nothing())
+        assert same(left + right, whole)
+
+
+def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model: Model) -> None:
+    found = summary_of(tiny_model, TEXTS[0], 0, silence=True).kinds["decoder.self"]
+    ids = torch.tensor([tiny_model.trace(TEXTS[0]).ids])
+
+    def loss(*silenced: Silence) -> float:
+        hooks = hooks_of(silenced, tiny_model.config)
+        with torch.inference_mode():
+            logits = tiny_model.network(ids[:, :-1], hooks=hooks)
+        return float(F.cross_entropy(logits[0], ids[0, 1:]))
+
+    for layer in range(2):
+        for head in range(2):
+            rise = loss(Silence("decoder", layer, heads=[head])) - loss()
+            assert found.cost[layer, head] / 1e6 == pytest.approx(rise, abs=3e-6)
+    assert int(found.n_costs) == 1
+
+
+def test_where_each_kind_of_token_reads_adds_up(tiny_model: Model) -> None:
+    heads = dossiers(reduce(add, summaries(tiny_model)))
+    assert len(heads) == 4
+    for head in heads:
+        assert [head["layer"], head["head"]] not in head["alike"]
+        for shares in head["reads"].values():
+            assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
+
+
+def test_kinds_of_tokens() -> None:
+    labels = ["<|endoftext|>", "Tom", "my", "␣was", "n", "'", "t", "␣3", ".", "⏎", "‹C3›"]
+    named = [KINDS[kind] for kind in kinds_of(labels)]
+    assert named == [
+        "special", "word", "inside a word", "word", "inside a word", "punctuation", "word",
+        "number", "punctuation", "white space", "word",
+    ]  # fmt: skip
+
+
+def test_a_file_of_lines_or_of_parted_texts(tmp_path: Path) -> None:
+    path = tmp_path / "texts"
+    path.write_text("one\n\ntwo \n")
+    assert list(texts_of(path)) == ["one", "two"]
+    path.write_text("one\nmore\n<|endoftext|>\n\n<|endoftext|>\ntwo\n")
+    assert list(texts_of(path)) == ["one\nmore", "two"]
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="is not UTF-8 text"):
+        list(texts_of(path))
+
+
+@pytest.mark.slow
+def test_workers_and_interruptions_change_nothing(tiny_model: Model, tmp_path: Path) -> None:
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
+    data.write_text("\n".join(f"{text} {n}" for n in range(60) for text in TEXTS))
+    alone = over_file(name, data, tmp_path / "one", n_silenced=3)
+    assert alone.n_texts == 240
+    told: list[int] = []
+    several = over_file(
+        name, data, tmp_path / "two", n_silenced=3, workers=2, told=lambda more: told.append(more)
+    )
+    assert same(several, alone)
+    assert sorted(told) == [40, 100, 100]
+    first, *_ = sorted((tmp_path / "two").glob("part-*.npz"))
+    first.unlink()  # as if it had been killed before that
+    others = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("part-*.npz")}
+    assert same(over_file(name, data, tmp_path / "two", n_silenced=3), alone)
+    assert all(path.stat().st_mtime_ns == time for path, time in others.items())
+
+
+def test_the_command_writes_dossiers_and_the_texts_that_they_name(
+    tiny_model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    data = tmp_path / "data.txt"
+    data.write_text("\n".join([*TEXTS, "long " * 40]))
+    model, out = str(tmp_path / "tiny"), tmp_path / "out"
+    main([model, "--data", str(data), "--out", str(out), "--silence", "2"])
+    content = json.loads((out / "heads.json").read_text())
+    assert (content["n_texts"], content["n_left_out"]) == (4, 1)
+    assert all(content["texts"][index] == TEXTS[int(index)] for index in content["texts"])
+    assert "most_read" in capsys.readouterr().out
+    data.write_text("\n")
+    with pytest.raises(SystemExit, match="holds no text"):
+        main([model, "--data", str(data), "--out", str(out)])

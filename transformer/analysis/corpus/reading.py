@@ -1,0 +1,139 @@
+"""What the heads do in one text: the metrics of the page, kinds of tokens, the cost of silence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from transformer.analysis.corpus.summary import UNIT, HeadSums, MetricSums, Summary
+from transformer.analysis.head_measures import measure, names_of, repeats_of
+from transformer.analysis.text_before import MAX_WEIGHTS, in_parts
+from transformer.inference.model import Model
+from transformer.model.hooks import unchanged
+from transformer.model.intervention_hooks import silenced_one_by_one
+from transformer.model.sites import sites_of
+from transformer.model.transformer import EncoderDecoder, EncoderOnly
+from transformer.runs.head_data import records_of
+from transformer.runs.run import Run
+
+KINDS = ("special", "word", "inside a word", "number", "punctuation", "white space")
+MAX_NEW_TOKENS = 60  # of a translation
+
+
+def kinds_of(labels: Sequence[str]) -> list[int]:
+    """Which of KINDS each token is, by its label; a word goes on after a token that ends in a
+    letter."""
+    found, before = [], ""
+    for label in labels:
+        text = label.lstrip("␣")
+        if label.startswith("<|"):
+            kind = "special"
+        elif not text.strip("⏎⇥"):
+            kind = "white space"
+        elif text[0].isdigit():
+            kind = "number"
+        elif text[0].isalpha() or text[0] == "‹":  # a part of a letter is written ‹C3›
+            goes_on = text == label and before[-1:].isalpha()
+            kind = "inside a word" if goes_on else "word"
+        else:
+            kind = "punctuation"
+        found.append(KINDS.index(kind))
+        before = label
+    return found
+
+
+def read(model: Model, text: str) -> Run:
+    """The text through the network; a translator writes its own translation.
+
+    Raises ValueError for a text that it cannot read whole.
+    """
+    if model.config.family == "encoder-decoder":
+        return model.generate(text, max_new_tokens=MAX_NEW_TOKENS, temperature=0)
+    run = model.trace(text)
+    assert isinstance(run, Run)
+    if run.trace_start:
+        raise ValueError("longer than the network reads")
+    return run
+
+
+@torch.inference_mode()
+def summary_of(model: Model, text: str, index: int, *, silence: bool = False) -> Summary:
+    """Of one text, whose place in the corpus is `index`.
+
+    silence: also what silencing each head alone adds to the loss. A text that the network cannot
+    read whole counts as left out.
+    """
+    try:
+        run = read(model, text)
+    except ValueError:
+        return Summary.nothing(n_left_out=1)
+    costs = _costs(model, run) if silence and model.config.family != "encoder" else {}
+    kinds = {}
+    for stack, kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):
+        cost = costs.get((stack, kind))
+        kinds[f"{stack}.{kind}"] = _heads(run, stack, kind, index, cost)
+    return Summary(1, len(run.ids) + len(run.source_ids), 0, kinds)
+
+
+def _heads(run: Run, stack: str, kind: str, index: int, cost: Any) -> HeadSums:
+    records = records_of(run, stack, kind)
+    allowed = records[0].allowed[0].cpu()
+    weights = torch.stack([record.weights[0].cpu() for record in records])  # (L, H, Tq, Tk)
+    names = names_of(kind, allowed)
+    repeats = repeats_of(run.queries(stack) if kind == "self" else (), allowed)
+    layers = [measure(layer, allowed, names, repeats) for layer in weights]
+    values = {name: torch.stack([one[name] for one in layers]).double().numpy() for name in names}
+    from_kinds = kinds_of(run.queries(stack)[: weights.shape[2]])
+    to_kinds = kinds_of(run.keys(stack, kind)[: weights.shape[3]])
+    whose, read_kind = np.eye(len(KINDS))[from_kinds], np.eye(len(KINDS))[to_kinds]
+    given = np.einsum("lhqk,qa,kb->lhab", weights.double().numpy(), whose, read_kind, optimize=True)
+    none = np.zeros(weights.shape[:2])
+    return HeadSums(
+        metrics={name: MetricSums.of(name, values[name], index) for name in names},
+        read=_whole(given),
+        rows=whose.sum(axis=0).astype(np.int64),
+        cost=_whole(none if cost is None else cost),
+        n_costs=np.asarray(int(cost is not None)),
+    )
+
+
+def _whole(numbers: Any) -> Any:
+    return np.rint(numbers * UNIT).astype(np.int64)
+
+
+def _costs(model: Model, run: Run) -> dict[tuple[str, str], Any]:
+    """By (stack, kind), (L, H): nats a token that the loss of the run's own text rises by."""
+    ids = torch.tensor([run.ids[: model.config.output_max_len]], device=model.device)
+    source = torch.tensor([run.source_ids], device=model.device)
+    if ids.shape[1] < 2:
+        return {}
+
+    def losses(hook: Any, n_rows: int) -> torch.Tensor:
+        network = model.network
+        assert not isinstance(network, EncoderOnly)
+        rows = ids.expand(n_rows, -1)
+        if isinstance(network, EncoderDecoder):
+            logits = network(source.expand(n_rows, -1), rows[:, :-1], hooks=[hook])
+        else:
+            logits = network(rows[:, :-1], hooks=[hook])
+        each = F.cross_entropy(logits.float().transpose(1, 2), rows[:, 1:], reduction="none")
+        return each.mean(dim=1)
+
+    intact = losses(unchanged, 1)
+    most = max(1, MAX_WEIGHTS // (model.config.n_heads * max(ids.shape[1], source.shape[1]) ** 2))
+    found = {}
+    sites = sites_of(run.config)
+    for stack, kind in dict.fromkeys((site.stack, site.kind) for site in sites):
+        own = [site for site in sites if (site.stack, site.kind) == (stack, kind)]
+        heads = [(site, head) for site in own for head in range(run.config.n_heads)]
+        after = [
+            losses(silenced_one_by_one(run.config, part, "zero"), len(part))
+            for part in in_parts(heads, most)
+        ]
+        change = (torch.cat(after) - intact).view(len(own), -1)
+        found[stack, kind] = change.cpu().double().numpy()
+    return found
