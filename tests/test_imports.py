@@ -26,7 +26,8 @@ MAY_IMPORT = {
     "analysis": LOADED,
     "training": LOADED | {"checkpoint"},
     "views": LOADED | {"analysis"},
-    "ui": LOADED | {"analysis", "views", "checkpoint", ""},
+    "learning": LOADED | {"training", "views", "checkpoint"},
+    "ui": LOADED | {"analysis", "views", "checkpoint", "learning", "training", ""},
     "serve": LOADED | {"adapters", "checkpoint", "ui", "views"},
     "__main__": LOADED | {"adapters", "analysis", "views", "checkpoint", ""},
     # transformer/__init__.py, the public face; it names what draws runs, for the first picture

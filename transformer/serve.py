@@ -30,7 +30,7 @@ from transformer.inference.model import Model, load
 from transformer.messages import say
 from transformer.ui import launch
 from transformer.ui.examples import example_of
-from transformer.ui.limits import AT_ONCE
+from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
 from transformer.ui.service import Decorator, check_names
 from transformer.ui.tools import check_tools
 from transformer.views import add_views
@@ -70,6 +70,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--mcp", action="store_true",
         help="serve the API's endpoints as tools over the Model Context Protocol too",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trainings", type=int, default=MAX_TRAININGS, metavar="NUMBER", choices=range(9),
+        help="small networks that visitors may train at the same time, on a core each; 0: none",
     )  # fmt: skip
     return parser.parse_args()
 
@@ -172,7 +176,10 @@ def serve(gpu: Decorator | None = None) -> None:
         add_views(asked.views)
         models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
         print(f"models {', '.join(model.name for model in models)} on {device}", flush=True)
-        launch(models, host=asked.host, port=asked.port, gpu=gpu, mcp=asked.mcp)
+        launch(
+            models, host=asked.host, port=asked.port, gpu=gpu, mcp=asked.mcp,
+            trainings=asked.trainings,
+        )  # fmt: skip
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"{error}")
 

@@ -87,7 +87,7 @@ def test_the_controls_stand_as_the_link_says_and_else_as_they_were(service: Serv
     }  # fmt: skip
     assert first["method"].value == "sample"
     assert first["text"].value == "The fox"
-    assert first["model"] == "tiny"
+    assert first["model"].value == "tiny"
 
 
 def test_a_stopped_run_is_made_again_as_far_as_it_went(service: Service) -> None:

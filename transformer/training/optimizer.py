@@ -21,7 +21,7 @@ def make_optimizer(
     embeddings = {id(m.weight) for m in network.modules() if isinstance(m, nn.Embedding)}
     matrices: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
-    for parameter in network.parameters():
+    for parameter in filter(lambda one: one.requires_grad, network.parameters()):
         decays = parameter.dim() >= 2 and id(parameter) not in embeddings
         (matrices if decays else others).append(parameter)
     wholes, rest = side_by_side(matrices), side_by_side(others)

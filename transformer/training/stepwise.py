@@ -14,6 +14,8 @@ from torch import nn
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.model import Model
 from transformer.messages import say
+from transformer.model.config import ModelConfig
+from transformer.model.feed_forward import FeedForward
 from transformer.model.presets import preset as preset_of
 from transformer.model.transformer import (
     DecoderOnly,
@@ -59,7 +61,7 @@ class Step:
     network: Network
     task: Exercise
 
-    def model(self, name: str | None = None) -> Model:
+    def model(self, name: str | None = None, engine: str = AUTO) -> Model:
         """The network as it is now: a copy that can be asked like any loaded model."""
         network = copy.deepcopy(self.network).eval()
         about = {"exercise": self.task.name, "steps": self.number, "accuracy": self.accuracy}
@@ -69,7 +71,7 @@ class Step:
             tokenizer=self.task.tokenizer(),
             network=network,
             metadata=about,
-            engine=engine_of(network, AUTO),
+            engine=engine_of(network, engine),
         )
 
 
@@ -82,13 +84,15 @@ def steps(
     batch: int = 64,
     seed: int = 0,
     measure_every: int = 10,
+    feed_forward: bool = True,
     device: str | torch.device = "cpu",
     **changes: Any,
 ) -> Iterator[Step]:
     """Train a small network on an exercise; yields after each update.
 
     task: one of EXERCISES. preset: one of PRESETS, made small; changes: fields of ModelConfig, such
-    as n_layers. n_steps: None = what is enough for all presets. batch: questions an update. To
+    as n_layers. n_steps: None = what is enough for all presets. batch: questions an update.
+    feed_forward False: the feed-forward layers add nothing, ever, and attention does it all. To
     stop, stop asking; the same arguments give the same steps, whatever else is drawn in the
     process. Raises ValueError for what is unknown.
     """
@@ -102,36 +106,43 @@ def steps(
         raise ValueError(
             say("n_steps must be 1 to {most}; got {got}", most=MOST_STEPS, got=repr(n_steps))
         )
-    tokenizer = exercise.tokenizer()
-    config = preset_of(
-        preset,
-        **{
-            **SMALL,
-            **SMALL_HEADS.get(preset, {}),
-            "max_len": exercise.longest + 4,
-            **changes,
-            "vocab_size": tokenizer.vocab_size,
-        },
-    )
+    config = small_config(exercise, preset, **changes)
     settings = Settings(
         steps=n_steps, learning_rate=learning_rate, optimizer="muon", betas=(0.9, 0.98),
         weight_decay=0.0, warmup_steps=20, decay_from=0.3, seed=seed,
     )  # fmt: skip
-    return _trained(exercise, config, settings, batch, measure_every, torch.device(device))
+    place = torch.device(device)
+    network = _fresh(config, seed, feed_forward).to(place)
+    return _trained(exercise, network, settings, batch, measure_every, place)
+
+
+def small_config(exercise: Exercise, preset: str, **changes: Any) -> ModelConfig:
+    """A preset made small for an exercise; changes: fields of ModelConfig. Raises ValueError for
+    what no network can have."""
+    small = {**SMALL, **SMALL_HEADS.get(preset, {}), "max_len": exercise.longest + 4}
+    return preset_of(preset, **{**small, **changes, "vocab_size": exercise.tokenizer().vocab_size})
+
+
+def _fresh(config: ModelConfig, seed: int, feed_forward: bool) -> Network:
+    """Drawn from a seed. Without feed-forward layers theirs are zeros that are not trained."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        network = build_transformer(config)
+    for layer in network.modules():
+        if isinstance(layer, FeedForward) and not feed_forward:
+            for parameter in layer.requires_grad_(False).parameters():
+                parameter.zero_()
+    return network
 
 
 def _trained(
     exercise: Exercise,
-    config: Any,
+    network: Network,
     settings: Settings,
     batch: int,
     every: int,
     device: torch.device,
 ) -> Iterator[Step]:
-    tokenizer, sign = exercise.tokenizer(), exercise.sign
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(settings.seed)
-        network = build_transformer(config).to(device)
     optimizer = make_optimizer(network, settings)
     held_out = exercise.rows(Random(-1), HELD_OUT, held_out=True)
 
@@ -141,16 +152,16 @@ def _trained(
             yield 0, place, exercise.rows(rng, batch, held_out=False)
 
     def nats(network: nn.Module, rows: list[Any], device: torch.device) -> torch.Tensor:
-        logits, wanted, _ = predictions(network, tokenizer, sign, rows)
-        return summed_nats(logits, wanted)
+        found = predictions(network, exercise, rows)
+        return summed_nats(found.logits, found.wanted)
 
-    objective = Objective(nats=nats, count=lambda row: len(row[1]) + 1)
+    objective = Objective(nats=nats, count=lambda row: len(row[1]) + exercise.ends)
     accuracy = 0.0
     network.train()
     for update in updates(network, optimizer, settings, batches(), objective, device=device):
         if update.step % every == 0 or update.step in (1, settings.steps):
             network.eval()
-            accuracy = share_right(network, tokenizer, sign, held_out)
+            accuracy = share_right(network, exercise, held_out)
             network.train()
         yield Step(
             number=update.step, total=settings.steps, loss=update.loss, accuracy=accuracy,

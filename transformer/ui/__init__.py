@@ -19,7 +19,7 @@ from transformer.ui.components import css, put_first
 from transformer.ui.compressed import CompressedPage
 from transformer.ui.gate import Gate, uptime
 from transformer.ui.gradio_patches import Queue
-from transformer.ui.limits import MAX_REQUEST_BYTES
+from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
 from transformer.ui.modules import MODULES
 from transformer.ui.page import build
 from transformer.ui.service import Decorator, Service
@@ -35,20 +35,22 @@ def launch(
     port: int | None = None,
     gpu: Decorator | None = None,
     mcp: bool = False,
+    trainings: int = MAX_TRAININGS,
 ) -> None:
     """Serve the page until interrupted.
 
     host None: what the environment says (GRADIO_SERVER_NAME), else this machine only. mcp: serve
-    the API's endpoints as tools too. Raises ValueError for models that cannot be served together,
-    or without the package that tools need; RuntimeError if the queue has ended by a mistake, so
-    that whatever watches over the server can start it anew.
+    the API's endpoints as tools too. trainings: networks trained at the same time. Raises
+    ValueError for models that cannot be served together, or without the package that tools need;
+    RuntimeError if the queue has ended by a mistake, so that whatever watches over the server can
+    start it anew.
     """
     if mcp:
         check_tools()
     memory.bound()
     put_first()
     MODULES.warm()
-    service = Service(models, gpu)
+    service = Service(models, gpu, trainings)
     page = build(service)
     failed = threading.Event()
     threading.Thread(target=_sweep, args=[service, page, failed], daemon=True).start()
@@ -90,6 +92,7 @@ def gate_of(service: Service, page: gr.Blocks, mcp: bool = False) -> Middleware:
             "uptime_s": round(clock(), 1),
             "waiting": len(page._queue),
             "running": service.visitors.under_way(),
+            "trainings": dict(zip(("running", "waiting"), service.trainings.counts(), strict=True)),
             "kept_runs": kept,
             "kept_bytes": size,
             "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
@@ -118,7 +121,7 @@ def _sweep(service: Service, page: gr.Blocks, failed: threading.Event) -> None:
     more: it is ended too."""
     while not has_failed(page):
         time.sleep(SWEEP_S)
-        service.store.sweep()
+        service.sweep()
         memory.trim()
     failed.set()
     _thread.interrupt_main()

@@ -34,7 +34,7 @@ from transformer.ui.service import Service
 from transformer.ui.tools import CALLER
 from transformer.ui.turns import Turns
 from transformer.ui.view_functions import answer
-from transformer.ui.visitors import Visitors
+from transformer.ui.visitors import ASKER, Visitors
 from transformer.views import PICTURES, VIEWS
 from transformer.views.declaration import is_figure
 
@@ -242,6 +242,7 @@ def _with_sentences(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def endpoint(*args: Any, **kwargs: Any) -> Any:
+        ASKER.set(_visitor())  # of this call's own context
         try:
             return function(*args, **kwargs)
         except (ValueError, RecursionError) as error:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.inference.model import Model
+from transformer.learning.samples import held_out, prompt_of
 from transformer.messages import mark, say
+from transformer.training.exercises import EXERCISES
 from transformer.ui.tour import opening_of
 
 GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
@@ -66,14 +68,19 @@ _READING = Example(
     settings=_STORY.settings,
     methods=(GREEDY,),
 )
+QUESTION = mark("Question (Enter asks the network that learned to answer)")
+ANSWER = mark("Answer")
 EXAMPLES = {"decoder": _STORY, "encoder-decoder": _TRANSLATION, "encoder": _READING}
 
 
 def example_of(model: Model) -> Example:
     """What suits a model: its texts are cut where the model cannot read all of them at once.
 
-    Raises ValueError for a model that reads not even a character.
+    One that learned an exercise is asked that. Raises ValueError for a model that reads not even a
+    character.
     """
+    if (model.metadata or {}).get("exercise") in EXERCISES:
+        return _questions(model)
     example = EXAMPLES[model.config.family]
     opening = opening_of(model.name, model.config)
     if "text" in opening:
@@ -84,6 +91,23 @@ def example_of(model: Model) -> Example:
         text=_fitting(model, example.text),
         suggestions=tuple(_fitting(model, text) for text in example.suggestions),
         batch=tuple(_fitting(model, text) for text in example.batch),
+    )
+
+
+def _questions(model: Model) -> Example:
+    """Of a network that has learned an exercise: questions that it was not trained on."""
+    exercise, family = EXERCISES[(model.metadata or {})["exercise"]], model.config.family
+    asked = [exercise.example, *(question for question, _ in held_out(exercise, 3))]
+    texts = tuple(prompt_of(exercise, family, question) for question in asked)
+    return dataclasses.replace(
+        EXAMPLES[family],
+        label=QUESTION,
+        action=ANSWER if family != "encoder" else EXAMPLES[family].action,
+        text=texts[0],
+        suggestions=texts[:3],
+        batch=texts[1:],
+        settings={"max_new_tokens": exercise.longest // 2 + 2},
+        methods=(GREEDY, SAMPLE) if family != "encoder" else (GREEDY,),
     )
 
 

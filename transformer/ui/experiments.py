@@ -142,9 +142,10 @@ class Experiments:
         """See held_out.broken."""
         model = self.service.model(name)
         with self._in_turn():
-            if name not in self._broken:
-                self._broken[name] = broken(model)
-            return self._broken[name]
+            found = self._broken.get(name) or broken(model)
+            if name in self.service.models:
+                self._broken[name] = found
+            return found
 
     def known_broken(self, name: str) -> list[Broken]:
         """The same if somebody has asked for it; else nothing."""

@@ -97,7 +97,7 @@ def generate(
     service.visitors.stop(visitor)
     with service.visitors.request(visitor, service.turns["model"]) as deadline:
         try:
-            if service.model(name).config.family == "encoder":
+            if service.model(name, visitor).config.family == "encoder":
                 yield _read(service, visitor, name, text)
             else:
                 yield from _continue(service, visitor, deadline, name, text, settings)
@@ -160,6 +160,7 @@ def read_batch(
     padding_hidden False: read by the network without its padding masks.
     """
     try:
+        service.model(name, visitor)
         with service.visitors.request(visitor, service.turns["model"]) as deadline, until(deadline):
             open_to_padding = (
                 () if padding_hidden else without_padding_mask(service.model(name).config)

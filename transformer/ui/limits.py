@@ -23,6 +23,11 @@ MAX_WAITING = 128  # requests in the queue
 MAX_VISITOR_WAITING = 16  # of them of one session
 MAX_ADDRESS_WAITING = 96  # of them from one address, be it a whole class's
 MAX_EXPERIMENTS = 8  # asked for at the same time; they run one after the other
+MAX_TRAININGS = 1  # small networks that are trained at the same time, on one core each
+MAX_TRAINING_S = 60.0  # that one is trained; pauses are not counted
+MAX_TRAININGS_WAITING = 16
+MAX_LEARNED_BYTES = 64_000_000  # of the networks that trainings have left
+MAX_OWN_MODELS = 4  # of one visit, of those that it has trained
 MAX_OPERATIONS = 2e12  # of one experiment: about 20 s of the network on two cores
 AT_ONCE = 2  # requests that run the network at the same time
 MAX_BEGUN = 12  # the same, with those that stepped aside for others after their first second
@@ -85,6 +90,11 @@ def table() -> dict[str, dict[str, Any]]:
         "waiting": (MAX_WAITING, "requests in the queue", "refused"),
         "visitor_waiting": (MAX_VISITOR_WAITING, "of them of one session", "refused"),
         "address_waiting": (MAX_ADDRESS_WAITING, "of them from one address", "refused"),
+        "trainings": (MAX_TRAININGS, "small networks trained at once", "the others wait"),
+        "training_seconds": (MAX_TRAINING_S, "seconds of a training", "it ends as it stands"),
+        "trainings_waiting": (MAX_TRAININGS_WAITING, "trainings that wait", "refused"),
+        "learned_bytes": (MAX_LEARNED_BYTES, "bytes of what was learned", "the oldest goes"),
+        "own_models": (MAX_OWN_MODELS, "models of one visit", "its own oldest goes"),
         "at_once": (AT_ONCE, "requests that run the network", "the others wait"),
         "begun": (MAX_BEGUN, "requests that have begun to run it", "the others wait"),
         "calls": (MAX_CALLS, "calls of tools under way (if they are served)", "refused"),

@@ -77,8 +77,8 @@ def opened(
         _check_standing(settings)
         link = read_link(query)
         if reads:
-            link, typed = _reading(service, link, typed), {}
-        name, problems = _model(service, link)
+            link, typed = _reading(service, visitor, link, typed), {}
+        name, problems = _model(service, visitor, link)
     except ValueError as error:
         yield {"share": _told({}, [str(error)], query=query)}
         return
@@ -96,6 +96,7 @@ def opened(
         )
         values["method"] = example.methods[0]
     furnished = _furnished(service, name, link, example, _standing(values, typed, example))
+    furnished["model"] = gr.Dropdown(choices=service.names(visitor), value=name)
     yield furnished
     run, batch = handlers.example(service, name)
     if link.asks_for_a_run:
@@ -116,9 +117,11 @@ def opened(
     yield {n: furnished[n] for n in OUT_OF_SIGHT} | boxes | {"masks": batch, "share": told}
 
 
-def _reading(service: Service, link: PageState, typed: Mapping[str, Any]) -> PageState:
+def _reading(
+    service: Service, visitor: str, link: PageState, typed: Mapping[str, Any]
+) -> PageState:
     """The state with the texts that were typed, where they are the visitor's own."""
-    models = service.models.values()
+    models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
     texts = {name: typed[name] for name in ("text", "lines") if name in typed}
     own = {name: text for name, text in texts.items() if not is_offered(text, models)}
     return dataclasses.replace(link, **own)
@@ -142,11 +145,11 @@ def _standing(
     return {**values, **own, **({"method": values["method"]} if of_another else {})}
 
 
-def _model(service: Service, link: PageState) -> tuple[str, list[str]]:
+def _model(service: Service, visitor: str, link: PageState) -> tuple[str, list[str]]:
     """Which of the models, and what was wrong so far."""
     problems = list(link.problems)
     try:
-        return service.model(link.model or next(iter(service.models))).name, problems
+        return service.model(link.model or next(iter(service.models)), visitor).name, problems
     except ValueError as error:
         return next(iter(service.models)), [*problems, say("The link's {error}.", error=error)]
 
@@ -159,7 +162,6 @@ def _furnished(
     text = example.text if link.text is None else link.text
     return words | {
         **{setting: values[setting] for setting in SETTINGS if setting != "method"},
-        "model": name,
         "text": gr.Textbox(value=text, label=say(example.label)),
         "method": gr.Radio(choices=words["method"].choices, value=values["method"]),
         "lines": "\n".join(example.batch) if link.lines is None else link.lines,

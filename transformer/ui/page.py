@@ -10,6 +10,7 @@ import gradio as gr
 
 from transformer.messages import mark
 from transformer.runs.request import MAX_BEAMS
+from transformer.training.exercises import EXERCISES
 from transformer.ui import handlers
 from transformer.ui.api import add_endpoints
 from transformer.ui.choose_model import connect_choice, controls_of
@@ -30,7 +31,7 @@ from transformer.views import VIEWS
 from transformer.views.attention.grid import palette_stops
 
 TITLE = mark("Transformer, seen from inside")
-TABS = ("Attention", "Masks", "Positions", "Prediction", "What if?", "Model")
+TABS = ("Attention", "Masks", "Positions", "Prediction", "What if?", "Learn", "Model")
 TOGGLED = """(name, lines) =>
   [name, lines, document.querySelector("#without-padding").ariaPressed !== "true"]"""
 # preprocess: the handlers check every value themselves, with the sentences that the API gives too.
@@ -68,7 +69,7 @@ def _lay_out(experiments: Experiments) -> None:
             component("exports", None, [ask["export"]])
         with gr.Column(elem_id="right"), gr.Tabs():
             masks, about = _right(service, ask, name, batch, first)
-    left["altered"] = component("altered", handlers.INTACT, [ask["intact_text"]])
+    left["altered"] = component("altered", handlers.INTACT, [ask["intact_text"], ask["examined"]])
     _connect_generation(service, model, left)
     _connect_batch(service, model, masks, left["status"])
     controls = controls_of(model, headline_text, left, masks, about)
@@ -199,6 +200,12 @@ def _right(
     with gr.Tab(wording("What if?"), id="whatif-tab"):
         whatif_tab(ask)
         _panels("What if?", ask)
+    with gr.Tab(wording("Learn"), id="learn-tab"):
+        learning = ("train", "steer", "learned", "adopt", "checkpoint")
+        tasks = {one.name: {"title": one.title, "words": one.words} for one in EXERCISES.values()}
+        functions = [ask[name] for name in learning]
+        component("learn", None, functions, palette=palette_stops(), tasks=tasks)
+        _panels("Learn", ask)
     for tab in dict.fromkeys(view.tab for view in VIEWS.values() if view.tab not in TABS):
         with gr.Tab(tab):
             _panels(tab, ask)

@@ -20,12 +20,15 @@ from transformer.ui.limits import (
     MAX_BEGUN,
     MAX_EXPERIMENTS,
     MAX_NEW_TOKENS,
+    MAX_TRAININGS,
     check_input,
     check_interventions,
     check_length,
     check_texts,
 )
+from transformer.ui.own_models import OwnModels, is_own
 from transformer.ui.store import RunStore, on_cpu
+from transformer.ui.trainings import Trainings
 from transformer.ui.turns import SLICE_S, Turns
 from transformer.ui.visitors import Visitors
 
@@ -37,18 +40,23 @@ class Service:
 
     turns: who may run the network now, by what is asked of it (Gradio's `concurrency_id`).
 
+    own: models of visits. trainings: how many networks may be trained at the same time.
+
     gpu: wraps what runs the network (a Space's accelerator may be lent for the time of such a
     call, in another process: so these take and give plain, picklable values).
     """
 
-    def __init__(self, models: Sequence[Model], gpu: Decorator | None = None) -> None:
+    def __init__(
+        self, models: Sequence[Model], gpu: Decorator | None = None, trainings: int = MAX_TRAININGS
+    ) -> None:
         if not models:
             raise ValueError(say("the page needs at least one model; got none"))
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {model.name: model for model in models}
         self.visitors = Visitors()
         self.store = RunStore(address_of=self.visitors.address)
-        self.visitors.on_leave.append(self.store.leave)
+        self.own, self.trainings = OwnModels(self._forget), Trainings(trainings)
+        self.visitors.on_leave += [self.store.leave, self.own.leave, self.trainings.leave]
         self._lent = gpu is not None  # for a time, which goes on while a request steps aside
         slice_s = math.inf if self._lent else SLICE_S
         self.turns = {
@@ -62,10 +70,36 @@ class Service:
         self._read = wrap(self._batch_of)
         self._translate = wrap(self._translations_of)
         self._one_by_one = wrap(self._translation_of)
-        self.examples = {name: self._example(name) for name in self.models}
+        self.examples = {name: self._example(model) for name, model in self.models.items()}
 
-    def model(self, name: Any) -> Model:
-        """The model of a name. Raises ValueError that lists the names for an unknown one."""
+    def names(self, visitor: str) -> list[tuple[str, str]]:
+        """What the list of models holds for a visitor: (its words, the name) each."""
+        own = [(one.label, one.model.name) for one in self.own.of(visitor)]
+        return [*((name, name) for name in self.models), *own]
+
+    def adopt(self, visitor: str, label: str, make: Callable[[str], Model], about: str) -> Model:
+        """A model of this visit alone, with its example; see `OwnModels.add`."""
+        model = self.own.add(visitor, label, make, about)
+        self.examples[model.name] = self._example(model)
+        return model
+
+    def sweep(self) -> None:
+        """Let go what is too old."""
+        self.own.sweep()
+        self.trainings.sweep()
+        self.store.sweep()
+
+    def _forget(self, name: str) -> None:
+        for key in self.examples.pop(name, ()):
+            self.store.unpin(key)
+
+    def model(self, name: Any, visitor: str | None = None) -> Model:
+        """The model of a name. visitor: who asks, see `OwnModels.model`.
+
+        Raises ValueError that lists the names for an unknown one.
+        """
+        if is_own(name) and name not in self.models:
+            return self.own.model(name, visitor)
         if not isinstance(name, str) or name not in self.models:
             raise ValueError(
                 say(
@@ -163,12 +197,12 @@ class Service:
         return run
 
     def _steps_of(self, name: str, text: str, settings: dict[str, Any]) -> Iterator[GenerationStep]:
-        yield from self.models[name].stream(text, **settings)
+        yield from self.model(name).stream(text, **settings)
 
     def _run_of(
         self, name: str, text: str, settings: dict[str, Any], steps: list[GenerationStep]
     ) -> Run:
-        stream = self.models[name].stream(text, **settings)
+        stream = self.model(name).stream(text, **settings)
         if stream.request.beams > 1:
             list(stream)
         else:
@@ -176,18 +210,18 @@ class Service:
         return on_cpu(stream.run())
 
     def _translations_of(self, name: str, texts: list[str], settings: dict[str, Any]) -> list[Run]:
-        return [on_cpu(run) for run in self.models[name].generate_batch(texts, **settings)]
+        return [on_cpu(run) for run in self.model(name).generate_batch(texts, **settings)]
 
     def _translation_of(self, name: str, text: str, settings: dict[str, Any]) -> str:
-        return self.models[name].translate(text, **settings)
+        return self.model(name).translate(text, **settings)
 
     def _trace_of(self, name: str, text: str, interventions: Any) -> Run:
-        run = self.models[name].trace(text, interventions)
+        run = self.model(name).trace(text, interventions)
         assert isinstance(run, Run)  # a single text always gives one
         return on_cpu(run)
 
     def _batch_of(self, name: str, texts: list[str], interventions: Any) -> Batch:
-        model = self.models[name]
+        model = self.model(name)
         if model.config.family == "encoder-decoder":
             settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
             return on_cpu(model.translate_batch(texts, **settings))
@@ -195,10 +229,10 @@ class Service:
         assert isinstance(batch, Batch)  # a list of texts always gives one
         return on_cpu(batch)
 
-    def _example(self, name: str) -> tuple[str, str]:
+    def _example(self, model: Model) -> tuple[str, str]:
         """(run id, batch id) of what the page shows before a visitor has done anything."""
-        example = example_of(self.models[name])
-        if self.models[name].config.family == "encoder":
+        example, name = example_of(model), model.name
+        if model.config.family == "encoder":
             run = self.read(name, example.text)
         else:
             run = self.generate(name, example.text, **example.settings)

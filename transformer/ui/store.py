@@ -110,6 +110,10 @@ class RunStore:
         self._pinned[key] = item
         return key
 
+    def unpin(self, key: str) -> None:
+        """What was pinned need stay no longer."""
+        self._pinned.pop(key, None)
+
     def run(self, key: object) -> Run:
         """The run of an id. Raises RunGone if there is none, ValueError if it is a batch's."""
         item = self._get(key)

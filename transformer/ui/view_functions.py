@@ -13,12 +13,14 @@ from transformer.messages import say
 from transformer.ui.again import MadeAgain
 from transformer.ui.experiments import Experiments
 from transformer.ui.idle_queue import FILES, IDLE
+from transformer.ui.learning import Learning
 from transformer.ui.limits import check_input, sentence_of
 from transformer.ui.store import RunGone, RunStore
 from transformer.views import PICTURES
 from transformer.views.declaration import Answer, Picture, is_figure
 from transformer.views.export import export
 
+LEARNING = ("train", "steer", "learned", "adopt", "checkpoint", "examined")
 MAX_ASKED = 256  # runs that a page may ask about at once
 
 Ask = Callable[[dict[str, Any]], Any]
@@ -34,6 +36,8 @@ def functions(experiments: Experiments) -> dict[str, Ask]:
         picture.name: _asking(experiments, picture, again) for picture in PICTURES.values()
     }
     store = experiments.store
+    learning = Learning(experiments.service)
+    asks |= {name: server_function(name, getattr(learning, name)) for name in LEARNING}
     asks["kept"] = server_function("kept", lambda data: kept(store, **data))
     file = server_function("export", lambda data: _file(experiments, data), again)
     asks["export"] = made_first(FILES.answering(file), again)

@@ -28,4 +28,5 @@ EXERCISE = Exercise(
     example="47+38",
     draw=drawn,
     solve=total,
+    reads="",
 )

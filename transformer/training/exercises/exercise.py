@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
+from transformer.messages import mark
 from transformer.tokenizer import Tokenizer
 
 Row = tuple[str, str]  # a question and its answer
@@ -17,7 +19,9 @@ class Exercise:
 
     letters: those that occur. sign: what stands between question and answer where one network
     reads both. longest: characters of a question and its answer together. n_steps: updates
-    after which every preset can do it. example: a question.
+    after which every preset can do it. example: a question. reads: what it is called that a head
+    reads the letter which is to be said next; "" where the answer's letters do not stand in the
+    question. ends: whether an answer has an end of its own; else it is as long as the right one.
     """
 
     name: str
@@ -30,10 +34,12 @@ class Exercise:
     example: str
     draw: Callable[[Random], str]
     solve: Callable[[str], str]
+    reads: str = mark("weight on the right letter")
+    ends: bool = True
 
     def tokenizer(self) -> Tokenizer:
         """One token a character."""
-        return Tokenizer.of_characters([self.letters + self.sign])
+        return _tokenizer(self.letters + self.sign)
 
     def rows(self, rng: Random, count: int, *, held_out: bool) -> list[Row]:
         """Questions with their answers, all of them held out or none."""
@@ -43,6 +49,11 @@ class Exercise:
             if is_held_out(question) == held_out:
                 found.append((question, self.solve(question)))
         return found
+
+
+@cache
+def _tokenizer(characters: str) -> Tokenizer:
+    return Tokenizer.of_characters([characters])
 
 
 def is_held_out(question: str) -> bool:

@@ -1,6 +1,6 @@
-"""A pattern of different letters that begins again: what followed each of them the last time?
+"""Different letters, and one of them again: what followed it the last time, and so on to the end?
 
-The places of the pattern change from row to row, so that counting does not help: a head must find
+How far back it stood changes from row to row, so that counting does not help: a head must find
 where the letter stood before and read what followed (Olsson et al. 2022, "In-context Learning and
 Induction Heads").
 """
@@ -15,9 +15,15 @@ SHORTEST, LONGEST = 4, 10
 
 
 def drawn(rng: Random) -> str:
-    """A pattern of four to ten different letters, and its first letter again."""
-    pattern = "".join(rng.sample(LETTERS, rng.randint(SHORTEST, LONGEST)))
-    return pattern + pattern[0]
+    """Four to ten different letters, and one of them again, but not the last."""
+    pattern = rng.sample(LETTERS, rng.randint(SHORTEST, LONGEST))
+    return "".join([*pattern, rng.choice(pattern[:-1])])
+
+
+def followed(question: str) -> str:
+    """What stood after the last letter when it stood there first."""
+    again = question[-1]
+    return question[question.index(again) + 1 : -1] or again
 
 
 EXERCISE = Exercise(
@@ -30,5 +36,7 @@ EXERCISE = Exercise(
     n_steps=400,
     example="kfbdhqk",
     draw=drawn,
-    solve=lambda question: question[1:-1],
+    solve=followed,
+    reads=mark("induction score"),
+    ends=False,
 )

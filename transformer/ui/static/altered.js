@@ -7,7 +7,7 @@ import { openTab, tabButtons } from "./gradio.js";
 import { alter, interventions, setRequest } from "./interventions.js";
 import { say } from "./messages.js";
 import { slug } from "./page_fields.js";
-import { on, page, showProblem } from "./state.js";
+import { isOwn, on, page, showProblem } from "./state.js";
 
 const NARROW_PX = 700;
 // Tokens that are shown of what both texts begin with, and from the first that differs.
@@ -65,8 +65,26 @@ export function mount({ element, props, trigger, server }) {
       ...(tokens.length ? tokens : [say("(nothing)")]),
     );
   };
+  // A network that has learned an exercise is asked all of it again.
+  const examine = async (model) => {
+    const { run } = page.run;
+    const { asked, intact, altered } = await ask(server.examined, {
+      model,
+      interventions: interventions(),
+    });
+    if (page.run.run !== run) return;
+    find(".altered-says").append(
+      " ",
+      say("Held-out questions answered right: {intact} of {asked} before, {altered} after.", {
+        intact,
+        asked,
+        altered,
+      }),
+    );
+    Object.assign(root.dataset, { right: altered, rightBefore: intact });
+  };
   const compare = async () => {
-    const { run, labels } = page.run;
+    const { run, labels, model } = page.run;
     root.ariaBusy = "true";
     try {
       const before = await ask(server.intact_text, { run, forced: false });
@@ -77,6 +95,7 @@ export function mount({ element, props, trigger, server }) {
         : say("Token {same} is the first that differs.", { same });
       line("before", before.labels, same, from);
       line("after", labels, same, from);
+      if (isOwn(model)) await examine(model);
       Object.assign(root.dataset, { run, same, equal });
     } catch (error) {
       if (page.run.run === run) showProblem(error.message);

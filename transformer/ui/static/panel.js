@@ -41,7 +41,7 @@ export const valueOf = ({ type, optional }, text) => {
 
 // The control of one declared parameter; set(text) follows each change. Returns its element and
 // show(text), which makes it stand at a value.
-const controlOf = (field, declared, set) => {
+export const controlOf = (field, declared, set) => {
   const label = el("label", "panel-control", `${say(declared.title)} `);
   if (declared.type === "choice") {
     const box = el("select");

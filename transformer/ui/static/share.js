@@ -4,7 +4,12 @@ import { finder } from "./dom.js";
 import { isInHub, linkText, opened, setRequest } from "./link.js";
 import { TOO_LONG } from "./link_text.js";
 import { say } from "./messages.js";
-import { on } from "./state.js";
+import { isOwn, on, page as shown } from "./state.js";
+
+const OWN = say(
+  "Copied; but this network belongs to your visit alone: the link shows it to nobody else, and is " +
+    "of no use once you have left.",
+);
 
 /** @param {import("./state.js").Mounted} mounted */
 export function mount({ element, props, trigger, watch }) {
@@ -34,7 +39,8 @@ export function mount({ element, props, trigger, watch }) {
     address.value = linkTo(query);
     try {
       await navigator.clipboard.writeText(address.value);
-      return tell(say("Copied: who opens it sees the same."), true);
+      const own = shown.run && isOwn(shown.run.model);
+      return tell(own ? OWN : say("Copied: who opens it sees the same."), !own);
     } catch {
       // the browser does not let the page write there
       address.hidden = false;

@@ -136,6 +136,10 @@ export const setHead = (head) => {
   emit("head", head);
 };
 
+// Whether a model is of this visit alone, by its name; see ui/own_models.py.
+/** @type {(model: string) => boolean} */
+export const isOwn = (model) => model.includes("~");
+
 /** @param {boolean} dark */
 export const setDark = (dark) => {
   if (dark === page.dark) return;

@@ -5,6 +5,7 @@ import { ask } from "../../ui/static/ask.js";
 import { decodeBytes } from "../../ui/static/bytes.js";
 import { el, finder } from "../../ui/static/dom.js";
 import { figureIn, paperColour } from "../../ui/static/drawn.js";
+import { saveFile } from "../../ui/static/files.js";
 import { escapeLabel } from "../../ui/static/labels.js";
 import { say } from "../../ui/static/messages.js";
 import { loadPlotly } from "../../ui/static/plotly.js";
@@ -137,12 +138,7 @@ export function mount({ element, server }) {
   // ---- files ----
 
   const save = (blob, name) => {
-    const link = Object.assign(document.createElement("a"), {
-      href: URL.createObjectURL(blob),
-      download: name,
-    });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    saveFile(blob, name);
     note.textContent = say("Saved {name} ({size}).", {
       name,
       size:

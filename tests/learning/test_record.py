@@ -1,0 +1,125 @@
+"""What is kept of a training: the curves and networks of the recorded ones, and their words."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+
+import pytest
+import torch
+
+from transformer.learning.plan import Plan
+from transformer.learning.record import Record
+from transformer.learning.recorded import FOLDER, PLANS, make, recorded
+from transformer.learning.watch import watched
+from transformer.learning.words import sudden_fall, told
+from transformer.model.presets import PRESETS
+from transformer.training.exercises import EXERCISES
+from transformer.training.exercises.asking import share_right, weight_on_wanted
+from transformer.views.learn import TASKS, VIEW
+from transformer.views.learn.curves import learning_curves
+
+TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=2, n_layers=1)
+
+
+def test_the_tab_offers_every_exercise_with_its_own_title() -> None:
+    assert {name: exercise.title for name, exercise in EXERCISES.items()} == TASKS
+    assert set(PLANS) == set(EXERCISES)
+    opening = {parameter.name: parameter.default for parameter in VIEW.parameters}
+    assert Plan(**opening) == PLANS[opening["task"]]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_can_be_watched(preset: str) -> None:
+    plan = Plan(task="induction", preset=preset, n_steps=2, width=16, n_heads=4, n_layers=1)
+    first, last = watched(plan)
+    assert (first.step, last.step) == (1, 2)
+    for small in last.pictures.values():
+        assert small.pixels.shape[:2] == (1, 4)
+    assert last.moment.score is not None
+    assert 0 <= last.moment.score <= 1
+
+
+def test_a_training_is_written_and_read_back() -> None:
+    record = make(TINY)
+    again = Record.of_bytes(record.to_bytes())
+    assert (again.plan, again.moments) == (record.plan, record.moments)
+    assert again.losses == pytest.approx(record.losses)
+    assert sorted(again.snapshots) == TINY.kept() == [1, 10, 12]
+    one, other = (each.model(10, "x").network.state_dict() for each in (record, again))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    for kind, small in record.snapshots[10].pictures.items():
+        assert (again.snapshots[10].pictures[kind].pixels == small.pixels).all()
+
+
+@pytest.mark.parametrize("task", PLANS)
+def test_the_command_makes_the_recorded_trainings(task: str) -> None:
+    """The first twenty steps: the numbers of another processor part later."""
+    kept = recorded(task)
+    assert kept.plan == PLANS[task]
+    assert sorted(kept.snapshots) == kept.plan.kept()
+    begun = Record(plan=PLANS[task])
+    for report in itertools.islice(watched(PLANS[task]), 3):
+        report.put_into(begun)
+    assert begun.step == 20
+    assert begun.losses == pytest.approx(kept.losses[:20], rel=2e-3)
+    early, late = begun.snapshots[10].weights, kept.snapshots[10].weights
+    assert all(early[name] == pytest.approx(late[name], abs=5e-3) for name in late)
+
+
+@pytest.mark.parametrize("task", PLANS)
+def test_a_recorded_network_is_as_good_as_its_curve_says(task: str) -> None:
+    record = recorded(task)
+    model = record.model(record.step, "learned")
+    last = record.moments[-1]
+    exercise = EXERCISES[task]
+    assert last.accuracy >= 0.97
+    rows = exercise.rows(Random(-1), 100, held_out=True)
+    assert share_right(model.network, exercise, rows) == pytest.approx(last.accuracy, abs=0.02)
+    if last.score is not None:
+        found = weight_on_wanted(model.network, exercise, rows[:50])
+        assert max(float(heads.max()) for heads in found.values()) == pytest.approx(
+            last.score, abs=0.02
+        )
+
+
+def test_all_recorded_trainings_together_are_small() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.npz")) <= 2_000_000
+
+
+def test_without_feed_forward_layers_attention_does_it_all() -> None:
+    model = recorded("induction").model(400, "learned")
+    for name, value in model.network.named_parameters():
+        if "feed_forward" in name and "norm" not in name:
+            assert not value.any(), name
+
+
+def test_a_sudden_fall_is_found_where_it_is_and_a_slow_one_is_none() -> None:
+    plateau = [3.0] * 200 + [3.0 - 0.05 * step for step in range(50)] + [0.5] * 150
+    first, last = sudden_fall(plateau) or (0, 0)
+    assert 180 <= first <= 210
+    assert 240 <= last <= 270
+    assert sudden_fall([3.0 - 0.002 * step for step in range(400)]) is None
+    assert sudden_fall([3.0] * 20) is None
+
+
+def test_what_is_told_of_a_step_is_of_that_step() -> None:
+    record = recorded("induction")
+    early, late = told(record, 50), told(record, 400)
+    assert early[0].startswith("After step 50 of 400: loss ")
+    assert len(early) == 2
+    assert len(late) == 3
+    assert told(Record(plan=TINY), 0) == []
+
+
+def test_the_curves_hold_what_was_measured() -> None:
+    figure = learning_curves(
+        [3.0, 2.0, 1.0], [1, 3], [0.0, 0.5], total=10, score=[0.1, 0.9], score_name="a score", at=3
+    )
+    loss, right, score = figure.data
+    assert (list(loss.x), list(loss.y)) == ([1, 2, 3], [3.0, 2.0, 1.0])
+    assert (list(right.x), list(right.y)) == ([1, 3], [0.0, 0.5])
+    assert (score.name, list(score.y)) == ("a score", [0.1, 0.9])
+    assert figure.layout.shapes[0].x0 == 3
+    many = learning_curves([1.0] * 2000, [], [], total=2000)
+    assert len(many.data[0].x) <= 400

@@ -1,0 +1,334 @@
+"""What the tab Learn asks: whose training it is, what is told, and the model that it gives."""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import transformer
+from transformer import Model
+from transformer.learning.plan import Plan
+from transformer.learning.recorded import PLANS, make
+from transformer.learning.trainer import Trainer
+from transformer.training.exercises import EXERCISES
+from transformer.ui import handlers, limits
+from transformer.ui.examples import example_of
+from transformer.ui.learning import Learning
+from transformer.ui.open_link import opened
+from transformer.ui.service import Service
+from transformer.ui.trainings import Trainings
+from transformer.ui.view_functions import server_function
+from transformer.ui.visitors import ASKER
+
+TINY = {"task": "copy", "n_steps": 40, "width": 8, "n_heads": 1, "n_layers": 1}
+LONG_S = 240  # that a busy machine may need to start a process
+
+
+@contextmanager
+def visiting(visitor: str) -> Iterator[None]:
+    token = ASKER.set(visitor)
+    try:
+        yield
+    finally:
+        ASKER.reset(token)
+
+
+@pytest.fixture
+def service(tiny_model: Model) -> Iterator[Service]:
+    made = Service([tiny_model])
+    yield made
+    for training in list(made.trainings._all.values()):
+        made.trainings.leave(training.visitor)
+    for trainer in made.trainings._free:
+        trainer.close()
+
+
+@pytest.fixture
+def learning(service: Service) -> Learning:
+    return Learning(service)
+
+
+def until(learning: Learning, key: str, state: str) -> dict[str, Any]:
+    """What is told once a training is in this state and something is known of it."""
+    give_up = time.monotonic() + LONG_S
+    while (facts := learning.learned({"id": key}))["state"] != state or not facts["kept"]:
+        assert facts["state"] != "ended", facts["why"]
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    return facts
+
+
+# --- a training of a process of its own -----------------------------------------------------------
+
+
+def test_a_training_rests_makes_a_step_goes_on_and_is_a_model_afterwards(
+    service: Service, learning: Learning, tmp_path: Path
+) -> None:
+    with visiting("me"):
+        key = learning.train({"plan": {**TINY, "n_steps": 2000}, "question": "ab"})["id"]
+        learning.steer({"id": key, "do": "pause"})
+        rests = until(learning, key, "paused")
+        assert rests["step"] == rests["at"] == rests["kept"][-1]
+        assert (rests["question"], rests["wanted"]) == ("ab", "ab")
+        learning.steer({"id": key, "do": "step"})
+        while (facts := learning.learned({"id": key}))["step"] == rests["step"]:
+            time.sleep(0.05)
+        assert facts["step"] == rests["step"] + 1
+        learning.steer({"id": key, "do": "stop"})
+        while (stopped := learning.learned({"id": key}))["state"] != "ended":
+            time.sleep(0.05)
+        assert stopped["at"] == facts["step"] == stopped["kept"][-1]
+        assert stopped["why"] == "Stopped."
+        early = learning.learned({"id": key, "at": 1, "question": "abcd"})
+        assert (early["at"], early["wanted"]) == (1, "abcd")
+        assert early["said"][0].startswith("After step 1 of 2,000: loss ")
+        packed = learning.checkpoint({"id": key, "at": 1})
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(packed["base64"]))) as files:
+        files.extractall(tmp_path)
+    loaded = transformer.load(tmp_path / "copy-1")
+    assert loaded.metadata is not None
+    assert (loaded.metadata["exercise"], loaded.metadata["steps"]) == ("copy", 1)
+    assert example_of(loaded).text == EXERCISES["copy"].example + "="
+
+
+def test_the_process_learns_what_the_same_plan_learns_here(learning: Learning) -> None:
+    plan = Plan(**TINY)
+    here = make(plan)
+    with visiting("me"):
+        key = learning.train({"plan": TINY})["id"]
+        while learning.learned({"id": key})["state"] != "ended":
+            time.sleep(0.05)
+        there = learning._training(key)
+    assert there.why == "done"
+    assert there.record.losses == pytest.approx(here.losses, rel=1e-4)
+    assert sorted(there.record.snapshots) == sorted(here.snapshots) == plan.kept()
+
+
+# --- turns, without a process ---------------------------------------------------------------------
+
+
+class Still(Trainer):
+    """A process that trains nothing and does what it is told."""
+
+    def begin(self, key: str, job: Any) -> None:
+        self.key = key
+        self._hear(key, "state", "running")
+
+    def tell(self, key: str, what: str, value: Any = None) -> None:
+        if what == "stop" and key == self.key:
+            self.key = ""
+            self._hear(key, "end", "stopped")
+        elif what == "pause":
+            self._hear(key, "state", "paused")
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> Trainings:
+    monkeypatch.setattr("transformer.ui.trainings.Trainer", Still)
+    return Trainings(1)
+
+
+def test_one_is_trained_at_a_time_and_the_others_are_told_how_many_are_before_them(
+    turns: Trainings,
+) -> None:
+    plan = Plan(**TINY)
+    first, second, third = (turns.begin(name, plan) for name in ("a", "b", "c"))
+    assert [one.state for one in (first, second, third)] == ["running", "waiting", "waiting"]
+    assert [turns.before(one) for one in (first, second, third)] == [0, 1, 2]
+    turns.leave("a")
+    assert [one.state for one in (first, second, third)] == ["ended", "running", "waiting"]
+    turns.steer(third, "stop")
+    assert (third.state, turns.counts()) == ("ended", (1, 0))
+    for place in range(limits.MAX_TRAININGS_WAITING):
+        turns.begin(f"visitor {place}", plan)
+    with pytest.raises(ValueError, match="16 trainings are waiting; see a recorded run"):
+        turns.begin("one more", plan)
+
+
+def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns: Trainings) -> None:
+    plan = Plan(**TINY)
+    first = turns.begin("a", plan)
+    with pytest.raises(ValueError, match="no longer keeps this training"):
+        turns.find("b", first.key)
+    second = turns.begin("a", plan)
+    assert turns.find("a", second.key).state == "running"
+    with pytest.raises(ValueError, match="no longer keeps this training"):
+        turns.find("a", first.key)
+    with pytest.raises(ValueError, match=r"do must be one of \['pause', .*\]; got 'fly'"):
+        turns.steer(second, "fly")
+
+
+def test_what_rests_while_others_wait_or_is_looked_at_by_nobody_ends(
+    turns: Trainings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, now = Plan(**TINY), time.monotonic()
+    resting, waiting = turns.begin("a", plan), turns.begin("b", plan)
+    turns.steer(resting, "pause")
+    for later, states in ((59, ("paused", "waiting")), (61, ("ended", "running"))):
+        monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
+        turns.find("a", resting.key)
+        turns.find("b", waiting.key)
+        turns.sweep()
+        assert (resting.state, waiting.state) == states
+    assert resting.why == "crowded"
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 91)
+    turns.sweep()
+    assert waiting.state == "ended"
+    turns.leave("b")
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 91 + 61)
+    turns.sweep()
+    with pytest.raises(ValueError, match="no longer keeps this training"):
+        turns.find("b", waiting.key)
+
+
+def test_a_server_without_trainings_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="nothing can be trained on this server"):
+        Trainings(0).begin("a", Plan(**TINY))
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (None, "a training must be an object of"),
+        ({"preset": "gpt"}, "with a task"),
+        ({**TINY, "fly": 1}, "a training must be an object of"),
+        ({**TINY, "task": "fly"}, "task must be one of"),
+        ({**TINY, "n_steps": 2001}, "n_steps must be a whole number from 1 to 2,000; got 2001"),
+        ({**TINY, "width": 97}, "width must be a whole number from 8 to 96; got 97"),
+        ({**TINY, "n_heads": 3}, "n_heads must divide d_model; got d_model=8, n_heads=3"),
+        ({**TINY, "learning_rate": 1}, "learning_rate must be a number from 0.0001 to 0.05; got 1"),
+    ],
+)
+def test_what_cannot_be_trained_is_told_in_a_sentence(
+    learning: Learning, plan: Any, told: str
+) -> None:
+    assert told in server_function("train", learning.train)({"plan": plan})["error"]
+
+
+# --- recorded trainings, and models of a visit ----------------------------------------------------
+
+
+@pytest.mark.parametrize("task", PLANS)
+def test_a_recorded_training_can_be_looked_at_by_all(learning: Learning, task: str) -> None:
+    facts = learning.learned({"id": f"recorded-{task}"})
+    assert (facts["state"], facts["at"]) == ("ended", facts["total"])
+    assert facts["answer"] == facts["wanted"]
+    first = learning.learned({"id": f"recorded-{task}", "at": 1})
+    assert first["answer"] != first["wanted"]
+    assert set(first["pictures"]) == set(facts["pictures"]) != set()
+
+
+def test_the_induction_training_tells_when_its_head_formed(learning: Learning) -> None:
+    *_, score, fall = learning.learned({"id": "recorded-induction"})["said"]
+    assert score.startswith("Induction score: 0.9")
+    assert "while the induction score rose from" in fall
+    assert "layer 1, head" in fall
+
+
+def test_eight_visits_at_once_have_each_their_own_network(service: Service) -> None:
+    learning, together = Learning(service), threading.Barrier(8)
+    found: dict[str, tuple[str, str]] = {}
+
+    def visit(name: str, step: int) -> None:
+        with visiting(name):
+            together.wait()
+            model = learning.adopt({"id": "recorded-copy", "at": step})["model"]
+            (*_, (facts, _, _)) = handlers.generate(
+                service, name, model, "bdface=", {"max_new_tokens": 8}
+            )
+            assert facts is not None
+            found[name] = (model, "".join(facts["labels"]))
+
+    steps = PLANS["copy"].kept()[-8:]
+    threads = [
+        threading.Thread(target=visit, args=(f"visitor {place}", step))
+        for place, step in enumerate(steps)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    for name, (model, text) in found.items():
+        assert [own for _, own in service.names(name)] == ["tiny", model]
+        alone = service.own.model(model, name).generate("bdface=", max_new_tokens=8)
+        assert text == "".join(alone.labels)
+        for other in found:
+            *_, (facts, status, _) = handlers.generate(
+                service, other, model, "ab=", {"max_new_tokens": 4}
+            )
+            assert (status["kind"] == "error") == (other != name)
+            assert (facts is None) == (other != name)
+    assert [own for _, own in service.names("somebody else")] == ["tiny"]
+
+
+def test_a_link_to_another_visits_network_says_whose_it_was(
+    service: Service, learning: Learning
+) -> None:
+    with visiting("me"):
+        model = learning.adopt({"id": "recorded-induction", "at": None})["model"]
+    settings = dict(
+        method="greedy", temperature=0.7, top_k=0, top_p=1, beams=4, penalty=1, length=5, seed=0
+    )
+    mine = [*opened(service, "me", f"model={model}", settings)]
+    assert mine[-1]["share"]["problems"] == []
+    assert mine[0]["model"].value == model
+    theirs = [*opened(service, "you", f"model={model}", settings)]
+    assert theirs[0]["model"].value == "tiny"
+    (problem,) = theirs[-1]["share"]["problems"]
+    assert "was trained in a visit: it belonged to that visit alone" in problem
+
+
+def test_a_visits_networks_go_soon_after_it_unless_it_goes_on(
+    service: Service, learning: Learning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with visiting("me"):
+        one = learning.adopt({"id": "recorded-copy", "at": 1})["model"]
+    now = time.monotonic()
+    service.visitors.leave("me")
+    service.model(one, "me")  # it had not left
+    monkeypatch.setattr(time, "monotonic", lambda: now + limits.LEFT_AGE_S + 1)
+    service.sweep()
+    assert service.model(one, "me").name == one
+    service.visitors.leave("me")
+    monkeypatch.setattr(time, "monotonic", lambda: now + 2 * limits.LEFT_AGE_S + 3)
+    service.sweep()
+    with pytest.raises(ValueError, match="belonged to that visit alone"):
+        service.model(one, "me")
+    assert one not in service.examples
+
+
+def test_a_visit_keeps_its_newest_networks(service: Service, learning: Learning) -> None:
+    with visiting("me"):
+        names = [
+            learning.adopt({"id": "recorded-copy", "at": step})["model"]
+            for step in PLANS["copy"].kept()[: limits.MAX_OWN_MODELS + 1]
+        ]
+    assert [name for _, name in service.names("me")] == ["tiny", *names[1:]]
+
+
+@pytest.mark.parametrize("task", PLANS)
+def test_silencing_every_head_of_a_network_that_learned_ends_its_right_answers(
+    service: Service, learning: Learning, task: str
+) -> None:
+    with visiting("me"):
+        model = learning.adopt({"id": f"recorded-{task}", "at": None})["model"]
+        best = learning.learned({"id": f"recorded-{task}"})["best"]
+        stack, layer, kind = best["site"].split(".") if best else ("encoder", "0", "self")
+        heads = list(range(service.model(model).config.n_heads))
+        silence = {"type": "silence", "stack": stack, "layer": int(layer), "heads": heads}
+        silence |= {"kind": kind} if kind != "self" else {}
+        found = learning.examined({"model": model, "interventions": [silence]})
+    assert found["intact"] >= 97
+    assert found["altered"] < 60
+    with visiting("me"), pytest.raises(ValueError, match="tiny has learned none of the exercises"):
+        learning.examined({"model": "tiny"})

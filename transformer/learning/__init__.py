@@ -1,0 +1,7 @@
+"""Watching a small network learn: what is kept of a training, and a process that trains."""
+
+from transformer.learning.plan import Plan
+from transformer.learning.record import Moment, Record, Snapshot
+from transformer.learning.watch import Report, watched
+
+__all__ = ["Moment", "Plan", "Record", "Report", "Snapshot", "watched"]

@@ -1,0 +1,152 @@
+"""What is kept of a training, as data: its curves, and the network at some of its steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from transformer.checkpoint import HeldOutSample
+from transformer.inference.model import Model
+from transformer.learning.plan import Plan
+from transformer.learning.samples import sample_of
+from transformer.model.weights import network_with, weights_of
+from transformer.views.attention.grid import Atlas
+
+Weights = dict[str, NDArray[np.float16]]
+Pictures = dict[str, Atlas]  # by stack and kind, "decoder.self"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moment:
+    """What was measured after a step. accuracy: the share of held-out questions answered right.
+
+    score: the weight that the best head puts on the letter which is to be said next, from 0 to 1;
+    site, head: where it is. None where the exercise has no such letter.
+    """
+
+    step: int
+    accuracy: float
+    score: float | None = None
+    site: str | None = None
+    head: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Snapshot:
+    """The network after a step, in half precision, with all heads of the exercise's example."""
+
+    step: int
+    weights: Weights
+    pictures: Pictures
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(array.nbytes for array in self.weights.values())
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class Record:
+    """A training so far. losses: nats a token, of step 1 and those that follow."""
+
+    plan: Plan
+    losses: list[float] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
+    snapshots: dict[int, Snapshot] = field(default_factory=dict)
+
+    @property
+    def step(self) -> int:
+        """How many steps were made."""
+        return len(self.losses)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the kept networks."""
+        return sum(snapshot.size for snapshot in list(self.snapshots.values()))
+
+    def moment(self, step: int) -> Moment | None:
+        """The last one measured up to a step."""
+        return next((one for one in reversed(self.moments) if one.step <= step), None)
+
+    def model(self, step: int, name: str, card: str = "") -> Model:
+        """The network as it was kept after a step, ready to be asked. KeyError if it was not."""
+        config, exercise = self.plan.config(), self.plan.exercise
+        kept = self.snapshots[step].weights
+        weights = {key: torch.from_numpy(value).float() for key, value in kept.items()}
+        moment = self.moment(step)
+        about = {
+            "exercise": exercise.name, "steps": step, "training": self.plan.to_dict(),
+            "accuracy": moment.accuracy if moment else None,
+        }  # fmt: skip
+        sample: HeldOutSample | None = sample_of(exercise, config.family)
+        return Model(
+            name=name,
+            config=config,
+            tokenizer=exercise.tokenizer(),
+            network=network_with(config, weights).eval().requires_grad_(False),
+            card=card,
+            metadata=about,
+            sample=sample,
+        )
+
+    def to_bytes(self) -> bytes:
+        """As an NPZ file, which `of_bytes` reads; nothing in it is pickled."""
+        arrays: dict[str, Any] = {}
+        shapes: dict[str, list[int]] = {}
+        for step, snapshot in self.snapshots.items():
+            shapes = {name: list(array.shape) for name, array in snapshot.weights.items()}
+            flat = [snapshot.weights[name].ravel() for name in shapes]
+            arrays[f"{step}/weights"] = np.concatenate(flat)  # one array: each has a long header
+            for kind, small in snapshot.pictures.items():
+                arrays |= {f"{step}/pixels/{kind}": small.pixels}
+                arrays |= {f"{step}/masked/{kind}": small.masked}
+        about = {
+            "plan": self.plan.to_dict(),
+            "shapes": shapes,
+            "moments": [dataclasses.asdict(one) for one in self.moments],
+        }
+        file = io.BytesIO()
+        losses = np.asarray(self.losses, dtype=np.float32)
+        np.savez_compressed(file, about=json.dumps(about), losses=losses, **arrays)
+        return file.getvalue()
+
+    @classmethod
+    def of_bytes(cls, written: bytes) -> Record:
+        """The inverse of `to_bytes`."""
+        with np.load(io.BytesIO(written), allow_pickle=False) as arrays:
+            about = json.loads(str(arrays["about"]))
+            losses = [float(loss) for loss in arrays["losses"]]
+            steps = sorted(int(name.split("/")[0]) for name in arrays.files if "/weights" in name)
+            kept = {step: _snapshot(step, about["shapes"], arrays) for step in steps}
+        moments = [Moment(**one) for one in about["moments"]]
+        plan = Plan(**about["plan"])
+        return cls(plan=plan, losses=losses, moments=moments, snapshots=kept)
+
+
+def _snapshot(step: int, shapes: dict[str, list[int]], arrays: Any) -> Snapshot:
+    """One of those that a file holds. shapes: of its weights, by name and in their order."""
+    flat, weights, begin = arrays[f"{step}/weights"], {}, 0
+    for name, shape in shapes.items():
+        end = begin + int(np.prod(shape))
+        weights[name] = flat[begin:end].reshape(shape)
+        begin = end
+    start = f"{step}/pixels/"
+    kinds = [name.removeprefix(start) for name in arrays.files if name.startswith(start)]
+    pictures = {
+        kind: Atlas(arrays[start + kind], arrays[f"{step}/masked/{kind}"]) for kind in kinds
+    }
+    return Snapshot(step=step, weights=weights, pictures=pictures)
+
+
+def half_weights(network: nn.Module) -> Weights:
+    """A network's own weights in half precision, each array with memory of its own."""
+    found = weights_of(network)
+    return {name: value.detach().half().cpu().numpy().copy() for name, value in found.items()}

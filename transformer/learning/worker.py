@@ -1,0 +1,147 @@
+"""The process that trains: one thread, low priority, told what to do on its standard input.
+
+It is a process of its own since a training in one of the server's threads would hold Python's
+interpreter lock while others generate. What comes and goes is pickled: both ends are this package.
+
+    in   (key, "begin", Job), then (key, "pause" | "go" | "step" | "stop", None)
+         and (key, "ask", a question)
+    out  (key, "report", Report), (key, "state", "running" | "paused"), (key, "end", why)
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, BinaryIO
+
+import torch
+
+from transformer.learning.plan import Plan
+from transformer.learning.watch import report
+from transformer.messages import speaking
+
+NICENESS = 5  # a third of the time that a thread of the server gets where both want it
+Message = tuple[str, str, Any]
+DONE, STOPPED, LATE = "done", "stopped", "time"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """plan: what to train. seconds: of training, pauses left out. language: of its sentences."""
+
+    plan: Plan
+    question: str
+    seconds: float
+    language: str
+
+
+class Training:
+    """One job, from its first step to its end."""
+
+    def __init__(self, key: str, job: Job, commands: SimpleQueue[Message], out: BinaryIO) -> None:
+        self._key, self._job, self._commands, self._out = key, job, commands, out
+        self._question = job.question
+        self._paused = self._single = self._stopped = self._asked = False
+
+    def run(self) -> None:
+        """Train; a mistake is told like an end."""
+        try:
+            why = self._train()
+        except ValueError as error:
+            why = str(error)
+        self._send("end", why)
+
+    def _train(self) -> str:
+        job, losses, left = self._job, [], self._job.seconds
+        kept = set(job.plan.kept())
+        began = time.monotonic()
+        for step in job.plan.steps():
+            if step.number == 1:  # only now has torch loaded all that it needs
+                self._send("state", "running")
+                began = time.monotonic()
+            losses.append(step.loss)
+            late = time.monotonic() - began > left
+            self._take()
+            halts = self._paused or self._stopped or late
+            if halts or job.plan.measured(step.number):
+                keep = halts or step.number in kept
+                self._send("report", report(step, losses, self._question, keep=keep))
+                losses = []
+            if self._paused and not late:
+                left -= time.monotonic() - began
+                self._wait(step)
+                began = time.monotonic()
+            if self._stopped or late:
+                return STOPPED if self._stopped else LATE
+        return DONE
+
+    def _wait(self, step: Any) -> None:
+        """Until it is to go on; meanwhile questions are answered."""
+        self._send("state", "paused")
+        while self._paused and not self._stopped and not self._single:
+            self._obey(self._commands.get())
+            if self._asked:
+                self._asked = False
+                self._send("report", report(step, [], self._question, keep=True))
+        if not self._paused:
+            self._send("state", "running")
+        self._single = False
+
+    def _take(self) -> None:
+        while not self._commands.empty():
+            self._obey(self._commands.get())
+
+    def _obey(self, message: Message) -> None:
+        key, what, value = message
+        if key != self._key:
+            return
+        if what == "ask":
+            self._question, self._asked = value, True
+        elif what == "stop":
+            self._stopped = True
+        elif what in ("pause", "go"):
+            self._paused = what == "pause"
+        elif what == "step":
+            self._paused = self._single = True
+
+    def _send(self, what: str, value: Any) -> None:
+        send(self._out, (self._key, what, value))
+
+
+def send(file: BinaryIO, message: Message) -> None:
+    """Write a message, all of it at once."""
+    file.write(pickle.dumps(message))
+    file.flush()
+
+
+def listen(file: BinaryIO, commands: SimpleQueue[Message]) -> None:
+    """Pass on what comes; the server's end is this process' end."""
+    try:
+        while True:
+            commands.put(pickle.load(file))
+    except (EOFError, OSError, pickle.UnpicklingError):
+        os._exit(0)
+
+
+def main() -> None:
+    """Train what is asked for, one after the other, until the server closes the input."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    torch.set_num_threads(1)
+    commands: SimpleQueue[Message] = SimpleQueue()
+    out, sys.stdout = sys.stdout.buffer, sys.stderr  # nothing else may stand among the messages
+    threading.Thread(target=listen, args=(sys.stdin.buffer, commands), daemon=True).start()
+    while True:
+        key, what, job = commands.get()
+        if what == "begin":
+            with speaking(job.language):
+                Training(key, job, commands, out).run()
+
+
+if __name__ == "__main__":
+    main()

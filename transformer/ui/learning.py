@@ -1,0 +1,233 @@
+"""What the tab Learn asks the server: plain values in and out, each in the asker's own visit."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from transformer.inference.model import Model
+from transformer.learning.plan import plan_of
+from transformer.learning.record import Pictures, Record, Snapshot
+from transformer.learning.recorded import PLANS, recorded
+from transformer.learning.samples import held_out
+from transformer.learning.trainer import BROKEN
+from transformer.learning.words import told
+from transformer.learning.worker import DONE, LATE, STOPPED
+from transformer.messages import mark, numeral, say
+from transformer.model.intervention_hooks import hooks_of
+from transformer.model.interventions import Break, Silence, interventions_of
+from transformer.training.exercises import EXERCISES
+from transformer.training.exercises.asking import answer_of, share_right
+from transformer.ui.limits import MAX_TRAINING_S, check_interventions
+from transformer.ui.service import Service
+from transformer.ui.trainings import CROWDED, ENDED, WAITING, Training
+from transformer.ui.visitors import ASKER
+from transformer.views.learn.curves import learning_curves
+
+RECORDED = "recorded-"  # before an exercise: the id of the training that comes with the page
+ASKED = 100  # held-out questions
+WHY = {
+    DONE: mark("All steps are done."),
+    STOPPED: mark("Stopped."),
+    LATE: mark("Ended after the {seconds} s that one training may take."),
+    CROWDED: mark("Ended: it rested for a minute while others waited."),
+    BROKEN: mark("The process that trained it has ended; begin it again."),
+}
+CARD = """# {title}
+
+{words} A small network, trained in the page's tab *Learn* in {step} steps; held-out questions
+answered right: {right}.
+
+`{plan}`
+"""
+Answer = dict[str, Any]
+
+
+class Learning:
+    """The questions of the tab, by name; each takes one dict."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def train(self, data: Mapping[str, Any]) -> Answer:
+        """{"plan", "question"}: begin a training, in place of this visit's last one."""
+        plan = plan_of(data.get("plan"))
+        question = data.get("question", "")
+        usable = isinstance(question, str) and set(question) <= set(plan.exercise.letters)
+        training = self._service.trainings.begin(ASKER.get(), plan, question if usable else "")
+        return {"id": training.key}
+
+    def steer(self, data: Mapping[str, Any]) -> Answer:
+        """{"id", "do"}: pause, go, step or stop."""
+        training = self._service.trainings.find(ASKER.get(), data.get("id"))
+        self._service.trainings.steer(training, data.get("do"))
+        return {}
+
+    def learned(self, data: Mapping[str, Any]) -> Answer:
+        """{"id", "at", "question", "known", "dark"}: how a training stands.
+
+        at: a step whose network is kept, None for the last one. known: the last answer's "changed";
+        nothing else is told where it is still the same.
+        """
+        training = self._training(data.get("id"))
+        at, question = data.get("at"), data.get("question")
+        if question is not None:
+            self._service.trainings.ask(training, question)
+        facts = _standing(self._service, training)
+        if data.get("known") == facts["changed"]:
+            return facts
+        record = training.record
+        step = record.step if at is None else _kept(record, at).step
+        return facts | {
+            "at": step,
+            "kept": sorted(record.snapshots),
+            "plan": record.plan.to_dict(),
+            "said": told(record, step) if step else [],
+            "question": training.question,
+            "wanted": record.plan.exercise.solve(training.question),
+            "answer": _answer(training, at),
+            "best": _best(record, step),
+            "pictures": _sent(_pictures(training, at)),
+            "curves": _curves(record, None if at is None else step, data.get("dark") is True),
+        }
+
+    def adopt(self, data: Mapping[str, Any]) -> Answer:
+        """{"id", "at"}: the network of a step becomes a model of this visit; its name, and what
+        it is to be asked first."""
+        visitor, (record, snapshot) = ASKER.get(), self._chosen(data)
+        exercise, step = record.plan.exercise, snapshot.step
+        label = say("{task}, step {step} (yours)", task=say(exercise.title), step=numeral(step))
+        model = self._service.adopt(
+            visitor, label, lambda name: _model(record, snapshot, name), f"{exercise.name}-{step}"
+        )
+        example = self._service.store.run(self._service.examples[model.name][0])
+        length = example.request.max_new_tokens
+        return {"model": model.name, "label": label, "length": length, "task": exercise.name}
+
+    def checkpoint(self, data: Mapping[str, Any]) -> Answer:
+        """{"id", "at"}: the same network as a checkpoint folder, zipped."""
+        record, snapshot = self._chosen(data)
+        name = f"{record.plan.task}-{snapshot.step}"
+        file = io.BytesIO()
+        with tempfile.TemporaryDirectory() as folder:
+            _model(record, snapshot, name).save(Path(folder) / name, dtype="float16")
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+                for path in sorted((Path(folder) / name).iterdir()):
+                    packed.write(path, f"{name}/{path.name}")
+        sent = base64.b64encode(file.getbuffer()).decode("ascii")
+        return {"name": f"{name}.zip", "type": "application/zip", "base64": sent}
+
+    def examined(self, data: Mapping[str, Any]) -> Answer:
+        """{"model", "interventions"}: how many held-out questions a network answers right, intact
+        and so altered. Raises ValueError for one that has learned no exercise."""
+        model = self._service.model(data.get("model"))
+        task = (model.metadata or {}).get("exercise")
+        if task not in EXERCISES:
+            raise ValueError(say("{name} has learned none of the exercises", name=model.name))
+        given = data.get("interventions", ())
+        check_interventions(given)
+        altered = interventions_of(given)
+        if not all(isinstance(one, Silence | Break) for one in altered):
+            raise ValueError(say("only silenced heads and switches act on every question alike"))
+        exercise, hooks = EXERCISES[task], hooks_of(altered, model.config)
+        rows = held_out(exercise, ASKED)
+        intact = share_right(model.network, exercise, rows)
+        after = share_right(model.network, exercise, rows, hooks) if hooks else intact
+        return {
+            "task": task, "asked": ASKED, "intact": round(intact * ASKED),
+            "altered": round(after * ASKED),
+        }  # fmt: skip
+
+    def _training(self, key: Any) -> Training:
+        task = str(key).removeprefix(RECORDED)
+        if key != task and task in PLANS:
+            record, question = recorded(task), EXERCISES[task].example
+            return Training(
+                key=str(key), visitor="", record=record, question=question, state=ENDED, why=DONE
+            )
+        return self._service.trainings.find(ASKER.get(), key)
+
+    def _chosen(self, data: Mapping[str, Any]) -> tuple[Record, Snapshot]:
+        record = self._training(data.get("id")).record
+        return record, _kept(record, data.get("at"))
+
+
+def _standing(service: Service, training: Training) -> Answer:
+    """What is told each time."""
+    why = WHY.get(training.why, training.why)
+    record = training.record
+    return {
+        "id": training.key, "state": training.state, "changed": training.changed,
+        "why": say(why, seconds=numeral(MAX_TRAINING_S, ".0f")) if why else "",
+        "before": service.trainings.before(training) if training.state == WAITING else 0,
+        "step": record.step, "total": record.plan.n_steps,
+    }  # fmt: skip
+
+
+def _kept(record: Record, at: Any) -> Snapshot:
+    """The network of a step, None: the last one. Raises ValueError for one that is not kept."""
+    steps = sorted(record.snapshots)
+    step = steps[-1] if at is None and steps else at
+    if not isinstance(step, int) or isinstance(step, bool) or step not in record.snapshots:
+        raise ValueError(say("at must be one of {allowed}; got {got}", allowed=steps, got=repr(at)))
+    return record.snapshots[step]
+
+
+def _model(record: Record, snapshot: Snapshot, name: str) -> Model:
+    exercise, moment = record.plan.exercise, record.moment(snapshot.step)
+    right = "–" if moment is None else f"{moment.accuracy:.0%}"
+    card = CARD.format(
+        title=exercise.title, words=exercise.words, step=snapshot.step, right=right,
+        plan=record.plan,
+    )  # fmt: skip
+    return record.model(snapshot.step, name, card)
+
+
+def _answer(training: Training, at: Any) -> str:
+    """To the training's question: of a network that is kept, or as the process last told."""
+    record = training.record
+    if at is None and training.state != ENDED:
+        return training.answer
+    if not record.snapshots:
+        return ""
+    model = record.model(_kept(record, at).step, "asked")
+    return answer_of(model, record.plan.exercise, training.question)
+
+
+def _pictures(training: Training, at: Any) -> Pictures:
+    if at is None and training.pictures:
+        return training.pictures
+    return _kept(training.record, at).pictures if training.record.snapshots else {}
+
+
+def _sent(pictures: Pictures) -> Answer:
+    return {
+        kind: {"shape": list(small.pixels.shape), "pixels": small.pixels, "masked": small.masked}
+        for kind, small in pictures.items()
+    }
+
+
+def _best(record: Record, step: int) -> Answer | None:
+    """The head that reads what is to be said next, where there is one."""
+    moment = record.moment(step)
+    return None if moment is None or moment.site is None else dataclasses.asdict(moment)
+
+
+def _curves(record: Record, at: int | None, dark: bool) -> Any:
+    moments = list(record.moments)
+    return learning_curves(
+        list(record.losses),
+        [moment.step for moment in moments],
+        [moment.accuracy for moment in moments],
+        total=record.plan.n_steps,
+        score=[moment.score for moment in moments],
+        score_name=say(record.plan.exercise.reads) if record.plan.exercise.reads else "",
+        at=at,
+        dark=dark,
+    )

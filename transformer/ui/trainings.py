@@ -1,0 +1,226 @@
+"""Trainings of visitors: so many at a time, each found by its id and in its own visit alone."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from transformer.learning.plan import Plan
+from transformer.learning.record import Pictures, Record
+from transformer.learning.trainer import Trainer
+from transformer.learning.watch import Report
+from transformer.learning.worker import STOPPED, Job
+from transformer.messages import language, say
+from transformer.training.exercises.asking import check_question
+from transformer.ui.limits import (
+    LEFT_AGE_S,
+    MAX_AGE_S,
+    MAX_LEARNED_BYTES,
+    MAX_TRAINING_S,
+    MAX_TRAININGS,
+    MAX_TRAININGS_WAITING,
+)
+
+WAITING, RUNNING, PAUSED, ENDED = "waiting", "running", "paused", "ended"
+DO = ("pause", "go", "step", "stop")
+CROWDED = "crowded"  # why a paused training ended: others waited
+PAUSE_S = 60.0  # that a training may rest while others wait
+ABSENT_S = 90.0  # after which nobody looks at a training any more
+IDLE_S = 120.0  # after which a process that trains nothing is ended
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class Training:
+    """One visitor's. changed: how often there was news. why: it ended so; else "".
+
+    passing: the step at which it rests, whose network is kept only until it goes on.
+    """
+
+    key: str
+    visitor: str
+    record: Record
+    question: str
+    state: str = WAITING
+    why: str = ""
+    answer: str = ""
+    pictures: Pictures = field(default_factory=dict)
+    trainer: Trainer | None = None
+    passing: int | None = None
+    changed: int = 0
+    rested_at: float = 0.0
+    seen_at: float = field(default_factory=time.monotonic)
+    left: bool = False
+
+    def hear(self, what: str, value: Any) -> None:
+        """News of its process."""
+        if what == "report":
+            self._take(value)
+        elif what == "state":
+            self.state = value
+            self.rested_at = time.monotonic()
+        elif self.state != ENDED:
+            self.state, self.why = ENDED, value
+        self.changed += 1
+
+    def _take(self, report: Report) -> None:
+        if self.passing is not None and self.passing < report.step:
+            self.record.snapshots.pop(self.passing, None)
+            self.passing = None
+        report.put_into(self.record)
+        if report.weights is not None and report.step not in self.record.plan.kept():
+            self.passing = report.step
+        self.answer, self.pictures = report.answer, report.pictures
+
+
+class Trainings:
+    """One a server. at_once: trainings at the same time; the others wait, and are told how many are
+    before them.
+
+    A visitor has one: another one takes its place. What it left stays while the visit lasts, as far
+    as there is room; it goes soon after the visitor has left.
+    """
+
+    def __init__(
+        self, at_once: int = MAX_TRAININGS, seconds: float = MAX_TRAINING_S,
+        most_bytes: int = MAX_LEARNED_BYTES,
+    ) -> None:  # fmt: skip
+        self._seconds, self._most_bytes = seconds, most_bytes
+        self._lock = threading.RLock()
+        self._all: dict[str, Training] = {}
+        self._running: dict[str, Training] = {}  # also one whose visitor has gone, until it ends
+        self._waiting: list[tuple[Training, str]] = []  # with their languages
+        self._free = [Trainer(self._hear) for _ in range(at_once)]
+        self._at_once, self._used_at = at_once, time.monotonic()
+
+    def begin(self, visitor: str, plan: Plan, question: str = "") -> Training:
+        """Train it now or as soon as there is room. Raises ValueError where too many wait."""
+        question = check_question(plan.exercise, question or plan.exercise.example)
+        with self._lock:
+            for old in [one for one in self._all.values() if one.visitor == visitor]:
+                self._forget(old)
+            if not self._at_once:
+                raise ValueError(say("nothing can be trained on this server; see a recorded run"))
+            if len(self._waiting) >= MAX_TRAININGS_WAITING:
+                raise ValueError(
+                    say(
+                        "{most} trainings are waiting; see a recorded run, or try again soon",
+                        most=MAX_TRAININGS_WAITING,
+                    )
+                )
+            key, record = secrets.token_urlsafe(16), Record(plan=plan)
+            training = Training(key=key, visitor=visitor, record=record, question=question)
+            self._all[key] = training
+            self._waiting.append((training, language()))
+            self._start()
+            return training
+
+    def find(self, visitor: str, key: object) -> Training:
+        """A visitor's own. Raises ValueError for any other id."""
+        with self._lock:
+            training = self._all.get(key) if isinstance(key, str) else None
+            if training is None or training.visitor != visitor:
+                raise ValueError(say("the server no longer keeps this training; begin it again"))
+            training.seen_at, training.left = time.monotonic(), False
+            return training
+
+    def steer(self, training: Training, do: object) -> None:
+        """Pause, go on, make one step, or stop. Raises ValueError for anything else."""
+        if do not in DO:
+            raise ValueError(
+                say("do must be one of {allowed}; got {got}", allowed=list(DO), got=repr(do))
+            )
+        with self._lock:
+            if do == "stop" and training.state == WAITING:
+                self._end(training, STOPPED)
+            elif training.trainer is not None:
+                training.trainer.tell(training.key, str(do))
+
+    def ask(self, training: Training, question: object) -> None:
+        """What the network is to answer from now on. Raises ValueError for what it cannot read."""
+        question = check_question(training.record.plan.exercise, question)
+        with self._lock:
+            if question != training.question:
+                training.question, training.answer = question, ""
+                if training.trainer is not None:
+                    training.trainer.tell(training.key, "ask", question)
+
+    def before(self, training: Training) -> int:
+        """How many trainings end before this one begins, at least."""
+        with self._lock:
+            places = [one.key for one, _ in self._waiting]
+            return places.index(training.key) + self._at_once if training.key in places else 0
+
+    def leave(self, visitor: str) -> None:
+        """This visitor has left: nothing is trained any more, and what was learned goes soon."""
+        with self._lock:
+            for one in [one for one in self._all.values() if visitor and one.visitor == visitor]:
+                self.steer(one, "stop")
+                one.seen_at, one.left = time.monotonic(), True
+
+    def sweep(self) -> None:
+        """Let go what nobody looks at, what rests too long, and what there is no room for."""
+        now = time.monotonic()
+        with self._lock:
+            for one in list(self._all.values()):
+                idle = now - one.seen_at
+                if idle > (LEFT_AGE_S if one.left else MAX_AGE_S):
+                    self._forget(one)
+                elif one.state != ENDED and idle > ABSENT_S:
+                    self.steer(one, "stop")
+                elif one.state == PAUSED and self._waiting and now - one.rested_at > PAUSE_S:
+                    one.why = CROWDED
+                    self.steer(one, "stop")
+            oldest = sorted(self._all.values(), key=lambda one: one.seen_at)
+            while sum(one.record.size for one in oldest) > self._most_bytes:
+                self._forget(oldest.pop(0))
+            if len(self._free) == self._at_once and now - self._used_at > IDLE_S:
+                self.close()
+
+    def counts(self) -> tuple[int, int]:
+        """How many are under way, and how many wait."""
+        with self._lock:
+            return self._at_once - len(self._free), len(self._waiting)
+
+    def close(self) -> None:
+        """End the processes that train nothing."""
+        with self._lock:
+            for trainer in self._free:
+                trainer.close()
+
+    def _forget(self, training: Training) -> None:
+        self._end(training, STOPPED)
+        self._all.pop(training.key, None)
+
+    def _end(self, training: Training, why: str) -> None:
+        self._waiting = [pair for pair in self._waiting if pair[0] is not training]
+        if training.trainer is not None:
+            training.trainer.tell(training.key, "stop")
+        elif training.state == WAITING:
+            training.hear("end", why)
+
+    def _start(self) -> None:
+        while self._free and self._waiting:
+            (training, words), trainer = self._waiting.pop(0), self._free.pop()
+            training.trainer = trainer
+            job = Job(
+                plan=training.record.plan, question=training.question, seconds=self._seconds,
+                language=words,
+            )  # fmt: skip
+            self._running[training.key] = training
+            trainer.begin(training.key, job)
+
+    def _hear(self, key: str, what: str, value: Any) -> None:
+        with self._lock:
+            training = self._running.get(key)
+            if training is None:
+                return
+            training.hear(what, training.why or value if what == "end" else value)
+            if what == "end":
+                del self._running[key]
+                assert training.trainer is not None
+                self._free.append(training.trainer)
+                training.trainer, self._used_at = None, time.monotonic()
+                self._start()
