@@ -11,6 +11,8 @@ from test_adapters import write
 from their_tokenizers import byte_fallback, word_piece
 from visit import Visit
 
+from benchmarks.scale import write_model
+
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore")]
 TABS = {
     "Attention": ".attention",
@@ -24,12 +26,14 @@ TABS = {
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a server with three such networks listens."""
+    """Where a server with three such networks listens, and with one of many layers and heads."""
     root = tmp_path_factory.mktemp("theirs")
     write(root / "tiny-llama", "llama", 3, tokenizer=byte_fallback)
     write(root / "tiny-bert", "bert", tokenizer=word_piece)
     write(root / "tiny-marian", "marian")
-    offered = [str(root / name) for name in ("tiny-llama", "tiny-bert", "tiny-marian")]
+    write_model(root / "many-heads", 20, 18, 40, 6)
+    names = ("tiny-llama", "tiny-bert", "tiny-marian", "many-heads")
+    offered = [str(root / name) for name in names]
     port, log = serving.free_port(), root / "server.log"
     process = serving.started(port, offered, log)
     yield f"http://127.0.0.1:{port}/"
@@ -49,6 +53,8 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(
 ) -> None:
     page = visit(address)
     through_all_tabs(page, {"Positions": ".rotary"})
+    assert page.page.locator(".head-grid .joined.first").count() == 3  # two heads read each key's
+    expect(page.page.locator(".shared-keys")).to_have_text("This head shares its keys with head 1.")
     page.tab("Positions")
     expect(page.page.locator(".positions-lab")).to_be_hidden()
     with page.drawn(".rotary"):
@@ -66,3 +72,28 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(
     page = visit(f"{address}#model=tiny-marian")
     page.wait_for_link()
     through_all_tabs(page, {})
+
+
+def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(
+    visit: Callable[..., Visit], address: str
+) -> None:
+    page = visit(f"{address}#model=many-heads")
+    page.wait_for_link()
+    page.wait_drawn(".attention")
+    grid = page.page.locator(".head-grid")
+    assert grid.locator("canvas").count() == 0
+    assert grid.evaluate("it => it.style.getPropertyValue('--all-heads')").startswith("url(data:")
+    assert grid.evaluate("it => it.scrollTop + it.scrollLeft") == 0
+    page.page.locator(".zoom").click()
+    with page.drawn(".attention"):
+        grid.locator("button").last.evaluate("it => it.click()")  # without Playwright's scrolling
+    assert page.page.locator(".attention").get_attribute("data-site") == "decoder.19.self"
+    expect(page.page.locator(".shared-keys")).to_have_text(
+        "This head shares its keys with heads 15, 16."
+    )
+    inside, around = grid.locator("button").last.bounding_box(), grid.bounding_box()
+    assert inside is not None
+    assert around is not None
+    for place, size in (("x", "width"), ("y", "height")):
+        assert around[place] < inside[place]
+        assert inside[place] + inside[size] < around[place] + around[size]
