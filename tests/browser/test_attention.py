@@ -164,9 +164,7 @@ def test_arrow_keys_move_among_the_heads(still: Visit) -> None:
 
 def test_the_bundled_model_is_chosen_drawn_and_generates(visit: Open) -> None:
     page = visit()
-    page.page.locator("#model input").click()
-    with page.drawn(".attention"):
-        page.page.get_by_role("option", name="stories").click()
+    page.choose_model("stories")
     page.page.wait_for_function("document.querySelectorAll('.head-grid canvas').length === 48")
     assert "6 layers × 8 heads" in page.page.locator("#headline").inner_text()
     page.set_length(20)
