@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from builders import save_model
 
-from transformer import Model
+from transformer import Model, load
 from transformer.analysis.corpus import Summary, dossiers, over_file, summary_of
 from transformer.analysis.corpus.__main__ import main
 from transformer.analysis.corpus.parts import texts_of
@@ -23,6 +23,7 @@ from transformer.analysis.corpus.reading import KINDS, kinds_of
 from transformer.analysis.head_metrics import head_metrics
 from transformer.model.intervention_hooks import hooks_of
 from transformer.model.interventions import Silence
+from transformer.views.corpus.corpus import heads_over_texts
 
 TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
 
@@ -140,6 +141,39 @@ def test_the_command_writes_dossiers_and_the_texts_that_they_name(
     assert (content["n_texts"], content["n_left_out"]) == (4, 1)
     assert all(content["texts"][index] == TEXTS[int(index)] for index in content["texts"])
     assert "most_read" in capsys.readouterr().out
+    content["texts"] = dict.fromkeys(content["texts"], "<b>${x}</b>")
+    (tmp_path / "tiny" / "heads.json").write_text(json.dumps(content))
+    loaded = load(model)
+    loaded.save(tmp_path / "again")
+    assert load(tmp_path / "again").heads == loaded.heads
+    figure = heads_over_texts(loaded.heads, "decoder.self", "previous", "cost", (1, 0))
+    (points,) = figure.data
+    assert points.text == ("0·0", "0·1", "1·0", "1·1")
+    for at, head in enumerate(content["heads"]):
+        assert (points.x[at], points.y[at]) == (head["metrics"]["previous"]["mean"], head["cost"])
+    assert points.marker.size == (9, 9, 16, 9)
+    strongest = heads_over_texts(loaded.heads, "decoder.self", "previous", "largest").data[0]
+    assert "&lt;b&gt;${x}&lt;/b&gt;" in strongest.customdata[0]
+    assert not heads_over_texts(None, "decoder.self", "previous", "largest").data
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[]", '{"heads": 3}', '{"heads": [{"kind": "decoder.self", "layer": 9, "head": 0}]}', "{"],
+)
+def test_a_file_about_other_heads_is_refused(
+    tiny_model: Model, tmp_path: Path, content: str
+) -> None:
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    (tmp_path / "tiny" / "heads.json").write_text(content)
+    with pytest.raises(ValueError, match="no usable file about heads"):
+        load(tmp_path / "tiny")
+
+
+def test_nothing_is_measured_without_a_text(tiny_model: Model, tmp_path: Path) -> None:
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    data, out = tmp_path / "data.txt", tmp_path / "out"
+    model = str(tmp_path / "tiny")
     data.write_text("\n")
     with pytest.raises(SystemExit, match="holds no text"):
         main([model, "--data", str(data), "--out", str(out)])

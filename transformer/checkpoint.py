@@ -5,6 +5,7 @@
     NAME/model-00001-of-00002.safetensors, ...    weights, each file below SHARD_BYTES
     NAME/README.md                      the model card
     NAME/sample.json                    optional: text that it was not trained on
+    NAME/heads.json                     optional: what its heads do over many texts
 
 Nothing is ever unpickled.
 """
@@ -24,6 +25,7 @@ from torch import Tensor, nn
 from transformer import their_tokenizers
 from transformer.messages import say
 from transformer.model.config import ModelConfig
+from transformer.model.sites import Site, sites_of
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.model.weights import network_with, weights_of
 from transformer.tokenizer import Tokenizer
@@ -61,7 +63,10 @@ class HeldOutSample:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Checkpoint:
-    """What a folder holds; the network has its weights, is in evaluation mode and on the CPU."""
+    """What a folder holds; the network has its weights, is in evaluation mode and on the CPU.
+
+    heads: what `python -m transformer.analysis.corpus` wrote of it; None without.
+    """
 
     name: str
     config: ModelConfig
@@ -70,6 +75,7 @@ class Checkpoint:
     card: str
     metadata: dict[str, Any]
     sample: HeldOutSample | None
+    heads: dict[str, Any] | None = None
 
 
 def read(name_or_folder: str | Path) -> Checkpoint:
@@ -108,6 +114,7 @@ def read(name_or_folder: str | Path) -> Checkpoint:
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
         metadata=metadata,
         sample=_read_sample(folder, config),
+        heads=_read_heads(folder, config),
     )
 
 
@@ -121,6 +128,7 @@ def save(
     card: str | None = None,
     metadata: dict[str, Any] | None = None,
     sample: HeldOutSample | None = None,
+    heads: dict[str, Any] | None = None,
 ) -> None:
     """Write a checkpoint folder, replacing one that is there.
 
@@ -144,6 +152,9 @@ def save(
         content = {"about": sample.about, "texts": texts}
         written = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
         (folder / "sample.json").write_text(written, encoding="utf-8")
+    if heads is not None:
+        written = json.dumps(heads, ensure_ascii=False, separators=(",", ":")) + "\n"
+        (folder / "heads.json").write_text(written, encoding="utf-8")
 
 
 def held_out_sample(content: object, family: str) -> HeldOutSample:
@@ -245,6 +256,25 @@ def _read_sample(folder: Path, config: ModelConfig) -> HeldOutSample | None:
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(
             say("{path} is not a usable sample: {error}", path=path, error=error)
+        ) from error
+
+
+def _read_heads(folder: Path, config: ModelConfig) -> dict[str, Any] | None:
+    path = folder / "heads.json"
+    if not path.is_file():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for one in content["heads"]:
+            site = Site(one["kind"].split(".")[0], one["layer"], one["kind"].split(".")[1])
+            numbers = [metric["mean"] for metric in one["metrics"].values()]
+            known = site in sites_of(config) and one["head"] in range(config.n_heads)
+            if not known or not all(isinstance(number, int | float) for number in numbers):
+                raise ValueError(say("the network has no head {head}", head=one))
+        return {**content, "n_texts": int(content["n_texts"]), "texts": dict(content["texts"])}
+    except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise CheckpointError(
+            say("{path} is no usable file about heads: {error}", path=path, error=error)
         ) from error
 
 

@@ -33,6 +33,7 @@ def main() -> None:
             card=found.card or None,
             metadata=found.metadata,
             sample=found.sample,
+            heads=found.heads,
         )
     except (ValueError, OSError) as error:
         sys.exit(str(error))

@@ -36,6 +36,7 @@ class LoadedModel:
 
     engine: what generates one text faster than the network; None where that does not apply.
     sample: text that it was not trained on, to see what an intervention does to its loss.
+    heads: what its heads do over many texts, see `analysis.corpus.dossiers`; None where unknown.
     """
 
     name: str
@@ -46,6 +47,7 @@ class LoadedModel:
     metadata: dict[str, Any] | None = None
     engine: Engine | None = None
     sample: HeldOutSample | None = None
+    heads: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         """One line; the network itself prints its layers."""

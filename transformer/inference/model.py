@@ -67,6 +67,7 @@ class Model(LoadedModel):
             card=card if card is not None else self.card or None,
             metadata=self.metadata,
             sample=self.sample,
+            heads=self.heads,
         )
 
     def stream(self, text: str, **settings: Unpack[Settings]) -> Stream:
@@ -258,4 +259,5 @@ def load(
         metadata=found.metadata,
         engine=engine_of(network, engine),
         sample=found.sample,
+        heads=found.heads,
     )

@@ -70,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "texts": {index: text for index, text in texts if index in named},
     }  # fmt: skip
     path = asked.out / "heads.json"
-    path.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8"
+    )
     for line in strongest_of(heads):
         print(line)
     print(path)

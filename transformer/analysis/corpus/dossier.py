@@ -61,7 +61,7 @@ def _of_metric(sums: MetricSums, layer: int, head: int) -> dict[str, Any]:
         "n": int(sums.n[layer, head]),
         "counts": counts.tolist(),
         "strongest": [
-            [int(number) / UNIT, int(text)]
+            [round(int(number) / UNIT, 4), int(text)]
             for number, text in sums.strongest[layer, head]
             if text != NO_TEXT
         ],

@@ -13,6 +13,7 @@ from transformer.analysis.corpus.summary import UNIT, HeadSums, MetricSums, Summ
 from transformer.analysis.head_measures import measure, names_of, repeats_of
 from transformer.analysis.text_before import MAX_WEIGHTS, in_parts
 from transformer.inference.model import Model
+from transformer.messages import say
 from transformer.model.hooks import unchanged
 from transformer.model.intervention_hooks import silenced_one_by_one
 from transformer.model.sites import sites_of
@@ -56,7 +57,7 @@ def read(model: Model, text: str) -> Run:
     run = model.trace(text)
     assert isinstance(run, Run)
     if run.trace_start:
-        raise ValueError("longer than the network reads")
+        raise ValueError(say("the text is longer than the network reads"))
     return run
 
 
