@@ -77,7 +77,7 @@ def test_the_causal_mask_hides_padding_from_text_already(batch: Batch) -> None:
     found = without_mask(batch, 2, "decoder.0.self", 1, "padding")
     assert found.mean_freed_weight == 0
     assert found.freed_weight[~found.text].min() > 0
-    assert "the causal mask hides it from text already" in sentence_of(found)
+    assert "the causal mask already hides it from the text" in sentence_of(found)
 
 
 def test_the_difference_of_each_row_sums_to_0_and_has_a_scale_around_0(two_way: Batch) -> None:

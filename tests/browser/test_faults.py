@@ -241,6 +241,6 @@ def test_a_part_of_the_page_that_cannot_be_loaded_is_told(browser: Browser, slow
     opened = context.new_page()
     opened.goto(slow.url)
     problem = opened.locator("#status .problem")
-    expect(problem).to_contain_text("A part of the page could not be loaded; load the page anew.")
+    expect(problem).to_contain_text("A part of the page could not be loaded; reload the page.")
     opened.wait_for_selector(".attention[data-rev]")
     context.close()

@@ -102,8 +102,8 @@ def test_the_page_opens_on_a_head_that_finishes_names(visitor: Counted) -> None:
     assert run.labels[read - 1 : read + 1] == ("␣B", "r")  # what followed the last time
     assert visitor.visit.labels() == list(run.labels)
     assert visitor.sentence() == (
-        "At ␣B the network is already choosing the next token, r: head 5·0 reads most r "
-        f"({float(weights[read]):.2f}), which followed ␣B the last time."
+        "At ␣B the network is already choosing the next token, r. Head 5·0 reads r most "
+        f"({float(weights[read]):.2f}), which followed ␣B last time."
     )
     assert page.evaluate(SHADES) == pytest.approx(
         shade(torch.nn.functional.pad(weights, (0, len(run.ids) - len(weights)))), abs=2e-3
@@ -257,7 +257,7 @@ def test_what_chat_read_in_the_english(visitor: Counted) -> None:
     visitor.click(visitor.visit.tokens.nth(run.labels.index("␣chat")))
     weight = float(run.trace["decoder.2.cross"].weights[0, 2, 1, 2])
     expect(visitor.page.locator(".token-says")).to_have_text(
-        f"␣chat was chosen one token earlier, at Le: there head 2·2 reads most ␣cat ({weight:.2f})."
+        f"␣chat was chosen one token earlier, at Le. Head 2·2 reads ␣cat most ({weight:.2f})."
     )
     assert visitor.page.locator(".top-key .value").first.inner_text() == f"{weight:.3f}"
     assert visitor.actions <= MOST

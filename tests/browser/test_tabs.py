@@ -115,7 +115,7 @@ def test_candidates_of_the_chosen_token(visit: Open, server: Server) -> None:
     assert run.tokens[run.n_prompt + 2] in title
     assert f"{step.chosen.probability:.3f}" in title
     window = page.page.locator(".step-window").inner_text()
-    assert f"It saw tokens 0 to {step.window[1] - 1}" in window
+    assert f"It read all {step.window[1]} tokens before it." in window
     bars = "() => document.querySelector('[data-picture=candidates]').calcdata[0].map(b => b.s)"
     shown = page.page.evaluate(bars)
     likeliest = sorted((c.probability for c in step.candidates), reverse=True)

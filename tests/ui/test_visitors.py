@@ -83,7 +83,7 @@ def test_the_page_says_that_the_time_was_up(
     assert facts is not None
     assert (facts["stopped"], facts["state"], running) == ("time", "done", False)
     assert len(facts["labels"]) == facts["n_prompt"] + 1
-    assert "end: the 20 s that one request may take." in status["text"]
+    assert "It reached the 20 s that one request may take." in status["text"]
     *_, (facts, _, _) = handlers.generate(service, "visitor", "tiny-translator", "The fox", SEARCH)
     assert facts is not None
     assert facts["stopped"] == "time"

@@ -118,8 +118,14 @@ class EditMask:
             )
 
     def __str__(self) -> str:
-        where = say("{stack} {kind}-attention", stack=self.stack, kind=self.kind)
-        where += "" if self.layer is None else say(" of layer {layer}", layer=self.layer)
+        stack, kind, layer = self.stack, self.kind, self.layer
+        where = (
+            say("{stack} {kind}-attention", stack=stack, kind=kind)
+            if layer is None
+            else say(
+                "{stack} {kind}-attention of layer {layer}", stack=stack, kind=kind, layer=layer
+            )
+        )
         said = [say("without the {name} mask", name=name) for name in self.without]
         said += [say("{n_allow} allowed", n_allow=len(self.allow))] if self.allow else []
         said += [say("{n_forbid} forbidden", n_forbid=len(self.forbid))] if self.forbid else []

@@ -42,7 +42,7 @@ def continued(model: Model, request: Request) -> tuple[int, ...]:
     if deadline.why is not None:
         raise ValueError(
             say(
-                "this text takes longer than the {most} s that it may",
+                "this text takes longer than the {most} s that it is allowed",
                 most=numeral(MAX_SECONDS, ".0f"),
             )
         )
@@ -185,8 +185,8 @@ class Experiments:
         if operations > MAX_OPERATIONS:
             raise ValueError(
                 say(
-                    "this reads {n_read} tokens, about {operations} million million "
-                    "operations; allowed: {most}: take a token nearer to the start, or a "
+                    "this would read {n_read} tokens, about {operations} million million "
+                    "operations, of which {most} are allowed: choose an earlier token or a "
                     "shorter text",
                     n_read=numeral(n_read),
                     operations=numeral(operations / 1e12, ".1f"),

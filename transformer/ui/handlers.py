@@ -144,11 +144,8 @@ def _continue(
         run = service.finish(name, text, steps, read=reader, **settings)
         done = outcome(run, time.monotonic() - began)
         if (joined := service.one_by_one(name, text, **settings)) is not None:
-            done = say(
-                "{done} Its sentences, each translated alone, as they were learned: {joined}",
-                done=done,
-                joined=joined,
-            )
+            alone = say("Translated one sentence at a time, as in training: {text}", text=joined)
+            done = f"{done} {alone}"
     yield run_facts(run, service.store.put(run, visitor)), said("done", done), False
 
 
@@ -177,7 +174,9 @@ def read_batch(
         length=length,
     )
     if batch.target_ids is not None:
-        done += " " + say("Their translations: to {length}.", length=batch.target_ids.shape[1])
+        done += " " + say(
+            "Their translations are padded to {length} tokens.", length=batch.target_ids.shape[1]
+        )
     if not padding_hidden:
         done += " " + say("The batch was read without the padding mask.")
     return facts, said("done", done)

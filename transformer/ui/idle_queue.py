@@ -42,7 +42,7 @@ class Lane:
         async def answer(data: Any) -> Answer:
             if self._here >= self._most:
                 return {
-                    "error": say("The server is busy with what others asked; try again in a moment")
+                    "error": say("The server is busy with other requests; try again in a moment")
                 }
             self._here += 1
             try:

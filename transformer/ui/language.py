@@ -12,7 +12,7 @@ from starlette.types import Scope
 from transformer.messages import ENGLISH, catalogue, chosen, filled, language, mark, say
 from transformer.messages.markup import translated
 
-LOST = mark("A part of the page could not be loaded; load the page anew.")
+LOST = mark("A part of the page could not be loaded; reload the page.")
 # Words of Gradio's controls, by the names of the properties that hold them.
 WORDS = ("label", "info", "placeholder")
 OF_BUTTONS = ("button", "markdown", "tabitem")  # components whose value or label is ours

@@ -62,14 +62,14 @@ MAX_SENTENCE = 500  # characters of a refusal
 BUSY = wording(
     "The server is busy: {most} requests are waiting; try again in a moment.", most=MAX_WAITING
 )
-YOURS_WAIT = wording("So many of your own requests are waiting already; try again in a moment.")
+YOURS_WAIT = wording("Too many of your own requests are waiting already; try again in a moment.")
 CALLS_BUSY = wording(
     "The server is busy: {most} calls of tools are under way; try again in a moment.",
     most=MAX_CALLS,
 )
 POST_ONLY = wording("Tools are called here by POST, as the Model Context Protocol has it.")
 TOO_LARGE = wording("A request must have at most {most} bytes", most=numeral(MAX_REQUEST_BYTES))
-TOO_SLOW = wording("A request must have come within {seconds} s.", seconds=numeral(BODY_S, ".0f"))
+TOO_SLOW = wording("A request must arrive within {seconds} s.", seconds=numeral(BODY_S, ".0f"))
 MISTAKE = wording("The server made a mistake.")
 NO_FORMS = wording("The page takes no files, and nothing as a multipart form.")
 NO_EVENT = wording("The server has nothing to do for this event of the page.")

@@ -20,11 +20,11 @@ from transformer.ui.tour import shown_first
 from transformer.views.prediction.candidates import how
 
 _STOPPED = {
-    "end": mark("the model ended its text"),
-    "length": mark("the length that was asked for"),
-    "cancelled": mark("stopped by you"),
-    "time": mark("the {seconds} s that one request may take"),
-    "read": mark("read, nothing generated"),
+    "end": mark("The model ended its text."),
+    "length": mark("It has the length that was asked for."),
+    "cancelled": mark("You stopped it."),
+    "time": mark("It reached the {seconds} s that one request may take."),
+    "read": mark("It was read; nothing was generated."),
 }
 
 
@@ -147,18 +147,17 @@ def outcome(run: Run, seconds: float) -> str:
     tokens = say_n("{n} token", "{n} tokens", count)
     end = say(_STOPPED[run.stopped], seconds=numeral(MAX_SECONDS, ".0f"))
     went = (
-        say("{tokens} in {took}; end: {end}.", tokens=tokens, took=took, end=end)
+        say("{tokens} in {took}.", tokens=tokens, took=took)
         if run.search is None
         else say(
-            "{tokens} in {took}, the best of {found} found; end: {end}.",
+            "{tokens} in {took}, the best of {count} texts found.",
             tokens=tokens,
             took=took,
-            found=len(run.search.hypotheses),
-            end=end,
+            count=len(run.search.hypotheses),
         )
     )
     read = () if run.read_as is None else (say("Read as: {text}", text=run.read_as),)
-    return " ".join((went, *run.doubts, *read))
+    return " ".join((went, end, *run.doubts, *read))
 
 
 def headline(model: Model) -> str:

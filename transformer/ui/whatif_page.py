@@ -16,8 +16,9 @@ def whatif_tab(ask: dict[str, Ask]) -> None:
     What needs the network is asked for only when a visitor wants it.
     """
     introduction = wording(
-        "Every part changes the network for your text alone; the model itself stays as it is. What "
-        "is changed stands at the lower edge of the window, with the text before and after."
+        "Each section changes the network for your text alone; the model itself "
+        "stays as it is. What is changed is listed at the bottom of the window, with "
+        "the text before and after."
     )
     gr.Markdown(introduction, elem_id="whatif-introduction")
     component("branches", None, [ask["choices"], ask["kept"]])

@@ -29,7 +29,7 @@ export function mount({ element, props, trigger, server }) {
   const row = (says, others) => {
     const item = el("li");
     const undo = el("button", "", "×");
-    undo.setAttribute("aria-label", say("Take back: {says}", { says }));
+    undo.setAttribute("aria-label", say("Take back: {change}", { change: says }));
     undo.addEventListener("click", () => alter(others));
     item.append(el("bdi", "", says), undo);
     return item;
@@ -45,7 +45,7 @@ export function mount({ element, props, trigger, server }) {
     );
     const at = start + forced.length - 1;
     if (forced.length) {
-      made.push(row(say("token {at} is “{label}”", { at, label: labels[at] }), plain));
+      made.push(row(say("token {place} is “{token}”", { place: at, token: labels[at] }), plain));
     }
     return made;
   };
@@ -92,7 +92,7 @@ export function mount({ element, props, trigger, server }) {
       const { same, equal, n_prompt: from } = before;
       find(".altered-says").textContent = equal
         ? say("It changes no token of this text.")
-        : say("Token {same} is the first that differs.", { same });
+        : say("Token {place} is the first that differs.", { place: same });
       line("before", before.labels, same, from);
       line("after", labels, same, from);
       if (isOwn(model)) await examine(model);

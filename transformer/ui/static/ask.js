@@ -5,9 +5,9 @@ import { requestsFor } from "./state.js";
 import { say } from "./messages.js";
 
 export const RUN_GONE = say(
-  "The server no longer keeps this run: newer ones took its room, or nobody looked " +
-    "at it for an hour. Press the button to make it again; or load the page anew, " +
-    "which makes the same run and view.",
+  "The server no longer keeps this run: newer runs took its place, or nobody " +
+    "looked at it for an hour. Press the button to make it again, or reload the " +
+    "page, which brings back the same run and view.",
 );
 
 const TIMES = 30; // that a server which makes many runs again is asked

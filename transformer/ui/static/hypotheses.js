@@ -17,7 +17,7 @@ export function mount({ element }) {
         const words = el("td");
         words.append(
           el("bdi", "", text),
-          ended ? "" : el("small", "", say(" (cut at the length)")),
+          ended ? "" : el("small", "", ` ${say("(cut at the length)")}`),
         );
         row.append(
           words,

@@ -7,8 +7,8 @@ const MOST = 6000; // characters; beyond, the state is compressed, and beyond th
 const LARGEST = 64000; // bytes that the server inflates
 
 export const TOO_LONG = say(
-  "What is shown takes more than the {most} characters that a link may have, even " +
-    "compressed: there is no link to it. A shorter text or fewer alterations fit.",
+  "A link to this would need more than {most} characters, even compressed, so " +
+    "there is none. Shorten the text or alter less.",
   { most: MOST.toLocaleString("en-US") },
 );
 
@@ -105,11 +105,11 @@ export const siteNamed = (name, text, item) => {
   const sites = sitesOf(item);
   const found = sites.find((one) => siteName(one) === text);
   if (found) return found;
-  const ends = [sites[0], sites[sites.length - 1]].map(siteName).join(say(" to "));
   throw new Error(
-    say("The link's {name} must be a place of this network, {ends}; got {text}.", {
+    say("The link's {name} must be a place of this network, {first} to {last}; got {text}.", {
       name,
-      ends,
+      first: siteName(sites[0]),
+      last: siteName(sites[sites.length - 1]),
       text: shortened(text),
     }),
   );

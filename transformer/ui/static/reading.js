@@ -44,32 +44,27 @@ const named = (label) => {
 };
 /** @typedef {(string | HTMLElement)[]} Sentence */
 
-// What the token does there: it is read, or the network is at its next token already; and what is
-// read: `reads`.
-/** @type {(token: import("./state.js").Query, from: number, reads: HTMLElement) => Sentence} */
-const doing = ({ stack, index }, from, reads) => {
+// What the token does there: it is read, or the network is at its next token already.
+/** @type {(token: import("./state.js").Query, from: number) => Sentence} */
+const doing = ({ stack, index }, from) => {
   const labels = labelsOf(stack);
   const [here, next] = [named(labels[index]), labels[index + 1]];
   if (from < index) {
     const before = named(labels[from]);
-    return sayWith("{here} was chosen one token earlier, at {before}: there {reads}.", {
-      here,
-      before,
-      reads,
-    });
+    return sayWith("{here} was chosen one token earlier, at {before}.", { here, before });
   }
-  if (stack === "encoder") return sayWith("{here} is only read: {reads}.", { here, reads });
+  if (stack === "encoder") return sayWith("The encoder only reads {here}.", { here });
   if (next === undefined) {
-    return sayWith("At {here} the network chooses what comes next: {reads}.", { here, reads });
+    return sayWith("At {here} the network chooses what comes next.", { here });
   }
-  const after = { here, next: named(next), reads };
+  const after = { here, next: named(next) };
   return next.startsWith("␣")
-    ? sayWith("At {here} the network is already choosing the next word, {next}: {reads}.", after)
-    : sayWith("At {here} the network is already choosing the next token, {next}: {reads}.", after);
+    ? sayWith("At {here} the network is already choosing the next word, {next}.", after)
+    : sayWith("At {here} the network is already choosing the next token, {next}.", after);
 };
 
 // What is read most, with its weight; what followed the same token the last time is worth saying.
-/** @type {(token: import("./state.js").Query, reading: Reading) => HTMLElement} */
+/** @type {(token: import("./state.js").Query, reading: Reading) => Sentence} */
 const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
   const best = largest(weights);
   const place = best + first;
@@ -77,23 +72,22 @@ const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
   const itself = stack === other;
   const again = itself && place > 0 && place < from && labels[place - 1] === labels[from];
   const parts = { whose, token: named(labels[place]), weight: weights[best].toFixed(2) };
-  const made = el("span");
   if (again) {
     const before = named(labels[from]);
-    made.append(
-      ...sayWith("{whose} reads most {token} ({weight}), which followed {before} the last time", {
-        ...parts,
-        before,
-      }),
-    );
-  } else if (itself && place === from) {
-    made.append(...sayWith("{whose} reads most {token} ({weight}), itself", parts));
-  } else {
-    made.append(...sayWith("{whose} reads most {token} ({weight})", parts));
+    return sayWith("{whose} reads {token} most ({weight}), which followed {before} last time.", {
+      ...parts,
+      before,
+    });
   }
-  return made;
+  return itself && place === from
+    ? sayWith("{whose} reads {token} itself most ({weight}).", parts)
+    : sayWith("{whose} reads {token} most ({weight}).", parts);
 };
 
-// A plain sentence about a token and its reading.
+// Two plain sentences about a token and its reading.
 /** @type {(token: import("./state.js").Query, reading: Reading) => Sentence} */
-export const readingInWords = (token, reading) => doing(token, reading.from, most(token, reading));
+export const readingInWords = (token, reading) => [
+  ...doing(token, reading.from),
+  " ",
+  ...most(token, reading),
+];

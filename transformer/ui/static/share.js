@@ -40,13 +40,13 @@ export function mount({ element, props, trigger, watch }) {
     try {
       await navigator.clipboard.writeText(address.value);
       const own = shown.run && isOwn(shown.run.model);
-      return tell(own ? OWN : say("Copied: who opens it sees the same."), !own);
+      return tell(own ? OWN : say("Copied. Whoever opens the link sees the same."), !own);
     } catch {
       // the browser does not let the page write there
       address.hidden = false;
       address.focus();
       address.select();
-      return tell(say("Copy it from here: Ctrl+C, or ⌘C."));
+      return tell(say("Copy the link from here: Ctrl+C or ⌘C."));
     }
   });
 

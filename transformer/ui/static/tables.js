@@ -6,6 +6,19 @@ import { figureTable } from "./table_content.js";
 
 const [ROWS, COLUMNS] = [24, 12]; // of a page; a table of all cells would freeze the browser
 
+const PAGES = {
+  rows: {
+    previous: say("Previous rows"),
+    next: say("Next rows"),
+    range: (places) => say("rows {first} to {last} of {total}", places),
+  },
+  columns: {
+    previous: say("Previous columns"),
+    next: say("Next columns"),
+    range: (places) => say("columns {first} to {last} of {total}", places),
+  },
+};
+
 const cell = (tag, text, scope) => {
   const made = el(tag, "", text);
   if (scope) made.scope = scope;
@@ -34,16 +47,16 @@ const pager = (what, at, size, total, go) => {
   if (total <= size) return box;
   const button = (sign, name, to) => {
     const made = el("button", "", sign);
-    made.setAttribute("aria-label", `${name} ${what}`);
+    made.setAttribute("aria-label", name);
     made.disabled = to < 0 || to >= total;
     made.addEventListener("click", () => go(to));
     return made;
   };
   const last = Math.min(at + size, total) - 1;
   box.append(
-    button("‹", say("Previous"), at - size),
-    say(" {what} {at} to {last} of {total} ", { what, at, last, total }),
-    button("›", say("Next"), at + size),
+    button("‹", what.previous, at - size),
+    ` ${what.range({ first: at, last, total })} `,
+    button("›", what.next, at + size),
   );
   return box;
 };
@@ -61,8 +74,8 @@ const fill = (details, content) => {
   const show = () => {
     const head = el("div", "table-head");
     head.append(
-      pager("rows", top, ROWS, content.rows.length, goDown),
-      pager("columns", left, COLUMNS, content.columns.length, goRight),
+      pager(PAGES.rows, top, ROWS, content.rows.length, goDown),
+      pager(PAGES.columns, left, COLUMNS, content.columns.length, goRight),
     );
     const wide = el("div", "wide");
     wide.tabIndex = 0;

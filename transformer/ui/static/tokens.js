@@ -25,12 +25,12 @@ export function mount({ element, props, watch }) {
   const probabilityOf = (index) => facts.probabilities[index - facts.n_prompt];
 
   const describe = ({ stack, index }) => {
-    const source = stack !== ownStack();
-    const where = `${source ? say("Source token") : say("Token")} ${index}: ${labelsOf(stack)[index]}`;
-    if (source || index < facts.n_prompt) return say("{where}, given", { where });
-    return say("{where}, generated, probability {index}", {
-      where,
-      index: probabilityOf(index).toFixed(3),
+    const told = { place: index, token: labelsOf(stack)[index] };
+    if (stack !== ownStack()) return say("Source token {place}: {token}, given", told);
+    if (index < facts.n_prompt) return say("Token {place}: {token}, given", told);
+    return say("Token {place}: {token}, generated, probability {probability}", {
+      ...told,
+      probability: probabilityOf(index).toFixed(3),
     });
   };
 
@@ -96,7 +96,7 @@ export function mount({ element, props, watch }) {
     if (button) setTabStop(tokens(box), chosen.index);
     note.textContent = button
       ? say("{token}. Esc lets go.", { token: describe(chosen) })
-      : say("Point at a token, tap it or walk with the arrow keys: the text shows what it reads.");
+      : say("Point at a token, tap it, or use the arrow keys: the text then shows what it reads.");
     if (button) keepInSight(box, button);
     shade(chosen);
   };

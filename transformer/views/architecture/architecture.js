@@ -53,7 +53,9 @@ export function mount({ element, server }) {
     await drawFigure(box, json, { change, on, table: false }); // the list beside it is its table
     box.setAttribute(
       "aria-label",
-      say("Drawing of the network: {map}", { map: state.blocks.map((b) => b.title).join(", ") }),
+      say("Drawing of the network: {blocks}", {
+        blocks: state.blocks.map((b) => b.title).join(", "),
+      }),
     );
   };
   const blockOf = (name) => state.blocks.find((block) => block.name === name);
@@ -62,17 +64,17 @@ export function mount({ element, server }) {
 
   const whole = (count) => count.toLocaleString("en-US");
   const words = ({ title, meta }) => {
-    find(".architecture-title").textContent = say("{text}, {n_parameters} parameters", {
-      text: title.text,
+    find(".architecture-title").textContent = say("{title}, {n_parameters} parameters", {
+      title: title.text,
       n_parameters: whole(meta.n_parameters),
     });
     const { labels, trace_start: start, source_labels: source } = page.run;
     const count = labels.length - start;
     find(".architecture-letters").textContent = source.length
       ? say(
-          "S and T: tokens of the source and of the translation ({length} and {count} in " +
+          "S and T: tokens of the source and of the translation ({n_source} and {n_target} in " +
             "this run).",
-          { length: source.length, count },
+          { n_source: source.length, n_target: count },
         )
       : say("T: tokens of the text ({count} in this run).", { count });
   };
@@ -111,7 +113,7 @@ export function mount({ element, server }) {
     says.replaceChildren(
       el("b", "", block.title),
       ` ${block.shape}, ${parameters(block)}. ${block.does}`,
-      tab ? say(" Press to open {tab}.", { tab: say(tab) }) : "",
+      tab ? ` ${say("Press to open {tab}.", { tab: say(tab) })}` : "",
     );
   };
 

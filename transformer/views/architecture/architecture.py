@@ -154,11 +154,13 @@ def _hover(config: ModelConfig, box: Box) -> str:
     lines = [
         f"<b>{style.escape(said.title)}</b> ({where})",
         said.shape,
-        say("{each} parameters", each=numeral(block.each))
-        + (
-            say(" a layer, {n_parameters} in all", n_parameters=numeral(block.n_parameters))
-            * block.in_layer
-        ),
+        say(
+            "{each} parameters in each layer, {total} in all",
+            each=numeral(block.each),
+            total=numeral(block.n_parameters),
+        )
+        if block.in_layer
+        else say("{each} parameters", each=numeral(block.each)),
         *textwrap.wrap(said.does, _HOVER_CHARACTERS),
     ]
     return "<br>".join(lines)

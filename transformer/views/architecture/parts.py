@@ -55,26 +55,24 @@ def _tokens(config: ModelConfig, block: Block) -> tuple[str, str, str]:
     vocab = config.vocab_size_of(block.stack)
     title = say("Token embedding") + (f" × √{size}" if config.scale_embeddings else "")
     does = say(
-        "Looks up {size} numbers for each token, in a table of {vocab} rows",
+        "Looks up {size} numbers for each token in a table of {vocab} rows.",
         size=numeral(size),
         vocab=numeral(vocab),
     )
-    does += say(", and multiplies them by √{size}.", size=size) if config.scale_embeddings else "."
+    more = [say("They are multiplied by √{size}.", size=size)] if config.scale_embeddings else []
+    short = f"{vocab:,} × {size:,}"
     if block.shared_with:
-        return (
-            title,
-            say("shared with the encoder"),
-            say("{does} It is the encoder's own table: shared.", does=does),
-        )
-    if config.tie_embeddings and (block.stack != "encoder" or _one_table(config)):
-        does += say(" The head uses the same table: tied.")
-    return title, f"{vocab:,} × {size:,}", does
+        short = say("shared with the encoder")
+        more.append(say("The encoder uses the same table."))
+    elif config.tie_embeddings and (block.stack != "encoder" or _one_table(config)):
+        more.append(say("The head uses the same table (tied weights)."))
+    return title, short, " ".join((does, *more))
 
 
 def _token_types(config: ModelConfig, block: Block) -> tuple[str, str, str]:
     does = say(
-        "Adds a trained vector of {d_model} numbers that tells a first text from a second; the "
-        "page reads one text, all of type 0.",
+        "Adds a trained vector of {d_model} numbers that tells a first text from a "
+        "second one. The page reads a single text, all of type 0.",
         d_model=numeral(config.d_model),
     )
     return say("+ Token types"), f"{config.n_token_types} × {config.d_model:,}", does
@@ -102,33 +100,39 @@ def _norm_of_sum(config: ModelConfig, block: Block) -> tuple[str, str, str]:
 def _self(config: ModelConfig, block: Block) -> tuple[str, str, str]:
     masked = block.stack == "decoder"
     title = say("Masked self-attention") if masked else say("Self-attention")
-    reads = (
-        say("itself and what stands before it") if masked else say("every token of the same text")
+    heads = _heads(config)
+    does = (
+        say("Each token gathers from itself and the tokens before it, in {heads}.", heads=heads)
+        if masked
+        else say("Each token gathers from every token of the same text, in {heads}.", heads=heads)
     )
-    does = say("Each token gathers from {reads}, in {heads}.", reads=reads, heads=_heads(config))
     return title, _heads_short(config, block), does + _places(config) + _history(config)
 
 
 def _places(config: ModelConfig) -> str:
     """What of a self-attention has to do with where tokens stand."""
-    said = [say("Queries and keys of each head are normed.")] if config.norm_heads else []
+    said = [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
     if POSITIONS[config.positions].turns:
         turned = config.rotary.size
-        what = (
-            say("Queries and keys")
-            if turned == config.d_head
-            else say("{turned} features of them", turned=turned)
-        )
         said.append(
             say(
-                "{what} are turned by an angle that grows with their place: rotary positions.",
-                what=what,
+                "Queries and keys are turned by an angle that grows with their position (rotary "
+                "positions)."
+            )
+            if turned == config.d_head
+            else say(
+                "{count} features of each query and key are turned by an angle that grows with "
+                "their position (rotary positions).",
+                count=turned,
             )
         )
         said.append(say(SCALINGS[config.rotary_scaling].does, factor=config.rotary_factor))
     if config.window:
         said.append(
-            say("A token reads at most {window}, itself the last.", window=numeral(config.window))
+            say(
+                "A token reads at most {window} tokens, itself included.",
+                window=numeral(config.window),
+            )
         )
     return "".join(f" {sentence}" for sentence in said if sentence)
 
@@ -186,20 +190,26 @@ def _heads_short(config: ModelConfig, block: Block) -> str:
 
 def _feed_forward(config: ModelConfig, block: Block) -> tuple[str, str, str]:
     activation, size, wide = ACTIVATIONS[config.activation], config.d_model, config.d_ff
-    acts = say(
-        "{title} acts on each of them ({does})", title=activation.title, does=say(activation.does)
-    )
-    if config.gated:
-        acts += say(
-            ", they are multiplied one by one with {wide} others made of the same input",
+    effect = say(activation.does)
+    does = (
+        say(
+            "Each token on its own: {size} features become {wide}, {activation} acts on each of "
+            "them ({effect}), they are multiplied by {wide} others made from the same input, and "
+            "{size} come out. No token sees another here.",
+            size=numeral(size),
             wide=numeral(wide),
+            activation=activation.title,
+            effect=effect,
         )
-    does = say(
-        "Each token on its own: {size} features become {wide}, {acts}, and {size} come out. No "
-        "token sees another here.",
-        size=numeral(size),
-        wide=numeral(wide),
-        acts=acts,
+        if config.gated
+        else say(
+            "Each token on its own: {size} features become {wide}, {activation} acts on each of "
+            "them ({effect}), and {size} come out. No token sees another here.",
+            size=numeral(size),
+            wide=numeral(wide),
+            activation=activation.title,
+            effect=effect,
+        )
     )
     gated = say("Gated feed-forward") if config.gated else say("Feed-forward")
     return f"{gated}, {activation.title}", f"{size:,} → {wide:,} → {size:,}", does
@@ -207,9 +217,9 @@ def _feed_forward(config: ModelConfig, block: Block) -> tuple[str, str, str]:
 
 def _norm(config: ModelConfig, block: Block) -> tuple[str, str, str]:
     if config.norm == "pre":
-        what = say("what the next block reads; the stream itself goes by unchanged")
+        what = say("what the next block reads, while the stream itself stays unchanged")
         return say("Norm"), "", _normalises(config, block, what)
-    what = say("the sum of what came in and what the block before made of it")
+    what = say("the sum of what came in and what the previous block made of it")
     return say("Add & norm"), "", _normalises(config, block, what)
 
 
@@ -256,17 +266,14 @@ def _head(config: ModelConfig, block: Block) -> tuple[str, str, str]:
     )
     if block.shared_with is None:
         return say("Linear head"), f"{size:,} → {vocab:,}", does
-    does += say(" Its matrix is the token embedding's, transposed: tied, and counted once.")
-    return say("Linear head"), say("tied to embedding"), does
+    tied = say("Its matrix is the token embedding's, transposed (tied weights) and counted once.")
+    return say("Linear head"), say("tied to embedding"), f"{does} {tied}"
 
 
 def _softmax(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    what = (
-        say("which token stands there")
+    does = (
+        say("Turns the scores into probabilities for the token that stands at each place.")
         if config.family == "encoder"
-        else say("which token comes next")
-    )
-    does = say(
-        "Turns the scores into probabilities of {what}; they sum to 1 at each place.", what=what
+        else say("Turns the scores into probabilities for the token that comes next.")
     )
     return say("Softmax"), f"({length_of(config, block.stack)}, {config.output_vocab_size:,})", does

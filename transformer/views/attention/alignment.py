@@ -166,9 +166,8 @@ def _layout(
     heads = say("mean of heads") if head == "mean" else say("head {head}", head=head)
     legend = say("width and opacity: weight, 0 to 1")
     if threshold is not None:
-        legend += say(
-            "<br>thin: other weights of at least {threshold}", threshold=numeral(threshold, "g")
-        )
+        thin = say("thin: other weights of at least {threshold}", threshold=numeral(threshold, "g"))
+        legend = f"{legend}<br>{thin}"
     return columns_layout(
         say("Alignment: {layers}, {heads}", layers=layers, heads=heads),
         say(_WORDS[by][0]),

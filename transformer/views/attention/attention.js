@@ -121,9 +121,7 @@ export function mount({ element, props, server }) {
     find(".large-title").textContent = pictureTitle(state, kind());
     large.setAttribute(
       "aria-label",
-      say("{textContent}; heatmap of query by key", {
-        textContent: find(".large-title").textContent,
-      }),
+      say("{title}; heatmap of query by key", { title: find(".large-title").textContent }),
     );
     writeLabel();
     const shared = isHeatmap() ? sharedKeys(head, page.run.heads_per_key) : "";

@@ -12,18 +12,19 @@ const KEPT = 64; // figures, and numbers
 const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together
 
 export const pictureNotes = {
-  mean: say("The average of the heads; no single head need look like it."),
+  mean: say("The average of the heads. No single head need look like it."),
   rollout: say(
-    "Half mean of the heads, half residual, multiplied over the layers; values and " +
-      "feed-forward layers are left out, so it is not what a prediction was made from.",
+    "The mean of the heads, mixed half and half with the residual, multiplied " +
+      "through the layers. Values and feed-forward layers are left out, so this is " +
+      "not what a prediction was made from.",
   ),
   joint: say(
-    "Mean of the heads multiplied over the layers as if there were no residual; values " +
-      "and feed-forward layers are left out too, so it is not what a prediction was made " +
-      "from.",
+    "The mean of the heads, multiplied through the layers as if there were no " +
+      "residual. Values and feed-forward layers are left out too, so this is not " +
+      "what a prediction was made from.",
   ),
   lines: say(
-    "Lines of all queries, faint, until a token is chosen: in the text, or here at the " + "left.",
+    "Faint lines show all queries until you choose a token, in the text or here at the left.",
   ),
 };
 

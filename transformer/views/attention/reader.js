@@ -16,17 +16,17 @@ const source = (state) => {
   const { picture, over_heads: over, depth, layer, head } = state;
   const mean = (of) =>
     of === "all"
-      ? say("the mean of all heads")
-      : say("the mean of the heads of layer {layer}", { layer });
+      ? say("The mean of all heads")
+      : say("The mean of the heads of layer {layer}", { layer });
   if (picture === "alignment" && over in MEANS) {
     return { asked: { ...state, picture: "mean", depth: over }, whose: mean(over) };
   }
   if (picture === "mean") return { asked: state, whose: mean(depth) };
-  if (picture === "rollout") return { asked: state, whose: say("attention through the layers") };
-  if (picture === "joint") return { asked: state, whose: say("joint attention") };
+  if (picture === "rollout") return { asked: state, whose: say("Attention through the layers") };
+  if (picture === "joint") return { asked: state, whose: say("Joint attention") };
   return {
     asked: { ...state, picture: "heatmap" },
-    whose: say("head {layer}·{head}", { layer, head }),
+    whose: say("Head {layer}·{head}", { layer, head }),
   };
 };
 

@@ -5,18 +5,19 @@ import { say } from "../../ui/static/messages.js";
 
 // A cell in words, for those who cannot see the picture; a whole row if its column is null.
 export const cellInWords = ({ row, column }, labels, { scores, weights, allowed }) => {
-  const query = say("query {row} “{query}”", { row, query: labels.query[row] });
-  if (column === null) return say("{query}, the whole row", { query });
+  const query = labels.query[row];
+  if (column === null) return say("query {row} “{query}”, the whole row", { row, query });
   const place = row * labels.key.length + column;
-  const score = scores ? say("score {scores}, ", { scores: scores[place].toFixed(2) }) : "";
-  return say("{query} reads key {column} “{key}”: weight {weights}, {score}{rest}", {
+  const reads = say("query {row} “{query}” reads key {column} “{key}”", {
+    row,
     query,
     column,
     key: labels.key[column],
-    weights: weights[place].toFixed(4),
-    score,
-    rest: allowed[place] ? say("allowed") : say("hidden by the mask"),
   });
+  const told = [say("weight {weight}", { weight: weights[place].toFixed(4) })];
+  if (scores) told.push(say("score {score}", { score: scores[place].toFixed(2) }));
+  told.push(allowed[place] ? say("allowed") : say("hidden by the mask"));
+  return `${reads}: ${told.join(", ")}`;
 };
 
 // Returns show(cell, labels, numbers). cell: {row, column}, either null; labels: {query, key};
@@ -26,7 +27,7 @@ export const readOut = (root) => {
     root.querySelector(`[data-field=${field}]`).replaceChildren(...content);
   const tokenAt = (labels, place) => [
     tokenElement(labels[place]),
-    el("small", "", say(" at {place}", { place })),
+    el("small", "", ` ${say("at {place}", { place })}`),
   ];
   const rowOf = (row, { key }, { weights }) => [
     ...weights.subarray(row * key.length, (row + 1) * key.length),

@@ -53,8 +53,9 @@ export const attentionSwitches = (element, state, kind, changed) => {
     for (const part of element.querySelectorAll("[data-for]")) {
       part.hidden = !part.dataset.for.split(" ").includes(state.picture);
     }
-    const upto = state.picture === "mean" || state.layer === 0 ? "" : say("0 to ");
-    find(".depths span").textContent = `${upto}${state.layer}`;
+    const { layer } = state;
+    const one = state.picture === "mean" || layer === 0;
+    find(".depths span").textContent = one ? `${layer}` : say("0 to {layer}", { layer });
     for (const input of element.querySelectorAll(".scales input, .ranges input")) {
       input.disabled = state.picture === "heatmap" && state.stage !== "weights";
     }

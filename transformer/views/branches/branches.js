@@ -4,7 +4,7 @@ import { RUN_GONE, ask } from "../../ui/static/ask.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { branchAt, pastRun, pastRuns, showRun } from "../../ui/static/history.js";
 import { generates } from "../../ui/static/interventions.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayWith } from "../../ui/static/messages.js";
 import { runTree } from "./run_tree.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { emit, on, page, requestsFor, setQuery, showProblem } from "../../ui/static/state.js";
@@ -24,17 +24,15 @@ export function mount({ element, server }) {
 
   const choiceOf = (answer, place, step) => {
     const [id, label, p] = [answer.ids[place], answer.labels[place], answer.probabilities[place]];
-    const taken = id === answer.taken;
+    const [taken, probability] = [id === answer.taken, p.toFixed(4)];
     const button = el("button", "choice");
     button.disabled = taken;
     button.style.setProperty("--p", p.toFixed(4));
     button.setAttribute(
       "aria-label",
-      say("{label}, probability {p}{rest}", {
-        label,
-        p: p.toFixed(4),
-        rest: taken ? say(", taken") : say(": branch here"),
-      }),
+      taken
+        ? say("{token}, probability {probability}, taken", { token: label, probability })
+        : say("{token}, probability {probability}: branch here", { token: label, probability }),
     );
     button.append(tokenElement(label), el("span", "value", `${percent(p)}${taken ? " ✓" : ""}`));
     button.addEventListener("click", () => branchAt(step, id));
@@ -62,15 +60,15 @@ export function mount({ element, server }) {
     if (!current()) return;
     const place = page.run.n_prompt + step;
     find(".branch-title").replaceChildren(
-      say("Token {place} is “", { place }),
-      tokenElement(page.run.labels[place]),
-      say("”. It could have been:"),
+      ...sayWith("Token {place} is “{token}”. It could have been:", {
+        place,
+        token: tokenElement(page.run.labels[place]),
+      }),
     );
     list.replaceChildren(...answer.ids.map((_, at) => choiceOf(answer, at, step)));
-    find(".branch-note").textContent = say(
-      "Probabilities by the network, before temperature and filters.{rest}",
-      { rest: answer.searched ? say(" A branch of a beam search goes on greedily.") : "" },
-    );
+    const notes = [say("These are the network's probabilities, before temperature and filters.")];
+    if (answer.searched) notes.push(say("A branch of a beam search goes on greedily."));
+    find(".branch-note").textContent = notes.join(" ");
     Object.assign(root.dataset, { run: page.run.run, step });
   };
   const go = (step) => setQuery({ stack: page.run.stack, index: page.run.n_prompt + step });
@@ -86,7 +84,7 @@ export function mount({ element, server }) {
     [facts.how, ...facts.interventions.map(({ says }) => says)].join("; ");
   const wordsOf = ({ entry, leaves, parent }) => {
     const own = entry.facts.labels.slice(leaves);
-    const where = parent ? say("at {leaves} ", { leaves }) : "";
+    const where = parent ? say("at {place}", { place: leaves }) : "";
     const settings = settingsOf(entry);
     const told = parent && settingsOf(parent.entry) === settings ? "" : settings;
     return { own, where, told };
@@ -110,7 +108,7 @@ export function mount({ element, server }) {
         ),
       );
     const gone = state.gone.has(entry.facts.run);
-    line.append(el("b", "", `${entry.number}`), el("small", "", where), text);
+    line.append(el("b", "", `${entry.number}`), el("small", "", where && `${where} `), text);
     if (told) line.append(el("small", "branch-how", told));
     if (gone) line.append(el("small", "branch-how", say("no longer kept by the server")));
     else if (entry.facts.run !== page.run.run) line.append(compareButton(entry));
@@ -141,12 +139,9 @@ export function mount({ element, server }) {
     item.setAttribute("aria-selected", facts.run === page.run.run);
     item.setAttribute(
       "aria-label",
-      say("Text {number}, {where}{own}{told}", {
-        number,
-        where,
-        own: plain(own) || say("the same text"),
-        told: told ? `, ${told}` : "",
-      }),
+      [say("Text {number}", { number }), where, plain(own) || say("the same text"), told]
+        .filter(Boolean)
+        .join(", "),
     );
     if (state.gone.has(facts.run)) item.setAttribute("aria-disabled", "true");
     item.dataset.run = facts.run;

@@ -93,9 +93,9 @@ export function mount({ element, server }) {
       about === null
         ? say("This model has no sample of text to measure a loss on.")
         : say(
-            "The loss is over a sample of {count} texts. {about} A bar that fills its column " +
-              "is a network that finds all tokens alike likely ({even} nats); one with a double " +
-              "end is worse than that.",
+            "The loss is the mean over a sample of {count} texts. {about} A full bar " +
+              "means that the network finds all tokens equally likely ({even} nats); a bar " +
+              "with a double end is worse than that.",
             { count, about, even: even.toFixed(2) },
           );
     find(".measure").hidden = about === null || intact !== null;
@@ -127,13 +127,13 @@ export function mount({ element, server }) {
     try {
       for (const [place, what] of switches.entries()) {
         state.at = place;
-        tell(say("Text {place} of {length} …", { place: place + 1, length: switches.length }));
+        tell(say("Text {place} of {count} …", { place: place + 1, count: switches.length }));
         const { labels } = await ask(server.broken_text, { run: page.run.run, what });
         if (state.of !== of) return;
         state.texts.set(what, labels);
         drawTable();
       }
-      tell(say("Each of them alone, at most 24 tokens."));
+      tell(say("Each one alone, at most 24 tokens."));
     } catch (error) {
       tell("");
       showProblem(error.message);

@@ -39,7 +39,11 @@ export function mount({ element, server }) {
       ...(state.b ? [] : [none]),
       ...others.map((entry) => {
         const gone = state.gone.has(entry.facts.run);
-        const option = el("option", "", runName(entry) + (gone ? say(" – no longer kept") : ""));
+        const option = el(
+          "option",
+          "",
+          gone ? say("{run} – no longer kept", { run: runName(entry) }) : runName(entry),
+        );
         Object.assign(option, {
           value: entry.facts.run,
           disabled: gone,

@@ -132,9 +132,9 @@ def attention_difference(
     }
     title = say("{of_b} in B − {of_a} in A", of_b=_named(of_b), of_a=_named(of_a))
     says = say(
-        "on the tokens of both; colours from {least} to {limit}",
+        "on the tokens of both; colours from {least} to {most}",
         least=numeral(-limit, ".3g"),
-        limit=numeral(limit, ".3g"),
+        most=numeral(limit, ".3g"),
     )
     layout = matrix_layout(title, says, queries, keys, dark=dark, meta=meta)
     return go.Figure(data=[cells], layout=layout)

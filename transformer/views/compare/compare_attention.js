@@ -89,21 +89,24 @@ export const mountDifference = (find, server, { pair, other, whenPair }) => {
     hideTable(box, box.hidden);
     Object.assign(find(".compare-attention").dataset, wanted);
     if (answer.none)
-      return void (find(".difference-says").textContent = say("There is nothing to draw: {none}.", {
-        none: answer.none,
-      }));
+      return void (find(".difference-says").textContent = say(
+        "There is nothing to draw: {reason}.",
+        {
+          reason: answer.none,
+        },
+      ));
     const side = { width: Math.min(WIDEST_PX, box.clientWidth), height: WIDEST_PX };
     const {
       layout: { meta },
     } = await drawFigure(box, answer.figure, { fit: { side, bar: true } });
     find(".difference-says").textContent = say(
-      "Orange: read more in B; blue: more in A. Colours from {limit} to {limit2}. Of all " +
-        "weight of these rows, {kept} in A and {kept2} in B is on tokens of both.",
+      "Orange: read more in B. Blue: read more in A. The colours go from {least} to {most}. Of " +
+        "all weight in these rows, {share_a} in A and {share_b} in B is on tokens of both.",
       {
-        limit: (-meta.limit).toPrecision(3),
-        limit2: meta.limit.toPrecision(3),
-        kept: share(meta.kept[0]),
-        kept2: share(meta.kept[1]),
+        least: (-meta.limit).toPrecision(3),
+        most: meta.limit.toPrecision(3),
+        share_a: share(meta.kept[0]),
+        share_b: share(meta.kept[1]),
       },
     );
   });

@@ -2,7 +2,7 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { tokenElement } from "../../ui/static/dom.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page, setQuery } from "../../ui/static/state.js";
@@ -28,7 +28,7 @@ export const mountOutcomes = (find, server, { pair, whenPair }) => {
     const box = find(".compare-outcomes");
     find(".compare-drawn").hidden = Boolean(answer.none);
     find(".compare-says").textContent = answer.none
-      ? say("There is nothing to draw: {none}.", { none: answer.none })
+      ? say("There is nothing to draw: {reason}.", { reason: answer.none })
       : "";
     if (!answer.none) {
       const change = ({ layout }) => {
@@ -81,19 +81,19 @@ export const mountWeighed = (find, server, { pair, whenPair }) => {
     box.hidden = Boolean(answer.none);
     hideTable(box, box.hidden);
     if (answer.none)
-      title.textContent = say("What each weighed at token {place} of A: {none}.", {
+      title.textContent = say("Candidates for token {place} of A: {reason}.", {
         place: wanted.place,
-        none: answer.none,
+        reason: answer.none,
       });
     else {
       const [a, b] = answer.labels;
       const [inA, inB] = answer.places;
       title.replaceChildren(
-        say("What each weighed: token {inA} of A, which became “", { inA }),
-        tokenElement(a),
-        say("”, and {inB} of B, “", { inB }),
-        tokenElement(b),
-        "”",
+        ...sayWith(
+          "Candidates for token {place_a} of A, which became “{token_a}”, and for token {place_b} " +
+            "of B, which became “{token_b}”",
+          { place_a: inA, token_a: tokenElement(a), place_b: inB, token_b: tokenElement(b) },
+        ),
       );
       await drawFigure(box, answer.figure, { change: slim, table: bothOf });
     }

@@ -4,7 +4,7 @@ import { ask } from "../../ui/static/ask.js";
 import { finder, tokenElement } from "../../ui/static/dom.js";
 import { generates, interventions } from "../../ui/static/interventions.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page } from "../../ui/static/state.js";
@@ -41,19 +41,20 @@ export function mount({ element, server }) {
     if (!current()) return;
     find(".contribution-found").hidden = false;
     find(".contribution-title").replaceChildren(
-      say("What each part adds to the logit of “"),
-      tokenElement(answer.label),
-      say("” as token {place}", { place }),
+      ...sayWith("What each part adds to the logit of “{token}” as token {place}", {
+        token: tokenElement(answer.label),
+        place,
+      }),
     );
-    const intact = interventions().length ? say(" The map is of the intact network.") : "";
-    find(".contribution-says").textContent = answer.sentence + intact;
+    const intact = interventions().length ? [say("The map shows the intact network.")] : [];
+    find(".contribution-says").textContent = [answer.sentence, ...intact].join(" ");
     find(".contribution-sum").textContent = say(
-      "Orange adds, blue takes away; colours from {limit} to {limit2}. All cells sum to " +
-        "{total}; the network's own logit is {logit}. A norm divides by the size of the " +
-        "whole stream; that size is held as it is here.",
+      "Orange adds, blue takes away; the colours go from {least} to {most}. All cells sum to " +
+        "{total}; the network's own logit is {logit}. A norm divides by the size of the whole " +
+        "stream, which is held fixed here.",
       {
-        limit: (-answer.limit).toPrecision(3),
-        limit2: answer.limit.toPrecision(3),
+        least: (-answer.limit).toPrecision(3),
+        most: answer.limit.toPrecision(3),
         total: answer.total.toFixed(4),
         logit: answer.logit.toFixed(4),
       },
@@ -73,9 +74,10 @@ export function mount({ element, server }) {
     if (!page.run) return;
     const place = placeOrLast();
     find(".contributes").replaceChildren(
-      say("What does each part add for “"),
-      tokenElement(page.run.labels[place]),
-      say("”, token {place}?", { place }),
+      ...sayWith("What does each part add to “{token}”, token {place}?", {
+        token: tokenElement(page.run.labels[place]),
+        place,
+      }),
     );
   };
   const draw = async (current) => {

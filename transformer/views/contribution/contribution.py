@@ -85,7 +85,7 @@ def sentence(found: LogitContribution) -> str:
     order = sorted(_named(found), key=lambda part: -part[1])
     (most, adds), (second, then), (least, takes) = order[0], order[1], order[-1]
     said = say(
-        "Of the logit {logit}, {most} adds most: {adds}; next is {second} with {then}.",
+        "Of the logit {logit}, {most} adds most: {adds}. Next comes {second} with {then}.",
         logit=f"{found.logit:.2f}",
         most=most,
         adds=f"{adds:+.2f}",

@@ -5,18 +5,17 @@ import { say } from "../../ui/static/messages.js";
 const NOTES = {
   causal: say(
     "Without the causal mask a token reads what comes after it, so the rows of earlier " +
-      "tokens change as the text grows: the pictures are of the finished text, each step " +
-      "saw a shorter one. ",
+      "tokens change as the text grows. The pictures are of the finished text; each step " +
+      "saw a shorter one.",
   ),
   padding: say(
-    "Without the padding mask, filler would be read; it changes something only where " +
-      "there is padding, and one text alone has none (several read together have: see " +
-      "the Masks tab). ",
+    "Without the padding mask, padding is read like text. A single text has no padding, so " +
+      "nothing changes here; for several texts read together, see the Masks tab.",
   ),
-  row: say("A row with nothing allowed reads all keys alike. "),
+  row: say("A row with nothing allowed reads all keys equally."),
   slid: say(
     "The text is longer than what the network reads at once: the rows and columns are " +
-      "those of the last window. ",
+      "those of the last window.",
   ),
 };
 
@@ -25,7 +24,7 @@ export const maskNotes = (holds) =>
   ["slid", "causal", "padding", "row"]
     .filter((name) => holds[name])
     .map((name) => NOTES[name])
-    .join("");
+    .join(" ");
 
 // What stands at a cell, or at a label: query or key -1. sides: their tokens' texts; lineEdit, edit,
 // planned: see maskedit.js.

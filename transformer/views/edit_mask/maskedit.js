@@ -78,12 +78,12 @@ export function mount({ element, server }) {
       }),
     );
     find(".mask-says").textContent = applied
-      ? say("{where}: {count} of {queries} cells allowed; the mask that the shown run used.", {
+      ? say("{where}: {count} of {total} cells are allowed, as in the run that is shown.", {
           where,
           count,
-          queries: counts().queries * counts().keys,
+          total: counts().queries * counts().keys,
         })
-      : say("{where}: {count} cells would be allowed; not yet applied.", { where, count });
+      : say("{where}: {count} cells would be allowed. Not yet applied.", { where, count });
     find(".apply").disabled = applied;
     find(".clear").disabled = !isEdited(own());
     Object.assign(root.dataset, { allowed: count, applied });

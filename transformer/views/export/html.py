@@ -107,9 +107,9 @@ def summary(run: Run) -> str:
             n_heads=config.n_heads,
         )
     changed = say(
-        "; altered: {interventions}", interventions=", ".join(map(str, run.request.interventions))
+        "altered: {interventions}", interventions=", ".join(map(str, run.request.interventions))
     )
-    return say(
+    made = say(
         "{family}, {n_layers} layers × {n_heads} heads × {d_model}; {request}; seed "
         "{seed}; {n_steps} tokens generated",
         family=config.family,
@@ -119,7 +119,8 @@ def summary(run: Run) -> str:
         request=how(run.request),
         seed=run.request.seed,
         n_steps=len(run.steps),
-    ) + (changed if run.request.interventions else "")
+    )
+    return f"{made}; {changed}" if run.request.interventions else made
 
 
 def _tokens(run: Run) -> list[dict[str, Any]]:

@@ -19,16 +19,18 @@ from transformer.views.parameters import Choice, Words
 DIGITS = 5
 # What a head did, by the metric that it is named after: the page's sentence begins "Head 5·0".
 DID = {
-    "previous": mark("looks one token back: each token read the one before it"),
-    "next": mark("looks one token ahead: each token read the one after it"),
-    "itself": mark("stays where it is: each token read itself"),
-    "first": mark("rests on the first token, whatever comes after"),
+    "previous": mark("looks one token back: each token reads the one before it"),
+    "next": mark("looks one token ahead: each token reads the one after it"),
+    "itself": mark("stays where it is: each token reads itself"),
+    "first": mark("rests on the first token, whatever comes after it"),
     "last": mark("rests on the end of the source"),
     "induction": mark(
-        "goes on as the last time: where a token came again, it read what had followed it"
+        "goes on as last time: where a token comes again, it reads what followed it before"
     ),
-    "duplicate": mark("finds the same token: where one came again, it read its earlier place"),
-    "most_read": mark("has eyes for one token: all others read it"),
+    "duplicate": mark(
+        "finds the same token: where a token comes again, it reads its earlier place"
+    ),
+    "most_read": mark("reads one token: all others look at it"),
     "order": mark("is aligned with the source: it reads it in order, token by token"),
 }
 

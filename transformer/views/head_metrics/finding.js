@@ -31,8 +31,8 @@ const sentence = ({ stack, kind }, found) => {
   };
   return [
     ...(clear
-      ? [pick, ` ${did}.`]
-      : sayWith("No head does one thing alone on this text. The nearest is {head}, “{short}”.", {
+      ? sayWith("{head} {does}.", { head: pick, does: did })
+      : sayWith("No head does just one thing on this text. The nearest is {head}, “{short}”.", {
           head: pick,
           short,
         })),
@@ -40,13 +40,14 @@ const sentence = ({ stack, kind }, found) => {
     // What reads a source is about to write its next token: the alignment is one place on.
     ...(next
       ? sayWith(
-          "{number} {value} on average over {rows} tokens, {times} times an even head's; clearest " +
-            "at “{query}”: about to write “{next}”, it read “{key}” ({weight}).",
+          "{number} {value} on average over {rows} tokens, {times} times that of an " +
+            "even head. Clearest at “{query}”: about to write “{next}”, it reads “{key}” " +
+            "({weight}).",
           values,
         )
       : sayWith(
-          "{number} {value} on average over {rows} tokens, {times} times an even head's; clearest " +
-            "at “{query}”: it read “{key}” ({weight}).",
+          "{number} {value} on average over {rows} tokens, {times} times that of an " +
+            "even head. Clearest at “{query}”: it reads “{key}” ({weight}).",
           values,
         )),
   ];

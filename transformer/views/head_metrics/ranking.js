@@ -3,7 +3,7 @@
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { ownFields } from "../../ui/static/fields.js";
 import { oneOf } from "../../ui/static/link_text.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayN } from "../../ui/static/messages.js";
 import { drawHeadMap } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page, setHead, showProblem } from "../../ui/static/state.js";
@@ -21,7 +21,8 @@ export function mount({ element, server }) {
   /** @type {Record<string, any>} */
   const state = { by: "head", down: false, all: false, found: null };
 
-  const name = ({ layer, head: index }) => say("layer {layer}, head {index}", { layer, index });
+  const name = ({ layer, head: index }) =>
+    say("layer {layer}, head {head}", { layer, head: index });
   const number = (value, digits = 3) => (value === null ? "–" : value.toFixed(digits));
   const digitsOf = ({ unit }) => (unit ? 2 : 3);
 
@@ -94,14 +95,14 @@ export function mount({ element, server }) {
   };
   const lineOfHead = (one) => {
     const button = el("button", "pick", name(one));
-    button.setAttribute("aria-label", say("Show {one}", { one: name(one) }));
+    button.setAttribute("aria-label", say("Show {head}", { head: name(one) }));
     const row = lineOf(button, (metric) => one.values[metric.name], one.label ?? "");
     Object.assign(row.dataset, { layer: one.layer, head: one.head });
     if (one.label === say("reads one token")) {
       row.lastElementChild.append(
         ": ",
         tokenElement(one.key_label),
-        el("small", "", say(" at {key}", { key: one.key })),
+        el("small", "", ` ${say("at {place}", { place: one.key })}`),
       );
     }
     row.addEventListener("click", () => choose(one));
@@ -117,7 +118,7 @@ export function mount({ element, server }) {
     button.hidden = sorted.length <= FIRST_ROWS;
     button.textContent = state.all
       ? say("Show the first {first_rows}", { first_rows: FIRST_ROWS })
-      : say("Show all {length} heads", { length: sorted.length });
+      : say("Show all {count} heads", { count: sorted.length });
     mark();
   };
   const mark = () => {
@@ -141,29 +142,42 @@ export function mount({ element, server }) {
     const { n_repeats: repeats } = state.found;
     const { stack, kind } = kindShown();
     const labelled = heads.filter(({ label }) => label).length;
-    const left = out ? say(", {out} left out because it may read one key only", { out }) : "";
     find(".ranking-title").textContent = say(
       "What each head does, in numbers: {stack} {kind}-attention",
       { stack, kind },
     );
-    const again =
-      kind === "cross"
-        ? ""
-        : repeats
+    const told = [
+      say("{count} heads over {rows} rows of this text; {labelled} have a label.", {
+        count: heads.length,
+        rows,
+        labelled,
+      }),
+    ];
+    if (out) {
+      told.push(
+        sayN(
+          "{n} row is left out, because it may read one key only.",
+          "{n} rows are left out, because they may read one key only.",
+          out,
+        ),
+      );
+    }
+    if (kind !== "cross") {
+      told.push(
+        repeats
           ? say(
-              " Induction and Duplicate are means over the {repeats} rows whose token stood in " +
+              "Induction and Duplicate are means over the {repeats} rows whose token stood in " +
                 "the text before.",
               { repeats },
             )
           : say(
-              " No token of this text stood in it before, so Induction and Duplicate have no " +
+              "No token of this text stood in it before, so Induction and Duplicate have no " +
                 "number.",
-            );
-    find(".ranking-intro").textContent = say(
-      "{length} heads over {rows} rows of this text{left}; {labelled} with a " +
-        "label.{again} A row of the table shows its head above.",
-      { length: heads.length, rows, left, labelled, again },
-    );
+            ),
+      );
+    }
+    told.push(say("Click a row of the table to see its head above."));
+    find(".ranking-intro").textContent = told.join(" ");
     find(".definitions dl").replaceChildren(...termsOf(metrics, times));
     find(".rule").textContent = rule;
   };
@@ -183,9 +197,7 @@ export function mount({ element, server }) {
     });
     box.setAttribute(
       "aria-label",
-      say("{textContent}; the same numbers stand in the table", {
-        textContent: find(".map-title").textContent,
-      }),
+      say("{title}; the table has the same numbers", { title: find(".map-title").textContent }),
     );
     box.dataset.metric = figure.layout.meta.metric;
   };

@@ -5,7 +5,7 @@ import { el, fillSelect, finder } from "../../ui/static/dom.js";
 import { ownFields } from "../../ui/static/fields.js";
 import { oneOf, siteNamed, wholeNumber } from "../../ui/static/link_text.js";
 import { labelRoom } from "../../ui/static/labels.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayN } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { siteName } from "../../ui/static/sites.js";
@@ -75,7 +75,7 @@ export function mount({ element, props, watch, server }) {
     const none = answer.acting.length === 0;
     find(".removal-pictures").hidden = none;
     if (none) {
-      find(".removal-says").textContent = say("No other mask acts here.");
+      find(".removal-says").textContent = say("No other mask applies here.");
       Object.assign(without.dataset, { batch, row, site, head, which: "", share: "" });
       return;
     }
@@ -149,7 +149,7 @@ export function mount({ element, props, watch, server }) {
         button.append(
           el("b", "", `${row + 1} `),
           el("bdi", "", text),
-          el("small", "", say(" {lengths} tokens", { lengths: lengths[row] })),
+          el("small", "", ` ${sayN("{n} token", "{n} tokens", lengths[row])}`),
         );
         if (outputs[row] !== undefined) button.append(el("span", "output", outputs[row]));
         button.addEventListener("click", () => {

@@ -116,7 +116,9 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
     )
     layout = style.layout(
         say(
-            "Padded batch: {n_rows} sentences, one length of {length}", n_rows=n_rows, length=length
+            "Padded batch: {n_rows} sentences, each {length} tokens long",
+            n_rows=n_rows,
+            length=length,
         ),
         say("filled: a token; hatched: padding"),
         dark=dark,

@@ -7,13 +7,13 @@ export const drawPaddingNotes = (find, hidden, causal) => {
   const toggle = document.getElementById("without-padding");
   if (toggle) toggle.ariaPressed = String(!hidden);
   const left = causal
-    ? say("Only the causal mask is left; this is what the network used.")
-    : say("No mask is left; this is what the network used.");
+    ? say("Only the causal mask is left. This is what the network used.")
+    : say("No mask is left. This is what the network used.");
   find(".padding-note").textContent = hidden
-    ? say("Hides keys that are not text, whoever asks. Depends on the sentence.")
+    ? say("Hides the keys that are not text, from every query. It depends on the sentence.")
     : say("Taken away: padding is read like text.");
   find(".combined-note").textContent = hidden
-    ? say("A key may be read only if both allow it; this is what the network used.")
+    ? say("A key may be read only if both masks allow it. This is what the network used.")
     : left;
   find(".removal-heading").textContent = hidden
     ? say("What changes when a mask is taken away")

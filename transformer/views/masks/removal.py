@@ -126,9 +126,9 @@ def sentence_of(found: Removal) -> str:
     share = f"{100 * found.mean_freed_weight:.1f} %"
     if not found.freed.any():
         return say(
-            "Here the {which} mask hides nothing: {none}.",
+            "Here the {which} mask hides nothing: {reason}.",
             which=found.which,
-            none=say(_NONE[found.which]),
+            reason=say(_NONE[found.which]),
         )
     start = say(
         "Without the {which} mask, {share} of the weight would go to {freed}, on "
@@ -139,10 +139,9 @@ def sentence_of(found: Removal) -> str:
         count=count,
     )
     if found.which == "padding" and "causal" in acting_masks(site):
-        return start + (
-            say(
-                " Padding stands on the right, where the causal mask hides it from text "
-                "already; only queries that are padding themselves change."
-            )
+        right = say(
+            "Padding stands on the right, where the causal mask already hides it from the text; "
+            "only queries that are padding themselves change."
         )
+        return f"{start} {right}"
     return start

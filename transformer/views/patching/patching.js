@@ -6,7 +6,7 @@ import { finder, tokenElement } from "../../ui/static/dom.js";
 import { alter, generates, interventions } from "../../ui/static/interventions.js";
 import { labelRoom } from "../../ui/static/labels.js";
 import { chosenPlace } from "../../ui/static/looked_at.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page, showProblem } from "../../ui/static/state.js";
@@ -54,16 +54,21 @@ export function mount({ element, server }) {
     Object.assign(state, { suggested: variant ?? "", teaching });
     find(".patch-hint").textContent = variant
       ? ""
-      : say("No word of this text has a common counterpart: type another text, or try ours.");
+      : say(
+          "There is no word here that we know how to exchange: type another text, or " +
+            "try our example.",
+        );
     const place = chosenPlace();
     find(".show-map").replaceChildren(
-      say("Show what each patch changes"),
       ...(place === null
-        ? []
-        : [say(" for token "), `${place}, “`, tokenElement(page.run.labels[place]), "”"]),
+        ? [say("Show what each patch changes")]
+        : sayWith("Show what each patch changes for token {place}, “{token}”", {
+            place,
+            token: tokenElement(page.run.labels[place]),
+          })),
     );
     find(".try-pair").hidden = teaching === page.run.text;
-    find(".try-pair").textContent = say("Try it with “{teaching}”", { teaching });
+    find(".try-pair").textContent = say("Try it with “{text}”", { text: teaching });
     await drawMap(current);
     Object.assign(root.dataset, { run });
   };
@@ -133,37 +138,37 @@ export function mount({ element, server }) {
   const probability = (log) => Math.exp(log).toPrecision(2);
   const words = ({ place, stands, target, before, other, limit, lengths, altered }) => {
     find(".patch-title").replaceChildren(
-      say("Change of ln p(“"),
-      tokenElement(target),
-      say("”) as token {place}, where “", { place }),
-      tokenElement(stands),
-      say("” stands"),
+      ...sayWith("Change of ln p(“{target}”) as token {place}, where “{token}” stands", {
+        target: tokenElement(target),
+        place,
+        token: tokenElement(stands),
+      }),
     );
     const [here, there] = lengths;
-    const shifted =
-      here === there
-        ? ""
-        : say(
-            " The texts have {here} and {there} tokens here: places are counted from the " +
-              "first, so beyond a word of another length they no longer mean the same.",
-            { here, there },
-          );
-    const intact = altered ? say(" The map is of the intact network.") : "";
-    find(".patch-says").textContent = say(
-      "ln p is {before} here (p = {before2}) and {other} in the other run (p = " +
-        "{other2}). Orange: the patch makes the token likelier; blue: less likely. Colours " +
-        "from {limit} to {limit2}.{shifted}{intact}",
-      {
-        before: before.toFixed(2),
-        before2: probability(before),
-        other: other.toFixed(2),
-        other2: probability(other),
-        limit: (-limit).toPrecision(3),
-        limit2: limit.toPrecision(3),
-        shifted,
-        intact,
-      },
-    );
+    const told = [
+      say("ln p is {here} here (p = {p_here}) and {there} in the other run (p = {p_there}).", {
+        here: before.toFixed(2),
+        p_here: probability(before),
+        there: other.toFixed(2),
+        p_there: probability(other),
+      }),
+      say(
+        "Orange: the patch makes the token likelier. Blue: it makes it less likely. The colours " +
+          "go from {least} to {most}.",
+        { least: (-limit).toPrecision(3), most: limit.toPrecision(3) },
+      ),
+    ];
+    if (here !== there) {
+      told.push(
+        say(
+          "The texts have {here} and {there} tokens. Places are counted from the first token, so " +
+            "after a word of another length they no longer correspond.",
+          { here, there },
+        ),
+      );
+    }
+    if (altered) told.push(say("The map shows the intact network."));
+    find(".patch-says").textContent = told.join(" ");
   };
 
   // ---- its cells ----
@@ -179,12 +184,11 @@ export function mount({ element, server }) {
   const inWords = ({ row, column }) => {
     const { meta } = box.layout;
     const change = box.calcdata[0][0].z[row][column];
-    return say("layer {row}, place {column} “{column_labels}”: ln p {rest}{change}", {
-      row,
-      column,
-      column_labels: meta.column_labels[column],
-      rest: change < 0 ? "" : "+",
-      change: change.toFixed(4),
+    return say("layer {layer}, place {place} “{token}”: ln p {change}", {
+      layer: row,
+      place: column,
+      token: meta.column_labels[column],
+      change: `${change < 0 ? "" : "+"}${change.toFixed(4)}`,
     });
   };
   const apply = async ({ row, column }) => {

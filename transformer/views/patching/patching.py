@@ -50,9 +50,9 @@ def patching(
     layout = style.layout(
         say("Change of ln p({shown}) by a patch: {parts}", shown=shown, parts=say(PARTS[part])),
         say(
-            "ln p is {before} here and {other} in the other run; colours from {least} to {limit}",
-            before=numeral(found.before, ".2f"), other=numeral(found.other, ".2f"),
-            least=numeral(-limit, ".3g"), limit=numeral(limit, ".3g"),
+            "ln p is {here} here and {there} in the other run; colours from {least} to {most}",
+            here=numeral(found.before, ".2f"), there=numeral(found.other, ".2f"),
+            least=numeral(-limit, ".3g"), most=numeral(limit, ".3g"),
         ),
         dark=dark,
         margin=MARGIN,

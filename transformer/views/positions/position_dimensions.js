@@ -19,9 +19,9 @@ export const parseDimensions = (text, size) => {
   }
   const got = text.trim().slice(0, 40) || say("nothing");
   throw new Error(
-    say("dimensions must be 1 to {most} different whole numbers from 0 to {size}; got {got}", {
+    say("dimensions must be 1 to {most} different whole numbers from 0 to {last}; got {got}", {
       most: MOST,
-      size: size - 1,
+      last: size - 1,
       got,
     }),
   );

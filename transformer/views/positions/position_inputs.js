@@ -2,7 +2,7 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { tokenElement } from "../../ui/static/dom.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayWith } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
@@ -51,32 +51,33 @@ export const mountInputs = (find, server, common) => {
     if (!current()) return;
     const { token, position, sum } = answer.lengths;
     const added = say(
-      "The vectors' mean lengths: tokens {token}, positions {position}, their sums " +
-        "{sum}. One scale of colours for all three; 0.5 % of the numbers lie beyond its " +
-        "ends. ",
+      "Mean lengths of the vectors: tokens {token}, positions {position}, their sums {sum}. " +
+        "All three share one colour scale; 0.5 % of the numbers lie beyond its ends.",
       { token: token.toFixed(2), position: position.toFixed(2), sum: sum.toFixed(2) },
     );
-    find(".input-lengths").textContent =
-      added +
-      (answer.normed
+    find(".input-lengths").textContent = [
+      added,
+      answer.normed
         ? say(
-            "This model norms each sum before its first layer reads it; the sums are shown " +
-              "before that.",
+            "This model normalises each sum before its first layer reads it; the sums are shown " +
+              "as they are before that.",
           )
         : say(
-            "The sum is what the first layer reads (largest difference to the recorded input: " +
-              "{difference}).",
+            "The sum is what the first layer reads (largest difference from the recorded " +
+              "input: {difference}).",
             { difference: tinyNumber(answer.difference) },
-          ));
+          ),
+    ].join(" ");
     await drawFigure(box("strips"), answer.strips, {
       change: stackOnPhones(box("strips").clientWidth),
       numbers: sums,
     });
     if (!current()) return;
     find(".input-title").replaceChildren(
-      say("One of them: token {place} ", { place: answer.place }),
-      tokenElement(answer.label),
-      say(" (choose another in the text)"),
+      ...sayWith("One of them: token {place} {token} (choose another in the text)", {
+        place: answer.place,
+        token: tokenElement(answer.label),
+      }),
     );
     await drawFigure(box("token"), answer.token, {
       height: heightOf("token", box("token")),

@@ -20,30 +20,32 @@ const shiftSays = ({
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
   const asks = say(
     "Is there one matrix that takes the vector of any position to that of the position " +
-      "{k} further on? ",
+      "{k} further on?",
     { k: k ?? "k" },
   );
   if (figure === null) {
-    return say(
-      "{asks}These positions are learned, and there are no more of them than dimensions: " +
+    const none = say(
+      "These positions are learned, and there are no more of them than dimensions: " +
         "a matrix that moves each by k would fit anything, so none is shown.",
-      { asks },
     );
+    return `${asks} ${none}`;
   }
   if (!fitted) {
-    return say(
-      "{asks}Yes: it turns each pair of dimensions, a sine and a cosine, by an angle of " +
+    const exact = say(
+      "Yes: it turns each pair of dimensions, a sine and a cosine, by an angle of " +
         "its own. Tried on all {pairs} pairs of positions of this model's matrix, it " +
         "misses by at most {miss}.",
-      { asks, pairs, miss: tinyNumber(miss) },
+      { pairs, miss: tinyNumber(miss) },
     );
+    return `${asks} ${exact}`;
   }
-  return say(
-    "{asks}Learned positions promise none. The best one (least squares over {pairs} " +
+  const best = say(
+    "Learned positions promise none. The best one (least squares over {pairs} " +
       "pairs of positions) misses by {relative} of the vectors' size; fitted to random " +
       "numbers it would miss by about {chance}.",
-    { asks, pairs, relative: percent(relative), chance: percent(chance) },
+    { pairs, relative: percent(relative), chance: percent(chance) },
   );
+  return `${asks} ${best}`;
 };
 
 // common(): what every question to the server holds; state.steps: k. Returns refresh().

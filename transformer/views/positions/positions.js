@@ -42,8 +42,8 @@ export function mount({ element, server }) {
     if (!state.dimensions.length) state.dimensions = [0];
     if (document.activeElement !== input) input.value = state.dimensions.join(", ");
     const { stack } = common();
-    find(".dimensions-note").textContent = say("0 to {size}, at most 12 of them", {
-      size: size - 1,
+    find(".dimensions-note").textContent = say("0 to {last}, at most 12 of them", {
+      last: size - 1,
     });
     drawStacks();
     for (const which of ["matrix", "similarity", "curves"]) {

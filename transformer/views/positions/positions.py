@@ -173,7 +173,10 @@ def position_similarity(
     layout = style.layout(
         say("Similarity of positions, {chosen} ({name})", chosen=chosen, name=name),
         say("cosine of their vectors")
-        + ("" if formula else say("; dashed: the {used} positions that this run used", used=used)),
+        if formula
+        else say(
+            "cosine of their vectors; dashed: the {used} positions that this run used", used=used
+        ),
         dark=dark,
         xaxis=style.axis(say("position"), dark=dark, range=side, constrain="domain"),
         yaxis=style.axis(

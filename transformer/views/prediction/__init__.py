@@ -8,7 +8,7 @@ from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import Whole
 from transformer.views.prediction import candidates as of_step
 from transformer.views.prediction.beams import beam_tree
-from transformer.views.prediction.candidates import drawable, how, step_of
+from transformer.views.prediction.candidates import how_at, step_of
 from transformer.views.prediction.lens import logit_lens, what_is_done
 from transformer.views.prediction.surprise import in_words, summarise, why_none
 from transformer.views.prediction.surprise import surprise as surprise_figure
@@ -24,7 +24,7 @@ def answer_candidates(item: Run, *, step: int, dark: bool = False) -> Answer:
         "figure": of_step.candidates(item, step, dark=dark),
         "chosen": item.labels[stop],
         "probability": found.chosen.probability,
-        "how": how(item.request) + drawable(item, found),
+        "how": how_at(item, found),
         "window": [start, stop],
         "seen": list(item.labels[start:stop]),
         "slid": start > 0,

@@ -34,7 +34,7 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
     reasons = why_cut(run, step)
     layout = paired_layout(
         say("Candidates of step {step_index}", step_index=step_index),
-        how(run.request) + drawable(run, step),
+        how_at(run, step),
         token_ticks(labels, [candidate.id for candidate in shown], step.token),
         max(max(c.probability, c.sampling_probability) for c in shown),
         y_title=mark("candidate token"),
@@ -80,15 +80,16 @@ def how(request: Request) -> str:
     return say("sampled: {settings}", settings=", ".join(parts))
 
 
-def drawable(run: Run, step: GenerationStep) -> str:
-    """How many tokens could be drawn, if any were drawn."""
+def how_at(run: Run, step: GenerationStep) -> str:
+    """How a step's token was chosen, and of how many, if it was drawn."""
     if run.request.sampling is None:
-        return ""
-    return say(
-        "; {n_kept} of {output_vocab_size} tokens could be drawn",
+        return how(run.request)
+    count = say(
+        "{n_kept} of {n_tokens} tokens could be drawn",
         n_kept=numeral(step.n_kept),
-        output_vocab_size=numeral(run.config.output_vocab_size),
+        n_tokens=numeral(run.config.output_vocab_size),
     )
+    return f"{how(run.request)}; {count}"
 
 
 def _bars(

@@ -15,21 +15,24 @@ const gradient = (scale) =>
   `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${at * 100}%`).join(", ")})`;
 
 const words = ({ says, tied, foresees }) => {
-  const task = foresees ? say("which token comes next") : say("which token stands there");
-  const back =
-    tied && foresees
+  const told = [
+    foresees
       ? say(
-          " The input says back the token that was just read: head and embedding are one " +
-            "matrix.",
+          "The residual stream after each layer, read as the last one is: which token comes next?",
         )
-      : "";
-  return say(
-    "The residual stream after each layer, read as if it were the last: {task}? Read " +
-      "with {says} (nostalgebraist 2020), so early rows may be nonsense.{back} " +
-      "Underlined: the same best token as the model's own, in the top row. Click a " +
-      "column to choose its token.",
-    { task, says, back },
+      : say("The residual stream after each layer, read as the last one is: which token is it?"),
+    say("It is read with {head} (nostalgebraist 2020), so early rows may be nonsense.", {
+      head: says,
+    }),
+  ];
+  if (tied && foresees) {
+    told.push(say("The input repeats the token just read: head and embedding are one matrix."));
+  }
+  told.push(
+    say("Underlined: the same best token as the model's own, in the top row."),
+    say("Click a column to choose its token."),
   );
+  return told.join(" ");
 };
 
 // Row names stand beside the picture: its own, and its colour bar, go.
@@ -92,10 +95,10 @@ export const mountLens = (find, server) => {
     find(".lens-pager").hidden = total <= columns;
     find(".earlier").disabled = first === 0;
     find(".later").disabled = first + columns >= total;
-    find(".lens-range").textContent = say("tokens {first} to {total} of {total2}", {
+    find(".lens-range").textContent = say("tokens {first} to {last} of {total}", {
       first,
-      total: Math.min(total, first + columns) - 1,
-      total2: total,
+      last: Math.min(total, first + columns) - 1,
+      total,
     });
   };
   const turnTo = (first) => {

@@ -5,7 +5,7 @@ import { ask } from "../../ui/static/ask.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { branchAt } from "../../ui/static/history.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayN, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page, setQuery } from "../../ui/static/state.js";
@@ -62,24 +62,33 @@ export function mount({ element, server }) {
     layout.xaxis.nticks = 3;
   };
 
+  // What the step had before it.
+  const read = ({ window: [first, stop], slid }) => {
+    if (slid) {
+      return say("It read tokens {first} to {last}; earlier ones no longer fit into the window.", {
+        first,
+        last: stop - 1,
+      });
+    }
+    return page.run.source_labels.length
+      ? sayN(
+          "It read the whole source and {n} token of the translation.",
+          "It read the whole source and {n} tokens of the translation.",
+          stop - first,
+        )
+      : sayN("It read {n} token.", "It read all {n} tokens before it.", stop - first);
+  };
   const words = (answer, step) => {
-    const chosen = tokenElement(answer.chosen);
-    const share = say("” with probability {probability}", {
-      probability: answer.probability.toFixed(3),
-    });
     find(".step-title").replaceChildren(
-      say("Step {step} of {steps}: chose “", { step: step + 1, steps: steps() }),
-      chosen,
-      share,
+      ...sayWith("Step {step} of {steps}: chose “{token}” with probability {probability}", {
+        step: step + 1,
+        steps: steps(),
+        token: tokenElement(answer.chosen),
+        probability: answer.probability.toFixed(3),
+      }),
     );
-    const [start, stop] = answer.window;
-    const slid = answer.slid ? say(" The window has slid: earlier tokens were out of sight.") : "";
-    const source = page.run.source_labels.length ? say(", and the whole source") : "";
     const how = `${answer.how[0].toUpperCase()}${answer.how.slice(1)}.`;
-    find(".step-window").textContent = say(
-      "It saw tokens {start} to {stop} ({stop2} of them){source}.{slid} {how}",
-      { start, stop: stop - 1, stop2: stop - start, source, slid, how },
-    );
+    find(".step-window").textContent = `${read(answer)} ${how}`;
     const seen = answer.seen.slice(-60).map(tokenElement);
     if (answer.seen.length > 60) seen.unshift("… ");
     find(".step-text").replaceChildren(

@@ -4,7 +4,7 @@ import { ask } from "../../ui/static/ask.js";
 import { finder, tokenElement } from "../../ui/static/dom.js";
 import { generates, interventions } from "../../ui/static/interventions.js";
 import { chosenPlace } from "../../ui/static/looked_at.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayN, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page } from "../../ui/static/state.js";
@@ -27,14 +27,15 @@ export function mount({ element, server }) {
     const answer = await ask(server.next_token, { run, place, dark: page.dark });
     if (!current()) return;
     find(".effect-title").replaceChildren(
-      say("Token {place}, “", { place }),
-      tokenElement(answer.label),
-      say("”: what the two expect there"),
+      ...sayWith("Token {place}, “{token}”: what the two networks expect there", {
+        place,
+        token: tokenElement(answer.label),
+      }),
     );
     const [intact, altered] = [answer.intact[answer.here], answer.altered[answer.here]];
     find(".effect-says").textContent = say(
-      "After the same tokens, the intact network gives it {intact}, the altered one " +
-        "{altered}. Choose a token of the text to look at another place.",
+      "After the same tokens, the intact network gives it {intact}, the altered " +
+        "one {altered}. Choose a token in the text to look at another place.",
       { intact: percent(intact), altered: percent(altered) },
     );
     await drawFigure(box, answer.figure, { change: narrow });
@@ -57,12 +58,18 @@ export function mount({ element, server }) {
     const written = page.run.labels.slice(from);
     words("intact", labels.slice(from), from, same);
     words("altered", written, from, same);
+    const parted =
+      same > from
+        ? sayN(
+            "Both write {n} token alike, then differ from token {place} on.",
+            "Both write {n} tokens alike, then differ from token {place} on.",
+            same - from,
+            { place: same },
+          )
+        : say("They differ from the first token that they write.");
     find(".effect-parted").textContent = equal
-      ? say("Both write the same {length} tokens.", { length: written.length })
-      : say("They part at token {same}, after {same2} that both write.", {
-          same,
-          same2: Math.max(0, same - from),
-        });
+      ? sayN("Both write the same token.", "Both write the same {n} tokens.", written.length)
+      : parted;
     Object.assign(root.dataset, { same, equal });
     return same;
   };

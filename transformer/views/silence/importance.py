@@ -60,14 +60,14 @@ def importance(
         kind=kind,
     )
     subtitle = say(
-        "token {place}, {label}: p = {log_probability} with all heads; silenced: "
-        "{how}; colours from {least} to {limit}",
+        "token {place}, {label}: p = {probability} with all heads; silenced: "
+        "{how}; colours from {least} to {most}",
         place=found.place,
         label=style.label(label),
-        log_probability=numeral(math.exp(found.log_probability), ".4f"),
+        probability=numeral(math.exp(found.log_probability), ".4f"),
         how=say(_HOW[by]),
         least=numeral(-limit, ".3g"),
-        limit=numeral(limit, ".3g"),
+        most=numeral(limit, ".3g"),
     )
     axes = _axes(n_layers, n_heads, dark)
     layout = style.layout(title, subtitle, dark=dark, meta=meta, **axes)

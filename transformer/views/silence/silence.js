@@ -12,11 +12,12 @@ import {
   withSilence,
 } from "../../ui/static/interventions.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayN, sayWith } from "../../ui/static/messages.js";
 import { drawHeadMap } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page } from "../../ui/static/state.js";
 import { drawKindButtons } from "../attention/switches.js";
+import { mapInWords, mostInWords } from "./matter_words.js";
 
 /** @param {import("../../ui/static/state.js").Mounted} mounted */
 export function mount({ element, server }) {
@@ -73,13 +74,13 @@ export function mount({ element, server }) {
       button.setAttribute("aria-pressed", String(state.chosen.has(nameOf(headAt(layer, head)))));
       button.lastElementChild.style.background = state.strips?.[layer][head] ?? "";
     }
-    const count = (number) => (number === 1 ? say("1 head") : say("{number} heads", { number }));
+    const count = (number) => sayN("{n} head", "{n} heads", number);
     const silent = silentNames().size;
     const pending =
       state.chosen.size !== silent || [...state.chosen].some((name) => !silentNames().has(name));
     find(".silence-says").textContent = pending
-      ? say("{size} chosen, not yet applied; {silent} silent in the shown run.", {
-          size: count(state.chosen.size),
+      ? say("{chosen} chosen, not yet applied; {silent} silent in the shown run.", {
+          chosen: count(state.chosen.size),
           silent: count(silent),
         })
       : say("{silent} silent in the shown run.", { silent: count(silent) });
@@ -136,28 +137,12 @@ export function mount({ element, server }) {
 
   // ---- what each head matters ----
 
-  const percent = (probability) => `${(100 * probability).toPrecision(3)} %`;
   const drawMost = ({ most, label }) => {
-    const { stack, kind: sort, layer, head, before, after } = most;
-    const of =
-      page.run.kinds.length > 1 ? say(" of the {stack}'s {sort}-attention", { stack, sort }) : "";
     const says = find(".matter-most");
     says.hidden = false;
-    says.replaceChildren(
-      say("Head {layer}·{head}{of} matters most: without it, “", { layer, head, of }),
-      tokenElement(label),
-      say("” {rest} from {before} to {after}. ", {
-        rest: after < before ? say("falls") : say("rises"),
-        before: percent(before),
-        after: percent(after),
-      }),
-    );
+    says.replaceChildren(...mostInWords(most, label), " ");
     if (isSilent(most)) return;
-    const button = el(
-      "button",
-      "silence-most",
-      say("Silence head {layer}·{head}", { layer, head }),
-    );
+    const button = el("button", "silence-most", say("Silence head {layer}·{head}", most));
     button.addEventListener("click", () => alter(withSilence(most)));
     says.append(button);
   };
@@ -171,22 +156,12 @@ export function mount({ element, server }) {
     find(".matter-box").hidden = false;
     drawMost(answer);
     find(".matter-title").replaceChildren(
-      say("Change of ln p of token {place}, “", { place }),
-      tokenElement(label),
-      say("”, when a head alone is silenced"),
+      ...sayWith("Change of ln p of token {place}, “{token}”, when each head alone is silenced", {
+        place,
+        token: tokenElement(label),
+      }),
     );
-    const how = by === "mean" ? say("replaced by its mean") : say("set to zero");
-    find(".matter-says").textContent = say(
-      "With all heads the intact network gives it p = {log_probability}. One head at a " +
-        "time is {how}: blue, the token becomes less likely (the head helped it); orange, " +
-        "likelier. Colours from {limit} to {limit2}. A click on a cell chooses its head.",
-      {
-        log_probability: Math.exp(answer.log_probability).toFixed(4),
-        how,
-        limit: (-limit).toPrecision(3),
-        limit2: limit.toPrecision(3),
-      },
-    );
+    find(".matter-says").textContent = mapInWords(answer, by);
     const figure = await drawHeadMap(box, answer.figure, change.length, NUMBER_PX, {
       plotly_click: ({ points }) => toggle(headAt(points[0].y, points[0].x)),
     });
@@ -205,9 +180,10 @@ export function mount({ element, server }) {
     if (!page.run) return;
     const place = placeOrLast();
     find(".matter").replaceChildren(
-      say("What does each head matter for “"),
-      tokenElement(page.run.labels[place]),
-      say("”, token {place}?", { place }),
+      ...sayWith("How much does each head matter for “{token}”, token {place}?", {
+        token: tokenElement(page.run.labels[place]),
+        place,
+      }),
     );
   };
 

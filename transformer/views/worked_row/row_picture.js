@@ -13,7 +13,9 @@ export const tableOfRow = ({ row, sums }) => {
     name: say("key {key} {label}", { key, label }),
     first: [
       sums.scores[key].toFixed(4),
-      `${sums.weights[key].toFixed(4)}${row.allowed[key] ? "" : say(", hidden")}`,
+      row.allowed[key]
+        ? sums.weights[key].toFixed(4)
+        : say("{weight}, hidden", { weight: sums.weights[key].toFixed(4) }),
     ],
     vector: row.keys.subarray(key * size, (key + 1) * size),
   });
@@ -54,8 +56,6 @@ export const fitToWidth =
     data[2].visible = false;
     layout.xaxis3.visible = false;
     layout.annotations = layout.annotations.filter(({ text: says }) => !says.startsWith("q·k"));
-    for (const heading of layout.annotations)
-      heading.text = heading.text.replace(say("colours from "), "");
     layout.annotations.find(({ text: says }) => says === "softmax").x = 0.76;
     for (const name of ["xaxis", "xaxis2", "xaxis5"]) layout[name].domain = [0, 0.66];
     Object.assign(layout.xaxis4, { domain: [0.76, 1], nticks: 2, tickangle: 0 });

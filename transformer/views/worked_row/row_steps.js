@@ -21,31 +21,31 @@ export const stepsOf = (row, sums, key) => {
   );
   return [
     [
-      say("Agreement, the sum of {size} products: q·k = ", { size }),
+      say("Agreement, the sum of {size} products: q·k =", { size }),
       `${productsText(row.q, ofKey, 2)} = ${dot}`,
     ],
     [
       row.score_size === size
-        ? say("Divided by the root of the head's size: ")
-        : say("Divided by the root of d_model, as this historical network has it: "),
+        ? say("Divided by the root of the head's size:")
+        : say("Divided by the root of d_model, as this historical network has it:"),
       `${dot} / √${row.score_size} = ${score}`,
     ],
     [
-      say("Mask: "),
+      say("Mask:"),
       allowed
         ? say("{score} + 0 = {score}, this key may be read", { score })
         : say("the mask hides this key: score −∞, e to the −∞ = 0"),
     ],
-    [say("Exponential, the largest score taken off first: "), allowed ? exponential : "0"],
+    [say("Exponential, after subtracting the largest score:"), allowed ? exponential : "0"],
     [
-      say("Weight, its share of the sum: "),
+      say("Weight, its share of the sum:"),
       `${smallText(sums.exps[key])} / ${numberText(sums.total)} = ${smallText(sums.weights[key])}`,
     ],
     [
       say(
-        "Output, dimension 0: the values' dimension 0, weighed ({length} keys, largest weight " +
-          "first): ",
-        { length: mix.length },
+        "Output, dimension 0: the weighted sum of the values' dimension 0 ({count} keys, largest " +
+          "weight first):",
+        { count: mix.length },
       ),
       `${products} = ${numberText(sums.output[0])}`,
     ],

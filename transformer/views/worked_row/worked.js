@@ -5,7 +5,7 @@ import { ask } from "../../ui/static/ask.js";
 import { decodeBytes, decodeFloats } from "../../ui/static/bytes.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { rowLookedAt } from "../../ui/static/looked_at.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayWith } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
@@ -55,13 +55,13 @@ export function mount({ element, server }) {
     const found =
       byWeight < tolerance
         ? say(
-            "Largest difference to the network's own weights: {byWeight}, below {tolerance}; to its " +
-              "own scores: {byScore}.",
+            "Largest difference from the network's own weights: {byWeight}, below " +
+              "{tolerance}; from its own scores: {byScore}.",
             values,
           )
         : say(
-            "Largest difference to the network's own weights: {byWeight}, not below {tolerance}; " +
-              "to its own scores: {byScore}.",
+            "Largest difference from the network's own weights: {byWeight}, not below " +
+              "{tolerance}; from its own scores: {byScore}.",
             values,
           );
     const warning = agrees ? [] : [say("This does not agree with the network.")];
@@ -96,7 +96,7 @@ export function mount({ element, server }) {
     button.append(tokenElement(row.key_labels[key]));
     button.setAttribute(
       "aria-label",
-      say("Work out key {key}: {key_labels}", { key, key_labels: row.key_labels[key] }),
+      say("Work out key {key}: {token}", { key, token: row.key_labels[key] }),
     );
     button.addEventListener("click", () => choose(key));
     const numbers = [
@@ -119,10 +119,9 @@ export function mount({ element, server }) {
     const { row, sums } = shown;
     const sum = (values) => rest.reduce((total, key) => total + values[key], 0);
     const hidden = rest.filter((key) => !row.allowed[key]).length;
-    const name = say("the other {length} keys{hidden}", {
-      length: rest.length,
-      hidden: hidden ? say(", {hidden} of them hidden", { hidden }) : "",
-    });
+    const name = hidden
+      ? say("the other {count} keys, {hidden} of them hidden", { count: rest.length, hidden })
+      : say("the other {count} keys", { count: rest.length });
     const cells = ["", "", "", smallText(sum(sums.exps)), smallText(weight)].map((value) =>
       el("td", "", value),
     );
@@ -169,7 +168,7 @@ export function mount({ element, server }) {
   // ---- the formulas of one key, with its numbers ----
 
   const step = (says, formula) => {
-    const made = el("li", "", says);
+    const made = el("li", "", `${says} `);
     made.append(el("span", "reckoning", formula));
     return made;
   };
@@ -183,8 +182,10 @@ export function mount({ element, server }) {
       made.querySelector("button").setAttribute("aria-pressed", String(here));
     }
     find(".steps-title").replaceChildren(
-      say("With the numbers of key {key}: ", { key }),
-      tokenElement(row.key_labels[key]),
+      ...sayWith("With the numbers of key {key}: {token}", {
+        key,
+        token: tokenElement(row.key_labels[key]),
+      }),
     );
     const steps = stepsOf(row, sums, key).map(([says, formula]) => step(says, formula));
     find(".row-steps").replaceChildren(...steps);
@@ -211,12 +212,12 @@ export function mount({ element, server }) {
     const row = decode(answer);
     shown = { row, sums: workOutRow(row), chosen: 0 };
     find(".worked-title").replaceChildren(
-      say("One row, worked out: layer {layer}, head {head}, query {query} ", {
+      ...sayWith("One row, worked out: layer {layer}, head {head}, query {query} {token}", {
         layer,
         head,
         query: row.query,
+        token: tokenElement(row.query_label),
       }),
-      tokenElement(row.query_label),
     );
     agreement(row, shown.sums);
     drawTable();

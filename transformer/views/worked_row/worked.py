@@ -110,14 +110,14 @@ def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, An
     """A line of text over each panel. None of them holds a token."""
     q, keys, output = (_bound(part) for part in (found.q, found.keys, found.output))
     texts = [
-        (0, panels["q"], say("q: colours from −{q} to {q}", q=numeral(q, ".3g"))),
-        (0, panels["keys"], say("K: colours from −{keys} to {keys}", keys=numeral(keys, ".3g"))),
+        (0, panels["q"], say("q (colours: ±{q})", q=numeral(q, ".3g"))),
+        (0, panels["keys"], say("K (colours: ±{keys})", keys=numeral(keys, ".3g"))),
         (_ACROSS["scores"][0], panels["keys"], "q·k / √D"),
         (_ACROSS["weights"][0], panels["keys"], "softmax"),
         (
             0,
             panels["output"],
-            say("output Σ w·v: colours from −{output} to {output}", output=numeral(output, ".3g")),
+            say("output Σ w·v (colours: ±{output})", output=numeral(output, ".3g")),
         ),
     ]
     shared = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
@@ -131,10 +131,12 @@ def _traces(found: RowArithmetic, dark: bool) -> list[Any]:
     colours = style.theme(dark)
     places = np.arange(len(found.key_labels), dtype=np.int32)
     hidden = ["" if allowed else "/" for allowed in found.allowed]
+    names = [style.label(text, style.HOVER_CHARACTERS) for text in found.key_labels]
     hover = [
-        say("key {place}: {text}", place=place, text=style.label(text, style.HOVER_CHARACTERS))
-        + ("" if allowed else say(", hidden by the mask"))
-        for place, (text, allowed) in enumerate(zip(found.key_labels, found.allowed, strict=True))
+        say("key {place}: {text}", place=place, text=token)
+        if allowed
+        else say("key {place}: {text}, hidden by the mask", place=place, text=token)
+        for place, (token, allowed) in enumerate(zip(names, found.allowed, strict=True))
     ]
 
     def bars(values: Doubles, name: str, axis: str, colour: str) -> go.Bar:

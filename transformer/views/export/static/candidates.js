@@ -1,7 +1,7 @@
 // The table of what a step could have chosen.
 
 import { el } from "../../../ui/static/dom.js";
-import { say } from "../../../ui/static/messages.js";
+import { say, sayWith } from "../../../ui/static/messages.js";
 
 const bar = (probability, most, className) => {
   const [cell, line] = [el("td"), el("span", className)];
@@ -16,7 +16,8 @@ export const candidateRows = ({ token, candidates }) => {
   return candidates.map(({ id, label, probability, sampling_probability: after }) => {
     const [row, name] = [el("tr"), el("td")];
     const chosen = id === token;
-    name.append(chosen ? "▶ " : "", el("bdi", "", label), chosen ? say(" (chosen)") : "");
+    const shown = el("bdi", "", label);
+    name.append(...(chosen ? ["▶ ", ...sayWith("{token} (chosen)", { token: shown })] : [shown]));
     const last = after === 0 ? el("td", "", say("✕ cut")) : bar(after, most, say("bar after"));
     row.append(name, bar(probability, most, "bar"), last);
     row.classList.toggle("chosen", chosen);

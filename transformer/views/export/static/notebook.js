@@ -4,7 +4,7 @@ import { paletteWords } from "../../../ui/static/colours.js";
 import { el, fillSelect } from "../../../ui/static/dom.js";
 import { cellCursor } from "../../attention/cell_cursor.js";
 import { headGrid, headName, paintHead } from "../../attention/grid.js";
-import { say } from "../../../ui/static/messages.js";
+import { say, sayWith } from "../../../ui/static/messages.js";
 import { canUnpack, flatOf, unpack } from "./pack.js";
 
 const SIDE_PX = 330; // of the large picture
@@ -32,14 +32,17 @@ const show = (data) => {
     const { query_labels: queries, key_labels: keys, atlas } = kind();
     const at = row * keys.length + column;
     const weight = (atlas.pixels[place() * queries.length * keys.length + at] / 255) ** 2;
+    const told = {
+      row: kind().queries_before + row,
+      query: el("bdi", "", queries[row]),
+      column: kind().keys_before + column,
+      key: el("bdi", "", keys[column]),
+      weight: weight.toFixed(2),
+    };
     byId("readout").replaceChildren(
-      say("query {queries_before} ", { queries_before: kind().queries_before + row }),
-      el("bdi", "", queries[row]),
-      say(" reads key {keys_before} ", { keys_before: kind().keys_before + column }),
-      el("bdi", "", keys[column]),
-      atlas.masked[at]
-        ? say(": hidden by the mask")
-        : say(": weight {weight}", { weight: weight.toFixed(2) }),
+      ...(atlas.masked[at]
+        ? sayWith("query {row} {query} reads key {column} {key}: hidden by the mask", told)
+        : sayWith("query {row} {query} reads key {column} {key}: weight {weight}", told)),
     );
   };
 
@@ -49,12 +52,17 @@ const show = (data) => {
     const { stack, kind: sort, queries_before: before, query_labels: queries } = kind();
     const cut = before || kind().keys_before;
     const all = before + queries.length;
-    byId("title").textContent =
-      headName(layer, head) +
-      (cut ? say(", the last {length} of {all} queries", { length: queries.length, all }) : "");
+    const name = headName(layer, head);
+    byId("title").textContent = cut
+      ? say("{head}, the last {count} of {all} queries", {
+          head: name,
+          count: queries.length,
+          all,
+        })
+      : name;
     large.setAttribute(
       "aria-label",
-      say("{stack} {sort}-attention, {layer}", { stack, sort, layer: headName(layer, head) }),
+      say("{stack} {sort}-attention, {head}", { stack, sort, head: name }),
     );
     paintHead(large, kind().atlas, place(), colours);
     const { width, height } = large;

@@ -23,11 +23,14 @@ const drawTokens = ({ source, tokens, run }) => {
   byId("source").hidden = !source.length;
   const buttons = tokens.map(({ label, step, probability }, index) => {
     const button = el("button", step === null ? "" : "generated", label);
-    button.title = say("token {index}", { index });
-    if (step !== null) {
-      button.style.setProperty("--p", probability);
-      button.title += say(", probability {probability}", { probability: probability.toFixed(4) });
-    }
+    button.title =
+      step === null
+        ? say("token {place}", { place: index })
+        : say("token {place}, probability {probability}", {
+            place: index,
+            probability: probability.toFixed(4),
+          });
+    if (step !== null) button.style.setProperty("--p", probability);
     button.addEventListener("click", () => setQuery({ stack: run.stack, index }));
     return button;
   });
@@ -38,8 +41,8 @@ const drawStep = ({ steps }, index) => {
   const { window: seen, n_kept: kept } = steps[index];
   byId("step").value = index;
   byId("step-note").textContent = say(
-    "It saw tokens {seen} to {seen2}; {kept} tokens could be drawn.",
-    { seen: seen[0], seen2: seen[1] - 1, kept },
+    "This step read tokens {first} to {last}; {count} tokens could be drawn.",
+    { first: seen[0], last: seen[1] - 1, count: kept },
   );
   byId("candidates").replaceChildren(...candidateRows(steps[index]));
 };
