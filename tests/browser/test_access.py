@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from serving import Server
-from visit import COLOURS, OURS, Visit, complaints
+from visit import COLOURS, Visit, complaints
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -16,9 +16,13 @@ DRAWN = {
 }  # fmt: skip
 
 
+# What axe-core says of Gradio's own controls and cannot be mended from outside, with the reason.
+EXCEPTIONS: dict[str, str] = {}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("model", ["first", "translator"])
-def test_axe_finds_nothing_in_our_own_parts(
+def test_axe_finds_nothing_on_the_page(
     visit: Open, server: Server, model: str, scheme: str
 ) -> None:
     """Every rule in the light; in the dark, where nothing but colours differs, those of colours."""
@@ -26,11 +30,11 @@ def test_axe_finds_nothing_in_our_own_parts(
     page = visit(color_scheme=scheme)
     if model == "translator":
         page.choose_model(server.translator.name)
-    assert complaints(page, f"#top {OURS}", f"#left {OURS}", rules=rules) == []
-    for tab in DRAWN:
+    page.page.get_by_role("button", name="Settings").click()
+    for tab, part in DRAWN.items():
         page.tab(tab)
-        page.wait_drawn(DRAWN[tab])
-        assert complaints(page, f"#right {OURS}", rules=rules) == [], tab
+        page.wait_drawn(part)
+        assert complaints(page, "body", rules=rules) == [], tab
 
 
 def test_the_table_behind_the_large_heatmap_has_the_weights(visit: Open, server: Server) -> None:

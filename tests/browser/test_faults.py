@@ -83,7 +83,7 @@ def test_stop_ends_a_generation_and_keeps_what_there_is(page: Visit, slow: Slow)
     page.enter("Once upon a time")
     page.page.wait_for_selector("#tokens .generated")
     page.page.locator("#stop").click()
-    wait_for_status(page.page, "stopped by you")
+    wait_for_status(page.page, "You stopped it.")
     assert 0 < page.page.locator("#tokens .generated").count() < 200
     slow.wait_for_running(0, LEFT_WITHIN_S)
 

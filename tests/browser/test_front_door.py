@@ -362,6 +362,15 @@ def test_the_same_on_a_phone(visitor: Counted, visit: Open) -> None:
     expect(phone.page.locator(".token-says")).to_have_text(sentence)
     phone.tokens.nth(3).tap()  # what is tapped changes something in sight
     expect(phone.page.locator(".token-says")).to_contain_text("␣noir was chosen")
+    # Text and bar stay in sight, and leave three quarters of the screen to what is looked at.
+    phone.page.locator(".worked").scroll_into_view_if_needed()
+    shown = """() => ["#tokens", "#altered"].map(name => {
+        const { top, bottom } = document.querySelector(name).getBoundingClientRect();
+        return Math.min(bottom, innerHeight) - Math.max(top, 0); })"""
+    text, bar = phone.page.evaluate(shown)
+    assert 60 < text
+    assert 40 < bar
+    assert text + bar <= 844 / 4
     assert visitor.actions <= MOST
 
 
@@ -406,6 +415,9 @@ def test_projected_the_type_is_large_and_the_settings_are_away(visit: Open, addr
     assert not page.page.locator("#text").is_visible()
     assert page.page.evaluate("document.querySelector('.large')._fullLayout.xaxis._length") >= 480
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 1280
+    picture = page.page.locator(".large").bounding_box()
+    assert picture is not None
+    assert picture["y"] <= 720 * 0.45  # most of it is seen without scrolling
     assert complaints(page, "#top", "#tokens", ".attention") == []
     with page.drawn(".attention"):
         page.page.get_by_role("button", name="Projector").click()

@@ -14,7 +14,7 @@ from visit import Visit, complaints
 from whatif import ALTERED, EXAMPLE, PARTS, WhatIf
 
 from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.logit_contribution import logit_contribution
+from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
 from transformer.model.interventions import (
     Break,
     Silence,
@@ -154,10 +154,28 @@ def test_the_head_that_matters_most_is_named_and_silenced_and_each_parts_share_i
     np.testing.assert_allclose(shown, table(found)[2], atol=1e-4)
     assert np.nansum(shown) == pytest.approx(found.logit, abs=1e-3)
     assert page.locator(".contribution-says").inner_text() == sentence(found)
+    _choose_a_part(whatif, 1, 1, found)
     assert complaints(whatif.visit, ".silence", ".contribution") == []
 
     page.locator(".silence-most").click()
     whatif.wait_for([{"type": "silence", "stack": stack, "layer": layer, "heads": [head]}])
+
+
+def _choose_a_part(whatif: WhatIf, layer: int, head: int, found: LogitContribution) -> None:
+    """A click on a head's cell of the map says what it adds, and chooses the head."""
+    page, (rows, _, cells) = whatif.page, table(found)
+    row = rows.index(f"layer {layer}")
+    page.locator("[data-picture=contribution]").scroll_into_view_if_needed()
+    page.mouse.click(*whatif.visit.place_in("contribution", head, row))
+    value = float(cells[row, head])
+    said = page.locator(".contribution-part")
+    expect(said).to_contain_text("adds" if value >= 0 else "takes")
+    told = re.search(r"\d+\.\d{4}", said.inner_text())
+    assert told is not None
+    assert float(told[0]) == pytest.approx(abs(value), abs=2e-4)
+    chosen = {"stack": "decoder", "kind": "self", "layer": layer, "head": head}
+    assert page.evaluate("viz.head") == chosen
+    assert page.get_by_role("button", name=f"Show head {layer}·{head}").last.is_visible()
 
 
 def test_heads_are_chosen_by_keyboard(whatif: WhatIf) -> None:

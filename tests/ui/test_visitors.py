@@ -99,7 +99,7 @@ def test_stop_ends_what_one_visitor_has_under_way_and_nothing_else(service: Serv
     *_, (facts, status, _) = mine
     assert facts is not None
     assert facts["stopped"] == "cancelled"
-    assert "stopped by you" in status["text"]
+    assert "You stopped it." in status["text"]
     *_, (facts, _, _) = other
     assert facts is not None
     assert len(facts["probabilities"]) == 25

@@ -140,7 +140,8 @@ export function mount({ element, props, watch }) {
     box.addEventListener("click", (event) => {
       const place = placeOf(event);
       if (!place) return;
-      const lets = sameToken(page.query, place) && event.detail > 0;
+      // A second click lets go; the second half of a double click does not, nor does a key.
+      const lets = sameToken(page.query, place) && event.detail === 1;
       if (!lets) emit("choose", place);
       setQuery(lets ? null : place);
     });

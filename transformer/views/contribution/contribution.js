@@ -8,6 +8,7 @@ import { say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page } from "../../ui/static/state.js";
+import { mountParts } from "./parts.js";
 
 const NUMBER_PX = 50; // room for a signed number in a cell of the map
 const NAMES_PX = 110; // the names of the rows
@@ -19,8 +20,9 @@ export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".contribution");
   const box = find("[data-picture=contribution]");
-  /** @type {{place: number | null}} the token that the map is of */
-  const state = { place: null };
+  /** @type {{place: number | null, answer: any}} the token that the map is of, and its numbers */
+  const state = { place: null, answer: null };
+  const parts = mountParts(root, box, () => state.answer);
 
   // Cells as wide as the page allows, each with its number if there is room for it.
   const fit = ({ data, layout }) => {
@@ -39,6 +41,7 @@ export function mount({ element, server }) {
     const asked = { run: page.run.run, place, dark: page.dark };
     const answer = await ask(server.contribution, asked);
     if (!current()) return;
+    parts.clear();
     find(".contribution-found").hidden = false;
     find(".contribution-title").replaceChildren(
       ...sayWith("What each part adds to the logit of “{token}” as token {place}", {
@@ -59,7 +62,8 @@ export function mount({ element, server }) {
         logit: answer.logit.toFixed(4),
       },
     );
-    await drawFigure(box, answer.figure, { change: fit });
+    state.answer = answer;
+    await drawFigure(box, answer.figure, { change: fit, on: parts.listeners });
     box.setAttribute(
       "aria-label",
       `${find(".contribution-title").textContent}. ${answer.sentence}`,
@@ -88,7 +92,7 @@ export function mount({ element, server }) {
     if (state.place !== null) await drawMap(current);
     if (current()) root.dataset.run = page.run.run;
   };
-  on("run", () => (state.place = null));
+  on("run", () => Object.assign(state, { place: null, answer: null }));
   on("query", drawQuestion);
   const refresh = redrawWhen(root, ["run"], draw);
 }
