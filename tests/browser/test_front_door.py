@@ -368,8 +368,8 @@ def test_the_same_on_a_phone(visitor: Counted, visit: Open) -> None:
         const { top, bottom } = document.querySelector(name).getBoundingClientRect();
         return Math.min(bottom, innerHeight) - Math.max(top, 0); })"""
     text, bar = phone.page.evaluate(shown)
-    assert 60 < text
-    assert 40 < bar
+    assert text > 60
+    assert bar > 40
     assert text + bar <= 844 / 4
     assert visitor.actions <= MOST
 

@@ -53,7 +53,11 @@ const listen = (box, listeners = {}) => {
 };
 
 // Type for the last row of a room.
-const enlarge = (layout) => {
+const BAR_PX = 17; // two bars' numbers, one below the other
+const enlarge = ({ data, layout }) => {
+  for (const bars of data.filter(({ type }) => type === "bar")) {
+    bars.textfont = { ...bars.textfont, size: BAR_PX };
+  }
   layout.font = { ...layout.font, size: fontPx() };
   for (const axis of [layout.xaxis, layout.yaxis]) {
     if (axis) axis.tickfont = { ...axis.tickfont, size: fontPx() };
@@ -75,7 +79,7 @@ export const drawFigure = async (box, made, options = {}) => {
   for (const axis of [layout.xaxis, layout.yaxis]) {
     if (axis?.title) axis.title.font = { size: fontPx() };
   }
-  if (page.projector) enlarge(layout);
+  if (page.projector) enlarge(figure);
   if (fit) squareCells(figure, fit);
   else Object.assign(layout, { width: box.clientWidth, height: height ?? layout.height });
   change?.(figure);
