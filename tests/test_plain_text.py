@@ -155,11 +155,11 @@ def test_the_page_says_how_a_text_was_read(plain_reader):
         service, "visitor", plain_reader.name, "LE  CHAT EST LA.\nIT  IS.", settings
     )
     joined = plain_reader.translate("LE CHAT EST LA. IT IS.", **settings)
-    assert f"each translated alone, as they were learned: {joined}" in status["text"]
+    assert f"Translated one sentence at a time, as in training: {joined}" in status["text"]
     assert "Read as: LE CHAT EST LA. IT IS." in status["text"]
     assert "in capitals" in status["text"]
     *_, (_, status, _) = handlers.generate(
         service, "visitor", plain_reader.name, "It is.", settings
     )
     assert "Read as" not in status["text"]
-    assert "alone" not in status["text"]
+    assert "one sentence at a time" not in status["text"]

@@ -156,7 +156,7 @@ def test_of_many_heads_the_clearest_is_said_in_words_and_each_label_stands_in_th
     said = page.page.locator(".finding").inner_text()
     assert said.startswith(f"Head {best.layer}·{best.head} {DID[best.metric.name]}.")
     assert f"{best.value:.2f} on average over {best.n_rows} tokens" in said
-    assert f"“{run.labels[best.query]}”: it read “{run.labels[best.key]}”" in said
+    assert f"“{run.labels[best.query]}”: it reads “{run.labels[best.key]}”" in said
     for head in found.heads:
         sign = page.head(head.layer, head.head).locator(".sign")
         assert sign.count() == (head.label is not None)

@@ -43,7 +43,7 @@ def test_a_mask_is_taken_away_and_the_share_is_told(visit: Open, server: Server)
     np.testing.assert_allclose(changes[0, 0], found.weights[0, 0] - found.real[0, 0], atol=1e-6)
     with page.drawn(".removal"):
         page.page.locator(".removed label").nth(0).click()
-    assert "hides it from text already" in says.inner_text()
+    assert "already hides it from the text" in says.inner_text()
     with page.drawn(".removal"):
         page.page.locator(".pick-head").select_option("2")
     assert page.page.locator(".removal").get_attribute("data-which") == "padding"

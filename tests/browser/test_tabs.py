@@ -77,7 +77,7 @@ def test_a_batch_is_read_again_without_its_padding_mask(visit: Open, server: Ser
     with page.drawn(".masks"):
         toggle.click()
     assert toggle.get_attribute("aria-pressed") == "false"
-    assert "only if both allow it" in page.page.locator(".combined-note").inner_text()
+    assert "only if both masks allow it" in page.page.locator(".combined-note").inner_text()
 
 
 def test_positions_show_the_models_own_matrix(visit: Open, server: Server) -> None:
@@ -153,7 +153,7 @@ def test_a_text_beyond_the_window_says_that_it_slid(visit: Open, server: Server)
     page.wait_drawn(".prediction")
     with page.drawn(".prediction"):
         page.tokens.last.click()
-    assert "The window has slid" in page.page.locator(".step-window").inner_text()
+    assert "earlier ones no longer fit into the window" in page.page.locator(".step-window").inner_text()
 
 
 def test_page_and_pictures_follow_the_visitors_dark_mode(visit: Open) -> None:

@@ -14,6 +14,7 @@ import {
   setRun,
   tracedFrom,
 } from "../../transformer/ui/static/state.js";
+import { metricsOf } from "../../transformer/views/head_metrics/known.js";
 
 const heard = [];
 for (const name of ["run", "query", "head", "theme"])
@@ -107,4 +108,12 @@ test("a refusal is an error with the server's own sentence", async () => {
     ask(async () => null, {}),
     /did not answer/,
   );
+});
+
+test("two parts of the page that ask for the same metrics at once ask the server once", async () => {
+  let asked = 0;
+  const part = () => ({ metrics: async () => ({ count: ++asked }) });
+  const data = { run: "a", stack: "decoder", kind: "self" };
+  const found = await Promise.all([metricsOf(part(), data), metricsOf(part(), data)]);
+  assert.deepEqual(found, [{ count: 1 }, { count: 1 }]);
 });

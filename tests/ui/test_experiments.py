@@ -269,7 +269,7 @@ def test_what_is_too_much_for_the_time_is_refused_before_it_begins(
     monkeypatch.setattr(module, "MAX_OPERATIONS", 2 * tiny.n_parameters * variants * 4 - 1)
     monkeypatch.setattr(experiments, "_asked", None)  # would be a TypeError
     told = question(experiments, name, run, 4)["error"]
-    assert told.startswith(f"this reads {variants * 4:,} tokens, about ")
+    assert told.startswith(f"this would read {variants * 4:,} tokens, about ")
     assert "NoneType" in question(experiments, name, run, 3)["error"]
 
 

@@ -21,11 +21,14 @@ export const kindShown = () => {
   return { run: page.run.run, stack, kind };
 };
 
+/** @type {any} */
+let metrics = null; // one part's function for all, so that two that ask at once ask one question
 // The metrics of the heads of one kind; "labels" tells when new ones are there.
 /** @type {(server: Record<string, any>, data: {run: string, stack: string, kind: string}) => Promise<any>} */
 export const metricsOf = async (server, data) => {
   const isNew = !kept.has(JSON.stringify(data));
-  const found = await askOnce(server.metrics, data);
+  metrics ??= server.metrics;
+  const found = await askOnce(metrics, data);
   if (isNew) emit("labels");
   return found;
 };
