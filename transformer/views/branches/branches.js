@@ -139,9 +139,10 @@ export function mount({ element, server }) {
     item.setAttribute("aria-selected", facts.run === page.run.run);
     item.setAttribute(
       "aria-label",
-      [say("Text {number}", { number }), where, plain(own) || say("the same text"), told]
-        .filter(Boolean)
-        .join(", "),
+      say("Text {number}: {text}", {
+        number,
+        text: [where, plain(own) || say("the same text"), told].filter(Boolean).join(", "),
+      }),
     );
     if (state.gone.has(facts.run)) item.setAttribute("aria-disabled", "true");
     item.dataset.run = facts.run;
