@@ -12,7 +12,8 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 DRAWN = {
     "Attention": ".attention", "Masks": ".masks", "Positions": ".positions",
-    "Prediction": ".prediction", "What if?": ".breaks", "Model": ".architecture",
+    "Prediction": ".prediction", "What if?": ".breaks", "Learn": ".learn",
+    "Model": ".architecture",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from transformer.model.sites import Site
 SMOOTH = 10  # steps of which a loss is the mean
 STRETCH = 60  # steps in which a fall is sudden
 SUDDEN = 0.3  # of the first loss
+FORMED = 0.3  # by which a head's score rises meanwhile, if one is said to have formed
 
 
 def told(record: Record, step: int) -> list[str]:
@@ -47,7 +48,8 @@ def _fall(record: Record, step: int) -> list[str]:
     before, after = record.moment(first), record.moment(last)
     assert after is not None
     high, low = (numeral(_smooth(record.losses, one), ".2f") for one in found)
-    if after.score is None or before is None or before.score is None:
+    rise = 0.0 if before is None else (after.score or 0.0) - (before.score or 0.0)
+    if before is None or rise < FORMED:
         sentence = say(
             "From step {first} to {last} the loss fell from {high} to {low}.",
             first=numeral(first), last=numeral(last), high=high, low=low,
@@ -58,7 +60,7 @@ def _fall(record: Record, step: int) -> list[str]:
         "from {low_score} to {high_score}: {head} had formed.",
         first=numeral(first), last=numeral(last), high=high, low=low,
         measure=say(record.plan.exercise.reads),
-        low_score=numeral(before.score, ".2f"), high_score=numeral(after.score, ".2f"),
+        low_score=numeral(before.score or 0.0, ".2f"), high_score=numeral(after.score, ".2f"),
         head=head_words(after),
     )  # fmt: skip
     return [sentence]

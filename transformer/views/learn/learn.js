@@ -33,6 +33,13 @@ export function mount({ element, props, server }) {
 
   // ---- what is shown ----
 
+  const recordedOf = ({ preset, n_layers, n_heads, width }) =>
+    say("A recorded training: {preset}, layers: {layers}, heads: {heads}, width {width}.", {
+      preset,
+      layers: n_layers,
+      heads: n_heads,
+      width,
+    });
   const drawStatus = () => {
     const { state: how, why, before, step, total } = state.facts;
     const words = {
@@ -45,7 +52,7 @@ export function mount({ element, props, server }) {
         : say("Starting …"),
       running: say("Training: step {step} of {total} …", { step, total }),
       paused: say("Paused after step {step} of {total}.", { step, total }),
-      ended: state.id.startsWith(RECORDED) ? say("A recorded training, made by this page.") : why,
+      ended: state.id.startsWith(RECORDED) ? recordedOf(state.facts.plan) : why,
     };
     find(".learn-status").textContent = words[how];
     find(".pause").textContent = how === "paused" ? say("Go on") : say("Pause");
