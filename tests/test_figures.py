@@ -43,6 +43,7 @@ from transformer.views import (
     worked_row,
 )
 from transformer.views.contribution.contribution import contribution
+from transformer.views.corpus.corpus import heads_over_texts
 from transformer.views.drawing import style
 from transformer.views.masked.masked import masked
 from transformer.views.rotary.rotary import rotary_distance, rotary_pair
@@ -247,7 +248,7 @@ def test_the_pictures_name_every_figure_function() -> None:
         query_lines, mean_attention, attention_rollout, joint_attention, metrics_figure,
         input_strips, input_token, position_shift, surprise, logit_lens, architecture, importance,
         foreseen, attention_difference, probability_difference, candidates_compared, patching,
-        contribution, masked, rotary_distance, rotary_pair,
+        contribution, masked, rotary_distance, rotary_pair, heads_over_texts,
     }  # fmt: skip
     assert functions == expected
     drawn = [picture for picture in PICTURES.values() if picture.figure is not None]

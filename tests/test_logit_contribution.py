@@ -229,13 +229,13 @@ def test_the_cells_of_the_map_are_the_parts_and_sum_to_the_logit(dark: bool) -> 
 
 def test_the_sentence_names_what_adds_most_and_what_takes_away() -> None:
     assert sentence(FOUND) == (
-        "Of the logit 5.50, head 1·0 adds most: +3.00; next is the feed-forward of layer 0 with "
+        "Of the logit 5.50, head 1·0 adds most: +3.00. Next comes the feed-forward of layer 0 with "
         "+2.00. Most is taken away by head 0·1: -1.00."
     )
     heads = {kind: torch.zeros(2, 2) for kind in ("self", "cross")}
     heads["cross"][1, 0] = 4.0
     both = dataclasses.replace(FOUND, heads=heads, biases=torch.zeros(2), others={"token": 9.0})
     assert sentence(both) == (
-        "Of the logit 5.50, the token's own vector adds most: +9.00; next is head 1·0 of "
+        "Of the logit 5.50, the token's own vector adds most: +9.00. Next comes head 1·0 of "
         "cross-attention with +4.00."
     )

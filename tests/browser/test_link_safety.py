@@ -57,7 +57,7 @@ def test_the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(visit: Open
     # as where the page is served to a network without encryption
     page.page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.page.keyboard.press("Enter")
-    page.page.wait_for_selector(".share-says:has-text('Copy it from here')")
+    page.page.wait_for_selector(".share-says:has-text('Copy the link from here')")
     assert page.page.evaluate("getSelection().toString()") == expected
     assert page.page.locator(".share-address").input_value() == expected
 
@@ -75,7 +75,7 @@ def test_a_long_text_is_compressed_and_one_too_long_is_told_in_a_sentence(visit:
     draw = random.Random(3)
     page.generate("".join(chr(draw.randrange(0x20000, 0x2A6D0)) for _ in range(1_900)))
     page.page.get_by_role("button", name="Copy link").click()
-    page.page.wait_for_selector(".share-says:has-text('more than the 6,000 characters')")
+    page.page.wait_for_selector(".share-says:has-text('more than 6,000 characters')")
     assert page.page.locator(".share-address").is_hidden()
     assert page.page.url == address
 
