@@ -9,6 +9,7 @@ import { typeText } from "./gradio.js";
 
 const PAUSE_MS = 300;
 const WAIT_MS = 5000;
+const SETTLED_MS = 3000;
 const HUB = "https://huggingface.co"; // shows a Space inside a page of its own
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 
@@ -118,13 +119,18 @@ export const opened = async ({ query, view, problems, run, batch, lines }) => {
   later();
 };
 
-// Where the text fills the window, a link to a tab leads down to it.
+// Where the text fills the window, a link to a tab leads down to it; the text above may still grow.
 let arrived = false;
-const showTabs = () => {
-  const tabs = document.getElementById("right");
-  const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
-  if (below && !arrived) tabs.scrollIntoView({ block: "start" });
+const showTabs = async () => {
+  if (arrived) return;
   arrived = true;
+  const until = performance.now() + SETTLED_MS;
+  while (window.scrollY === 0 && performance.now() < until) {
+    const tabs = document.getElementById("right");
+    const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
+    if (below) tabs.scrollIntoView({ block: "start" });
+    await new Promise((done) => setTimeout(done, 50));
+  }
 };
 
 // ---- the address ----
