@@ -231,6 +231,12 @@ def test_plotly_js_draws_every_kind_of_trace_that_figures_use():
     assert used <= set(bundled)
 
 
+def test_plotly_js_is_sent_packed_as_closely_as_can_be_and_is_the_same():
+    asset = modules.Modules().assets["ui/static/vendor/plotly-cartesian.min.js"]
+    assert len(asset.packed["br"]) < 0.93 * len(brotli.compress(asset.plain, quality=9))
+    assert brotli.decompress(asset.encoded("br")) == asset.plain
+
+
 def test_plotly_js_comes_with_its_licence():
     licence = (PACKAGE / PLOTLY_JS).with_name("plotly.LICENSE").read_text(encoding="utf-8")
     assert "MIT License" in licence
