@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from transformer.learning.worker import Job, Message, send
+from transformer.learning.wire import Job, receive, send
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BROKEN = "broken"  # why a training ended whose process did
@@ -20,7 +19,7 @@ BROKEN = "broken"  # why a training ended whose process did
 class Trainer:
     """One process, begun with its first job and kept for the next one until it is closed.
 
-    hear: told (key, what, value) as they come, in a thread of its own; see `worker`.
+    hear: told (key, what, value) as they come, in a thread of its own; see wire.py.
     """
 
     def __init__(self, hear: Callable[[str, str, Any], None]) -> None:
@@ -43,7 +42,7 @@ class Trainer:
             if self._process is None or self._process.stdin is None:
                 return
             try:
-                send(self._process.stdin, (key, what, value))  # type: ignore[arg-type]
+                send(self._process.stdin, (key, what, value))
             except OSError:
                 return
 
@@ -72,9 +71,8 @@ class Trainer:
         with process.stdout as output, process.stdin:
             try:
                 while True:
-                    message: Message = pickle.load(output)
-                    self._hear(*message)
-            except (EOFError, OSError, pickle.UnpicklingError):
+                    self._hear(*receive(output))
+            except (EOFError, OSError):
                 pass
             process.wait()
         with self._lock:

@@ -1,43 +1,26 @@
 """The process that trains: one thread, low priority, told what to do on its standard input.
 
 It is a process of its own since a training in one of the server's threads would hold Python's
-interpreter lock while others generate. What comes and goes is pickled: both ends are this package.
-
-    in   (key, "begin", Job), then (key, "pause" | "go" | "step" | "stop", None)
-         and (key, "ask", a question)
-    out  (key, "report", Report), (key, "state", "running" | "paused"), (key, "end", why)
+interpreter lock while others generate. What comes and goes stands in wire.py.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 import torch
 
-from transformer.learning.plan import Plan
 from transformer.learning.watch import report
+from transformer.learning.wire import Job, Message, receive, send
 from transformer.messages import speaking
 
 NICENESS = 5  # a third of the time that a thread of the server gets where both want it
-Message = tuple[str, str, Any]
 DONE, STOPPED, LATE = "done", "stopped", "time"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Job:
-    """plan: what to train. seconds: of training, pauses left out. language: of its sentences."""
-
-    plan: Plan
-    question: str
-    seconds: float
-    language: str
 
 
 class Training:
@@ -113,18 +96,12 @@ class Training:
         send(self._out, (self._key, what, value))
 
 
-def send(file: BinaryIO, message: Message) -> None:
-    """Write a message, all of it at once."""
-    file.write(pickle.dumps(message))
-    file.flush()
-
-
 def listen(file: BinaryIO, commands: SimpleQueue[Message]) -> None:
     """Pass on what comes; the server's end is this process' end."""
     try:
         while True:
-            commands.put(pickle.load(file))
-    except (EOFError, OSError, pickle.UnpicklingError):
+            commands.put(receive(file))
+    except (EOFError, OSError):
         os._exit(0)
 
 

@@ -12,7 +12,8 @@ from transformer.learning.plan import Plan
 from transformer.learning.record import Pictures, Record
 from transformer.learning.trainer import Trainer
 from transformer.learning.watch import Report
-from transformer.learning.worker import STOPPED, Job
+from transformer.learning.wire import Job
+from transformer.learning.worker import STOPPED
 from transformer.messages import language, say
 from transformer.training.exercises.asking import check_question
 from transformer.ui.limits import (
