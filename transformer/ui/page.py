@@ -23,6 +23,7 @@ from transformer.ui.limits import AT_ONCE, MAX_NEW_TOKENS, MAX_WAITING
 from transformer.ui.link import SETTINGS
 from transformer.ui.open_link import connect_links
 from transformer.ui.page_data import headline, model_card, settings_table
+from transformer.ui.reach import code_function
 from transformer.ui.service import Service
 from transformer.ui.tour import cards, first_head
 from transformer.ui.view_functions import Ask, functions
@@ -45,16 +46,16 @@ def build(service: Service) -> gr.Blocks:
     install()
     with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
         experiments = Experiments(service)
-        _lay_out(experiments)
+        _lay_out(experiments, page)
         add_endpoints(service, experiments)
     page.queue(max_size=MAX_WAITING, api_open=False)  # else programs could go past the queue
     return page
 
 
-def _lay_out(experiments: Experiments) -> None:
+def _lay_out(experiments: Experiments, page: gr.Blocks) -> None:
     service = experiments.service
     name = next(iter(service.models))
-    model, headline_text, share = _top_line(service, name)
+    model, headline_text, share = _top_line(service, name, page)
     run, batch = handlers.example(service, name)
     site, head = first_head(run)
     place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
@@ -77,14 +78,16 @@ def _lay_out(experiments: Experiments) -> None:
     connect_links(service, controls | {"share": share})
 
 
-def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown, gr.HTML]:
+def _top_line(
+    service: Service, name: str, page: gr.Blocks
+) -> tuple[gr.Dropdown, gr.Markdown, gr.HTML]:
     with gr.Row(elem_id="top"):
         gr.Markdown(wording("# Transformer, seen from inside"))
         model = gr.Dropdown(
             list(service.models), value=name, show_label=False, label=wording("Model"),
             elem_id="model", container=False, filterable=False,
         )  # fmt: skip
-        share = component("share", space=os.environ.get("SPACE_ID"))
+        share = component("share", None, [code_function(page)], space=os.environ.get("SPACE_ID"))
         component("projector")
         headline_text = gr.Markdown(headline(service.model(name)), elem_id="headline")
         component("tour", cards(service.models))

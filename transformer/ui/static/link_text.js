@@ -45,6 +45,13 @@ export const queryOf = async (all) => {
   const short = await packedState(all);
   return short !== null && short.length < MOST ? `z=${short}` : null;
 };
+// The same as short as it can be, for a code; it may be too long for a link.
+/** @type {(all: Record<string, string>) => Promise<string>} */
+export const shortQueryOf = async (all) => {
+  const query = plainQuery(all);
+  const packed = await packedState(all);
+  return packed !== null && packed.length + 2 < query.length ? `z=${packed}` : query;
+};
 
 // The state that a text holds, {name: text}; null for one that cannot be read.
 /** @type {(text: string) => Promise<Record<string, string> | null>} */

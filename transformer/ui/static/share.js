@@ -1,9 +1,10 @@
-// The button that copies the link to what is shown; and the opening of a link, which needs the server.
+// The buttons that copy the link to what is shown and show it as a QR code; and the opening of a link, which needs the server.
 
 import { finder } from "./dom.js";
 import { isInHub, linkText, opened, setRequest } from "./link.js";
 import { TOO_LONG } from "./link_text.js";
 import { say } from "./messages.js";
+import { qrCode } from "./qr_code.js";
 import { isOwn, on, page as shown } from "./state.js";
 
 const OWN = say(
@@ -12,7 +13,7 @@ const OWN = say(
 );
 
 /** @param {import("./state.js").Mounted} mounted */
-export function mount({ element, props, trigger, watch }) {
+export function mount({ element, props, trigger, watch, server }) {
   const find = finder(element);
   const [button, address, says] = [".copy-link", ".share-address", ".share-says"].map(find);
   const SAID_MS = 6000;
@@ -25,12 +26,13 @@ export function mount({ element, props, trigger, watch }) {
   };
 
   // In a Space's own page the link is to that page.
-  const linkTo = (query) => {
+  const pageAddress = () => {
     const { origin, pathname } = window.location;
-    const page =
-      isInHub() && props.space ? `https://huggingface.co/spaces/${props.space}` : origin + pathname;
-    return query ? `${page}#${query}` : page;
+    const inHub = isInHub() && props.space;
+    return inHub ? `https://huggingface.co/spaces/${props.space}` : origin + pathname;
   };
+  const linkTo = (query) => (query ? `${pageAddress()}#${query}` : pageAddress());
+  qrCode(element, server, pageAddress);
 
   button.addEventListener("click", async () => {
     const query = await linkText();
