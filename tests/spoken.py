@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 from babel.messages.pofile import read_po  # noqa: E402
 
 from transformer.messages import catalogues  # noqa: E402
-from transformer.messages.extract import TEMPLATE  # noqa: E402
+from transformer.messages.extract import TEMPLATE, of_scripts  # noqa: E402
 
 
 def bracketed() -> dict[str, object]:
@@ -27,7 +27,11 @@ def bracketed() -> dict[str, object]:
             messages[one] = f"⟦{one}⟧"
         else:
             messages[one[0]] = [f"⟦{form}⟧" for form in one]
-    return {"forms": "".join("0" if n == 1 else "1" for n in range(200)), "messages": messages}
+    forms = "".join("0" if n == 1 else "1" for n in range(200))
+    signs = {"decimal": ",", "group": ".", "group_from": 4}
+    scripts = {key: messages.pop(key) for key in of_scripts() & messages.keys()}
+    named = {"name": "Brackets", "tag": "xx"}
+    return {"forms": forms, **named, **signs, "scripts": scripts, "messages": messages}
 
 
 if __name__ == "__main__":

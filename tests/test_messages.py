@@ -9,7 +9,8 @@ import pytest
 from transformer import BREAKS, Break, messages
 from transformer.messages import chosen, mark, numeral, say, say_n, speaking
 from transformer.messages.catalogues import catalogue, languages
-from transformer.messages.extract import TEMPLATE, compiled, template
+from transformer.messages.compile import compiled, problems
+from transformer.messages.extract import TEMPLATE, template
 from transformer.model.breaks import NAMES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,15 +69,15 @@ def wrongly_said(tree):
 
 @pytest.fixture
 def shouted(tmp_path, monkeypatch):
-    """A language, "xx", of two sentences."""
-    po = tmp_path / "xx.po"
+    """A language, "pl", of two sentences."""
+    po = tmp_path / "pl.po"
     po.write_text(
         'msgid ""\nmsgstr "Plural-Forms: nplurals=3; plural=n>4 ? 2 : n!=1;\\n"\n\n'
         'msgid "no {name}; got {got}"\nmsgstr "{got}: NOT {name}"\n\n'
         'msgid "{n} token"\nmsgid_plural "{n} tokens"\n'
         'msgstr[0] "ONE"\nmsgstr[1] "{n} FEW"\nmsgstr[2] "{n} MANY"\n'
     )
-    (tmp_path / "xx.json").write_text(compiled(po))
+    (tmp_path / "pl.json").write_text(compiled(po))
     monkeypatch.setattr("transformer.messages.catalogues.FOLDER", tmp_path)
     languages.cache_clear(), catalogue.cache_clear()
     yield
@@ -93,18 +94,51 @@ def test_a_sentence_is_itself_in_english_and_its_braces_are_filled_once():
 
 
 def test_what_is_said_inside_is_in_the_language_and_outside_is_not(shouted):
-    with speaking("xx"):
-        assert messages.language() == "xx"
+    with speaking("pl"):
+        assert messages.language() == "pl"
         assert say("no {name}; got {got}", name="a", got=3) == "3: NOT a"
         assert say("not translated {name}", name="yet") == "not translated yet"
         said = [say_n("{n} token", "{n} tokens", n) for n in (0, 1, 3, 5, 301, 1000)]
-    assert said == ["0 FEW", "ONE", "3 FEW", "5 MANY", "301 MANY", "1,000 MANY"]
+    assert said == ["0 FEW", "ONE", "3 FEW", "5 MANY", "301 MANY", "1\u00a0000 MANY"]
     assert say("no {name}; got {got}", name="a", got=3) == "no a; got 3"
 
 
+def test_numbers_are_written_as_the_language_writes_them(shouted):
+    with speaking("pl"):
+        said = [numeral(value, form) for value, form in ((0.25, "g"), (1234567, ","), (0.5, ".1%"))]
+        assert said == ["0,25", "1\u00a0234\u00a0567", "50,0%"]
+        assert messages.signs() == ",\u00a0"
+    spanish = messages.Catalogue(decimal=",", group=".", group_from=5)
+    assert [spanish.number(text) for text in ("1,234.5", "12,345.6")] == ["1234,5", "12.345,6"]
+
+
+def test_what_is_wrong_with_a_catalogue_is_found(tmp_path, monkeypatch):
+    said = ["no {name}", "<b>one</b> `x`", "kept", "gone", ("{n} token", "{n} tokens")]
+    monkeypatch.setattr("transformer.messages.compile._all", lambda: iter(said))
+    head = 'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n!=1;\\n"\n\n'
+    po = tmp_path / "de.po"
+    po.write_text(
+        head + 'msgid "no {name}"\nmsgstr "kein {nome}"\n\n'
+        'msgid "<b>one</b> `x`"\nmsgstr "<i>eins</i> `x`"\n\nmsgid "kept"\nmsgstr ""\n\n'
+        'msgid "old"\nmsgstr "alt"\n\nmsgid "{n} token"\nmsgid_plural "{n} tokens"\n'
+        'msgstr[0] "ein Token"\n'
+    )
+    found = list(problems(po))
+    po.write_text(po.read_text().replace("nplurals=2", "nplurals=3"))
+    assert "3 plural forms, not 2" in problems(po)
+    assert found == [
+        "missing: gone",
+        "obsolete: old",
+        "other tags, entities or code: <b>one</b> `x`",
+        "not translated: kept",
+        "other placeholders: no {name}",
+        "not translated: {n} token",
+    ]
+
+
 def test_the_browser_chooses_the_language(shouted):
-    asked = ("xx", "xx-CH,en;q=0.8", "fr, en;q=0.5, xx;q=0.7", "en-GB, xx;q=0.9", "fr", "", ";q=x")
-    assert [chosen(header) for header in asked] == ["xx", "xx", "xx", "en", "en", "en", "en"]
+    asked = ("pl", "pl-CH,en;q=0.8", "fr, en;q=0.5, pl;q=0.7", "en-GB, pl;q=0.9", "fr", "", ";q=x")
+    assert [chosen(header) for header in asked] == ["pl", "pl", "pl", "en", "en", "en", "en"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

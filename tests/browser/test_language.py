@@ -8,7 +8,8 @@ import urllib.request
 from collections.abc import Callable
 
 import serving
-from visit import Visit
+from playwright.sync_api import Request
+from visit import OPEN, Visit
 
 XX = {"Accept-Language": "xx-CH, en;q=0.5"}
 # Names of the field and of the code, which are the same in every language; and how the stored
@@ -75,6 +76,52 @@ def test_nothing_on_the_page_is_said_outside_the_catalogue(visit: Callable[..., 
     problem = page.page.locator("#status .problem").inner_text()
     assert problem.startswith("⟦the text must have at least one character"), problem
     assert {tab: texts for tab, texts in found.items() if texts} == {}
+
+
+def test_the_menu_brings_the_page_in_another_language_with_all_that_stands_on_it(
+    visit: Callable[..., Visit],
+) -> None:
+    page = visit(own={})
+    page.wait_drawn(".attention")
+    visits = sessions_of(page)
+    menu = page.page.locator(".language-menu")
+    assert menu.locator("option").all_inner_texts() == ["English", "Brackets"]
+    page.set_length(3)
+    page.generate("Once there was")
+    page.page.evaluate("viz.setHead({...viz.head, layer: 1, head: 2})")
+    page.page.locator("#text textarea").fill("not yet sent")
+    page.tab("Masks")
+    page.wait_for_link()
+    run = page.page.evaluate("viz.run.ids")
+    menu.select_option("xx")
+    page.page.wait_for_selector("#generate:has-text('⟦')")
+    page.page.wait_for_function(OPEN)
+    page.page.wait_for_function("ids => String(viz.run.ids) === String(ids)", arg=run)
+    page.page.wait_for_function("document.querySelector('#text textarea').value === 'not yet sent'")
+    assert page.page.evaluate("[viz.head.layer, viz.head.head]") == [1, 2]
+    assert page.page.locator("#right [role=tab][aria-selected=true]").inner_text() == "⟦Masks⟧"
+    assert "lang" not in page.page.url
+    assert page.page.evaluate("navigator.language") == "xx"
+    page.page.locator("#generate").click()
+    page.page.wait_for_function("viz.run.text === 'not yet sent'")
+    assert len(visits) == 1, "the visit goes on"
+    again = page.page.context.new_page()  # the next visit in this browser
+    again.goto(page.page.url.partition("#")[0])
+    again.wait_for_selector("#generate:has-text('⟦')")
+    again.wait_for_function("!location.search")
+    again.locator(".language-menu").select_option("en")
+    again.wait_for_selector("#generate:not(:has-text('⟦'))")
+
+
+def sessions_of(page: Visit) -> set[str]:
+    """The visits that the server is told of, as long as the page lives."""
+    found: set[str] = set()
+
+    def note(request: Request) -> None:
+        found.update(re.findall(r'session_hash["=:]+(\w+)', f"{request.url} {request.post_data}"))
+
+    page.page.on("request", note)
+    return found
 
 
 def test_an_error_of_the_api_comes_in_the_language_that_was_asked_for(

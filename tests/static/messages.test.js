@@ -5,6 +5,9 @@ import test from "node:test";
 
 const entries = {
   forms: Array.from({ length: 200 }, (_, n) => (n === 1 ? 0 : n > 4 ? 2 : 1)).join(""),
+  decimal: ",",
+  group: ".",
+  group_from: 5,
   messages: {
     "no {name}; got {got}": "{got}: NOT {name}",
     "token {token} at {place}": "AT {place} {token}!",
@@ -14,7 +17,7 @@ const entries = {
 globalThis.document = /** @type {any} */ ({
   getElementById: (id) => (id === "messages" ? { textContent: JSON.stringify(entries) } : null),
 });
-const { say, sayN, sayWith } = await import("../../transformer/ui/static/messages.js");
+const { numeral, say, sayN, sayWith } = await import("../../transformer/ui/static/messages.js");
 
 test("a sentence is looked up, and its values are filled in once", () => {
   assert.equal(say("no {name}; got {got}", { name: "{got}", got: 3 }), "3: NOT {got}");
@@ -37,9 +40,14 @@ test("elements stand where the language has them", () => {
 
 test("a number takes its form", () => {
   const said = [0, 1, 3, 5, 301, 1000].map((n) => sayN("{n} token", "{n} tokens", n));
-  assert.deepEqual(said, ["0 FEW", "ONE", "3 FEW", "5 MANY", "301 MANY", "1,000 MANY"]);
+  assert.deepEqual(said, ["0 FEW", "ONE", "3 FEW", "5 MANY", "301 MANY", "1000 MANY"]);
   assert.deepEqual(
     [1, 2].map((n) => sayN("{n} head", "{n} heads", n)),
     ["1 head", "2 heads"],
   );
+});
+
+test("numbers have the signs of the language, and groups where it makes them", () => {
+  const written = ["0.25", "-1,234.5", "12,345.6", "1.2e-7", "12,345"].map(numeral);
+  assert.deepEqual(written, ["0,25", "-1234,5", "12.345,6", "1,2e-7", "12.345"]);
 });

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from transformer.analysis.text_before import TextBefore
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import say
+from transformer.messages import numeral, say
 from transformer.model.blocks import Residual
 from transformer.model.hooks import Point
 from transformer.model.norms import RMSNorm
@@ -93,8 +93,8 @@ def logit_contribution(
                 "a logit of {model} is not the sum of what its parts add: they add up to {total}, "
                 "and it is {logit}",
                 model=run.model,
-                total=f"{found.total:.4f}",
-                logit=f"{logit:.4f}",
+                total=numeral(found.total, ".4f"),
+                logit=numeral(logit, ".4f"),
             )
         )
     return found

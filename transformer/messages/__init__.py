@@ -19,7 +19,7 @@ from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, langu
 
 __all__ = [
     "ENGLISH", "Catalogue", "catalogue", "chosen", "filled", "language", "languages", "mark",
-    "numeral", "say", "say_n", "speaking",
+    "numeral", "say", "say_n", "signs", "speaking",
 ]  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
@@ -42,8 +42,14 @@ def mark(sentence: str) -> str:
 
 
 def numeral(value: Any, form: str = ",") -> str:
-    """A number as text, written as Python's format specifier says."""
-    return format(value, form)
+    """A number as text, as Python's format specifier says, with the signs of this language."""
+    return catalogue(_LANGUAGE.get()).number(format(value, form))
+
+
+def signs() -> str:
+    """This language's decimal sign and the one between groups of digits, as Plotly has them."""
+    known = catalogue(_LANGUAGE.get())
+    return known.decimal + known.group
 
 
 def filled(sentence: str, values: dict[str, object]) -> str:

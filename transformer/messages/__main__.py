@@ -1,22 +1,40 @@
-"""python -m transformer.messages extract | compile: the template, and what the page reads."""
+"""python -m transformer.messages extract | update | check | compile
+
+extract writes messages.pot from the sources; update puts what is new into every LANGUAGE.po, to be
+translated, and takes out what is no longer said; check says what is wrong with them; compile writes
+LANGUAGE.json, which the page reads.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 
 from transformer.messages.catalogues import FOLDER
-from transformer.messages.extract import TEMPLATE, compiled, template
+from transformer.messages.compile import compiled, problems, updated
+from transformer.messages.extract import TEMPLATE, template
+
+COMMANDS = ("extract", "update", "check", "compile")
 
 
 def main() -> None:
-    """Write messages.pot from the sources, or LANGUAGE.json from every LANGUAGE.po."""
+    """Do what is asked with the template or with every catalogue."""
     parser = argparse.ArgumentParser(prog="python -m transformer.messages", description=__doc__)
-    parser.add_argument("what", choices=("extract", "compile"))
-    if parser.parse_args().what == "extract":
+    parser.add_argument("what", choices=COMMANDS)
+    what = parser.parse_args().what
+    paths = sorted(FOLDER.glob("*.po"))
+    if what == "extract":
         TEMPLATE.write_text(template(), encoding="utf-8")
-        return
-    for path in sorted(FOLDER.glob("*.po")):
-        path.with_suffix(".json").write_text(compiled(path), encoding="utf-8")
+    elif what == "update":
+        for path in paths:
+            path.write_text(updated(path), encoding="utf-8")
+    elif what == "compile":
+        for path in paths:
+            path.with_suffix(".json").write_text(compiled(path), encoding="utf-8")
+    else:
+        found = [f"{path.name}: {problem}" for path in paths for problem in problems(path)]
+        print("\n".join(found) or f"{len(paths)} catalogues, nothing missing")
+        sys.exit(bool(found))
 
 
 if __name__ == "__main__":

@@ -15,12 +15,21 @@ ENGLISH = "en"
 class Catalogue:
     """One language.
 
-    messages: the English sentence to the language's own, or to its plural forms. forms: which form
-    the numbers 0 to 199 take, one digit each; 200 and more are as 100 and more. Empty: English's.
+    messages: the English sentence to the language's own, or to its plural forms. scripts: those of
+    them that the page's scripts say. forms: which form the numbers 0 to 199 take, one digit each;
+    200 and more are as 100 and more. Empty: English's. name: the language's, in itself. tag: what
+    HTML calls it. decimal, group: the signs in a number; group_from: how many digits before the
+    decimal sign are put in groups of three.
     """
 
     messages: dict[str, str | list[str]] = field(default_factory=dict)
+    scripts: frozenset[str] = frozenset()
     forms: str = ""
+    name: str = "English"
+    tag: str = ENGLISH
+    decimal: str = "."
+    group: str = ","
+    group_from: int = 4
 
     def one(self, sentence: str) -> str:
         """The sentence in this language; without an entry, itself."""
@@ -33,6 +42,14 @@ class Catalogue:
         if not isinstance(found, list) or not self.forms:
             return one if n == 1 else many
         return found[int(self.forms[n if n < 100 else 100 + n % 100])]
+
+    def number(self, text: str) -> str:
+        """A number that English writes so, with this language's signs."""
+        if (self.decimal, self.group) == (".", ","):
+            return text
+        whole = text.partition(".")[0]
+        group = self.group if sum(map(str.isdigit, whole)) >= self.group_from else ""
+        return text.translate({ord("."): self.decimal, ord(","): group})
 
 
 @cache
@@ -47,4 +64,6 @@ def catalogue(language: str) -> Catalogue:
     if language not in languages() or language == ENGLISH:
         return Catalogue()
     content = json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8"))
-    return Catalogue(messages=content["messages"], forms=content["forms"])
+    scripts = content.pop("scripts")
+    messages = content.pop("messages") | scripts
+    return Catalogue(messages=messages, scripts=frozenset(scripts), **content)

@@ -1,4 +1,4 @@
-"""Every sentence of the sources, as a gettext template; and catalogues as the page reads them.
+"""Every sentence of the sources, as a gettext template.
 
 Needs the package babel, which the page does not.
 """
@@ -6,16 +6,15 @@ Needs the package babel, which the page does not.
 from __future__ import annotations
 
 import ast
-import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
-from gettext import c2py
+from collections.abc import Callable, Container, Iterator
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
-from babel.messages.pofile import read_po, write_po
+from babel.messages.pofile import write_po
 
 from transformer.messages import markup
 from transformer.messages.catalogues import FOLDER
@@ -41,10 +40,22 @@ def sentences(path: Path) -> Iterator[str | tuple[str, ...]]:
     yield from _OF[path.suffix](path.read_text(encoding="utf-8"))
 
 
-def _of_python(text: str) -> Iterator[str | tuple[str, ...]]:
+@cache
+def of_scripts() -> set[str]:
+    """What the page's scripts may say: their own sentences, and what is declared for them."""
+    found: list[str | tuple[str, ...]] = []
+    for path in sources():
+        if path.suffix == ".py":
+            found += _of_python(path.read_text(encoding="utf-8"), ("mark",))
+        elif path.suffix != ".html":
+            found += sentences(path)
+    return {one if isinstance(one, str) else one[0] for one in found}
+
+
+def _of_python(text: str, saying: Container[str] = SAYING) -> Iterator[str | tuple[str, ...]]:
     for node in ast.walk(ast.parse(text)):
         name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
-        if isinstance(node, ast.Call) and name in SAYING:
+        if isinstance(node, ast.Call) and name in saying:
             given = node.args[: SAYING[name]]
             said = [str(one.value) for one in given if isinstance(one, ast.Constant)]
             if len(said) == SAYING[name]:
@@ -81,19 +92,3 @@ def template() -> str:
     file = BytesIO()
     write_po(file, catalog, omit_header=True, sort_output=True, include_lineno=False, width=100)
     return HEADER + "\n" + file.getvalue().decode()
-
-
-def compiled(path: Path) -> str:
-    """LANGUAGE.json of a LANGUAGE.po: what is translated, and the rule of its plurals."""
-    with path.open("rb") as file:
-        catalog = read_po(file, locale=path.stem)
-    messages = {}
-    for message in catalog:
-        one, text = message.id, message.string
-        key = one if isinstance(one, str) else one[0]
-        if key and text and not message.fuzzy:
-            messages[key] = text if isinstance(text, str) else list(text)
-    form = c2py(catalog.plural_expr)
-    forms = "".join(str(form(n)) for n in range(200))
-    content = {"forms": forms, "messages": dict(sorted(messages.items()))}
-    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"

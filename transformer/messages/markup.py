@@ -7,6 +7,7 @@ after it (an icon, a number's place) belongs to a sentence only in its middle.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -133,3 +134,27 @@ def translated(text: str, language: str) -> str:
         last = end
     whole = "".join((*parts, text[last:]))
     return ATTRIBUTE.sub(lambda found: found[1] + one(found[2]).replace('"', "&quot;"), whole)
+
+
+def of_scripts(language: str) -> str:
+    """An element for a page's head, which messages.js reads: what scripts say in a language, and
+    how it writes numbers. Nothing for English."""
+    known = catalogue(language)
+    if not known.messages:
+        return ""
+    content = {
+        "forms": known.forms,
+        "decimal": known.decimal,
+        "group": known.group,
+        "group_from": known.group_from,
+        "messages": {key: known.messages[key] for key in sorted(known.scripts)},
+    }
+    text = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="messages">{text}</script>'
+
+
+def whole_page(text: str, language: str) -> str:
+    """A page of its own in another language, its scripts too."""
+    said = f'lang="{catalogue(language).tag}"'
+    page = translated(text, language).replace('lang="en"', said, 1)
+    return page.replace("</head>", f"{of_scripts(language)}</head>", 1)

@@ -25,8 +25,8 @@ MAIN = "ui/static/main.js"
 PLOTLY_JS = "ui/static/vendor/plotly-cartesian.min.js"
 # The components of the first view: their scripts are fetched before Gradio asks for them.
 FIRST = (
-    "share", "projector", "tour", "card", "seed", "status", "tokens", "hypotheses", "exports",
-    "altered", "attention", "ranking", "worked",
+    "share", "languages", "projector", "tour", "card", "seed", "status", "tokens", "hypotheses",
+    "exports", "altered", "attention", "ranking", "worked",
 )  # fmt: skip
 # Gradio runs this once a component stands on the page. What goes wrong is told in the status.
 MOUNT = """
@@ -73,9 +73,10 @@ def panel(view: View, ask: Mapping[str, Callable[..., Any]]) -> gr.HTML:
 
 
 def put_first() -> None:
-    """Have Gradio's page begin with rest.js, which replaces what Gradio's own scripts then hold,
-    and with our modules, which are fetched all at once."""
-    begin_page(_find("rest.js").read_text(encoding="utf-8"), _head())
+    """Have Gradio's page begin with the language that was chosen, with rest.js, which replaces what
+    Gradio's own scripts then hold, and with our modules, which are fetched all at once."""
+    first = (_find(name).read_text(encoding="utf-8") for name in ("first_language.js", "rest.js"))
+    begin_page("".join(first), _head())
 
 
 def css() -> str:

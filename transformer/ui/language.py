@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import parse_qs
 
 from starlette.types import Scope
 
-from transformer.messages import ENGLISH, catalogue, chosen, filled, language, mark, say
-from transformer.messages.markup import translated
+from transformer.messages import ENGLISH, catalogue, chosen, filled, language, languages, mark, say
+from transformer.messages.markup import of_scripts, translated
 
 LOST = mark("A part of the page could not be loaded; reload the page.")
 # Words of Gradio's controls, by the names of the properties that hold them.
+# In the query of a request; see ui/static/languages.js.
+ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
 WORDS = ("label", "info", "placeholder")
 OF_BUTTONS = ("button", "markdown", "tabitem")  # components whose value or label is ours
 
@@ -28,9 +31,14 @@ def wording(sentence: str, /, **values: object) -> str:
 
 
 def language_of(scope: Scope | None) -> str:
-    """The language that an ASGI request asks for; English without a request."""
-    headers = dict(scope["headers"]) if isinstance(scope, dict) else {}
-    return chosen(headers.get(b"accept-language", b"").decode("latin-1"))
+    """The language that an ASGI request asks for: by its query, as the page's scripts do once a
+    visitor has chosen one, or by its header. English without a request."""
+    if not isinstance(scope, dict):
+        return ENGLISH
+    headers = dict(scope["headers"])
+    accepted = headers.get(b"accept-language", b"").decode("latin-1")
+    asked = parse_qs(scope["query_string"].decode("ascii", "replace")).get(ASKED, [""])[0]
+    return chosen(f"{asked}, {accepted}" if NAME.fullmatch(asked) else accepted)
 
 
 def again(text: str) -> str:
@@ -68,11 +76,16 @@ def _template(text: str, name: str) -> str:
     return translated(text, name)
 
 
+def named() -> list[tuple[str, str]]:
+    """Every language: what HTML calls it, and its own name."""
+    return [(known.tag, known.name) for known in map(catalogue, languages())]
+
+
+def tag() -> str:
+    """What HTML calls this request's language, such as "zh-Hans"."""
+    return catalogue(language()).tag
+
+
 def sentences() -> str:
-    """For the page's head: its language, and what its scripts say in it; nothing for English."""
-    known = catalogue(language())
-    if not known.messages:
-        return ""
-    content = {"language": language(), "forms": known.forms, "messages": known.messages}
-    text = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
-    return f'<script type="application/json" id="messages">{text}</script>'
+    """For the page's head: what its scripts say in this request's language."""
+    return of_scripts(language())

@@ -18,7 +18,7 @@ from transformer.ui.components import component, panel
 from transformer.ui.examples import METHODS, Example, example_of
 from transformer.ui.experiments import Experiments
 from transformer.ui.gradio_patches import install
-from transformer.ui.language import wording
+from transformer.ui.language import named, wording
 from transformer.ui.limits import AT_ONCE, MAX_NEW_TOKENS, MAX_WAITING
 from transformer.ui.link import SETTINGS
 from transformer.ui.open_link import connect_links
@@ -32,7 +32,10 @@ from transformer.views import VIEWS
 from transformer.views.attention.grid import palette_stops
 
 TITLE = mark("Transformer, seen from inside")
-TABS = ("Attention", "Masks", "Positions", "Prediction", "What if?", "Learn", "Model")
+TABS = (
+    mark("Attention"), mark("Masks"), mark("Positions"), mark("Prediction"), mark("What if?"),
+    mark("Learn"), mark("Model"),
+)  # fmt: skip
 TOGGLED = """(name, lines) =>
   [name, lines, document.querySelector("#without-padding").ariaPressed !== "true"]"""
 # preprocess: the handlers check every value themselves, with the sentences that the API gives too.
@@ -89,6 +92,7 @@ def _top_line(
         )  # fmt: skip
         share = component("share", None, [code_function(page)], space=os.environ.get("SPACE_ID"))
         component("projector")
+        component("languages", languages=named())
         headline_text = gr.Markdown(headline(service.model(name)), elem_id="headline")
         component("tour", cards(service.models))
     return model, headline_text, share

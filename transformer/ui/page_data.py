@@ -201,7 +201,7 @@ def settings_table(model: Model) -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
+        return numeral(value)
     return "–" if value is None else str(value)
 
 

@@ -1,6 +1,7 @@
 // Between the page and its server: the place in the queue, a refusal, a connection that was lost.
 // Gradio asks for results through fetch; what passes is read along, and said in the page's status.
 
+import { askedIn, LANGUAGE } from "./language.js";
 import { foreign, isOpening, reopen } from "./link.js";
 import { say, sayN } from "./messages.js";
 import { emit, showProblem } from "./state.js";
@@ -14,6 +15,7 @@ const storageOf = () => {
   }
 };
 const KEPT = "viz-kept"; // in sessionStorage, only from a lost connection until the page is back
+const MOVED = "viz-moved"; // in the history's state, while the page is loaded in another language
 const LOST = say(
   "The connection to the server was lost. Your text stays; the page comes back with " +
     "the server.",
@@ -25,9 +27,11 @@ const SILENT = say(
 const SILENT_MS = 25_000; // it says that it is there every 15 s
 const fetched = window.fetch.bind(window);
 const storage = storageOf();
+const moved = history.state?.[MOVED] ?? null;
 /** @type {any} */
-let session = null;
+let session = moved?.session ?? null;
 let lost = false;
+let moving = false;
 
 // A load balancer before several servers knows by `visitor` which of them has a visitor's runs.
 const withVisitor = (url, visitor) =>
@@ -39,14 +43,27 @@ const sessionIn = (options) => {
     return null; // not a request of this page's own kind: it goes on as it is
   }
 };
+// A page in another language goes on with the visit of the one before: Gradio gives it a new name.
+/** @type {(text: any) => any} */
+const ofVisit = (text) =>
+  moved?.session && typeof text === "string"
+    ? text.replace(/("session_hash":"|[?&]session_hash=)\w+/, `$1${moved.session}`)
+    : text;
+/** @type {(url: string) => string} */
+const inLanguage = (url) => {
+  const [path, query] = url.split("?");
+  return path + askedIn(query ?? "", LANGUAGE);
+};
 
-window.fetch = async (resource, options) => {
-  const url = resource instanceof Request ? resource.url : String(resource);
+window.fetch = async (resource, given) => {
+  const options = given && { ...given, body: ofVisit(given.body) };
+  const url = ofVisit(resource instanceof Request ? resource.url : String(resource));
   // The framework sends the query string along with every question; a visitor's words, of a link of
   // before, need not go there.
-  if (url.includes("/queue/join")) return join(url.replace(/\?.*/, `?${foreign()}`), options);
+  if (url.includes("/queue/join"))
+    return join(inLanguage(url.replace(/\?.*/, `?${foreign()}`)), options);
   if (url.includes("/component_server"))
-    return fetched(withVisitor(url, sessionIn(options)), options);
+    return fetched(withVisitor(inLanguage(url), sessionIn(options)), options);
   if (!url.includes("/queue/data")) return fetched(resource, options);
   const coming = fetched(withVisitor(url, session), options);
   const answer = await heard(coming).catch((error) => {
@@ -136,13 +153,27 @@ const settings = () => {
   ]);
   return Object.fromEntries([["method", method?.value], ...numbers].filter(([, value]) => value));
 };
+const unsent = () => ({ model: model()?.value, ...settings(), ...typed() });
 window.addEventListener("pagehide", () => {
   if (lost) {
-    storage?.setItem(KEPT, JSON.stringify({ model: model()?.value, ...settings(), ...typed() }));
-  } else if (session) {
+    storage?.setItem(KEPT, JSON.stringify(unsent()));
+  } else if (session && !moving) {
     navigator.sendBeacon(new URL(withVisitor("leave", session), document.baseURI), session);
   }
 });
+
+// The page of another address, with what stands in its boxes, in the same visit.
+/** @type {(address: string) => void} */
+export const moveTo = (address) => {
+  moving = true;
+  const state = { ...history.state, [MOVED]: { session, unsent: unsent() } };
+  history.replaceState(state, "", window.location.pathname + address);
+  window.location.reload();
+};
+if (moved) {
+  history.replaceState({ ...history.state, [MOVED]: null }, "");
+  reopen(moved.unsent);
+}
 
 const kept = JSON.parse(storage?.getItem(KEPT) ?? "null");
 storage?.removeItem(KEPT);

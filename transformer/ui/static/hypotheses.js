@@ -1,7 +1,7 @@
 // The n-best list of a beam search.
 
 import { el } from "./dom.js";
-import { say } from "./messages.js";
+import { numeral, say } from "./messages.js";
 import { on, page } from "./state.js";
 
 /** @param {import("./state.js").Mounted} mounted */
@@ -21,8 +21,8 @@ export function mount({ element }) {
         );
         row.append(
           words,
-          el("td", "value", score.toFixed(3)),
-          el("td", "value", normalised.toFixed(3)),
+          el("td", "value", numeral(score.toFixed(3))),
+          el("td", "value", numeral(normalised.toFixed(3))),
         );
         return row;
       }),

@@ -1,6 +1,6 @@
 // A link's text: names and values of what is shown, as in a query string, and their reading.
 
-import { say } from "./messages.js";
+import { say, wholeText } from "./messages.js";
 import { siteName, sitesOf } from "./sites.js";
 
 const MOST = 6000; // characters; beyond, the state is compressed, and beyond that there is no link
@@ -9,7 +9,7 @@ const LARGEST = 64000; // bytes that the server inflates
 export const TOO_LONG = say(
   "A link to this would need more than {most} characters, even compressed, so " +
     "there is none. Shorten the text or alter less.",
-  { most: MOST.toLocaleString("en-US") },
+  { most: wholeText(MOST) },
 );
 
 /** @type {(name: string) => boolean} */

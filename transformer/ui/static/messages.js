@@ -2,8 +2,14 @@
 // in Python's transformer/messages; another language's entries stand in the page's head.
 
 const source = globalThis.document?.getElementById("messages");
-/** @type {{ forms: string, messages: Record<string, string | string[]> }} */
-const known = source ? JSON.parse(source.textContent) : { forms: "", messages: {} };
+/**
+ * @typedef {{ decimal: string, group: string, group_from: number }} Signs see catalogues.py
+ * @typedef {{ forms: string, messages: Record<string, string | string[]> } & Signs} Known
+ */
+/** @type {Known} */
+const known = source
+  ? JSON.parse(source.textContent)
+  : { forms: "", decimal: ".", group: ",", group_from: 4, messages: {} };
 
 const HOLE = /(?<!%)\{([a-z]\w*)\}/g;
 
@@ -34,6 +40,17 @@ export const sayWith = (sentence, values) =>
     .split(HOLE)
     .map((part, place) => (place % 2 ? values[part] : part));
 
+// A number that English writes so, with the signs of the page's language.
+/** @type {(text: string) => string} */
+export const numeral = (text) => {
+  const [whole, ...rest] = text.split(".");
+  const few = whole.replace(/\D/g, "").length < known.group_from;
+  return [whole.replaceAll(",", few ? "" : known.group), ...rest].join(known.decimal);
+};
+// A whole number, its digits in groups.
+/** @type {(count: number) => string} */
+export const wholeText = (count) => numeral(count.toLocaleString("en-US"));
+
 // The English of what the page shows, where that is a key of links or of the server.
 /** @type {(text: string) => string} */
 export const english = (text) =>
@@ -52,5 +69,5 @@ export const sayN = (one, many, n, values = {}) => {
   const form = Array.isArray(forms)
     ? forms[Number(known.forms[n < 100 ? n : 100 + (n % 100)])]
     : plain;
-  return filled(form, { n: n.toLocaleString("en-US"), ...values });
+  return filled(form, { n: wholeText(n), ...values });
 };

@@ -1,7 +1,7 @@
 // What a token reads: the weights by which the text is shaded, and the sentence that says them.
 
 import { el, tokenElement } from "./dom.js";
-import { sayWith } from "./messages.js";
+import { numeral, sayWith } from "./messages.js";
 import { page } from "./state.js";
 
 /**
@@ -71,7 +71,7 @@ const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
   const labels = labelsOf(other);
   const itself = stack === other;
   const again = itself && place > 0 && place < from && labels[place - 1] === labels[from];
-  const parts = { whose, token: named(labels[place]), weight: weights[best].toFixed(2) };
+  const parts = { whose, token: named(labels[place]), weight: numeral(weights[best].toFixed(2)) };
   if (again) {
     const before = named(labels[from]);
     return sayWith("{whose} reads {token} most ({weight}), which followed {before} last time.", {

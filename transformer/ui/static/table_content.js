@@ -1,6 +1,6 @@
 // What a drawn figure says, as a table: {rows, columns, value(row, column), corner}.
 
-import { say } from "./messages.js";
+import { numeral, say } from "./messages.js";
 import { plainLabel } from "./labels.js";
 
 /**
@@ -15,7 +15,7 @@ const DIGITS = 4;
 export const cellText = (value) => {
   if (value === null || value === undefined || Number.isNaN(value)) return say("hidden");
   if (typeof value !== "number") return String(value);
-  return Number.isInteger(value) ? String(value) : value.toFixed(DIGITS);
+  return Number.isInteger(value) ? String(value) : numeral(value.toFixed(DIGITS));
 };
 /** @type {(values: ArrayLike<any> | undefined) => any[]} */
 const listOf = (values) => (values ? Array.from(values) : []);

@@ -2,7 +2,7 @@
 // translator, the source that its encoder reads.
 
 import { el, finder, onArrowKeys, setTabStop, tokenElement } from "./dom.js";
-import { say } from "./messages.js";
+import { numeral, say } from "./messages.js";
 import { emit, on, page, sameToken, setQuery, setRun } from "./state.js";
 import { connectPlay } from "./play.js";
 import { textShade } from "./text_shade.js";
@@ -30,7 +30,7 @@ export function mount({ element, props, watch }) {
     if (index < facts.n_prompt) return say("Token {place}: {token}, given", told);
     return say("Token {place}: {token}, generated, probability {probability}", {
       ...told,
-      probability: probabilityOf(index).toFixed(3),
+      probability: numeral(probabilityOf(index).toFixed(3)),
     });
   };
 

@@ -3,7 +3,7 @@
 import { ask } from "../../ui/static/ask.js";
 import { el, finder } from "../../ui/static/dom.js";
 import { openTab, tabButtons } from "../../ui/static/gradio.js";
-import { english, say } from "../../ui/static/messages.js";
+import { english, say, wholeText } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page, setHead } from "../../ui/static/state.js";
@@ -62,11 +62,10 @@ export function mount({ element, server }) {
 
   // ---- words ----
 
-  const whole = (count) => count.toLocaleString("en-US");
   const words = ({ title, meta }) => {
     find(".architecture-title").textContent = say("{title}, {n_parameters} parameters", {
       title: title.text,
-      n_parameters: whole(meta.n_parameters),
+      n_parameters: wholeText(meta.n_parameters),
     });
     const { labels, trace_start: start, source_labels: source } = page.run;
     const count = labels.length - start;
@@ -84,8 +83,8 @@ export function mount({ element, server }) {
         title: blockOf(owner).title.toLowerCase(),
       });
     return times > 1
-      ? say("{each} × {times} parameters", { each: whole(each), times })
-      : say("{each} parameters", { each: whole(each) });
+      ? say("{each} × {times} parameters", { each: wholeText(each), times })
+      : say("{each} parameters", { each: wholeText(each) });
   };
 
   // Tell what a block is, and mark it in drawing and list; null lets go.

@@ -139,8 +139,8 @@ def _text(config: ModelConfig, box: Box) -> str:
     """What stands in a box: one line for a norm, else two."""
     said, block = words(config, box.block), box.block
     if not said.short:
-        return f"<b>{style.escape(said.title)}</b> · {block.each:,}"
-    numbers = said.short if block.kind == "softmax" else f"{said.short} · {block.each:,}"
+        return f"<b>{style.escape(said.title)}</b> · {numeral(block.each)}"
+    numbers = said.short if block.kind == "softmax" else f"{said.short} · {numeral(block.each)}"
     return f"<b>{said.title}</b><br>{numbers}"
 
 

@@ -170,7 +170,7 @@ class _Column:
 
     def _layers(self, inside: list[Block]) -> None:
         """The blocks of one layer, two by two (a block and its norm), in their frame."""
-        shape = f"({self.length}, {self.config.d_model:,})"
+        shape = f"({self.length}, {numeral(self.config.d_model)})"
         self.plan.labels.append(Label(shape, self.x + 8, self.y + 11, "left"))
         bottom, start = self.y + LONG_ARROW - 12, self.y + LONG_ARROW - 4
         for place in range(0, len(inside), 2):

@@ -47,7 +47,7 @@ def words(config: ModelConfig, block: Block) -> Words:
 
 
 def _whole(size: str | int) -> str:
-    return size if isinstance(size, str) else f"{size:,}"
+    return size if isinstance(size, str) else numeral(size)
 
 
 def _tokens(config: ModelConfig, block: Block) -> tuple[str, str, str]:
@@ -60,7 +60,7 @@ def _tokens(config: ModelConfig, block: Block) -> tuple[str, str, str]:
         vocab=numeral(vocab),
     )
     more = [say("They are multiplied by √{size}.", size=size)] if config.scale_embeddings else []
-    short = f"{vocab:,} × {size:,}"
+    short = f"{numeral(vocab)} × {numeral(size)}"
     if block.shared_with:
         short = say("shared with the encoder")
         more.append(say("The encoder uses the same table."))
@@ -75,7 +75,7 @@ def _token_types(config: ModelConfig, block: Block) -> tuple[str, str, str]:
         "second one. The page reads a single text, all of type 0.",
         d_model=numeral(config.d_model),
     )
-    return say("+ Token types"), f"{config.n_token_types} × {config.d_model:,}", does
+    return say("+ Token types"), f"{config.n_token_types} × {numeral(config.d_model)}", does
 
 
 def _one_table(config: ModelConfig) -> bool:
@@ -84,7 +84,7 @@ def _one_table(config: ModelConfig) -> bool:
 
 def _positions(config: ModelConfig, block: Block) -> tuple[str, str, str]:
     encoding = POSITIONS[config.positions]
-    sizes = {"max_len": f"{config.max_len_of(block.stack):,}", "d_model": f"{config.d_model:,}"}
+    sizes = {"max_len": numeral(config.max_len_of(block.stack)), "d_model": numeral(config.d_model)}
     short, does = say(encoding.short, **sizes), say(encoding.does, **sizes)
     return f"+ {say(encoding.title)}", short, does
 
@@ -212,7 +212,11 @@ def _feed_forward(config: ModelConfig, block: Block) -> tuple[str, str, str]:
         )
     )
     gated = say("Gated feed-forward") if config.gated else say("Feed-forward")
-    return f"{gated}, {activation.title}", f"{size:,} → {wide:,} → {size:,}", does
+    return (
+        f"{gated}, {activation.title}",
+        f"{numeral(size)} → {numeral(wide)} → {numeral(size)}",
+        does,
+    )
 
 
 def _norm(config: ModelConfig, block: Block) -> tuple[str, str, str]:
@@ -232,7 +236,7 @@ def _final_norm(config: ModelConfig, block: Block) -> tuple[str, str, str]:
 
 
 def _normalises(config: ModelConfig, block: Block, what: str) -> str:
-    shape = f"({length_of(config, block.stack)}, {config.d_model:,})"
+    shape = f"({length_of(config, block.stack)}, {numeral(config.d_model)})"
     norm = NORMS[config.norm_kind]
     does = say(norm.does, size=numeral(config.d_model))
     return say(
@@ -252,7 +256,7 @@ def _transform(config: ModelConfig, block: Block) -> tuple[str, str, str]:
     )
     return (
         say("Linear, {activation}, norm", activation=activation),
-        f"{config.d_model:,} → {config.d_model:,}",
+        f"{numeral(config.d_model)} → {numeral(config.d_model)}",
         does,
     )
 
@@ -265,7 +269,7 @@ def _head(config: ModelConfig, block: Block) -> tuple[str, str, str]:
         size=numeral(size),
     )
     if block.shared_with is None:
-        return say("Linear head"), f"{size:,} → {vocab:,}", does
+        return say("Linear head"), f"{numeral(size)} → {numeral(vocab)}", does
     tied = say("Its matrix is the token embedding's, transposed (tied weights) and counted once.")
     return say("Linear head"), say("tied to embedding"), f"{does} {tied}"
 
@@ -276,4 +280,8 @@ def _softmax(config: ModelConfig, block: Block) -> tuple[str, str, str]:
         if config.family == "encoder"
         else say("Turns the scores into probabilities for the token that comes next.")
     )
-    return say("Softmax"), f"({length_of(config, block.stack)}, {config.output_vocab_size:,})", does
+    return (
+        say("Softmax"),
+        f"({length_of(config, block.stack)}, {numeral(config.output_vocab_size)})",
+        does,
+    )

@@ -19,7 +19,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import mark, say
+from transformer.messages import mark, numeral, say
 from transformer.runs.head_data import Head, HeadView, SiteLike, check_choice, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.attention.grid import atlas, head_grid
@@ -152,7 +152,10 @@ def _ticks(scale: str, top: float) -> dict[str, Any]:
     if top < 1:  # the round ones that stand clear of the largest, and that one
         shown = [top * v for v in shown[:-1]] if scale == "linear" else shown
         shown = [v for v in shown if _one(v, scale) < 0.9 * _one(top, scale)] + [top]
-    text = [f"≤ {LOG_FLOOR:g}" if v == LOG_FLOOR else f"{float(f'{v:.2g}'):g}" for v in shown]
+    text = [
+        f"≤ {numeral(LOG_FLOOR, 'g')}" if v == LOG_FLOOR else numeral(float(f"{v:.2g}"), "g")
+        for v in shown
+    ]
     places = [round(_one(v, scale), 4) for v in shown]
     return {"tickmode": "array", "tickvals": places, "ticktext": text}
 

@@ -1,7 +1,7 @@
 // Attention as lines between two columns of tokens: of one head's queries, or an alignment.
 
 import { ask } from "../../ui/static/ask.js";
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { page } from "../../ui/static/state.js";
 
@@ -13,7 +13,11 @@ const named = (labels, at) => `${at} ${labels[at]}`;
 
 // The numbers behind the lines, a row a line; null without one.
 const tableOf = (names, from, to, links) => {
-  const words = links.map(([a, b, weight]) => [named(from, a), named(to, b), weight.toFixed(4)]);
+  const words = links.map(([a, b, weight]) => [
+    named(from, a),
+    named(to, b),
+    numeral(weight.toFixed(4)),
+  ]);
   return words.length === 0
     ? null
     : {
@@ -27,7 +31,11 @@ const spoken = (from, to, links) =>
   links
     .slice(0, 12)
     .map(([a, b, weight]) =>
-      say("{from} reads {to}, {weight}", { from: from[a], to: to[b], weight: weight.toFixed(2) }),
+      say("{from} reads {to}, {weight}", {
+        from: from[a],
+        to: to[b],
+        weight: numeral(weight.toFixed(2)),
+      }),
     )
     .join("; ");
 

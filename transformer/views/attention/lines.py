@@ -154,7 +154,7 @@ def _columns(
     """Queries, keys, and what stands above them."""
     asking = {link.query for link in links} if query is None else {query}
     read = {link.key for link in links}
-    numbers = {} if query is None else {link.key: f"{link.weight:.2f}" for link in links}
+    numbers = {} if query is None else {link.key: numeral(link.weight, ".2f") for link in links}
     keys = [
         f"{numbers.get(place, _NO_NUMBER)} {style.fitted(label, COLUMN_PX)[0]}"
         for place, label in enumerate(view.key_labels)

@@ -1,7 +1,7 @@
 // The numbers of the chosen cell, row or column of an attention picture.
 
 import { el, tokenElement } from "../../ui/static/dom.js";
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 
 // A cell in words, for those who cannot see the picture; a whole row if its column is null.
 export const cellInWords = ({ row, column }, labels, { scores, weights, allowed }) => {
@@ -14,8 +14,8 @@ export const cellInWords = ({ row, column }, labels, { scores, weights, allowed 
     column,
     key: labels.key[column],
   });
-  const told = [say("weight {weight}", { weight: weights[place].toFixed(4) })];
-  if (scores) told.push(say("score {score}", { score: scores[place].toFixed(2) }));
+  const told = [say("weight {weight}", { weight: numeral(weights[place].toFixed(4)) })];
+  if (scores) told.push(say("score {score}", { score: numeral(scores[place].toFixed(2)) }));
   told.push(allowed[place] ? say("allowed") : say("hidden by the mask"));
   return `${reads}: ${told.join(", ")}`;
 };
@@ -42,14 +42,14 @@ export const readOut = (root) => {
     if (row !== null) {
       set("query", ...tokenAt(labels.query, row));
       const sum = rowOf(row, labels, numbers).reduce((total, weight) => total + weight, 0);
-      set("sum", sum.toFixed(4));
+      set("sum", numeral(sum.toFixed(4)));
     }
     if (column !== null) set("key", ...tokenAt(labels.key, column));
     if (row === null || column === null) return;
     const place = row * labels.key.length + column;
-    if (numbers.scores) set("score", numbers.scores[place].toFixed(4));
+    if (numbers.scores) set("score", numeral(numbers.scores[place].toFixed(4)));
     set("allowed", numbers.allowed[place] ? say("allowed") : say("hidden"));
-    set("weight", numbers.weights[place].toFixed(4));
+    set("weight", numeral(numbers.weights[place].toFixed(4)));
   };
 
   // The keys that the chosen query reads most, or the queries that read the chosen key most.
@@ -68,7 +68,11 @@ export const readOut = (root) => {
         const line = el("div", "top-key");
         const bar = el("span", "bar");
         bar.style.width = `${(100 * weights[at]).toFixed(1)}%`;
-        line.append(tokenElement(names[at]), bar, el("span", "value", weights[at].toFixed(3)));
+        line.append(
+          tokenElement(names[at]),
+          bar,
+          el("span", "value", numeral(weights[at].toFixed(3))),
+        );
         return line;
       });
     const title = asks ? say("This query reads most") : say("This key is read most by");

@@ -2,7 +2,7 @@
 // The same arithmetic as transformer/views/attention/heatmap.py, so that a head travels as its scores
 // alone and a change of stage or scale asks the server for nothing.
 
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 import { decodeBytes, decodeFloats, unpackBits } from "../../ui/static/bytes.js";
 import { softmaxRow } from "../../ui/static/softmax.js";
 
@@ -40,7 +40,7 @@ export const cellTexts =
   (row, column) => {
     const at = row * nKeys + column;
     if (stage !== "scores" && !allowed[at]) return say("hidden");
-    return (stage === "weights" ? weights : scores)[at].toFixed(4);
+    return numeral((stage === "weights" ? weights : scores)[at].toFixed(4));
   };
 
 // Rows of what is coloured; NaN where nothing is drawn.

@@ -4,7 +4,7 @@ import { RUN_GONE, ask } from "../../ui/static/ask.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { branchAt, pastRun, pastRuns, showRun } from "../../ui/static/history.js";
 import { generates } from "../../ui/static/interventions.js";
-import { say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { runTree } from "./run_tree.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { emit, on, page, requestsFor, setQuery, showProblem } from "../../ui/static/state.js";
@@ -18,13 +18,14 @@ export function mount({ element, server }) {
   /** @type {Record<string, any>} */
   const state = { step: 0, gone: new Set() };
   const steps = () => page.run?.probabilities.length ?? 0;
-  const percent = (p) => (p > 0 && p < 0.001 ? "<0.1 %" : `${(100 * p).toFixed(1)} %`);
+  const percent = (p) =>
+    p > 0 && p < 0.001 ? `<${numeral("0.1")} %` : `${numeral((100 * p).toFixed(1))} %`;
 
   // ---- the tokens of one step ----
 
   const choiceOf = (answer, place, step) => {
     const [id, label, p] = [answer.ids[place], answer.labels[place], answer.probabilities[place]];
-    const [taken, probability] = [id === answer.taken, p.toFixed(4)];
+    const [taken, probability] = [id === answer.taken, numeral(p.toFixed(4))];
     const button = el("button", "choice");
     button.disabled = taken;
     button.style.setProperty("--p", p.toFixed(4));

@@ -3,7 +3,7 @@
 import { ask } from "../../ui/static/ask.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { alter, generates, interventions } from "../../ui/static/interventions.js";
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page, showProblem } from "../../ui/static/state.js";
 
@@ -37,7 +37,7 @@ export function mount({ element, server }) {
     const made = cell(
       "td",
       "cost number",
-      `${more < 0 ? "−" : "+"}${Math.abs(more).toFixed(3)}`,
+      `${more < 0 ? "−" : "+"}${numeral(Math.abs(more).toFixed(3))}`,
       el("i"),
     );
     made.classList.toggle("beyond", share > 1);
@@ -59,7 +59,7 @@ export function mount({ element, server }) {
     row.append(
       cell("th", "", first),
       cell("td", "why", why),
-      cell("td", "number", loss === null ? "–" : loss.toFixed(3)),
+      cell("td", "number", loss === null ? "–" : numeral(loss.toFixed(3))),
       more,
       goesOn(what),
     );
@@ -96,7 +96,7 @@ export function mount({ element, server }) {
             "The loss is the mean over a sample of {count} texts. {about} A full bar " +
               "means that the network finds all tokens equally likely ({even} nats); a bar " +
               "with a double end is worse than that.",
-            { count, about, even: even.toFixed(2) },
+            { count, about, even: numeral(even.toFixed(2)) },
           );
     find(".measure").hidden = about === null || intact !== null;
     find(".texts").disabled = state.at !== null;

@@ -2,7 +2,7 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { fillSelect } from "../../ui/static/dom.js";
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { siteName, sitesOf } from "../../ui/static/sites.js";
@@ -29,7 +29,7 @@ const nearest = (facts, { stack, layer, kind, head }) => {
     sites[0];
   return { ...found, head: head === "mean" || head < facts.n_heads ? head : 0 };
 };
-const share = (part) => `${(100 * part).toFixed(1)} %`;
+const share = (part) => `${numeral((100 * part).toFixed(1))} %`;
 
 // pair(): {run, other}, A and B; other(): all of B. whenPair(draw): draws only while there are two.
 // Returns takeHead(head).
@@ -103,8 +103,8 @@ export const mountDifference = (find, server, { pair, other, whenPair }) => {
       "Orange: read more in B. Blue: read more in A. The colours go from {least} to {most}. Of " +
         "all weight in these rows, {share_a} in A and {share_b} in B is on tokens of both.",
       {
-        least: (-meta.limit).toPrecision(3),
-        most: meta.limit.toPrecision(3),
+        least: numeral((-meta.limit).toPrecision(3)),
+        most: numeral(meta.limit.toPrecision(3)),
         share_a: share(meta.kept[0]),
         share_b: share(meta.kept[1]),
       },

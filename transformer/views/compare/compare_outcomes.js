@@ -2,7 +2,7 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { tokenElement } from "../../ui/static/dom.js";
-import { say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page, setQuery } from "../../ui/static/state.js";
@@ -13,8 +13,10 @@ const BAR_PX = 22; // the least that a token's label needs
 const numbersOf = ({ data: [bars], layout }) => ({
   rows: layout.meta.labels.map((label, place) => `${layout.meta.pairs[place][0]} ${label}`),
   columns: [say("in A"), say("in B"), "B − A"],
-  value: (row, column) =>
-    [...bars.customdata[row], bars.customdata[row][1] - bars.customdata[row][0]][column].toFixed(4),
+  value: (row, column) => {
+    const [a, b] = bars.customdata[row];
+    return numeral([a, b, b - a][column].toFixed(4));
+  },
   corner: say("token"),
 });
 

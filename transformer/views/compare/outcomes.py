@@ -178,7 +178,7 @@ def _bars(
     colour: str,
 ) -> go.Bar:
     told = [
-        say("at most {most}", most=numeral(most, ".2g")) if value is None else f"{value:.4f}"
+        say("at most {most}", most=numeral(most, ".2g")) if value is None else numeral(value, ".4f")
         for value in values
     ]
     return bars(
@@ -194,4 +194,6 @@ def _bars(
 
 
 def _at_most(probability: float) -> str:
-    return "&lt;0.1%" if probability < 0.001 else f"≤{probability:.1%}"
+    return (
+        f"&lt;{numeral(0.1, '.1f')}%" if probability < 0.001 else f"≤{numeral(probability, '.1%')}"
+    )

@@ -4,7 +4,7 @@ import { ask } from "../../ui/static/ask.js";
 import { finder, tokenElement } from "../../ui/static/dom.js";
 import { generates, interventions } from "../../ui/static/interventions.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
-import { say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page } from "../../ui/static/state.js";
@@ -56,10 +56,10 @@ export function mount({ element, server }) {
         "{total}; the network's own logit is {logit}. A norm divides by the size of the whole " +
         "stream, which is held fixed here.",
       {
-        least: (-answer.limit).toPrecision(3),
-        most: answer.limit.toPrecision(3),
-        total: answer.total.toFixed(4),
-        logit: answer.logit.toFixed(4),
+        least: numeral((-answer.limit).toPrecision(3)),
+        most: numeral(answer.limit.toPrecision(3)),
+        total: numeral(answer.total.toFixed(4)),
+        logit: numeral(answer.logit.toFixed(4)),
       },
     );
     state.answer = answer;

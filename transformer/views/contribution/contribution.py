@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.analysis.logit_contribution import LogitContribution
-from transformer.messages import say
+from transformer.messages import numeral, say
 from transformer.views.drawing import style
 
 NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
@@ -41,7 +41,7 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
         "token {place}, {token}: logit {logit}, the sum of all cells; scales of norms held",
         place=found.place,
         token=style.label(label),
-        logit=f"{found.logit:.4f}",
+        logit=numeral(found.logit, ".4f"),
     )
     title = say("What each part adds to one logit")
     meta = {"row_labels": rows, "column_labels": columns, "limit": limit}
@@ -86,7 +86,7 @@ def sentence(found: LogitContribution) -> str:
     (most, adds), (second, then), (least, takes) = order[0], order[1], order[-1]
     said = say(
         "Of the logit {logit}, {most} adds most: {adds}. Next comes {second} with {then}.",
-        logit=f"{found.logit:.2f}",
+        logit=numeral(found.logit, ".2f"),
         most=most,
         adds=f"{adds:+.2f}",
         second=second,

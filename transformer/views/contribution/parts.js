@@ -4,7 +4,7 @@ import { cellBands, cellCursor } from "../attention/cell_cursor.js";
 import { el, finder } from "../../ui/static/dom.js";
 import { openTab, tabButtons } from "../../ui/static/gradio.js";
 import { alter, isSilent, withSilence } from "../../ui/static/interventions.js";
-import { say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { slug } from "../../ui/static/page_fields.js";
 import { page, setHead } from "../../ui/static/state.js";
 
@@ -39,7 +39,10 @@ export const mountParts = (root, box, answer) => {
   };
   const tell = (cell) => {
     const value = valueAt(cell);
-    const told = { part: el("b", "", nameOf(cell)), value: Math.abs(value ?? 0).toFixed(4) };
+    const told = {
+      part: el("b", "", nameOf(cell)),
+      value: numeral(Math.abs(value ?? 0).toFixed(4)),
+    };
     mark(cell);
     if (!Number.isFinite(value)) says.replaceChildren(say("There is no such part."));
     else if (value < 0) {

@@ -7,7 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.messages import mark, say
+from transformer.messages import mark, numeral, say
 from transformer.views.drawing import style
 
 _LEAST = 0.02  # the axis reaches at least this far, however improbable all of it is
@@ -91,4 +91,4 @@ def bars(
 
 def percent(probability: float) -> str:
     """A probability for Plotly text; a small one is never shown as nothing."""
-    return "&lt;0.1%" if 0 < probability < 0.001 else f"{probability:.1%}"
+    return f"&lt;{numeral(0.1, '.1f')}%" if 0 < probability < 0.001 else numeral(probability, ".1%")

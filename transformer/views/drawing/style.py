@@ -10,6 +10,8 @@ from typing import Any
 
 from plotly.colors import sequential
 
+from transformer.messages import signs
+
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 FONT_SIZE = 14  # px; the smallest text in any figure
 TITLE_SIZE = 17
@@ -147,6 +149,7 @@ def layout(title: str, subtitle: str = "", *, dark: bool = False, **more: Any) -
             "color": colours.muted,
             "activecolor": colours.accent,
         },
+        "separators": signs(),
         "hoverlabel": {"font": {"family": FONT, "size": FONT_SIZE}, "align": "left"},
     }
     return common | more

@@ -7,7 +7,7 @@ import { el, finder } from "../../ui/static/dom.js";
 import { figureIn, paperColour } from "../../ui/static/drawn.js";
 import { saveFile } from "../../ui/static/files.js";
 import { escapeLabel } from "../../ui/static/labels.js";
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 import { loadPlotly } from "../../ui/static/plotly.js";
 import { siteName } from "../../ui/static/sites.js";
 import { on, page, showProblem } from "../../ui/static/state.js";
@@ -142,7 +142,9 @@ export function mount({ element, server }) {
     note.textContent = say("Saved {name} ({size}).", {
       name,
       size:
-        blob.size < 1e5 ? `${Math.ceil(blob.size / 1e3)} KB` : `${(blob.size / 1e6).toFixed(1)} MB`,
+        blob.size < 1e5
+          ? `${Math.ceil(blob.size / 1e3)} KB`
+          : `${numeral((blob.size / 1e6).toFixed(1))} MB`,
     });
   };
   const safe = (text) =>

@@ -19,7 +19,8 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
-from transformer.messages import say
+from transformer.messages import language, say
+from transformer.messages.markup import whole_page
 from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
 from transformer.runs.head_data import array, head_view, records_of
@@ -63,8 +64,9 @@ def page(run: Run) -> str:
         "plotly": _plotly(),
         "script": bundle(SCRIPT),
     }
+    template = whole_page(read_module(TEMPLATE), language())
     # Split once, so that nothing inside a part is taken for a marker.
-    pieces = re.split(r"/\*(style|data|plotly|script)\*/", read_module(TEMPLATE))
+    pieces = re.split(r"/\*(style|data|plotly|script)\*/", template)
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
 
 

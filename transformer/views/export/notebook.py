@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.messages import say
+from transformer.messages import language, numeral, say
+from transformer.messages.markup import whole_page
 from transformer.runs.compact_trace import n_heads_at
 from transformer.runs.head_data import array, check_choice, records_of
 from transformer.runs.run import Batch, Run
@@ -102,8 +103,9 @@ def _token(label: str, probability: float | None = None) -> str:
     text = escape(shorten(label, HOVER_CHARACTERS))
     if probability is None:
         return f'<span style="{_TOKEN}">{text}</span>'
+    said = say("probability {probability}", probability=numeral(probability, ".4f"))
     shade = f"background:rgba(10,92,173,{0.04 + 0.4 * probability:.2f})"
-    return f'<span style="{_TOKEN}{shade}" title="probability {probability:.4f}">{text}</span>'
+    return f'<span style="{_TOKEN}{shade}" title="{said}">{text}</span>'
 
 
 def _frame(run: Run) -> str:
@@ -113,7 +115,7 @@ def _frame(run: Run) -> str:
     side = int((MAX_CELLS / max(1, count)) ** 0.5)
     kinds = [_kind(run, stack, kind, side, pack) for stack, kind in run.trace.kinds()]
     data = pack.text({"kinds": kinds, "palette": palette_stops()})
-    page = read_module(_TEMPLATE)
+    page = whole_page(read_module(_TEMPLATE), language())
     before, between, after = page.replace("/*script*/", "/*data*/").split("/*data*/")
     return before + data + between + bundle(SCRIPT) + after
 

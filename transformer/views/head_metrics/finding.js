@@ -1,7 +1,7 @@
 // Beside the grid of heads: what the clearest head of all does, and a sign for each head with a label.
 
 import { el, tokenElement } from "../../ui/static/dom.js";
-import { say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page, setHead, setQuery, tracedFrom } from "../../ui/static/state.js";
 import { kindShown, metricsOf } from "./known.js";
@@ -18,13 +18,13 @@ const sentence = ({ stack, kind }, found) => {
     setHead({ stack, kind, layer, head });
     setQuery({ stack, index: found.query + tracedFrom(stack) });
   });
-  const times = (value / even).toFixed(value / even < 10 ? 1 : 0);
+  const times = numeral((value / even).toFixed(value / even < 10 ? 1 : 0));
   const values = {
     number,
     rows,
     times,
-    value: value.toFixed(2),
-    weight: weight.toFixed(2),
+    value: numeral(value.toFixed(2)),
+    weight: numeral(weight.toFixed(2)),
     query: tokenElement(found.query_label),
     key: tokenElement(found.key_label),
     next: tokenElement(next ?? ""),

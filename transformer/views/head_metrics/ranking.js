@@ -3,7 +3,7 @@
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { ownFields } from "../../ui/static/fields.js";
 import { oneOf } from "../../ui/static/link_text.js";
-import { say, sayN } from "../../ui/static/messages.js";
+import { numeral, say, sayN } from "../../ui/static/messages.js";
 import { drawHeadMap } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page, setHead, showProblem } from "../../ui/static/state.js";
@@ -23,7 +23,7 @@ export function mount({ element, server }) {
 
   const name = ({ layer, head: index }) =>
     say("layer {layer}, head {head}", { layer, head: index });
-  const number = (value, digits = 3) => (value === null ? "–" : value.toFixed(digits));
+  const number = (value, digits = 3) => (value === null ? "–" : numeral(value.toFixed(digits)));
   const digitsOf = ({ unit }) => (unit ? 2 : 3);
 
   // ---- the order ----

@@ -6,7 +6,7 @@ import { decodeBytes } from "../../ui/static/bytes.js";
 import { el, finder } from "../../ui/static/dom.js";
 import { saveFile } from "../../ui/static/files.js";
 import { apply } from "../../ui/static/link.js";
-import { say, sayN } from "../../ui/static/messages.js";
+import { numeral, say, sayN } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page, showProblem } from "../../ui/static/state.js";
@@ -95,7 +95,7 @@ export function mount({ element, props, server }) {
     drawAnswer();
     find(".learn-said").replaceChildren(...facts.said.map((text) => el("li", "", text)));
     const label = say("{score} on the letter to be said next", {
-      score: facts.best?.score.toFixed(2),
+      score: facts.best && numeral(facts.best.score.toFixed(2)),
     });
     heads.draw(facts.pictures, facts.best && { ...facts.best, label });
     await drawFigure(find(".learn-curves"), facts.curves);

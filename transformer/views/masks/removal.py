@@ -123,7 +123,7 @@ def _meta(found: Removal, show: str, row: int) -> dict[str, Any]:
 def sentence_of(found: Removal) -> str:
     """In words and with its number, what leaving the mask out would change for text queries."""
     site, count = found.view.site, int(found.text.sum())
-    share = f"{100 * found.mean_freed_weight:.1f} %"
+    share = f"{numeral(100 * found.mean_freed_weight, '.1f')} %"
     if not found.freed.any():
         return say(
             "Here the {which} mask hides nothing: {reason}.",

@@ -6,7 +6,7 @@ import { finder, tokenElement } from "../../ui/static/dom.js";
 import { alter, generates, interventions } from "../../ui/static/interventions.js";
 import { labelRoom } from "../../ui/static/labels.js";
 import { chosenPlace } from "../../ui/static/looked_at.js";
-import { say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page, showProblem } from "../../ui/static/state.js";
@@ -135,7 +135,7 @@ export function mount({ element, server }) {
         Object.assign(axis.title, { standoff: 4, font: { size: 14 } });
       }
     };
-  const probability = (log) => Math.exp(log).toPrecision(2);
+  const probability = (log) => numeral(Math.exp(log).toPrecision(2));
   const words = ({ place, stands, target, before, other, limit, lengths, altered }) => {
     find(".patch-title").replaceChildren(
       ...sayWith("Change of ln p(“{target}”) as token {place}, where “{token}” stands", {
@@ -147,15 +147,15 @@ export function mount({ element, server }) {
     const [here, there] = lengths;
     const told = [
       say("ln p is {here} here (p = {p_here}) and {there} in the other run (p = {p_there}).", {
-        here: before.toFixed(2),
+        here: numeral(before.toFixed(2)),
         p_here: probability(before),
-        there: other.toFixed(2),
+        there: numeral(other.toFixed(2)),
         p_there: probability(other),
       }),
       say(
         "Orange: the patch makes the token likelier. Blue: it makes it less likely. The colours " +
           "go from {least} to {most}.",
-        { least: (-limit).toPrecision(3), most: limit.toPrecision(3) },
+        { least: numeral((-limit).toPrecision(3)), most: numeral(limit.toPrecision(3)) },
       ),
     ];
     if (here !== there) {
@@ -188,7 +188,7 @@ export function mount({ element, server }) {
       layer: row,
       place: column,
       token: meta.column_labels[column],
-      change: `${change < 0 ? "" : "+"}${change.toFixed(4)}`,
+      change: `${change < 0 ? "" : "+"}${numeral(change.toFixed(4))}`,
     });
   };
   const apply = async ({ row, column }) => {

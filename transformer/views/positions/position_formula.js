@@ -1,7 +1,7 @@
 // The sinusoidal formula beside the model's own positions.
 
 import { ask } from "../../ui/static/ask.js";
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
@@ -35,7 +35,7 @@ export const mountFormula = (find, server, common) => {
         : say(
             "This model learned its positions instead; compare both matrices (largest " +
               "difference {difference}).",
-            { difference: answer.difference.toFixed(2) },
+            { difference: numeral(answer.difference.toFixed(2)) },
           );
       const name = `formula-${which}`;
       await drawFigure(box(name), answer.figure, {

@@ -2,7 +2,7 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { tokenElement } from "../../ui/static/dom.js";
-import { say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
@@ -53,7 +53,11 @@ export const mountInputs = (find, server, common) => {
     const added = say(
       "Mean lengths of the vectors: tokens {token}, positions {position}, their sums {sum}. " +
         "All three share one colour scale; 0.5 % of the numbers lie beyond its ends.",
-      { token: token.toFixed(2), position: position.toFixed(2), sum: sum.toFixed(2) },
+      {
+        token: numeral(token.toFixed(2)),
+        position: numeral(position.toFixed(2)),
+        sum: numeral(sum.toFixed(2)),
+      },
     );
     find(".input-lengths").textContent = [
       added,
@@ -85,7 +89,7 @@ export const mountInputs = (find, server, common) => {
     });
     Object.assign(inputs.dataset, { run: page.run.run, stack, place: answer.place });
   };
-  const exact = (value) => value.toFixed(4);
+  const exact = (value) => numeral(value.toFixed(4));
 
   // In the table, each cell tells the sum's two parts.
   const sums = (row, column) => {

@@ -1,7 +1,7 @@
 // PE(pos + k) from PE(pos): how a position moves.
 
 import { ask } from "../../ui/static/ask.js";
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
@@ -17,7 +17,7 @@ const shiftSays = ({
   relative_miss: relative,
   chance,
 }) => {
-  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+  const percent = (share) => `${numeral((100 * share).toFixed(1))} %`;
   const asks = say(
     "Is there one matrix that takes the vector of any position to that of the position " +
       "{k} further on?",

@@ -5,12 +5,13 @@ import { el } from "../../ui/static/dom.js";
 import { labelRoom } from "../../ui/static/labels.js";
 import { ownFields } from "../../ui/static/fields.js";
 import { wholeNumber } from "../../ui/static/link_text.js";
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page } from "../../ui/static/state.js";
 import { tokenColumns, withoutZoom } from "./token_columns.js";
 
-const cellText = (meta, z, row, column) => `${meta.best[row][column]} ${z[row][column].toFixed(4)}`;
+const cellText = (meta, z, row, column) =>
+  `${meta.best[row][column]} ${numeral(z[row][column].toFixed(4))}`;
 const gradient = (scale) =>
   `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${at * 100}%`).join(", ")})`;
 

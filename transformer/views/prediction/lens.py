@@ -20,7 +20,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import say
+from transformer.messages import numeral, say
 from transformer.model.summary import last_stack
 from transformer.runs.checks import check_whole
 from transformer.runs.data import Lens
@@ -222,8 +222,9 @@ def _texts(run: Run, view: LensView) -> go.Scatter:
 def _hover(run: Run, view: LensView, names: list[str], row: int, column: int) -> str:
     """The cell's best tokens with their probabilities, and what came next."""
     found = zip(view.ids[row, column], view.probabilities[row, column], strict=True)
+    labels = run.candidate_labels
     lines = [
-        f"{style.label(run.candidate_labels[int(token)], style.HOVER_CHARACTERS)} {share:.4f}"
+        f"{style.label(labels[int(token)], style.HOVER_CHARACTERS)} {numeral(share, '.4f')}"
         for token, share in found
     ]
     read, follows = view.read[column], view.follows[column]

@@ -5,7 +5,7 @@ import { ask } from "../../ui/static/ask.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { branchAt } from "../../ui/static/history.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
-import { say, sayN, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page, setQuery } from "../../ui/static/state.js";
@@ -84,7 +84,7 @@ export function mount({ element, server }) {
         step: step + 1,
         steps: steps(),
         token: tokenElement(answer.chosen),
-        probability: answer.probability.toFixed(3),
+        probability: numeral(answer.probability.toFixed(3)),
       }),
     );
     const how = `${answer.how[0].toUpperCase()}${answer.how.slice(1)}.`;

@@ -128,8 +128,11 @@ def _mean(values: Sequence[float | None]) -> float | None:
 def in_words(found: Summary) -> str:
     """The summary as a sentence without its full stop."""
     parts = [
-        f"{name} {bits:.2f}"
-        for name, bits in (("given", found.given_bits), ("generated", found.generated_bits))
+        f"{name} {numeral(bits, '.2f')}"
+        for name, bits in (
+            (say("given"), found.given_bits),
+            (say("generated"), found.generated_bits),
+        )
         if bits is not None
     ]
     apart = f" ({', '.join(parts)})" if len(parts) > 1 else ""

@@ -4,7 +4,7 @@ import { ask } from "../../ui/static/ask.js";
 import { finder, tokenElement } from "../../ui/static/dom.js";
 import { generates, interventions } from "../../ui/static/interventions.js";
 import { chosenPlace } from "../../ui/static/looked_at.js";
-import { say, sayN, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page } from "../../ui/static/state.js";
@@ -21,7 +21,8 @@ export function mount({ element, server }) {
     layout.margin = { ...layout.margin, t: 40, b: 50 };
     layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
   };
-  const percent = (probability) => `${(100 * probability).toFixed(probability < 0.1 ? 2 : 1)} %`;
+  const percent = (probability) =>
+    `${numeral((100 * probability).toFixed(probability < 0.1 ? 2 : 1))} %`;
 
   const drawForeseen = async (current, run, place) => {
     const answer = await ask(server.next_token, { run, place, dark: page.dark });

@@ -1,10 +1,10 @@
 // What is said of how much each head matters for one token.
 
 import { tokenElement } from "../../ui/static/dom.js";
-import { say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { page } from "../../ui/static/state.js";
 
-const percent = (probability) => `${(100 * probability).toPrecision(3)} %`;
+const percent = (probability) => `${numeral((100 * probability).toPrecision(3))} %`;
 
 const headName = ({ stack, kind, layer, head }) =>
   page.run.kinds.length > 1
@@ -29,14 +29,14 @@ export const mostInWords = (most, label) => {
 export const mapInWords = ({ log_probability: intact, limit }, by) =>
   [
     say("With all heads the intact network gives it p = {probability}.", {
-      probability: Math.exp(intact).toFixed(4),
+      probability: numeral(Math.exp(intact).toFixed(4)),
     }),
     by === "mean"
       ? say("One head at a time is replaced by its mean.")
       : say("One head at a time is set to zero."),
     say("Blue: the token becomes less likely, so the head helped it. Orange: likelier."),
     say("The colours go from {least} to {most}. Click a cell to choose its head.", {
-      least: (-limit).toPrecision(3),
-      most: limit.toPrecision(3),
+      least: numeral((-limit).toPrecision(3)),
+      most: numeral(limit.toPrecision(3)),
     }),
   ].join(" ");

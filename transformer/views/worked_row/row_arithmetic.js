@@ -1,6 +1,7 @@
 // One row of attention worked out step by step, and its numbers as text. It is a second opinion on
 // purpose: in float64, apart from the softmax of the attention pictures.
 
+import { numeral } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 
 /**
@@ -40,7 +41,7 @@ export const largestDifference = (mine, theirs) =>
   mine.reduce((most, value, place) => Math.max(most, Math.abs(value - theirs[place])), 0);
 
 /** @type {(value: number, digits?: number) => string} */
-export const numberText = (value, digits = 3) => value.toFixed(digits).replace("-", "−");
+export const numberText = (value, digits = 3) => numeral(value.toFixed(digits)).replace("-", "−");
 /** @type {(value: number, digits?: number) => string} */
 export const factorText = (value, digits = 3) =>
   value < 0 ? `(${numberText(value, digits)})` : numberText(value, digits);

@@ -1,7 +1,7 @@
 // The picture of one worked row: its look on this page, and its numbers as a table.
 
 import { shortenLabels } from "../../ui/static/labels.js";
-import { say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 
 const NARROW_PX = 640;
 
@@ -12,10 +12,10 @@ export const tableOfRow = ({ row, sums }) => {
   const ofKey = (label, key) => ({
     name: say("key {key} {label}", { key, label }),
     first: [
-      sums.scores[key].toFixed(4),
+      numeral(sums.scores[key].toFixed(4)),
       row.allowed[key]
-        ? sums.weights[key].toFixed(4)
-        : say("{weight}, hidden", { weight: sums.weights[key].toFixed(4) }),
+        ? numeral(sums.weights[key].toFixed(4))
+        : say("{weight}, hidden", { weight: numeral(sums.weights[key].toFixed(4)) }),
     ],
     vector: row.keys.subarray(key * size, (key + 1) * size),
   });
@@ -29,7 +29,7 @@ export const tableOfRow = ({ row, sums }) => {
     { name: say("output"), first: ["", ""], vector: sums.output },
   ];
   const valueOf = ({ first, vector }, column) =>
-    first[column] ?? vector[column - first.length].toFixed(4);
+    first[column] ?? numeral(vector[column - first.length].toFixed(4));
   return {
     rows: lines.map(({ name }) => name),
     columns: [

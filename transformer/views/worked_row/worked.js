@@ -5,7 +5,7 @@ import { ask } from "../../ui/static/ask.js";
 import { decodeBytes, decodeFloats } from "../../ui/static/bytes.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { rowLookedAt } from "../../ui/static/looked_at.js";
-import { say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
@@ -50,7 +50,7 @@ export function mount({ element, server }) {
     const values = {
       byWeight: tinyNumber(byWeight),
       byScore: tinyNumber(byScore),
-      tolerance: tolerance.toExponential(0).replace("-", "−"),
+      tolerance: numeral(tolerance.toExponential(0)).replace("-", "−"),
     };
     const found =
       byWeight < tolerance

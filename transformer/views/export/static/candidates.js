@@ -1,12 +1,12 @@
 // The table of what a step could have chosen.
 
 import { el } from "../../../ui/static/dom.js";
-import { say, sayWith } from "../../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../../ui/static/messages.js";
 
 const bar = (probability, most, className) => {
   const [cell, line] = [el("td"), el("span", className)];
   line.style.width = `${(70 * probability) / most}%`;
-  cell.append(line, `${(100 * probability).toFixed(2)}%`);
+  cell.append(line, `${numeral((100 * probability).toFixed(2))}%`);
   return cell;
 };
 
@@ -18,7 +18,7 @@ export const candidateRows = ({ token, candidates }) => {
     const chosen = id === token;
     const shown = el("bdi", "", label);
     name.append(...(chosen ? ["▶ ", ...sayWith("{token} (chosen)", { token: shown })] : [shown]));
-    const last = after === 0 ? el("td", "", say("✕ cut")) : bar(after, most, say("bar after"));
+    const last = after === 0 ? el("td", "", say("✕ cut")) : bar(after, most, "bar after");
     row.append(name, bar(probability, most, "bar"), last);
     row.classList.toggle("chosen", chosen);
     row.classList.toggle("cut", after === 0);

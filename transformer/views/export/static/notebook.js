@@ -4,7 +4,7 @@ import { paletteWords } from "../../../ui/static/colours.js";
 import { el, fillSelect } from "../../../ui/static/dom.js";
 import { cellCursor } from "../../attention/cell_cursor.js";
 import { headGrid, headName, paintHead } from "../../attention/grid.js";
-import { say, sayWith } from "../../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../../ui/static/messages.js";
 import { canUnpack, flatOf, unpack } from "./pack.js";
 
 const SIDE_PX = 330; // of the large picture
@@ -37,7 +37,7 @@ const show = (data) => {
       query: el("bdi", "", queries[row]),
       column: kind().keys_before + column,
       key: el("bdi", "", keys[column]),
-      weight: weight.toFixed(2),
+      weight: numeral(weight.toFixed(2)),
     };
     byId("readout").replaceChildren(
       ...(atlas.masked[at]

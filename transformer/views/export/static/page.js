@@ -1,7 +1,7 @@
 // The page of one run: fills it from the data in #data. Token text goes to it through textContent only.
 
 import { el, fillSelect } from "../../../ui/static/dom.js";
-import { say } from "../../../ui/static/messages.js";
+import { numeral, say } from "../../../ui/static/messages.js";
 import { takePlotlyFrom } from "../../../ui/static/plotly.js";
 import { on, setQuery, setRun } from "../../../ui/static/state.js";
 import { mountAttention } from "./attention.js";
@@ -28,7 +28,7 @@ const drawTokens = ({ source, tokens, run }) => {
         ? say("token {place}", { place: index })
         : say("token {place}, probability {probability}", {
             place: index,
-            probability: probability.toFixed(4),
+            probability: numeral(probability.toFixed(4)),
           });
     if (step !== null) button.style.setProperty("--p", probability);
     button.addEventListener("click", () => setQuery({ stack: run.stack, index }));

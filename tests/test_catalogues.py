@@ -1,0 +1,38 @@
+"""The catalogues: each whole, each as it was compiled, and its tabs told apart."""
+
+import pytest
+
+from transformer.messages.catalogues import FOLDER, catalogue, languages
+from transformer.messages.compile import compiled, problems
+from transformer.ui.page import TABS
+
+PATHS = sorted(FOLDER.glob("*.po"))
+SAME = 0.05  # the share of sentences that may be as in English: names of the field, formulas
+
+
+def test_the_page_is_there_in_five_languages():
+    assert languages() == ("en", "de", "es", "fr", "zh")
+    names = ["English", "Deutsch", "Español", "Français", "简体中文"]
+    assert [catalogue(language).name for language in languages()] == names
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_catalogue_has_every_sentence_and_fits_it(path):
+    assert list(problems(path)) == [], "run: python -m transformer.messages update, and translate"
+    assert path.with_suffix(".json").read_text(encoding="utf-8") == compiled(path), (
+        "run: python -m transformer.messages compile"
+    )
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+def test_hardly_a_sentence_is_left_in_english(language):
+    said = catalogue(language).messages
+    same = [one for one, text in said.items() if text == one and " " in one]
+    assert len(same) < SAME * len(said), same
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+def test_a_tab_is_known_by_its_name(language):
+    known = catalogue(language)
+    for tab in TABS:  # as messages.js looks it up
+        assert next(one for one in sorted(known.scripts) if known.one(one) == known.one(tab)) == tab
