@@ -10,8 +10,9 @@ from transformer import BREAKS, Break, messages
 from transformer.messages import chosen, mark, numeral, say, say_n, speaking
 from transformer.messages.catalogues import catalogue, languages
 from transformer.messages.compile import compiled, problems
-from transformer.messages.extract import TEMPLATE, template
+from transformer.messages.extract import TEMPLATE, sentences, sources, template
 from transformer.model.breaks import NAMES
+from transformer.model.site_words import attention_name, attention_title
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "transformer"
@@ -171,3 +172,23 @@ def test_the_template_holds_every_sentence():
     held = TEMPLATE.read_text(encoding="utf-8")
     assert held == template(), "run: python -m transformer.messages extract"
     assert held.count("\nmsgid ") > 900
+
+
+# Sentences in which a word of the code would stand: another language bends the words around it.
+GLUED = re.compile(r"\{(kind|sort|stack)\}['s]* ?[-{]|\{\w+\} mask\b|\{(kind|sort)\}-")
+# Errors that list what there is, as programs must write it.
+LISTED = ("no {stack} {kind}-attention was", "the {stack}'s {kind}-attention must be")
+
+
+def test_attentions_and_masks_are_whole_phrases():
+    found = {one for path in sources() for said in sentences(path) for one in said_of(said)}
+    glued = {one for one in found if GLUED.search(one)}
+    assert {one for one in glued if not one.startswith(LISTED)} == set()
+    for stack, kind in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross")):
+        assert attention_name(stack, kind) == f"{stack} {kind}-attention"
+        assert attention_title(stack, kind) == f"{stack.capitalize()} {kind}-attention"
+        assert {attention_name(stack, kind), attention_title(stack, kind)} <= found
+
+
+def said_of(said):
+    return (said,) if isinstance(said, str) else said

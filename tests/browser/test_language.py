@@ -11,6 +11,8 @@ import serving
 from playwright.sync_api import Request
 from visit import OPEN, Visit
 
+from transformer.views.declaration import tab_name
+
 XX = {"Accept-Language": "xx-CH, en;q=0.5"}
 # Names of the field and of the code, which are the same in every language; and how the stored
 # example was made, which is said once, when the server starts.
@@ -69,6 +71,7 @@ def test_nothing_on_the_page_is_said_outside_the_catalogue(visit: Callable[..., 
     }.items():
         tabs.filter(has_text=f"⟦{tab}⟧").click()
         page.page.wait_for_selector(drawn)
+        page.wait_for_address(f"tab={tab_name(tab)}")
         found[tab] = visible(page)
     page.page.locator("#text textarea").fill(" ")
     page.page.locator("#generate").click()

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from transformer.messages import say, say_n
+from transformer.messages import say
 from transformer.model.breaks import BREAKS, breaks_of
 from transformer.model.config import ModelConfig
+from transformer.model.intervention_words import mask_words, patch_words, silence_words
 from transformer.model.sites import Site, sites_of
 from transformer.model.validation import (
     cells_of,
@@ -61,8 +62,7 @@ class Silence:
         check_heads(self.heads, config)
 
     def __str__(self) -> str:
-        how = say("silenced") if self.by == "zero" else say("replaced by their mean")
-        return f"{self.site} {_listed('head', self.heads)} {how}"
+        return silence_words(self.site, self.heads, self.by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +118,8 @@ class EditMask:
             )
 
     def __str__(self) -> str:
-        stack, kind, layer = self.stack, self.kind, self.layer
-        where = (
-            say("{stack} {kind}-attention", stack=stack, kind=kind)
-            if layer is None
-            else say(
-                "{stack} {kind}-attention of layer {layer}", stack=stack, kind=kind, layer=layer
-            )
-        )
-        said = [say("without the {name} mask", name=name) for name in self.without]
-        said += [say("{n_allow} allowed", n_allow=len(self.allow))] if self.allow else []
-        said += [say("{n_forbid} forbidden", n_forbid=len(self.forbid))] if self.forbid else []
-        return say("mask of {where}: {said}", where=where, said=", ".join(said) or say("unchanged"))
+        cells = len(self.allow), len(self.forbid)
+        return mask_words(self.stack, self.kind, self.layer, self.without, *cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,17 +188,7 @@ class Patch:
         check_heads(self.heads or (), config)
 
     def __str__(self) -> str:
-        what = {"residual": say("residual stream"), "feed_forward": say("feed-forward")}.get(
-            self.part
-        )
-        what = what or (say("heads") if self.heads is None else _listed("head", self.heads))
-        return say(
-            "{stack} layer {layer}, {what} at {places}",
-            stack=self.stack,
-            layer=self.layer,
-            what=what,
-            places=_listed("place", self.positions),
-        )
+        return patch_words(self.stack, self.layer, self.part, self.heads, self.positions)
 
 
 Intervention = Silence | EditMask | Break | Patch
@@ -286,11 +266,3 @@ def _of(values: Any) -> Intervention:
 
 def _plain(value: Any) -> Any:
     return [_plain(part) for part in value] if isinstance(value, tuple) else value
-
-
-def _listed(name: str, numbers: Sequence[int]) -> str:
-    """'head 3', 'heads 1, 4'."""
-    listed = ", ".join(map(str, numbers)) or say("none")
-    if name == "head":
-        return say_n("head {listed}", "heads {listed}", len(numbers), listed=listed)
-    return say_n("place {listed}", "places {listed}", len(numbers), listed=listed)

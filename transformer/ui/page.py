@@ -30,6 +30,7 @@ from transformer.ui.view_functions import Ask, functions
 from transformer.ui.whatif_page import whatif_tab
 from transformer.views import VIEWS
 from transformer.views.attention.grid import palette_stops
+from transformer.views.declaration import tab_name
 
 TITLE = mark("Transformer, seen from inside")
 TABS = (
@@ -172,14 +173,14 @@ def _right(
 
     first: the small pictures of all heads of the stored run, for the first glance.
     """
-    with gr.Tab(wording("Attention"), id="attention-tab"):
+    with gr.Tab(wording("Attention"), id="attention"):
         of_heads = ("atlas", "heatmap", "alignment", "flow", "lines", "metrics")
         functions = [ask[picture] for picture in of_heads]
         component("attention", None, functions, palette=palette_stops(), first=first)
         component("ranking", None, [ask["metrics"], ask["metric_map"]])
         component("worked", None, [ask["worked"]])
         _panels("Attention", ask)
-    with gr.Tab(wording("Masks"), id="masks-tab"):
+    with gr.Tab(wording("Masks"), id="masks"):
         lines = gr.Textbox(
             "\n".join(example_of(service.model(name)).batch),
             label=wording("Sentences, one a line"), lines=3, max_lines=8, elem_id="lines",
@@ -195,28 +196,28 @@ def _right(
             "masks", batch, [ask["padded"], ask["mask"], ask["heatmap"], ask["removal"]]
         )
         _panels("Masks", ask)
-    with gr.Tab(wording("Positions"), id="positions-tab"):
+    with gr.Tab(wording("Positions"), id="positions"):
         component("positions", None, [ask["positions"], ask["inputs"], ask["shift"]])
         component("rotary", None, [ask["rotary"]])
         _panels("Positions", ask)
-    with gr.Tab(wording("Prediction"), id="prediction-tab"):
+    with gr.Tab(wording("Prediction"), id="prediction"):
         component("masked", None, [ask["masked"]])
         functions = [ask["candidates"], ask["surprise"], ask["lens"], ask["beams"]]
         component("prediction", None, functions)
         _panels("Prediction", ask)
-    with gr.Tab(wording("What if?"), id="whatif-tab"):
+    with gr.Tab(wording("What if?"), id="what-if"):
         whatif_tab(ask)
         _panels("What if?", ask)
-    with gr.Tab(wording("Learn"), id="learn-tab"):
+    with gr.Tab(wording("Learn"), id="learn"):
         learning = ("train", "steer", "learned", "adopt", "checkpoint")
         tasks = {one.name: {"title": one.title, "words": one.words} for one in EXERCISES.values()}
         functions = [ask[name] for name in learning]
         component("learn", None, functions, palette=palette_stops(), tasks=tasks)
         _panels("Learn", ask)
     for tab in dict.fromkeys(view.tab for view in VIEWS.values() if view.tab not in TABS):
-        with gr.Tab(tab):
+        with gr.Tab(tab, id=tab_name(tab)):
             _panels(tab, ask)
-    with gr.Tab(wording("Model"), id="model-tab"):
+    with gr.Tab(wording("Model"), id="model"):
         about = _model_tab(service, name, ask)
         _panels("Model", ask)
     return {"lines": lines, "show": show, "bare": bare, "view": view}, about

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -115,6 +116,11 @@ class View:
             "controls": {link: p.schema() for link, p in self.controls().items()},
             "pictures": [_schema_of(picture) for picture in self.pictures],
         }  # fmt: skip
+
+
+def tab_name(tab: str) -> str:
+    """A tab's name in links and to the page's scripts, whatever the page's language."""
+    return re.sub(r"[\W_]+", "-", tab.lower()).rstrip("-")
 
 
 def _schema_of(picture: Picture) -> dict[str, Any]:

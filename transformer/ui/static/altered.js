@@ -3,10 +3,9 @@
 
 import { ask } from "./ask.js";
 import { el, finder, nextPaint, tokenElement } from "./dom.js";
-import { openTab, tabButtons } from "./gradio.js";
+import { openTab } from "./gradio.js";
 import { alter, interventions, setRequest } from "./interventions.js";
 import { say } from "./messages.js";
-import { slug } from "./page_fields.js";
 import { isOwn, on, page, showProblem } from "./state.js";
 
 const NARROW_PX = 700;
@@ -119,7 +118,7 @@ export function mount({ element, props, trigger, server }) {
   };
   find(".intact").addEventListener("click", () => alter([]));
   find(".more").addEventListener("click", () => {
-    openTab(tabButtons().find((button) => slug(button) === "what-if"));
+    openTab("what-if");
     nextPaint().then(() => document.querySelector(".effect")?.scrollIntoView({ block: "start" }));
   });
   on("run", draw);

@@ -23,14 +23,30 @@ export const typeText = async (text) => {
   await nextPaint();
 };
 
-// The buttons of the page's tabs; on a narrow screen some are in a menu.
-const TABS = "#right > .tabs > .tab-wrapper :is([role=tab], .overflow-dropdown button)";
-/** @returns {HTMLElement[]} */
-export const tabButtons = () =>
-  [...document.querySelectorAll(TABS)].map((tab) => /** @type {any} */ (tab));
+// The buttons of the page's tabs by the tabs' names in links; on a narrow screen some are in a menu,
+// where Gradio keeps the tabs' order but not their ids.
+const TABS = "#right > .tabs > .tab-wrapper";
+/** @returns {Map<string, HTMLElement>} */
+export const tabButtons = () => {
+  /** @type {NodeListOf<HTMLElement>} */
+  const shown = document.querySelectorAll(`${TABS} [role=tab]`);
+  /** @type {NodeListOf<HTMLElement>} */
+  const inMenu = document.querySelectorAll(`${TABS} .overflow-dropdown button`);
+  const found = new Map([...shown].map((tab) => [String(tab.dataset.tabId), tab]));
+  /** @type {any[]} */
+  const parts = /** @type {any} */ (window).gradio_config?.components ?? [];
+  const names = parts.filter(({ type }) => type === "tabitem").map(({ props }) => props.id);
+  names
+    .filter((name) => !found.has(name))
+    .forEach((name, place) => inMenu[place] && found.set(name, inMenu[place]));
+  return found;
+};
 
-// Open a tab, unless it is open; a server's answer would be the only other way.
-/** @type {(button: any) => void} */
-export const openTab = (button) => {
+// Open a tab by its name, unless it is open; a server's answer would be the only other way. Returns
+// its button.
+/** @type {(name: string) => HTMLElement | undefined} */
+export const openTab = (name) => {
+  const button = tabButtons().get(name);
   if (button?.getAttribute("aria-selected") !== "true") button?.click();
+  return button;
 };

@@ -51,11 +51,6 @@ export const numeral = (text) => {
 /** @type {(count: number) => string} */
 export const wholeText = (count) => numeral(count.toLocaleString("en-US"));
 
-// The English of what the page shows, where that is a key of links or of the server.
-/** @type {(text: string) => string} */
-export const english = (text) =>
-  Object.keys(known.messages).find((sentence) => known.messages[sentence] === text) ?? text;
-
 /**
  * The sentence for n things; {n} is the number.
  * @param {string} one

@@ -1,7 +1,6 @@
 // The fields of the state that belong to the whole page: the chosen head and token, and the open tab.
 
 import { openTab, tabButtons } from "./gradio.js";
-import { english } from "./messages.js";
 import { ownFields, showOpening } from "./fields.js";
 import { oneOf, siteNamed, wholeNumber } from "./link_text.js";
 import { siteName, sitesOf } from "./sites.js";
@@ -41,23 +40,17 @@ ownFields(
   },
 );
 
-// The name of a tab in a link, by its button.
-/** @type {(tab: HTMLElement) => string} */
-export const slug = (tab) =>
-  english(tab.textContent?.trim() ?? "")
-    .toLowerCase()
-    .replace(/[^a-z]+/g, "-")
-    .replace(/-$/, "");
 ownFields(
   { tab: "attention" },
   () => {
-    const open = tabButtons().find((tab) => tab.getAttribute("aria-selected") === "true");
-    return open && { tab: slug(open) };
+    for (const [tab, button] of tabButtons()) {
+      if (button.getAttribute("aria-selected") === "true") return { tab };
+    }
+    return undefined;
   },
   ({ tab }) => {
-    const buttons = tabButtons();
-    oneOf("tab", tab, buttons.map(slug));
-    openTab(buttons.find((one) => slug(one) === tab));
+    oneOf("tab", tab, [...tabButtons().keys()]);
+    openTab(tab);
   },
 );
 

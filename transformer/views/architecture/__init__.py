@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from transformer.messages import mark
+from transformer.messages import mark, say
 from transformer.runs.run import Run
 from transformer.views.architecture import architecture as drawing
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, Picture, View, tab_name
 
-# Where a kind of block is looked into: the name of a tab.
+# Where a kind of block is looked into: a tab.
 LEADS = {
     "tokens": mark("Positions"),
     "positions": mark("Positions"),
@@ -21,7 +21,8 @@ LEADS = {
 def answer_architecture(item: Run, *, dark: bool = False) -> Answer:
     """The blocks of the network of a run, and which tab each kind of block leads to."""
     figure = drawing.architecture(item, dark=dark)
-    return {"figure": figure, "leads": LEADS}
+    leads = {kind: {"tab": tab_name(tab), "title": say(tab)} for kind, tab in LEADS.items()}
+    return {"figure": figure, "leads": leads}
 
 
 VIEW = View(

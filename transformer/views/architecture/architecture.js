@@ -3,7 +3,7 @@
 import { ask } from "../../ui/static/ask.js";
 import { el, finder } from "../../ui/static/dom.js";
 import { openTab, tabButtons } from "../../ui/static/gradio.js";
-import { english, say, wholeText } from "../../ui/static/messages.js";
+import { say, wholeText } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page, setHead } from "../../ui/static/state.js";
@@ -108,11 +108,11 @@ export function mount({ element, server }) {
       says.textContent = HINT;
       return;
     }
-    const tab = state.leads[block.kind];
+    const tab = state.leads[block.kind]?.title;
     says.replaceChildren(
       el("b", "", block.title),
       ` ${block.shape}, ${parameters(block)}. ${block.does}`,
-      tab ? ` ${say("Press to open {tab}.", { tab: say(tab) })}` : "",
+      tab ? ` ${say("Press to open {tab}.", { tab })}` : "",
     );
   };
 
@@ -148,9 +148,9 @@ export function mount({ element, server }) {
   const buttonOf = (block) => {
     const button = el("button", "part");
     button.dataset.block = block.name;
-    const tab = state.leads[block.kind];
+    const tab = state.leads[block.kind]?.title;
     const facts = el("span", "facts", `${block.shape} · ${parameters(block)}`);
-    button.append(el("b", "", block.title), facts, el("span", "goes", tab ? `${say(tab)} ›` : ""));
+    button.append(el("b", "", block.title), facts, el("span", "goes", tab ? `${tab} ›` : ""));
     button.addEventListener("click", () => open(block));
     button.addEventListener("focus", () => show(block));
     button.addEventListener("pointerenter", () => show(block));
@@ -162,16 +162,15 @@ export function mount({ element, server }) {
 
   const open = (block) => {
     show(block);
-    const name = state.leads[block.kind];
-    const tab = name && tabButtons().find((button) => english(button.textContent.trim()) === name);
-    if (!tab) return;
+    const name = state.leads[block.kind]?.tab;
+    if (!tabButtons().has(name)) return;
     const { stack, kind } = block;
-    if (name === "Attention" && (page.head?.stack !== stack || page.head?.kind !== kind)) {
+    if (name === "attention" && (page.head?.stack !== stack || page.head?.kind !== kind)) {
       setHead({ stack, kind, layer: 0, head: 0 });
     }
-    openTab(tab);
-    tab.focus();
-    tab.scrollIntoView({ block: "nearest" });
+    const tab = openTab(name);
+    tab?.focus();
+    tab?.scrollIntoView({ block: "nearest" });
   };
 
   redrawWhen(root, ["run"], draw);

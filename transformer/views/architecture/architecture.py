@@ -19,6 +19,7 @@ from plotly.colors import hex_to_rgb
 from transformer.messages import mark, numeral, say
 from transformer.model.config import ModelConfig
 from transformer.model.norms import PLACEMENTS
+from transformer.model.site_words import stack_name
 from transformer.model.summary import blocks
 from transformer.runs.run import Run
 from transformer.views.architecture.arrangement import (
@@ -146,11 +147,9 @@ def _text(config: ModelConfig, box: Box) -> str:
 
 def _hover(config: ModelConfig, box: Box) -> str:
     said, block = words(config, box.block), box.block
-    where = (
-        say("{stack}, in each of {times} layers", stack=block.stack, times=block.times)
-        if block.in_layer
-        else block.stack
-    )
+    where = stack_name(block.stack)
+    if block.in_layer:
+        where = say("{stack}, in each of {times} layers", stack=where, times=block.times)
     lines = [
         f"<b>{style.escape(said.title)}</b> ({where})",
         said.shape,

@@ -16,7 +16,7 @@ from transformer.views.parameters import Choice, Flag, HeadOrMean, Number, Whole
 _STAGE = Choice(
     name="stage",
     title=mark("Stage"),
-    options={"scores": mark("scores"), "masked": mark("masked"), "weights": mark("weights")},
+    options={"scores": mark("scores"), "masked": mark("masked scores"), "weights": mark("weights")},
     default="weights",
     link="stage",
 )

@@ -83,9 +83,9 @@ def answer_flow(
     elif kind != "self":
         raise ValueError(
             say(
-                "{which} is defined for self-attention; got {kind}-attention",
+                "{which} is defined for self-attention; got kind {kind}",
                 which=which,
-                kind=kind,
+                kind=repr(kind),
             )
         )
     look: dict[str, Any] = {"scale": scale, "range_": range, "dark": dark}

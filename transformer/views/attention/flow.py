@@ -16,6 +16,7 @@ from transformer.analysis.attention_flow import (
     rollout_weights,
 )
 from transformer.messages import mark, say
+from transformer.model.site_words import attention_name
 from transformer.runs.head_data import check_choice, labels_of, records_of
 from transformer.runs.run import Batch, Run
 from transformer.views.attention.heatmap import (
@@ -52,9 +53,8 @@ def mean_attention(
     """The mean of all heads of a layer; of all layers without one. Errors as `mean_weights`."""
     weights = mean_weights(run, stack, kind, layer, look.get("row", 0))
     which = say("all layers") if layer is None else say("layer {layer}", layer=layer)
-    title = say(
-        "Mean of all heads, {stack} {kind}-attention, {which}", stack=stack, kind=kind, which=which
-    )
+    place = attention_name(stack, kind)
+    title = say("Mean of all heads, {attention}, {which}", attention=place, which=which)
     subtitle = say("mean weight, each row sums to 1")
     return _figure(run, "mean", (stack, kind), weights, title, subtitle, **look)
 
@@ -102,9 +102,9 @@ def _product_figure(
     last = len(records_of(run, stack, "self")) - 1 if layer is None else layer
     layers = say("layer 0") if last == 0 else say("layers 0 to {last}", last=last)
     title = say(
-        "{title}, {stack} self-attention, {layers}",
+        "{title}, {attention}, {layers}",
         title=say(drawn.title),
-        stack=stack,
+        attention=attention_name(stack, "self"),
         layers=layers,
     )
     return _figure(run, picture, (stack, "self"), weights, title, say(drawn.subtitle), **look)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from plotly.colors import hex_to_rgb, sequential
 
 from transformer.messages import say
+from transformer.model.site_words import attention_title
 from transformer.runs.head_data import array, check_row, records_of
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
@@ -83,7 +84,7 @@ def head_grid(
     rows = [layer * (height + gap) + (height - 1) / 2 for layer in range(n_layers)]
     columns = [head * (width + gap) + (width - 1) / 2 for head in range(n_heads)]
     layout = style.layout(
-        say("{stack} {kind}-attention, every head", stack=stack.capitalize(), kind=kind),
+        say("{attention}, every head", attention=attention_title(stack, kind)),
         say("rows of cells: query; columns: key; colours follow the square root of the " "weight"),
         dark=dark,
         xaxis=style.axis(say("head"), dark=dark, **_places(columns), constrain="domain"),

@@ -20,6 +20,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.messages import mark, numeral, say
+from transformer.model.site_words import attention_title
 from transformer.runs.head_data import Head, HeadView, SiteLike, check_choice, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.attention.grid import atlas, head_grid
@@ -177,9 +178,8 @@ def _title(view: HeadView) -> str:
     site = view.site
     head = say("mean of all heads") if view.head == "mean" else say("head {head}", head=view.head)
     return say(
-        "{stack} {kind}-attention, layer {layer}, {head}",
-        stack=site.stack.capitalize(),
-        kind=site.kind,
+        "{attention}, layer {layer}, {head}",
+        attention=attention_title(site.stack, site.kind),
         layer=site.layer,
         head=head,
     )

@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.messages import numeral, say
+from transformer.model.site_words import attention_name
 from transformer.runs.checks import check_number, is_whole
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
@@ -121,9 +122,8 @@ def _layout(
     )
     return columns_layout(
         say(
-            "Lines: {stack} {kind}-attention, layer {layer}, {head}, {whose}",
-            stack=site.stack,
-            kind=site.kind,
+            "Lines: {attention}, layer {layer}, {head}, {whose}",
+            attention=attention_name(site.stack, site.kind),
             layer=site.layer,
             head=head,
             whose=whose,

@@ -3,10 +3,11 @@
 import { ask } from "../../ui/static/ask.js";
 import { decodeBytes, decodeFloats } from "../../ui/static/bytes.js";
 import { say } from "../../ui/static/messages.js";
+import { attentionOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
 import { page } from "../../ui/static/state.js";
 import { headName } from "./grid.js";
-import { headNumbers } from "./values.js";
+import { STAGE_NAMES, headNumbers } from "./values.js";
 
 const KEPT = 64; // figures, and numbers
 const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together
@@ -32,6 +33,7 @@ export const pictureNotes = {
 export const pictureTitle = (state, { stack, kind, n_layers: count }) => {
   const { layer, head, stage, depth, picture, over_heads: over } = state;
   const name = headName(layer, head);
+  const attention = attentionOf({ stack, kind });
   const last = depth === "all" ? count - 1 : layer;
   const layers = last === 0 ? say("layer 0") : say("layers 0 to {last}", { last });
   const whose = {
@@ -40,16 +42,15 @@ export const pictureTitle = (state, { stack, kind, n_layers: count }) => {
     all: say("mean of all heads"),
   };
   return {
-    heatmap: say("{name}: {stack} {kind}-attention, {stage}", { name, stack, kind, stage }),
-    lines: say("{name}: {stack} {kind}-attention, lines", { name, stack, kind }),
+    heatmap: say("{name}: {attention}, {stage}", { name, attention, stage: STAGE_NAMES[stage] }),
+    lines: say("{name}: {attention}, lines", { name, attention }),
     alignment: say("Most-read source token: {whose}", { whose: whose[over] }),
-    mean: say("Mean of the heads, {layer}: {stack} {kind}-attention", {
+    mean: say("Mean of the heads, {layer}: {attention}", {
       layer: depth === "all" ? say("all layers") : say("layer {layer}", { layer }),
-      stack,
-      kind,
+      attention,
     }),
-    rollout: say("Attention rollout, {layers}: {stack} self-attention", { layers, stack }),
-    joint: say("Joint attention, {layers}: {stack} self-attention", { layers, stack }),
+    rollout: say("Attention rollout, {layers}: {attention}", { layers, attention }),
+    joint: say("Joint attention, {layers}: {attention}", { layers, attention }),
   }[picture];
 };
 

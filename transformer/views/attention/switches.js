@@ -3,6 +3,7 @@
 import { el, finder } from "../../ui/static/dom.js";
 import { say } from "../../ui/static/messages.js";
 import { fieldsOf } from "../../ui/static/schema.js";
+import { kindOf } from "../../ui/static/site_words.js";
 import { page } from "../../ui/static/state.js";
 import { pictureNotes } from "./pictures.js";
 
@@ -70,7 +71,7 @@ export const drawKindButtons = (box, chosen, choose) => {
   box.hidden = page.run.kinds.length < 2;
   box.replaceChildren(
     ...page.run.kinds.map(({ stack, kind }, index) => {
-      const button = el("button", "kind", `${stack} ${kind}`);
+      const button = el("button", "kind", kindOf({ stack, kind }));
       button.setAttribute("role", "radio");
       button.setAttribute("aria-checked", String(index === chosen));
       button.addEventListener("click", () => choose({ stack, kind }));

@@ -8,6 +8,13 @@ import { softmaxRow } from "../../ui/static/softmax.js";
 
 /** @typedef {{scores: Float32Array, weights: Float32Array, allowed: Uint8Array}} HeadNumbers */
 
+/** @type {Record<string, string>} */
+export const STAGE_NAMES = {
+  scores: say("scores"),
+  masked: say("masked scores"),
+  weights: say("weights"),
+};
+
 // The server's answer for one head as {scores, weights, allowed}, flat arrays of query x key.
 /** @type {(answer: {shape: number[], scores: string, allowed: string}) => HeadNumbers} */
 export const headNumbers = (answer) => {

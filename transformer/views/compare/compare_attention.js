@@ -5,6 +5,7 @@ import { fillSelect } from "../../ui/static/dom.js";
 import { numeral, say } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
+import { kindOf } from "../../ui/static/site_words.js";
 import { siteName, sitesOf } from "../../ui/static/sites.js";
 import { on, page, setHead } from "../../ui/static/state.js";
 import { hideTable } from "../../ui/static/tables.js";
@@ -19,7 +20,7 @@ const headsOf = ({ n_heads: count }) => [
 ];
 const inWords = (site) => [
   siteName(site),
-  say("{stack} {kind}, layer {layer}", { stack: site.stack, kind: site.kind, layer: site.layer }),
+  say("{attention}, layer {layer}", { attention: kindOf(site), layer: site.layer }),
 ];
 const nearest = (facts, { stack, layer, kind, head }) => {
   const sites = sitesOf(facts);

@@ -10,10 +10,18 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.analysis.logit_contribution import LogitContribution
-from transformer.messages import numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.views.drawing import style
 
 NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
+
+_COLUMNS = {"self": mark("self {head}"), "cross": mark("cross {head}")}
+_COLUMN = mark("head {head}")
+_HEADS = {
+    "self": mark("head {layer}·{head} of self-attention"),
+    "cross": mark("head {layer}·{head} of cross-attention"),
+}
+_HEAD = mark("head {layer}·{head}")
 
 
 def contribution(found: LogitContribution, label: str, *, dark: bool = False) -> go.Figure:
@@ -61,7 +69,7 @@ def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.fl
     rows = [*(names[name] for name in first), *layers, *(names[name] for name in then)]
     both = len(found.heads) > 1
     columns = [
-        f"{kind} {head}" if both else say("head {head}", head=head)
+        say(_COLUMNS[kind] if both else _COLUMN, head=head)
         for kind, heads in found.heads.items()
         for head in range(heads.shape[1])
     ]
@@ -104,9 +112,8 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
     for kind, heads in found.heads.items():
         for layer, row in enumerate(heads.tolist()):
             for head, value in enumerate(row):
-                name = say("head {layer}·{head}", layer=layer, head=head)
-                of = say("{head} of {kind}-attention", head=name, kind=kind)
-                yield (of if len(found.heads) > 1 else name), value
+                name = _HEADS[kind] if len(found.heads) > 1 else _HEAD
+                yield say(name, layer=layer, head=head), value
     for layer, value in enumerate(found.feed_forward.tolist()):
         yield say("the feed-forward of layer {layer}", layer=layer), value
     for layer, value in enumerate(found.biases.tolist()):

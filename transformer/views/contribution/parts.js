@@ -2,10 +2,9 @@
 
 import { cellBands, cellCursor } from "../attention/cell_cursor.js";
 import { el, finder } from "../../ui/static/dom.js";
-import { openTab, tabButtons } from "../../ui/static/gradio.js";
+import { openTab } from "../../ui/static/gradio.js";
 import { alter, isSilent, withSilence } from "../../ui/static/interventions.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { slug } from "../../ui/static/page_fields.js";
 import { page, setHead } from "../../ui/static/state.js";
 
 const BEFORE = ["token", "position", "embedding norm"]; // rows above the layers, where there are such
@@ -61,9 +60,7 @@ export const mountParts = (root, box, answer) => {
       ? say("Let this head speak")
       : say("Silence head {layer}·{head}", head);
   };
-  find(".show-head").addEventListener("click", () =>
-    openTab(tabButtons().find((button) => slug(button) === "attention")),
-  );
+  find(".show-head").addEventListener("click", () => openTab("attention"));
   find(".silence-part").addEventListener("click", () => alter(withSilence(page.head)));
   cellCursor(box, {
     last,

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from transformer.analysis.head_measures import ALL
 from transformer.messages import numeral, say, say_n
+from transformer.model.site_words import attention_name
 from transformer.views.drawing import style
 
 SIDE, HEIGHT = 720, 460
@@ -59,11 +60,10 @@ def heads_over_texts(
         + "<br>%{customdata}<extra></extra>",
     )
     subtitle = say_n(
-        "{stack} {kind}-attention; mean over {n} text",
-        "{stack} {kind}-attention; means over {n} texts",
+        "{attention}; mean over {n} text",
+        "{attention}; means over {n} texts",
         found["n_texts"],
-        stack=kind.split(".")[0],
-        kind=kind.split(".")[1],
+        attention=attention_name(*kind.split(".")),
     )
     axes = {
         "xaxis": style.axis(title_of(across), dark=dark),

@@ -6,6 +6,7 @@ import { fillSelect, finder } from "../../ui/static/dom.js";
 import { alter, generates, interventions } from "../../ui/static/interventions.js";
 import { say } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
+import { attentionOf } from "../../ui/static/site_words.js";
 import { on, page } from "../../ui/static/state.js";
 import { drawKindButtons } from "../attention/switches.js";
 import { boardCell, boardSize, drawBoard } from "./mask_board.js";
@@ -63,9 +64,8 @@ export function mount({ element, server }) {
     const width = find(".board-box").clientWidth;
     state.size = boardSize(canvas, labels(), width);
     const count = drawBoard(canvas, labels(), state.size, { allowed, edit, lineEdit });
-    const where = say("{stack} {kind}-attention, {layer}", {
-      stack: kind().stack,
-      kind: kind().kind,
+    const where = say("{attention}, {layer}", {
+      attention: attentionOf(kind()),
       layer:
         state.layer === "*" ? say("every layer") : say("layer {layer}", { layer: state.layer }),
     });

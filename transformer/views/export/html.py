@@ -22,6 +22,7 @@ import torch
 from transformer.messages import language, say
 from transformer.messages.markup import whole_page
 from transformer.model.functional import masked_softmax
+from transformer.model.site_words import attention_name
 from transformer.model.trace import AttentionRecord
 from transformer.runs.head_data import array, head_view, records_of
 from transformer.runs.own_attention import GIVEN
@@ -215,7 +216,7 @@ def _mask_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     result = []
     for stack, kind in run.trace.kinds():
         view = head_view(run, records_of(run, stack, kind)[0].site, 0)
-        title = say("Mask of the {stack}'s {kind}-attention", stack=stack, kind=kind)
+        title = say("Mask: {attention}", attention=attention_name(stack, kind))
         figure = masks.mask_heatmap(view.query_labels, view.key_labels, view.allowed, title)
         result.append(_drawn(figure, pack))
     return result

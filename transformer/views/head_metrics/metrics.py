@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from transformer.analysis.head_measures import ALL, Metric
 from transformer.analysis.head_metrics import Metrics, head_metrics
 from transformer.messages import numeral, say
+from transformer.model.site_words import attention_name
 from transformer.runs.head_data import check_choice
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -65,11 +66,10 @@ def draw_metric(found: Metrics, metric: str, *, dark: bool = False) -> go.Figure
         )
     }  # fmt: skip
     title = say(
-        "{title}{unit} of every head, {stack} {kind}-attention",
+        "{title}{unit} of every head, {attention}",
         title=say(chosen.title),
         unit=unit,
-        stack=found.stack,
-        kind=found.kind,
+        attention=attention_name(found.stack, found.kind),
     )
     layout = style.layout(title, _baselines(found, metric), dark=dark, meta=meta, **axes)
     return go.Figure(data=[trace], layout=layout)

@@ -6,6 +6,7 @@ import { oneOf } from "../../ui/static/link_text.js";
 import { numeral, say, sayN } from "../../ui/static/messages.js";
 import { drawHeadMap } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
+import { attentionOf } from "../../ui/static/site_words.js";
 import { on, page, setHead, showProblem } from "../../ui/static/state.js";
 import { askOnce, kindShown, metricsOf } from "./known.js";
 import { termsOf } from "./metric_terms.js";
@@ -140,12 +141,11 @@ export function mount({ element, server }) {
   const drawWords = () => {
     const { metrics, heads, rule, n_rows: rows, n_left_out: out, n_shuffles: times } = state.found;
     const { n_repeats: repeats } = state.found;
-    const { stack, kind } = kindShown();
+    const { kind } = kindShown();
     const labelled = heads.filter(({ label }) => label).length;
-    find(".ranking-title").textContent = say(
-      "What each head does, in numbers: {stack} {kind}-attention",
-      { stack, kind },
-    );
+    find(".ranking-title").textContent = say("What each head does, in numbers: {attention}", {
+      attention: attentionOf(kindShown()),
+    });
     const told = [
       say("{count} heads over {rows} rows of this text; {labelled} have a label.", {
         count: heads.length,

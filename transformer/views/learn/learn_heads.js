@@ -2,7 +2,7 @@
 
 import { decodeBytes } from "../../ui/static/bytes.js";
 import { el } from "../../ui/static/dom.js";
-import { say } from "../../ui/static/messages.js";
+import { attentionOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
 import { headGrid } from "../attention/grid.js";
 
@@ -25,7 +25,7 @@ export const learnedHeads = (box, stops) => {
   const gridOf = (name) => {
     const [stack, kind] = name.split(".");
     const part = el("div", "learn-kind");
-    part.append(el("p", "", say("{stack} {kind}-attention", { stack, kind })));
+    part.append(el("p", "", attentionOf({ stack, kind })));
     const grid = part.appendChild(el("div", "head-grid"));
     const heads = headGrid(grid, stops, (layer, head) => {
       picked = { kind: name, layer, head };

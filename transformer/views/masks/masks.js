@@ -8,6 +8,7 @@ import { labelRoom } from "../../ui/static/labels.js";
 import { say, sayN } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
+import { kindOf, maskOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
 import { page, setBatch } from "../../ui/static/state.js";
 import { drawPaddingNotes } from "./padding_notes.js";
@@ -80,9 +81,10 @@ export function mount({ element, props, watch, server }) {
       return;
     }
     find(".removal-says").textContent = answer.sentence;
-    find(".removal-title").textContent = say("Weights without the {which} mask", {
-      which: answer.which,
-    });
+    find(".removal-title").textContent =
+      answer.which === "causal"
+        ? say("Weights without the causal mask")
+        : say("Weights without the padding mask");
     for (const [name, show] of [
       ["without", "weights"],
       ["changes", "difference"],
@@ -109,7 +111,7 @@ export function mount({ element, props, watch, server }) {
         state.removed = name;
         redrawRemoval();
       });
-      label.append(input, el("span", "", say("{name} mask", { name })));
+      label.append(input, el("span", "", maskOf(name)));
       return label;
     });
     const names = [...group.querySelectorAll("input")].map((input) => input.value);
@@ -171,11 +173,7 @@ export function mount({ element, props, watch, server }) {
   const drawChoices = () => {
     const { kinds, n_heads: nHeads } = page.batch;
     const count = (n) => Array.from({ length: n }, (_, place) => String(place));
-    fill(
-      find(".pick-kind"),
-      kinds.map(({ stack, kind }) => `${stack} ${kind}`),
-      state.kind,
-    );
+    fill(find(".pick-kind"), kinds.map(kindOf), state.kind);
     fill(find(".pick-layer"), count(kinds[state.kind].n_layers), state.layer);
     fill(find(".pick-head"), count(nHeads), state.head);
     const { stack, kind } = kinds[state.kind];

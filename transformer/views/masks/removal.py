@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from transformer.analysis.mask_removal import Doubles, Removal, acting_masks, without_mask
 from transformer.messages import mark, numeral, say
+from transformer.model.site_words import attention_name
 from transformer.runs.head_data import SiteLike, check_choice
 from transformer.runs.run import Batch
 from transformer.views.attention.heatmap import TEXT_LIMIT, weight_colours
@@ -16,10 +17,31 @@ from transformer.views.drawing import style
 from transformer.views.drawing.matrix import matrix_layout, reading_texts
 
 SHOWN = ("weights", "difference")
-_FREED = {"padding": mark("padding"), "causal": mark("the future")}
+_TITLES = {
+    ("padding", "weights"): mark("Weights without the padding mask: {whose}"),
+    ("causal", "weights"): mark("Weights without the causal mask: {whose}"),
+    ("padding", "difference"): mark(
+        "What changes in the weights without the padding mask: {whose}"
+    ),
+    ("causal", "difference"): mark("What changes in the weights without the causal mask: {whose}"),
+}
+_FREED = {
+    "padding": mark("{mean_freed_weight} % of the weight would go to padding"),
+    "causal": mark("{mean_freed_weight} % of the weight would go to the future"),
+}
 _NONE = {
-    "padding": mark("no key of this sentence is padding"),
-    "causal": mark("no key lies in the future"),
+    "padding": mark("Here the padding mask hides nothing: no key of this sentence is padding."),
+    "causal": mark("Here the causal mask hides nothing: no key lies in the future."),
+}
+_SENTENCES = {
+    "padding": mark(
+        "Without the padding mask, {share} of the weight would go to padding, on average over the "
+        "{count} queries that are text."
+    ),
+    "causal": mark(
+        "Without the causal mask, {share} of the weight would go to the future, on average over "
+        "the {count} queries that are text."
+    ),
 }
 
 
@@ -52,11 +74,7 @@ def mask_removed(
     )
     layout = matrix_layout(
         _title(found, show),
-        say(
-            "{mean_freed_weight} % of the weight would go to {freed}",
-            mean_freed_weight=numeral(100 * found.mean_freed_weight, ".1f"),
-            freed=say(_FREED[which]),
-        ),
+        say(_FREED[which], mean_freed_weight=numeral(100 * found.mean_freed_weight, ".1f")),
         view.query_labels,
         view.key_labels,
         dark=dark,
@@ -72,16 +90,12 @@ def _values(found: Removal, show: str) -> Doubles:
 def _title(found: Removal, show: str) -> str:
     site = found.view.site
     whose = say(
-        "{stack} {kind}-attention, layer {layer}, head {head}",
-        stack=site.stack,
-        kind=site.kind,
+        "{attention}, layer {layer}, head {head}",
+        attention=attention_name(site.stack, site.kind),
         layer=site.layer,
         head=found.view.head,
     )
-    what = say("Weights") if show == "weights" else say("What changes in the weights")
-    return say(
-        "{what} without the {which} mask: {whose}", what=what, which=found.which, whose=whose
-    )
+    return say(_TITLES[found.which, show], whose=whose)
 
 
 def _colours(found: Removal, show: str, dark: bool) -> dict[str, Any]:
@@ -125,19 +139,8 @@ def sentence_of(found: Removal) -> str:
     site, count = found.view.site, int(found.text.sum())
     share = f"{numeral(100 * found.mean_freed_weight, '.1f')} %"
     if not found.freed.any():
-        return say(
-            "Here the {which} mask hides nothing: {reason}.",
-            which=found.which,
-            reason=say(_NONE[found.which]),
-        )
-    start = say(
-        "Without the {which} mask, {share} of the weight would go to {freed}, on "
-        "average over the {count} queries that are text.",
-        which=found.which,
-        share=share,
-        freed=say(_FREED[found.which]),
-        count=count,
-    )
+        return say(_NONE[found.which])
+    start = say(_SENTENCES[found.which], share=share, count=count)
     if found.which == "padding" and "causal" in acting_masks(site):
         right = say(
             "Padding stands on the right, where the causal mask already hides it from the text; "

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.messages import mark, numeral, say
+from transformer.model.site_words import of_stack
 from transformer.runs.checks import is_whole
 from transformer.runs.head_data import array, check_choice
 from transformer.runs.run import Run
@@ -106,7 +107,7 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
         for name, place in zip(PARTS, (0, 2, 3), strict=True)
     ]
     layout = style.layout(
-        say("What enters the first layer of the {stack}", stack=found.stack),
+        say("What enters the first layer {of_stack}", of_stack=of_stack(found.stack)),
         _subtitle(found),
         dark=dark,
         height=min(_MOST_PX, max(_LEAST_PX, _ROW_PX * count)) + 72 + 90,
@@ -192,9 +193,9 @@ def input_token(
     ]
     layout = style.layout(
         say(
-            "Token {chosen} of the {stack}: its vector, its position's, and their sum",
+            "Token {chosen} {of_stack}: its vector, its position's, and their sum",
             chosen=chosen,
-            stack=found.stack,
+            of_stack=of_stack(found.stack),
         ),
         say("one place a dimension"),
         dark=dark,

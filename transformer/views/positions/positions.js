@@ -7,6 +7,7 @@ import { oneOf, wholeNumber } from "../../ui/static/link_text.js";
 import { say } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
+import { stackOf } from "../../ui/static/site_words.js";
 import { on, page, showProblem } from "../../ui/static/state.js";
 import { parseDimensions } from "./position_dimensions.js";
 import { mountFormula } from "./position_formula.js";
@@ -71,7 +72,7 @@ export function mount({ element, server }) {
     group.hidden = stacks.length < 2;
     group.replaceChildren(
       ...stacks.map((stack, index) => {
-        const button = el("button", "kind", stack);
+        const button = el("button", "kind", stackOf(stack));
         button.setAttribute("role", "radio");
         button.setAttribute("aria-checked", String(index === state.stack));
         button.addEventListener("click", () => {

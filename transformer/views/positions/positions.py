@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from transformer.messages import say
 from transformer.model.positions import sinusoidal_matrix
+from transformer.model.site_words import of_stack, stack_name
 from transformer.runs.checks import is_whole
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
@@ -60,9 +61,10 @@ def _table(run: Run, stack: str | None, formula: bool) -> tuple[str, str, Matrix
     chosen, own, used = matrix_of(run, stack)
     if not formula:
         return chosen, run.config.positions, own, used
-    unused = not run.config.positions.startswith("sinusoidal")
-    what = say("formula, not used by this model") if unused else "formula"
-    return chosen, f"sinusoidal {what}", formula_matrix(run, stack), used
+    name = say("sinusoidal formula")
+    if not run.config.positions.startswith("sinusoidal"):
+        name = say("sinusoidal formula, not used by this model")
+    return chosen, name, formula_matrix(run, stack), used
 
 
 def position_matrix(
@@ -86,7 +88,7 @@ def position_matrix(
     )
     max_len, size = matrix.shape
     layout = style.layout(
-        say("Position matrix of the {chosen} ({name})", chosen=chosen, name=name),
+        say("Position matrix {of_stack} ({name})", of_stack=of_stack(chosen), name=name),
         say("of the same size, to compare")
         if formula
         else say(
@@ -131,8 +133,8 @@ def position_curves(
     ]
     layout = style.layout(
         say(
-            "Position curves of the {chosen} ({positions})",
-            chosen=chosen,
+            "Position curves {of_stack} ({positions})",
+            of_stack=of_stack(chosen),
             positions=run.config.positions,
         ),
         say("one line a dimension; grey: the {used} positions that this run used", used=used),
@@ -171,7 +173,7 @@ def position_similarity(
     )
     side = [-0.5, len(matrix) - 0.5]
     layout = style.layout(
-        say("Similarity of positions, {chosen} ({name})", chosen=chosen, name=name),
+        say("Similarity of positions, {stack} ({name})", stack=stack_name(chosen), name=name),
         say("cosine of their vectors")
         if formula
         else say(

@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.messages import numeral, say
+from transformer.model.site_words import of_stack
 from transformer.runs.checks import is_whole
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -145,7 +146,11 @@ def position_shift(
     )
     side = [-0.5, min(size, shown or size) - 0.5]
     layout = style.layout(
-        say("One matrix that moves any position of the {stack} by {k}", stack=found.stack, k=k),
+        say(
+            "One matrix that moves any position {of_stack} by {k}",
+            of_stack=of_stack(found.stack),
+            k=k,
+        ),
         _subtitle(found),
         dark=dark,
         meta=_meta(found),

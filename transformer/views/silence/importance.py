@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from transformer.analysis.ablation import HeadImportance, NextToken
 from transformer.messages import mark, numeral, say
+from transformer.model.site_words import attention_name
 from transformer.runs.head_data import array
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
@@ -55,9 +56,8 @@ def importance(
         "limit": limit,
     }
     title = say(
-        "Change of ln p when each head alone is silenced, {stack} {kind}-attention",
-        stack=stack,
-        kind=kind,
+        "Change of ln p when each head alone is silenced, {attention}",
+        attention=attention_name(stack, kind),
     )
     subtitle = say(
         "token {place}, {label}: p = {probability} with all heads; silenced: "

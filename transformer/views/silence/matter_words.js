@@ -2,13 +2,18 @@
 
 import { tokenElement } from "../../ui/static/dom.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
+import { attentionOf } from "../../ui/static/site_words.js";
 import { page } from "../../ui/static/state.js";
 
 const percent = (probability) => `${numeral((100 * probability).toPrecision(3))} %`;
 
 const headName = ({ stack, kind, layer, head }) =>
   page.run.kinds.length > 1
-    ? say("Head {layer}·{head} of the {stack}'s {kind}-attention", { stack, kind, layer, head })
+    ? say("Head {layer}·{head} ({attention})", {
+        attention: attentionOf({ stack, kind }),
+        layer,
+        head,
+      })
     : say("Head {layer}·{head}", { layer, head });
 
 // The head that matters most, for the token with this label: what replaceChildren takes.

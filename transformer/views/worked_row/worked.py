@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from transformer.analysis.row_arithmetic import Doubles, Floats, RowArithmetic, row_arithmetic
 from transformer.messages import numeral, say
+from transformer.model.site_words import attention_name
 from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
@@ -40,10 +41,8 @@ def worked_row(
     panels = _panels(len(found.key_labels))
     layout = style.layout(
         say(
-            "One row, worked out: {stack} {kind}-attention, layer {layer}, head {head}, "
-            "query {query}",
-            stack=found.site.stack,
-            kind=found.site.kind,
+            "One row, worked out: {attention}, layer {layer}, head {head}, query {query}",
+            attention=attention_name(found.site.stack, found.site.kind),
             layer=found.site.layer,
             head=found.head,
             query=found.query,

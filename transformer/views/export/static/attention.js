@@ -3,10 +3,11 @@
 import { fillSelect, finder } from "../../../ui/static/dom.js";
 import { say } from "../../../ui/static/messages.js";
 import { drawFigure } from "../../../ui/static/plots.js";
+import { attentionOf, kindOf } from "../../../ui/static/site_words.js";
 import { emit, setQuery } from "../../../ui/static/state.js";
 import { mountCells } from "../../attention/cells.js";
 import { headGrid, headName } from "../../attention/grid.js";
-import { cellTexts, colourValues } from "../../attention/values.js";
+import { STAGE_NAMES, cellTexts, colourValues } from "../../attention/values.js";
 import { figureOf } from "./gallery.js";
 import { headNumbers } from "./head_numbers.js";
 import { flatOf } from "./pack.js";
@@ -38,7 +39,7 @@ export const mountAttention = (element, data) => {
   };
 
   const drawLarge = async () => {
-    const { query_labels: query, key_labels: key, figure, stack, kind: sort } = kind();
+    const { query_labels: query, key_labels: key, figure } = kind();
     const { layer, head } = state;
     const [stage, scale] = [chosen("stage").value, chosen("scale").value];
     const numbers = headNumbers(kind(), layer, head);
@@ -54,11 +55,10 @@ export const mountAttention = (element, data) => {
       on: cells.listeners,
       numbers: cellTexts(numbers, key.length, stage),
     });
-    const title = say("{layer}: {stack} {sort}-attention, {stage}", {
-      layer: headName(layer, head),
-      stack,
-      sort,
-      stage,
+    const title = say("{name}: {attention}, {stage}", {
+      name: headName(layer, head),
+      attention: attentionOf(kind()),
+      stage: STAGE_NAMES[stage],
     });
     find(".large-title").textContent = title;
     large.setAttribute("aria-label", say("{title}; heatmap of query by key", { title }));
@@ -86,7 +86,7 @@ export const mountAttention = (element, data) => {
     chooseHead(Math.min(state.layer, nLayers - 1), Math.min(state.head, nHeads - 1));
   };
 
-  const names = data.attention.map(({ stack, kind: sort }, at) => [at, `${stack} ${sort}`]);
+  const names = data.attention.map((one, at) => [at, kindOf(one)]);
   fillSelect(chosen("kind"), names, 0);
   chosen("kind").addEventListener("change", (event) => chooseKind(Number(event.target.value)));
   for (const name of ["layer", "head"]) {

@@ -5,6 +5,7 @@ import { el, fillSelect } from "../../../ui/static/dom.js";
 import { cellCursor } from "../../attention/cell_cursor.js";
 import { headGrid, headName, paintHead } from "../../attention/grid.js";
 import { numeral, say, sayWith } from "../../../ui/static/messages.js";
+import { attentionOf, kindOf } from "../../../ui/static/site_words.js";
 import { canUnpack, flatOf, unpack } from "./pack.js";
 
 const SIDE_PX = 330; // of the large picture
@@ -49,7 +50,7 @@ const show = (data) => {
   const choose = (layer, head) => {
     Object.assign(state, { layer, head });
     heads.mark(layer, head);
-    const { stack, kind: sort, queries_before: before, query_labels: queries } = kind();
+    const { queries_before: before, query_labels: queries } = kind();
     const cut = before || kind().keys_before;
     const all = before + queries.length;
     const name = headName(layer, head);
@@ -62,7 +63,7 @@ const show = (data) => {
       : name;
     large.setAttribute(
       "aria-label",
-      say("{stack} {sort}-attention, {head}", { stack, sort, head: name }),
+      say("{attention}, {head}", { attention: attentionOf(kind()), head: name }),
     );
     paintHead(large, kind().atlas, place(), colours);
     const { width, height } = large;
@@ -90,7 +91,7 @@ const show = (data) => {
   });
   const start = () => state.cell;
   cellCursor(large, { last, start, move: readOut, pin: () => {}, leave: () => {} });
-  const names = kinds.map(({ stack, kind: sort }, at) => [at, `${stack} ${sort}`]);
+  const names = kinds.map((one, at) => [at, kindOf(one)]);
   fillSelect(byId("kind"), names, state.kind);
   byId("kind").addEventListener("change", ({ target }) => chooseKind(Number(target.value)));
   chooseKind(state.kind);
