@@ -27,6 +27,7 @@ from transformer.adapters import MAX_LEN
 from transformer.checkpoint import bundled_names
 from transformer.inference.engines.choice import AUTO, ENGINES
 from transformer.inference.model import Model, load
+from transformer.lessons import add_lessons
 from transformer.messages import say
 from transformer.ui import launch
 from transformer.ui.examples import example_of
@@ -66,6 +67,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--views", nargs="+", metavar="FOLDER", default=[],
         help="folders with views of your own, see transformer/views/declaration.py",
+    )  # fmt: skip
+    parser.add_argument(
+        "--lessons", nargs="+", metavar="FOLDER", default=[],
+        help="folders with lessons of your own, see transformer/lessons",
     )  # fmt: skip
     parser.add_argument(
         "--mcp", action="store_true",
@@ -174,6 +179,7 @@ def serve(gpu: Decorator | None = None) -> None:
             check_tools()
         share_cores()
         add_views(asked.views)
+        add_lessons(asked.lessons)
         models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
         print(f"models {', '.join(model.name for model in models)} on {device}", flush=True)
         launch(

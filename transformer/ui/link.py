@@ -37,7 +37,7 @@ SETTINGS = (
 # What a link says of the page itself; each view declares the fields of its own.
 PAGE = (
     "tab", "site", "head", "token", "cell", "row", "mask_site", "mask_head",
-    "tour", "more", "projector",
+    "tour", "lesson", "more", "projector",
 )  # fmt: skip
 _OLD_NAMES = {"taken": "forced_tokens"}  # in links of the first format
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?")
@@ -78,7 +78,7 @@ def read_link(query: Any) -> PageState:
     view: dict[str, str] = {}
     problems = []
     shown = view_fields()
-    for given, text in _pairs(query).items():
+    for given, text in pairs_of(query).items():
         name = _OLD_NAMES.get(given, given)
         try:
             if name in shown:
@@ -155,8 +155,11 @@ def state_of_batch(batch: Batch) -> dict[str, str]:
     return {"lines": "\n".join(batch.texts)}
 
 
-def _pairs(query: Any) -> dict[str, str]:
-    """Names and values, the first of each name; those that belong to the framework are left out."""
+def pairs_of(query: Any) -> dict[str, str]:
+    """Names and values of a link, the first of each name; the framework's are left out.
+
+    Raises ValueError if they cannot be read.
+    """
     if not isinstance(query, str):
         raise ValueError(say("a link must be a string; got {got}", got=type(query).__name__))
     if len(query) > MAX_LINK_CHARACTERS:

@@ -19,6 +19,7 @@ from transformer.ui.examples import METHODS, Example, example_of
 from transformer.ui.experiments import Experiments
 from transformer.ui.gradio_patches import install
 from transformer.ui.language import named, wording
+from transformer.ui.lessons import offered
 from transformer.ui.limits import AT_ONCE, MAX_NEW_TOKENS, MAX_WAITING
 from transformer.ui.link import SETTINGS
 from transformer.ui.open_link import connect_links
@@ -26,13 +27,17 @@ from transformer.ui.page_data import headline, model_card, settings_table
 from transformer.ui.reach import code_function
 from transformer.ui.service import Service
 from transformer.ui.tour import cards, first_head
-from transformer.ui.view_functions import Ask, functions
+from transformer.ui.view_functions import LESSONS, Ask, functions
 from transformer.ui.whatif_page import whatif_tab
 from transformer.views import VIEWS
 from transformer.views.attention.grid import palette_stops
 from transformer.views.declaration import tab_name
 
 TITLE = mark("Transformer, seen from inside")
+# What the settings stand at, at first.
+STARTS = {
+    "temperature": 0.7, "top_k": 40, "top_p": 1, "beams": 4, "penalty": 1, "length": 40, "seed": 3,
+}  # fmt: skip
 TABS = (
     mark("Attention"), mark("Masks"), mark("Positions"), mark("Prediction"), mark("What if?"),
     mark("Learn"), mark("Model"),
@@ -67,9 +72,10 @@ def _lay_out(experiments: Experiments, page: gr.Blocks) -> None:
     first = place | ask["atlas"](place)
     # Plotly's first figure is slow
     ask["heatmap"]({"run": run["run"], "site": str(site), "head": head})
+    lessons = offered(service.models)
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
-            component("card", elem_id="tour-card")
+            component("card", None, [ask[name] for name in LESSONS], "tour-card", lessons=lessons)
             left = _left(example_of(service.model(name)), run)
             component("exports", None, [ask["export"]])
         with gr.Column(elem_id="right"), gr.Tabs():
@@ -95,7 +101,7 @@ def _top_line(
         component("projector")
         component("languages", languages=named())
         headline_text = gr.Markdown(headline(service.model(name)), elem_id="headline")
-        component("tour", cards(service.models))
+        component("tour", cards(service.models), lessons=len(offered(service.models)))
     return model, headline_text, share
 
 
@@ -134,26 +140,26 @@ def _settings(example: Example) -> list[Any]:
     with gr.Accordion(wording("Settings"), open=False, elem_id="settings"):
         method = gr.Radio(**_methods(example), label=wording("Method"), elem_id="method")
         with gr.Row():
-            temperature = _number("temperature", 0.7, wording("Temperature (0 = greedy)"), 90)
-            top_k = _number("top_k", 40, wording("Top-k (0 = off)"), 90, precision=0)
-            top_p = _number("top_p", 1, wording("Top-p (1 = off)"), 90)
+            temperature = _number("temperature", wording("Temperature (0 = greedy)"), 90)
+            top_k = _number("top_k", wording("Top-k (0 = off)"), 90, precision=0)
+            top_p = _number("top_p", wording("Top-p (1 = off)"), 90)
         with gr.Row():
             beams = _number(
-                "beams", 4, wording("Beams (to {most})", most=MAX_BEAMS), 120, precision=0
+                "beams", wording("Beams (to {most})", most=MAX_BEAMS), 120, precision=0
             )
-            penalty = _number("penalty", 1, wording("Length penalty"), 120)
+            penalty = _number("penalty", wording("Length penalty"), 120)
         with gr.Row():
             length = _number(
-                "length", 40, wording("New tokens (to {most})", most=MAX_NEW_TOKENS), 120,
+                "length", wording("New tokens (to {most})", most=MAX_NEW_TOKENS), 120,
                 precision=0, elem_id="length",
             )  # fmt: skip
-            seed = _number("seed", 3, wording("Seed"), 120, precision=0)
+            seed = _number("seed", wording("Seed"), 120, precision=0)
     return [method, temperature, top_k, top_p, beams, penalty, length, seed]
 
 
-def _number(name: str, value: float, words: str, min_width: int, **more: Any) -> gr.Number:
+def _number(name: str, words: str, min_width: int, **more: Any) -> gr.Number:
     return gr.Number(
-        value, label=words, min_width=min_width, elem_classes=[f"setting-{name}"], **more
+        STARTS[name], label=words, min_width=min_width, elem_classes=[f"setting-{name}"], **more
     )
 
 

@@ -14,12 +14,14 @@ from transformer.ui.again import MadeAgain
 from transformer.ui.experiments import Experiments
 from transformer.ui.idle_queue import FILES, IDLE
 from transformer.ui.learning import Learning
+from transformer.ui.lessons import Lessons
 from transformer.ui.limits import check_input, sentence_of
 from transformer.ui.store import RunGone, RunStore
 from transformer.views import PICTURES
 from transformer.views.declaration import Answer, Picture, is_figure
 from transformer.views.export import export
 
+LESSONS = ("lessons", "lesson", "grade", "solve")
 LEARNING = ("train", "steer", "learned", "adopt", "checkpoint", "examined")
 MAX_ASKED = 256  # runs that a page may ask about at once
 
@@ -38,6 +40,8 @@ def functions(experiments: Experiments) -> dict[str, Ask]:
     store = experiments.store
     learning = Learning(experiments.service)
     asks |= {name: server_function(name, getattr(learning, name)) for name in LEARNING}
+    lessons = Lessons(experiments)
+    asks |= {name: server_function(name, getattr(lessons, name), again) for name in LESSONS}
     asks["kept"] = server_function("kept", lambda data: kept(store, **data))
     file = server_function("export", lambda data: _file(experiments, data), again)
     asks["export"] = made_first(FILES.answering(file), again)

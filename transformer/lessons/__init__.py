@@ -1,0 +1,50 @@
+"""Lessons that ask back: text files, whose checks are graded on the visitor's own run.
+
+    transformer.lessons.all_lessons()["attention"].steps[0].check.grade(ground, answer)
+
+A folder of lessons has a folder for each, NAME/LANGUAGE.md; see `markdown` for how one is written,
+`checks` for what it can ask, and `quantities` for what can be measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from transformer.lessons.lesson import Lesson, read_lesson
+from transformer.messages import say
+
+FOLDER = Path(__file__).parent / "texts"
+# The bundled ones, in the order in which a class takes them.
+ORDER = (
+    "attention", "masks", "positions", "heads", "prediction", "translation", "breaking", "learning",
+)  # fmt: skip
+
+
+def read_folder(folder: str | Path) -> dict[str, Lesson]:
+    """Every lesson of a folder, by name. Raises ValueError, naming what is wrong and where."""
+    found = Path(folder)
+    if not found.is_dir():
+        raise ValueError(say("{folder} is no folder of lessons", folder=folder))
+    lessons = (read_lesson(one) for one in sorted(found.iterdir()) if any(one.glob("*.md")))
+    return {lesson.name: lesson for lesson in lessons}
+
+
+_LESSONS: dict[str, Lesson] = {}
+
+
+def all_lessons() -> dict[str, Lesson]:
+    """By name: the bundled ones in the order in which a class takes them, then those added."""
+    if not _LESSONS:
+        bundled = read_folder(FOLDER)
+        _LESSONS.update({name: bundled[name] for name in ORDER if name in bundled})
+    return _LESSONS
+
+
+def add_lessons(folders: Sequence[str | Path]) -> None:
+    """Offer the lessons of these folders too. Raises ValueError for a name that stands twice."""
+    for folder in folders:
+        for name, lesson in read_folder(folder).items():
+            if name in all_lessons():
+                raise ValueError(say("two lessons are called {name}", name=repr(name)))
+            _LESSONS[name] = lesson

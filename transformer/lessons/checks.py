@@ -1,0 +1,373 @@
+"""What a step of a lesson asks, and how an answer is graded: always by what is measured now.
+
+    check = {click = "head", of = "previous"}                       the head with the most of it
+    check = {click = "token", of = "weight", site = "decoder.5.self", head = 0, query = 20}
+    check = {click = "cell", of = "is_hidden", site = "decoder.0.self"}
+    check = {number = "hidden", site = "decoder.0.self", query = 3, tolerance = 0}
+    check = {choose = "weight", site = …, head = 0, query = 20, key = [3, 9, 12]}    the most of several
+    check = {choose = "row_entropy", …, bounds = [1, 2]}            in which range it is: one more option
+    check = {run = {has = "Bram", alters = ["silence"]}}            the network is to say something
+
+What is clicked has the most (least = true: the least) of all, or nearly: within = 0.1 of the range
+from the worst to the best.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from transformer.lessons.quantities import QUANTITIES, Ground, of
+from transformer.messages import mark, numeral, say
+from transformer.model.sites import Site
+from transformer.runs.run import Run
+
+Answer = Mapping[str, Any]
+WITHIN = 0.1
+CLICKED = {"head": ("site", "head"), "token": ("token",), "cell": ("query", "key")}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """says: what was chosen, and what its number is."""
+
+    right: bool
+    says: str
+
+
+class Check(ABC):
+    """kind: how it is answered. n_options: sentences to choose from."""
+
+    kind: str = ""
+    n_options: int = 0
+
+    @abstractmethod
+    def grade(self, ground: Ground, answer: Answer) -> Verdict:
+        """Of an answer. Raises ValueError for one that cannot be graded."""
+
+    @abstractmethod
+    def right_answer(self, ground: Ground) -> Answer | None:
+        """The best one; None where it has to be found by trying."""
+
+    @abstractmethod
+    def answers(self, ground: Ground) -> Iterator[Answer]:
+        """Some that can be given, or all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Click(Check):
+    """A head, a token or a cell with the most of a quantity."""
+
+    kind: str
+    of: str
+    arguments: Mapping[str, Any]
+    free: tuple[str, ...]  # the quantity's arguments that the click says
+    least: bool = False
+    within: float = WITHIN
+
+    def grade(self, ground: Ground, answer: Answer) -> Verdict:
+        """Right within a margin of the best."""
+        if self.kind == "token" and answer.get("stack", self.stack) != self.stack:
+            return Verdict(right=False, says=say("This token is of the other text."))
+        got = {name: answer.get(name) for name in CLICKED[self.kind]}
+        worst, best = self._range(ground)
+        value = self._value(ground, got)
+        right = abs(value - best) <= self.within * abs(best - worst)
+        if yes := QUANTITIES[self.of].yes:
+            return Verdict(right=right, says=say(yes if value else QUANTITIES[self.of].no))
+        words = {"quantity": _words(self.of), "value": _number(value)}
+        if right and self.least:
+            return Verdict(right=True, says=say("{quantity} is {value}: the least.", **words))
+        if right:
+            return Verdict(right=True, says=say("{quantity} is {value}: the most.", **words))
+        says = say("{quantity} is {value} here; elsewhere it is {best}.", best=_number(best), **words)
+        return Verdict(right=False, says=says)
+
+    @property
+    def stack(self) -> str:
+        """Whose tokens are clicked: the encoder's where they are keys that it made."""
+        site = str(self.arguments.get("site", ""))
+        of_source = "key" in self.free and (site.endswith(".cross") or site.startswith("encoder"))
+        return "encoder" if of_source else "own"
+
+    def right_answer(self, ground: Ground) -> Answer | None:
+        """That with the most."""
+        sign = -1 if self.least else 1
+        return max(self.answers(ground), key=lambda one: sign * self._value(ground, one))
+
+    def answers(self, ground: Ground) -> Iterator[Answer]:
+        """Every head of a kind of attention, every token, or every cell."""
+        run = ground.run
+        if self.kind == "head":
+            kind = str(self.arguments.get("kind", "decoder.self"))
+            for site in run.trace.sites:
+                if f"{site.stack}.{site.kind}" == kind:
+                    n_heads = run.trace[site].weights.shape[1]
+                    yield from ({"site": str(site), "head": head} for head in range(n_heads))
+        elif self.kind == "token":
+            yield from ({"token": token} for token in self._tokens(ground))
+        else:
+            _, _, n_queries, n_keys = run.trace[Site.parse(self.arguments["site"])].weights.shape
+            yield from (
+                {"query": query, "key": key} for query in range(n_queries) for key in range(n_keys)
+            )
+
+    def _tokens(self, ground: Ground) -> range:
+        run = ground.run
+        if "key" in self.free:
+            return range(run.trace[Site.parse(self.arguments["site"])].weights.shape[3])
+        return range(1 if self.of == "surprise" else run.n_prompt, len(run.labels))
+
+    def _range(self, ground: Ground) -> tuple[float, float]:
+        values = [self._value(ground, one) for one in self.answers(ground)]
+        return (max(values), min(values)) if self.least else (min(values), max(values))
+
+    def _value(self, ground: Ground, got: Answer) -> float:
+        given = {k: v for k, v in self.arguments.items() if k != "kind"}
+        said = dict(zip(self.free, (got[name] for name in CLICKED[self.kind]), strict=True))
+        return of(ground, self.of, given | said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Check):
+    """A number to be read off or worked out."""
+
+    of: str
+    arguments: Mapping[str, Any]
+    tolerance: float = 0.0
+    kind: str = field(default="number", init=False)
+
+    def grade(self, ground: Ground, answer: Answer) -> Verdict:
+        """Right within the tolerance."""
+        got = answer.get("number")
+        if not isinstance(got, int | float) or isinstance(got, bool):
+            raise ValueError(say("the answer must be a number; got {got}", got=repr(got)[:40]))
+        value = of(ground, self.of, self.arguments)
+        if abs(got - value) > self.tolerance + 1e-9:
+            return Verdict(right=False, says=say("It is not {got}.", got=_number(got)))
+        words = {"quantity": _words(self.of), "value": _number(value)}
+        return Verdict(right=True, says=say("{quantity} is {value}.", **words))
+
+    def right_answer(self, ground: Ground) -> Answer | None:
+        """The number itself."""
+        return {"number": of(ground, self.of, self.arguments)}
+
+    def answers(self, ground: Ground) -> Iterator[Answer]:
+        """The right one, and one that is too large."""
+        value = of(ground, self.of, self.arguments)
+        yield from ({"number": value}, {"number": value + 2 * self.tolerance + 1})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choose(Check):
+    """A sentence of several. bounds: of the ranges that the sentences are about; empty: each is
+    about a value of the one argument that is a list, and the right one's number is the largest."""
+
+    of: str
+    arguments: Mapping[str, Any]
+    bounds: tuple[float, ...] = ()
+    kind: str = field(default="choose", init=False)
+
+    @property
+    def n_options(self) -> int:  # type: ignore[override]
+        """As many as there are ranges, or values."""
+        return len(self.bounds) + 1 if self.bounds else len(self._each())
+
+    def grade(self, ground: Ground, answer: Answer) -> Verdict:
+        """Right where it is the best one."""
+        got = answer.get("option")
+        if not isinstance(got, int) or not 0 <= got < self.n_options:
+            raise ValueError(
+                say("the answer must be one of the {n} sentences; got {got}", n=self.n_options,
+                    got=repr(got)[:40])
+            )  # fmt: skip
+        right = got == self._best(ground)
+        words = {"quantity": _words(self.of)}
+        if self.bounds and not right:
+            return Verdict(right=False, says=say("That is not so on this run."))
+        arguments = self.arguments if self.bounds else self._each()[got]
+        words["value"] = _number(of(ground, self.of, arguments))
+        if right or self.bounds:
+            return Verdict(right=right, says=say("{quantity} is {value}.", **words))
+        return Verdict(right=False, says=say("{quantity} is {value}; another has more.", **words))
+
+    def right_answer(self, ground: Ground) -> Answer | None:
+        """The best one."""
+        return {"option": self._best(ground)}
+
+    def answers(self, ground: Ground) -> Iterator[Answer]:
+        """All."""
+        yield from ({"option": one} for one in range(self.n_options))
+
+    def _best(self, ground: Ground) -> int:
+        if self.bounds:
+            value = of(ground, self.of, self.arguments)
+            return sum(value >= bound for bound in self.bounds)
+        values = [of(ground, self.of, one) for one in self._each()]
+        return max(range(len(values)), key=values.__getitem__)
+
+    def _each(self) -> list[dict[str, Any]]:
+        name = next(name for name, value in self.arguments.items() if isinstance(value, list))
+        return [dict(self.arguments) | {name: value} for value in self.arguments[name]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said(Check):
+    """The network's own text, and how it came about; all that is named has to be so.
+
+    has, lacks: words in it, or not. text: a part of what it was given. alters: kinds of what is
+    altered in the network. forced: a token was taken in place of another. changed: the intact
+    network says something else. method: greedy, sample or beam. model: how the name of the model
+    begins that is to say it.
+    """
+
+    has: str = ""
+    lacks: str = ""
+    text: str = ""
+    alters: tuple[str, ...] = ()
+    forced: bool = False
+    changed: bool = False
+    method: str = ""
+    model: str = ""
+    kind: str = field(default="run", init=False)
+
+    def grade(self, ground: Ground, answer: Answer) -> Verdict:
+        """By the run alone."""
+        if missing := self._missing(ground.run):
+            return Verdict(right=False, says=missing)
+        said = written(ground.run)
+        right = self.has in said and not (self.lacks and self.lacks in said)
+        if right and self.changed:
+            right = ground.lab.intact_ids(ground.run, forced=False) != ground.run.ids
+        return Verdict(right=right, says=say("The network says “{text}”.", text=said.strip()))
+
+    def _missing(self, run: Run) -> str:
+        """What the run is not yet, in a sentence; empty: nothing."""
+        altered = {one.type for one in run.request.interventions}
+        if not run.model.startswith(self.model):
+            return say("This is the model {got}; another one is asked for.", got=run.model)
+        if self.text not in run.request.text:
+            return say("The text that it is given does not hold “{text}” yet.", text=self.text)
+        if missing := [one for one in self.alters if one not in altered]:
+            return say("Nothing of the kind “{what}” is altered in the network yet.",
+                       what=say(missing[0]))  # fmt: skip
+        if self.forced and not run.request.forced_tokens:
+            return say("No token was taken in place of another yet.")
+        if self.method and method_of(run) != self.method:
+            return say("The tokens were chosen by another method.")
+        return ""
+
+    def right_answer(self, ground: Ground) -> Answer | None:
+        """A state of the page, which the step names."""
+        return None
+
+    def answers(self, ground: Ground) -> Iterator[Answer]:
+        """The run as it is."""
+        yield {}
+
+
+KINDS = (mark("silence"), mark("break"), mark("patch"), mark("mask"))
+
+
+def method_of(run: Run) -> str:
+    """How its tokens were chosen."""
+    request = run.request
+    return "beam" if request.beams > 1 else "greedy" if request.sampling is None else "sample"
+
+
+def written(run: Run) -> str:
+    """What the network itself added to a text; of an encoder, the text that was read."""
+    return "".join(step.text for step in run.steps) if run.steps else run.text
+
+
+def _words(name: str) -> str:
+    """What a quantity is called, as a sentence begins."""
+    words = say(QUANTITIES[name].words)
+    return words[:1].upper() + words[1:]
+
+
+def _number(value: float) -> str:
+    whole = abs(value - round(value)) < 1e-4 and abs(value) < 1e6
+    return numeral(round(value)) if whole else numeral(value, ".2f")
+
+
+def check_of(given: Any) -> Check:
+    """The check of a step's header. Raises ValueError for one that is not known."""
+    if not isinstance(given, dict):
+        raise ValueError(say("check must be a table; got {got}", got=repr(given)))
+    given = dict(given)
+    kind = next((one for one in ("click", "number", "choose", "run") if one in given), None)
+    if kind is None:
+        raise ValueError(say("a check needs one of {allowed}", allowed="click, number, choose, run"))
+    value = given.pop(kind)
+    if kind == "run":
+        return _said(value)
+    if kind == "click":
+        return _click(value, given)
+    own = "tolerance" if kind == "number" else "bounds"
+    extra = {own: given.pop(own)} if own in given else {}
+    _measured(value, given, ())
+    if kind == "number":
+        return Number(of=value, arguments=given, **extra)
+    lists = [name for name, one in given.items() if isinstance(one, list)]
+    if len(lists) != (0 if extra else 1):
+        raise ValueError(
+            say("a choice has bounds, or one argument that is a list; got {got}", got=repr(given))
+        )
+    return Choose(of=value, arguments=given, bounds=tuple(extra.get("bounds", ())))
+
+
+def _click(what: Any, given: dict[str, Any]) -> Click:
+    if what not in CLICKED:
+        raise ValueError(
+            say("click must be one of {allowed}; got {got}", allowed=", ".join(CLICKED),
+                got=repr(what))
+        )  # fmt: skip
+    name = given.pop("of", None)
+    more = {key: given.pop(key) for key in ("least", "within") if key in given}
+    wanted = [one for one in _arguments(name) if one not in given]
+    free = CLICKED[what] if what != "token" else tuple(
+        one for one in wanted if one in ("token", "key")
+    )  # fmt: skip
+    kept = {key: value for key, value in given.items() if key != "kind" or what != "head"}
+    _measured(name, kept, free)
+    return Click(kind=what, of=name, arguments=given, free=free, **more)
+
+
+def _said(given: Any) -> Said:
+    allowed = {
+        "has": str, "lacks": str, "text": str, "alters": list, "forced": bool, "changed": bool,
+        "method": str, "model": str,
+    }  # fmt: skip
+    if not isinstance(given, dict) or not given:
+        raise ValueError(say("run must be a table of what the run is to be"))
+    for name, value in given.items():
+        if name not in allowed or not isinstance(value, allowed[name]):
+            raise ValueError(
+                say("run takes {allowed}; got {got}", allowed=", ".join(allowed),
+                    got=f"{name} = {value!r}")
+            )  # fmt: skip
+    return Said(**given | {"alters": tuple(given.get("alters", ()))})
+
+
+def _arguments(name: Any) -> tuple[str, ...]:
+    if name not in QUANTITIES:
+        raise ValueError(
+            say("a quantity is one of {allowed}; got {got}", allowed=", ".join(QUANTITIES),
+                got=repr(name))
+        )  # fmt: skip
+    return QUANTITIES[name].arguments
+
+
+def _measured(name: Any, given: Mapping[str, Any], free: tuple[str, ...]) -> None:
+    """Raise ValueError unless the quantity gets what it takes, and nothing else."""
+    wanted = set(_arguments(name))
+    if set(given) | set(free) != wanted:
+        raise ValueError(
+            say(
+                "{name} takes {wanted}; got {got}", name=name, wanted=", ".join(sorted(wanted)),
+                got=", ".join(sorted({*given, *free})),
+            )
+        )  # fmt: skip

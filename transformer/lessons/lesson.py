@@ -1,0 +1,147 @@
+"""A lesson: steps, each a state of the page with a few words, something to do, and a check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from transformer.lessons.checks import Check, check_of
+from transformer.lessons.markdown import Part, read
+from transformer.messages import ENGLISH, say
+
+MAX_BYTES = 100_000  # of a language's file
+IN_HEADER = ("minutes", "model")
+IN_STEP = ("state", "sight", "types", "check", "solution")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """state: fields of a link, or a link's own text (what stands behind the "#").
+
+    sight: the part of the tab that is to be in sight, as a CSS selector. check: what is asked, if
+    anything is. types: whether the text and the settings are in sight, to be changed; they are
+    where the network is to say something. solution: a state that answers it, where none can be
+    worked out; {learn = "copy"} stands for the network of that recorded training, opened.
+    """
+
+    state: Mapping[str, Any] | str
+    sight: str = ""
+    types: bool = False
+    check: Check | None = None
+    solution: Mapping[str, Any] | str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """One folder NAME/ with a LANGUAGE.md for each language; the first with headers is its own."""
+
+    name: str
+    minutes: int
+    steps: tuple[Step, ...]
+    words: Mapping[str, list[Part]] = field(repr=False)
+
+    def in_language(self, language: str) -> list[Part]:
+        """Its words, then those of each step: in this language, else in English, else its own."""
+        return next(
+            self.words[one] for one in (language, ENGLISH, *self.words) if one in self.words
+        )
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Every language that it is written in."""
+        return tuple(self.words)
+
+
+def read_lesson(folder: Path) -> Lesson:
+    """The lesson of a folder. Raises ValueError that names the file and what is wrong in it."""
+    words, own = {}, None
+    for path in sorted(folder.glob("*.md"), key=lambda one: (one.stem != ENGLISH, one.stem)):
+        try:
+            words[path.stem] = read(_text(path))
+        except ValueError as error:
+            raise ValueError(_in(path, error)) from error
+        own = own or path
+    if own is None:
+        raise ValueError(say("{folder} holds no LANGUAGE.md, such as en.md", folder=folder))
+    try:
+        steps = tuple(_step(part) for part in words[own.stem][1:])
+        minutes = _minutes(words[own.stem][0])
+    except ValueError as error:
+        raise ValueError(_in(own, error)) from error
+    for language, parts in words.items():
+        _check_alike(folder / f"{language}.md", parts, words[own.stem])
+    return Lesson(name=folder.name, minutes=minutes, steps=steps, words=words)
+
+
+def _in(path: Path, error: object) -> str:
+    return say("{file}: {error}", file=f"{path.parent.name}/{path.name}", error=error)
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(say("a lesson's file must have at most {most} bytes", most=MAX_BYTES))
+    return path.read_text(encoding="utf-8")
+
+
+def _minutes(part: Part) -> int:
+    header = part.header or {}
+    _known(header, IN_HEADER)
+    minutes = header.get("minutes")
+    if not isinstance(minutes, int) or not 1 <= minutes <= 90:
+        raise ValueError(
+            say("minutes must be a whole number from 1 to 90; got {got}", got=repr(minutes))
+        )
+    return minutes
+
+
+def _step(part: Part) -> Step:
+    header = part.header
+    if header is None:
+        raise ValueError(say("the step “{title}” has no header", title=part.title))
+    try:
+        _known(header, IN_STEP)
+        check = check_of(header["check"]) if "check" in header else None
+        if (check is not None) != bool(part.task):
+            raise ValueError(say("a check needs a task (“> …”), and a task a check"))
+        if check is not None and check.n_options != len(part.options):
+            raise ValueError(
+                say("the check has {n} options; the text has {got}", n=check.n_options,
+                    got=len(part.options))
+            )  # fmt: skip
+        return Step(
+            state=header.get("state", {}), sight=header.get("sight", ""), check=check,
+            types=bool(header.get("types", check is not None and check.kind == "run")),
+            solution=header.get("solution", ""),
+        )  # fmt: skip
+    except ValueError as error:
+        raise ValueError(
+            say("the step “{title}”: {error}", title=part.title, error=error)
+        ) from error
+
+
+def _known(header: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
+    for name in header:
+        if name not in allowed:
+            raise ValueError(
+                say("a header has {allowed}; got {got}", allowed=", ".join(allowed), got=repr(name))
+            )
+
+
+def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
+    """Whether another language says as much as the lesson's own."""
+    shapes = [
+        [(len(p.options), len(p.hints), bool(p.task)) for p in these] for these in (parts, own)
+    ]
+    if len(parts) != len(own):
+        raise ValueError(
+            _in(path, say("{n} steps are needed; got {got}", n=len(own) - 1, got=len(parts) - 1))
+        )
+    for part, here, there in zip(parts, *shapes, strict=True):
+        if here != there:
+            raise ValueError(
+                _in(path, say("the step “{title}” needs as many options and hints, and a task where "
+                              "the lesson's own language has one", title=part.title))
+            )  # fmt: skip
