@@ -27,8 +27,10 @@ MAY_IMPORT = {
     "training": LOADED | {"checkpoint"},
     "views": LOADED | {"analysis"},
     "learning": LOADED | {"training", "views", "checkpoint"},
-    "ui": LOADED | {"analysis", "views", "checkpoint", "learning", "training", ""},
-    "serve": LOADED | {"adapters", "checkpoint", "ui", "views"},
+    "lessons": LOADED | {"analysis", "learning"},
+    "lessons command": LOADED | {"checkpoint", "lessons", "ui"},
+    "ui": LOADED | {"analysis", "views", "checkpoint", "learning", "lessons", "training", ""},
+    "serve": LOADED | {"adapters", "checkpoint", "lessons", "ui", "views"},
     "__main__": LOADED | {"adapters", "analysis", "views", "checkpoint", ""},
     # transformer/__init__.py, the public face; it names what draws runs, for the first picture
     "": LOADED | {"analysis", "views", "checkpoint"},
@@ -52,7 +54,10 @@ NOT_YET: set[tuple[str, str]] = set()
 
 
 def room(path):
-    first = path.relative_to(ROOT / "transformer").with_suffix("").parts[0]
+    parts = path.relative_to(ROOT / "transformer").with_suffix("").parts
+    first = parts[0]
+    if parts == ("lessons", "__main__"):  # it opens the page's states
+        return "lessons command"
     return "" if first == "__init__" else first
 
 

@@ -8,10 +8,10 @@ import sys
 from transformer.checkpoint import bundled_names
 from transformer.inference.model import load
 from transformer.lessons import FOLDER, read_folder
-from transformer.lessons.verify import verify
 from transformer.messages import say
 from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
+from transformer.ui.verify_lessons import verify
 
 
 def check(folder: str, names: list[str]) -> int:

@@ -4,9 +4,9 @@
     check = {click = "token", of = "weight", site = "decoder.5.self", head = 0, query = 20}
     check = {click = "cell", of = "is_hidden", site = "decoder.0.self"}
     check = {number = "hidden", site = "decoder.0.self", query = 3, tolerance = 0}
-    check = {choose = "weight", site = …, head = 0, query = 20, key = [3, 9, 12]}    the most of several
-    check = {choose = "row_entropy", …, bounds = [1, 2]}            in which range it is: one more option
-    check = {run = {has = "Bram", alters = ["silence"]}}            the network is to say something
+    check = {choose = "weight", …, query = 20, key = [3, 9, 12]}    the most of several
+    check = {choose = "row_entropy", …, bounds = [1, 2]}            its range: one more option
+    check = {run = {has = "Bram", alters = ["silence"]}}            the network is to say this
 
 What is clicked has the most (least = true: the least) of all, or nearly: within = 0.1 of the range
 from the worst to the best.
@@ -77,13 +77,17 @@ class Click(Check):
         right = abs(value - best) <= self.within * abs(best - worst)
         if yes := QUANTITIES[self.of].yes:
             return Verdict(right=right, says=say(yes if value else QUANTITIES[self.of].no))
-        words = {"quantity": _words(self.of), "value": _number(value)}
-        if right and self.least:
-            return Verdict(right=True, says=say("{quantity} is {value}: the least.", **words))
-        if right:
-            return Verdict(right=True, says=say("{quantity} is {value}: the most.", **words))
-        says = say("{quantity} is {value} here; elsewhere it is {best}.", best=_number(best), **words)
-        return Verdict(right=False, says=says)
+        quantity, shown = _words(self.of), _number(value)
+        if not right:
+            says = say(
+                "{quantity} is {value} here; elsewhere it is {best}.",
+                quantity=quantity, value=shown, best=_number(best),
+            )  # fmt: skip
+        elif self.least:
+            says = say("{quantity} is {value}: the least.", quantity=quantity, value=shown)
+        else:
+            says = say("{quantity} is {value}: the most.", quantity=quantity, value=shown)
+        return Verdict(right=right, says=says)
 
     @property
     def stack(self) -> str:
@@ -147,8 +151,8 @@ class Number(Check):
         value = of(ground, self.of, self.arguments)
         if abs(got - value) > self.tolerance + 1e-9:
             return Verdict(right=False, says=say("It is not {got}.", got=_number(got)))
-        words = {"quantity": _words(self.of), "value": _number(value)}
-        return Verdict(right=True, says=say("{quantity} is {value}.", **words))
+        says = say("{quantity} is {value}.", quantity=_words(self.of), value=_number(value))
+        return Verdict(right=True, says=says)
 
     def right_answer(self, ground: Ground) -> Answer | None:
         """The number itself."""
@@ -184,14 +188,15 @@ class Choose(Check):
                     got=repr(got)[:40])
             )  # fmt: skip
         right = got == self._best(ground)
-        words = {"quantity": _words(self.of)}
         if self.bounds and not right:
             return Verdict(right=False, says=say("That is not so on this run."))
         arguments = self.arguments if self.bounds else self._each()[got]
-        words["value"] = _number(of(ground, self.of, arguments))
-        if right or self.bounds:
-            return Verdict(right=right, says=say("{quantity} is {value}.", **words))
-        return Verdict(right=False, says=say("{quantity} is {value}; another has more.", **words))
+        quantity, value = _words(self.of), _number(of(ground, self.of, arguments))
+        if right:
+            says = say("{quantity} is {value}.", quantity=quantity, value=value)
+        else:
+            says = say("{quantity} is {value}; another has more.", quantity=quantity, value=value)
+        return Verdict(right=right, says=says)
 
     def right_answer(self, ground: Ground) -> Answer | None:
         """The best one."""
@@ -291,83 +296,3 @@ def _words(name: str) -> str:
 def _number(value: float) -> str:
     whole = abs(value - round(value)) < 1e-4 and abs(value) < 1e6
     return numeral(round(value)) if whole else numeral(value, ".2f")
-
-
-def check_of(given: Any) -> Check:
-    """The check of a step's header. Raises ValueError for one that is not known."""
-    if not isinstance(given, dict):
-        raise ValueError(say("check must be a table; got {got}", got=repr(given)))
-    given = dict(given)
-    kind = next((one for one in ("click", "number", "choose", "run") if one in given), None)
-    if kind is None:
-        raise ValueError(say("a check needs one of {allowed}", allowed="click, number, choose, run"))
-    value = given.pop(kind)
-    if kind == "run":
-        return _said(value)
-    if kind == "click":
-        return _click(value, given)
-    own = "tolerance" if kind == "number" else "bounds"
-    extra = {own: given.pop(own)} if own in given else {}
-    _measured(value, given, ())
-    if kind == "number":
-        return Number(of=value, arguments=given, **extra)
-    lists = [name for name, one in given.items() if isinstance(one, list)]
-    if len(lists) != (0 if extra else 1):
-        raise ValueError(
-            say("a choice has bounds, or one argument that is a list; got {got}", got=repr(given))
-        )
-    return Choose(of=value, arguments=given, bounds=tuple(extra.get("bounds", ())))
-
-
-def _click(what: Any, given: dict[str, Any]) -> Click:
-    if what not in CLICKED:
-        raise ValueError(
-            say("click must be one of {allowed}; got {got}", allowed=", ".join(CLICKED),
-                got=repr(what))
-        )  # fmt: skip
-    name = given.pop("of", None)
-    more = {key: given.pop(key) for key in ("least", "within") if key in given}
-    wanted = [one for one in _arguments(name) if one not in given]
-    free = CLICKED[what] if what != "token" else tuple(
-        one for one in wanted if one in ("token", "key")
-    )  # fmt: skip
-    kept = {key: value for key, value in given.items() if key != "kind" or what != "head"}
-    _measured(name, kept, free)
-    return Click(kind=what, of=name, arguments=given, free=free, **more)
-
-
-def _said(given: Any) -> Said:
-    allowed = {
-        "has": str, "lacks": str, "text": str, "alters": list, "forced": bool, "changed": bool,
-        "method": str, "model": str,
-    }  # fmt: skip
-    if not isinstance(given, dict) or not given:
-        raise ValueError(say("run must be a table of what the run is to be"))
-    for name, value in given.items():
-        if name not in allowed or not isinstance(value, allowed[name]):
-            raise ValueError(
-                say("run takes {allowed}; got {got}", allowed=", ".join(allowed),
-                    got=f"{name} = {value!r}")
-            )  # fmt: skip
-    return Said(**given | {"alters": tuple(given.get("alters", ()))})
-
-
-def _arguments(name: Any) -> tuple[str, ...]:
-    if name not in QUANTITIES:
-        raise ValueError(
-            say("a quantity is one of {allowed}; got {got}", allowed=", ".join(QUANTITIES),
-                got=repr(name))
-        )  # fmt: skip
-    return QUANTITIES[name].arguments
-
-
-def _measured(name: Any, given: Mapping[str, Any], free: tuple[str, ...]) -> None:
-    """Raise ValueError unless the quantity gets what it takes, and nothing else."""
-    wanted = set(_arguments(name))
-    if set(given) | set(free) != wanted:
-        raise ValueError(
-            say(
-                "{name} takes {wanted}; got {got}", name=name, wanted=", ".join(sorted(wanted)),
-                got=", ".join(sorted({*given, *free})),
-            )
-        )  # fmt: skip

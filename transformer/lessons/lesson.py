@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from transformer.lessons.checks import Check, check_of
+from transformer.lessons.check_header import check_of
+from transformer.lessons.checks import Check
 from transformer.lessons.markdown import Part, read
 from transformer.messages import ENGLISH, say
 
@@ -141,7 +142,9 @@ def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
         )
     for part, here, there in zip(parts, *shapes, strict=True):
         if here != there:
-            raise ValueError(
-                _in(path, say("the step “{title}” needs as many options and hints, and a task where "
-                              "the lesson's own language has one", title=part.title))
-            )  # fmt: skip
+            unlike = say(
+                "the step “{title}” needs as many options and hints, and a task where the lesson's "
+                "own language has one",
+                title=part.title,
+            )
+            raise ValueError(_in(path, unlike))

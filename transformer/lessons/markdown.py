@@ -1,17 +1,17 @@
 """A lesson's text file as it stands: Markdown, of which a step takes a few kinds of block.
 
-    # Title                     of the lesson
-    ```toml                     its header: minutes, model
-    ```
-    A paragraph about it.
+# Title                     of the lesson
+```toml                     its header: minutes, model
+```
+A paragraph about it.
 
-    ## Title                    of a step
-    ```toml                     its header, see `lesson.Step`; only the lesson's own language has one
-    ```
-    Paragraphs: what the step says.
-    > What there is to do.
-    - An option                 of a question with several
-    1. A hint                   and the next one
+## Title                    of a step
+```toml                     its header, see `lesson.Step`; only in the first language
+```
+Paragraphs: what the step says.
+> What there is to do.
+- An option                 of a question with several
+1. A hint                   and the next one
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a lesson can measure: each a function of the visitor's own run or batch, by its name.
 
-`token`, `query` and `key` count a stack's tokens from 0, as the page does; `site` is a place such as
-"decoder.5.self". Every one gives a number, and raises ValueError for what the run does not have.
+`token`, `query` and `key` count a stack's tokens from 0, as the page does; `site` is a place such
+as "decoder.5.self". Every one gives a number, and raises ValueError for what the run does not have.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -26,6 +25,7 @@ from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.candidates import GenerationStep
 from transformer.runs.head_data import check_head
+from transformer.runs.memo import remembered
 from transformer.runs.run import Batch, Run
 
 
@@ -163,7 +163,7 @@ def importance(ground: Ground, site: str, head: int, token: int) -> float:
     """How much it matters for one token: |change| where the head is silenced, in nats."""
     place = Site.parse(site)
     _record(ground, site, head)
-    found = _importance(ground.lab, ground.run, token)
+    found = _importance(ground, token)
     return abs(float(found.change[place.stack, place.kind][place.layer, head]))
 
 
@@ -234,14 +234,13 @@ for _name, _one in ALL.items():
     QUANTITIES[_name] = Quantity(name=_name, words=_one.title, measure=_metric(_name))
 
 
-@lru_cache(maxsize=8)
 def _metrics(run: Run, stack: str, kind: str) -> Metrics:
-    return head_metrics(run, stack, kind)
+    return remembered(run, ("metrics", stack, kind), lambda: head_metrics(run, stack, kind))
 
 
-@lru_cache(maxsize=8)
-def _importance(lab: Laboratory, run: Run, token: int) -> HeadImportance:
-    return lab.importance(run, token, "zero")
+def _importance(ground: Ground, token: int) -> HeadImportance:
+    key = ("importance", token, "zero")
+    return remembered(ground.run, key, lambda: ground.lab.importance(ground.run, token, "zero"))
 
 
 def of(ground: Ground, name: str, arguments: Mapping[str, Any]) -> float:
@@ -250,10 +249,8 @@ def of(ground: Ground, name: str, arguments: Mapping[str, Any]) -> float:
 
 
 def _record(ground: Ground, site: str, head: int) -> AttentionRecord:
-    record = ground.run.trace[Site.parse(site)]
-    if head == "mean":
-        raise ValueError(say("choose one head"))
-    check_head(head, record.weights.shape[1])
+    record = ground.run.trace[ground.run.trace.find(str(site))]
+    _whole("head", head, record.weights.shape[1])
     return record
 
 

@@ -144,9 +144,7 @@ def _settings(example: Example) -> list[Any]:
             top_k = _number("top_k", wording("Top-k (0 = off)"), 90, precision=0)
             top_p = _number("top_p", wording("Top-p (1 = off)"), 90)
         with gr.Row():
-            beams = _number(
-                "beams", wording("Beams (to {most})", most=MAX_BEAMS), 120, precision=0
-            )
+            beams = _number("beams", wording("Beams (to {most})", most=MAX_BEAMS), 120, precision=0)
             penalty = _number("penalty", wording("Length penalty"), 120)
         with gr.Row():
             length = _number(

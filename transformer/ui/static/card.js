@@ -23,13 +23,10 @@ export function mount({ element, props, server }) {
   const find = finder(element);
   const root = find(".card");
   const [back, next, end] = [".card-back", ".card-next", ".card-end"].map(find);
-  setLessons(
-    async (name) => {
-      const { steps, title } = await ask(server.lesson, { name });
-      return { name, title, cards: steps };
-    },
-    props.lessons ?? [],
-  );
+  setLessons(async (name) => {
+    const { steps, title } = await ask(server.lesson, { name });
+    return { name, title, cards: steps };
+  }, props.lessons ?? []);
   const drawCheck = checkOfCard(find, server);
   mountLessons(find(".lesson-list"), server);
   /** @type {any} */
@@ -55,7 +52,7 @@ export function mount({ element, props, server }) {
     const count = say("{place} of {count}", { place: place + 1, count: cardCount() });
     find(".card-count").textContent = name ? `${title} · ${count}` : count;
     find(".card-title").textContent = say(card.title);
-    const says = [card.says].flat().map((text) => el("p"));
+    const says = [card.says].flat().map(() => el("p"));
     says.forEach((p, at) => p.append(...marked(say([card.says].flat()[at]))));
     find(".card-says").replaceChildren(...says);
     find(".card-look").hidden = !card.look;

@@ -35,8 +35,11 @@ let ended = false; // while the state of its last card is still on its way
 let settled = false; // whether the page shows the card's state
 /** @type {Map<string, Promise<Deck>>} */
 const lessons = new Map();
-/** @type {(name: string) => Promise<Deck>} */
-let fetchLesson = () => new Promise(() => {});
+/** @typedef {(name: string) => Promise<Deck>} Fetch */
+/** @type {(fetch: Fetch) => void} */
+let setFetch = () => {};
+/** @type {Promise<Fetch>} */
+const fetchLesson = new Promise((done) => (setFetch = done)); // once its part is on the page
 
 export const cardCount = () => deck.cards.length;
 /** @returns {Card | null} */
@@ -56,7 +59,7 @@ const show = (to, among = deck) => {
 // A lesson by its name, fetched once.
 /** @type {(name: string) => Promise<Deck>} */
 const lessonOf = (name) => {
-  if (!lessons.has(name)) lessons.set(name, fetchLesson(name));
+  if (!lessons.has(name)) lessons.set(name, fetchLesson.then((fetch) => fetch(name)));
   return /** @type {Promise<Deck>} */ (lessons.get(name));
 };
 
@@ -92,10 +95,9 @@ export const setCards = (cards) => {
   );
 };
 
-/** @type {(ask: (name: string) => Promise<Deck>, names: string[]) => void} */
-export const setLessons = (ask, names) => {
-  fetchLesson = async (name) => ask(oneOf("lesson", name, names));
-};
+/** @type {(ask: Fetch, names: string[]) => void} */
+export const setLessons = (ask, names) =>
+  setFetch(async (name) => ask(oneOf("lesson", name, names)));
 
 /** @type {(selector: string) => Promise<void>} */
 const bringIntoSight = async (selector) => {
@@ -136,7 +138,12 @@ export const goToLesson = async (name, to = 0) => goToCard(to, await lessonOf(na
 // Bring the page to what answers the shown card.
 /** @type {(state: Record<string, string>) => Promise<void>} */
 export const goToAnswer = (state) =>
-  apply({ ...cardShown()?.state, ...state, ...staying(), lesson: `${deck.name}.${(place ?? 0) + 1}` });
+  apply({
+    ...cardShown()?.state,
+    ...state,
+    ...staying(),
+    lesson: `${deck.name}.${(place ?? 0) + 1}`,
+  });
 export const endTour = () => {
   ended = isOpening();
   show(null);

@@ -12,6 +12,7 @@ from transformer.lessons.checks import Answer, Check, Said
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.quantities import Ground
 from transformer.messages import say, speaking
+from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.ui.examples import example_of
 from transformer.ui.experiments import Experiments
@@ -60,7 +61,7 @@ def _opened(experiments: Experiments, step: Step, before: Ground | None) -> Grou
 
 
 def shown_by(experiments: Experiments, fields: Mapping[str, str]) -> Ground:
-    """The run, and the batch, that a state of the page shows. Raises ValueError for one it cannot."""
+    """The run and the batch that a state of the page shows. Raises ValueError for none."""
     service = experiments.service
     link = read_link(urlencode(fields))
     name = link.model or next(iter(service.models))
@@ -76,7 +77,19 @@ def shown_by(experiments: Experiments, fields: Mapping[str, str]) -> Ground:
         run = service.generate(name, text, **settings)
     lines = link.lines.split("\n") if link.lines else None
     batch = service.batch(name, lines) if lines else service.store.batch(service.examples[name][1])
+    _check_places(run, link.view)
     return Ground(run=run, lab=experiments, batch=batch)
+
+
+def _check_places(run: Run, view: Mapping[str, str]) -> None:
+    """Raise ValueError for a head or a token that the run does not have."""
+    site = view.get("site")
+    if site is not None:
+        check_head(int(view.get("head", "0")), run.trace[site].weights.shape[1])
+    token = view.get("token", "0")
+    if token.isdecimal() and int(token) >= len(run.labels):
+        last = len(run.labels) - 1
+        raise ValueError(say("token must be at most {last}; got {got}", last=last, got=token))
 
 
 def _held(

@@ -1,0 +1,264 @@
+"""A lesson held in Chromium: written here, found from the opened page, answered on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from builders import save_model
+from playwright.sync_api import Page, expect
+from serving import free_port, started, stop, tiny_model
+from visit import Visit, complaints
+
+from transformer.lessons.check_header import check_of
+from transformer.lessons.quantities import Ground
+from transformer.ui.examples import example_of
+from transformer.ui.experiments import Experiments
+from transformer.ui.service import Service
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Visit]
+SITE = "decoder.1.self"
+LESSON = f"""# Looking back, *twice*
+
+```toml
+minutes = 4
+```
+
+Written by a test.
+
+## A head
+
+```toml
+state = "model=tiny&tab=attention&site={SITE}&head=HEAD&token=3"
+[check]
+click = "head"
+of = "first"
+within = 0.0
+```
+
+The first token is the **first** column. <img src=x onerror=alert(1)>
+
+> Click the head that reads it most.
+
+1. Look at the grid.
+2. Sort the list.
+
+## A token
+
+```toml
+state = "model=tiny&tab=attention&site={SITE}&head=0&token=6"
+[check]
+click = "token"
+of = "weight"
+site = "{SITE}"
+head = 0
+query = 6
+within = 0.0
+```
+
+Shaded by what is read.
+
+> Click the token that is read most.
+
+1. The darkest.
+2. Look at the list.
+
+## A number
+
+```toml
+state = "model=tiny&tab=attention&picture=heatmap&site={SITE}&head=0&token=6"
+[check]
+number = "hidden"
+site = "{SITE}"
+query = 6
+tolerance = 0
+```
+
+> How many keys are hidden from token 6?
+
+1. Count.
+2. Count again.
+
+## A sentence
+
+```toml
+state = "model=tiny&tab=masks"
+[check]
+choose = "hidden"
+site = "{SITE}"
+query = 1
+bounds = [1]
+```
+
+> Is anything hidden from token 1?
+
+- no
+- yes
+
+1. Look.
+2. Look again.
+
+## A text
+
+```toml
+state = "model=tiny&text=The+fox&method=greedy&length=3&tab=attention"
+solution = "model=tiny&text=The+bird&method=greedy&length=3&tab=attention"
+[check.run]
+text = "bird"
+```
+
+> Ask it about a bird.
+
+1. Type.
+2. Press Enter.
+"""
+
+
+@pytest.fixture(scope="module")
+def ground() -> Ground:
+    """The example as the page stores it."""
+    model = tiny_model()
+    example = example_of(model)
+    run = model.generate(example.text, **example.settings)
+    return Ground(run=run, lab=Experiments(Service([model])))
+
+
+@pytest.fixture(scope="module")
+def best_head(ground: Ground) -> tuple[str, int]:
+    first = ground.run.trace.weights("decoder", "self")[:, 0, :, 1:, 0].mean(dim=-1)
+    layer, head = divmod(int(first.argmax()), first.shape[1])
+    return f"decoder.{layer}.self", head
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory, best_head: tuple[str, int]) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("lessons")
+    save_model(tiny_model(), folder / "tiny", dtype="float32")
+    (folder / "own" / "twice").mkdir(parents=True)
+    other = (best_head[1] + 1) % 3
+    text = LESSON.replace("HEAD", str(other))
+    (folder / "own" / "twice" / "en.md").write_text(text, encoding="utf-8")
+    port = free_port()
+    more = ["--lessons", str(folder / "own")]
+    process = started(port, [str(folder / "tiny")], folder / "log", more=more)
+    yield f"http://127.0.0.1:{port}/"
+    stop(process)
+
+
+def verdict(page: Page, words: str) -> None:
+    expect(page.locator(".card-verdict")).to_contain_text(words)
+
+
+def begin(visit: Visit) -> Page:
+    page = visit.page
+    page.get_by_role("button", name="1 lesson", exact=True).click()
+    page.get_by_role("button", name="Looking back").click()
+    expect(page.locator(".card-title")).to_have_text("A head")
+    visit.wait_for_link()
+    return page
+
+
+def turn(visit: Visit, title: str) -> None:
+    visit.page.locator(".card-next").click()
+    expect(visit.page.locator(".card-title")).to_have_text(title)
+    visit.wait_for_link()
+
+
+def head_button(visit: Visit, site: str, head: int) -> None:
+    visit.head(int(site.split(".")[1]), head).click()
+
+
+def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(
+    visit: Open, address: str, ground: Ground, best_head: tuple[str, int]
+):
+    seen = visit(address)
+    page = begin(seen)
+    assert complaints(seen, ".card") == []
+    expect(page.locator(".card-count")).to_contain_text("1 of 5")
+    expect(page.locator(".card-says strong")).to_have_text("first")
+    expect(page.locator(".card-says img")).to_have_count(0)
+    expect(page.locator(".card-verdict")).to_be_hidden()
+
+    # a head: wrong, hints one by one, right
+    site, head = best_head
+    head_button(seen, site, (head + 2) % 3)
+    verdict(page, "Not yet. First is")
+    page.locator(".card-hint").click()
+    page.locator(".card-hint").click()
+    expect(page.locator(".card-hints li")).to_have_text(["Look at the grid.", "Sort the list."])
+    head_button(seen, site, head)
+    verdict(page, "Right.")
+    expect(page.locator(".card-solve")).to_be_hidden()
+
+    # a token: a wrong one brings the question's shading back
+    turn(seen, "A token")
+    row = ground.run.trace[SITE].weights[0, 0, 6]
+    seen.tokens.nth(int(row[:7].argmin())).click()
+    verdict(page, "Not yet.")
+    page.wait_for_function("() => viz.query.index === 6")
+    seen.tokens.nth(int(row.argmax())).click()
+    verdict(page, "Right.")
+
+    # a number: what is no number, a wrong one, the right one
+    turn(seen, "A number")
+    box = page.get_by_label("Your answer:")
+    hidden = len(ground.run.labels) - 7
+    right = f"Right. The number of hidden keys is {hidden}"
+    wrong = {"many": "Give a number", "0": "Not yet. It is not 0"}
+    for typed, said in {**wrong, str(hidden): right}.items():
+        box.fill(typed)
+        box.press("Enter")
+        verdict(page, said)
+
+    # a sentence, by keyboard
+    turn(seen, "A sentence")
+    page.get_by_label("no", exact=True).focus()
+    page.keyboard.press("Space")
+    verdict(page, "Not yet.")
+    page.keyboard.press("ArrowDown")
+    verdict(page, "Right.")
+
+    # a text: the box is there, and what is typed is graded
+    turn(seen, "A text")
+    seen.generate("A fox met")
+    verdict(page, "does not hold “bird” yet")
+    seen.generate("A bird met")
+    verdict(page, "Right. The network says")
+    expect(page.locator(".card-next")).to_be_hidden()
+    page.locator(".card-end").click()
+    expect(page.locator(".lessons-button")).to_be_focused()
+
+    # what was solved is told, and kept on request alone
+    page.locator(".lessons-button").click()
+    expect(page.locator(".lesson-facts")).to_contain_text("5 of 5 solved")
+    assert page.evaluate("localStorage.length") == 0
+    keep = page.get_by_label("Remember in this browser")
+    keep.check()
+    assert page.evaluate("localStorage.getItem('solved-lessons')").count("twice.") == 5
+    keep.uncheck()
+    assert page.evaluate("localStorage.length") == 0
+
+
+def test_the_answer_is_shown_where_it_stands_and_a_link_leads_to_the_step(
+    visit: Open, address: str, ground: Ground, best_head: tuple[str, int]
+):
+    seen = visit(f"{address}#lesson=twice.2", width=390, height=844)
+    page = seen.page
+    expect(page.locator(".card-title")).to_have_text("A token")
+    other = (best_head[1] + 1) % 3
+    page.goto(f"{address}#model=tiny&lesson=twice.1&site={SITE}&head={other}&token=3")
+    expect(page.locator(".card-title")).to_have_text("A head")
+    seen.wait_for_link()
+    for _ in range(2):
+        page.locator(".card-hint").click()
+    page.locator(".card-solve").click()
+    verdict(page, "Right.")
+    page.wait_for_function("site => viz.siteName(viz.head) === site", arg=best_head[0])
+    assert page.evaluate("viz.head.head") == best_head[1]
+    wide = "document.documentElement.scrollWidth"
+    assert page.evaluate(wide) <= 390
+    check = check_of({"number": "hidden", "site": SITE, "query": 6})
+    assert check.right_answer(ground) == {"number": len(ground.run.labels) - 7}
+    page.goto(f"{address}#lesson=none.1")
+    expect(page.locator("#status .problem")).to_contain_text("lesson must be one of")

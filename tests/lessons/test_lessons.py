@@ -1,0 +1,457 @@
+"""Lesson files, what they can ask, and the grading: against numbers worked out here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import transformer
+from transformer import Batch, Model, Run
+from transformer.checkpoint import bundled_names
+from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_folder
+from transformer.lessons.__main__ import check as check_folder
+from transformer.lessons.check_header import check_of
+from transformer.lessons.lesson import read_lesson
+from transformer.lessons.markdown import read
+from transformer.lessons.quantities import QUANTITIES, Ground, of
+from transformer.ui.experiments import Experiments
+from transformer.ui.lessons import Lessons
+from transformer.ui.service import Service
+from transformer.ui.verify_lessons import verify
+
+TEXT = "Once upon a time a little fox met a bird."
+SITE = "decoder.1.self"
+LESSON = """# Looking back
+
+```toml
+minutes = 3
+```
+
+About it.
+
+## First
+
+```toml
+state = "model=tiny&tab=attention&site=decoder.1.self&head=1&token=3"
+[check]
+click = "head"
+of = "first"
+```
+
+Two lines of
+one paragraph.
+
+Another with **strong**.
+
+> Click a
+> head.
+
+1. Look
+   closely.
+2. Look again.
+
+## Last
+
+```toml
+state = {tab = "masks"}
+```
+
+Nothing is asked.
+"""
+
+
+@pytest.fixture(scope="module")
+def experiments(tiny_model: Model) -> Experiments:
+    return Experiments(Service([tiny_model]))
+
+
+@pytest.fixture(scope="module")
+def ground(tiny_model: Model, experiments: Experiments) -> Ground:
+    run = tiny_model.generate(TEXT, max_new_tokens=6)
+    batch = tiny_model.trace(["Once upon a time", "A fox"])
+    assert isinstance(run, Run)
+    assert isinstance(batch, Batch)
+    return Ground(run=run, lab=experiments, batch=batch)
+
+
+def written(folder: Path, text: str, name: str = "mine", language: str = "en") -> Path:
+    (folder / name).mkdir(exist_ok=True)
+    (folder / name / f"{language}.md").write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def test_a_file_is_read_block_by_block(tmp_path: Path):
+    lesson = read_lesson(written(tmp_path, LESSON))
+    intro, first, last = lesson.in_language("en")
+    assert (lesson.name, lesson.minutes, intro.title) == ("mine", 3, "Looking back")
+    assert first.says == ["Two lines of one paragraph.", "Another with **strong**."]
+    assert first.task == "Click a head."
+    assert first.hints == ["Look closely.", "Look again."]
+    assert last.task == ""
+    assert lesson.steps[1].state == {"tab": "masks"}
+    assert lesson.steps[1].check is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("# Looking", "Looking"), "a lesson begins with"),
+        (("## Last", "### Last"), "line 30: one “# Title”"),
+        (('of = "first"', 'of = "firsts"'), r"mine/en.md: the step “First”.* one of weight"),
+        (
+            ('of = "first"', 'of = "first"\nhead = 1'),
+            "first takes head, site; got head, head, site",
+        ),
+        (('click = "head"', 'click = "hat"'), "click must be one of head, token, cell"),
+        (("minutes = 3", "minutes = 0"), "minutes must be a whole number"),
+        (("minutes = 3", "hours = 3"), "a header has minutes, model"),
+        (("minutes = 3", "minutes ="), "line 3:"),
+        (("> Click a\n> head.\n", ""), "a check needs a task"),
+        (("1. Look\n   closely.", "- Look\n"), "the check has 0 options; the text has 1"),
+    ],
+)
+def test_a_mistake_in_a_file_is_told_with_its_place(tmp_path: Path, change, message):
+    assert change[0] in LESSON
+    with pytest.raises(ValueError, match=message):
+        read_lesson(written(tmp_path, LESSON.replace(*change)))
+
+
+def test_another_language_has_words_alone_and_as_many(tmp_path: Path):
+    french = LESSON.replace("# Looking back", "# Regarder").split("```toml")
+    words = french[0] + "".join(part.split("```")[1] for part in french[1:])
+    folder = written(tmp_path, LESSON)
+    written(tmp_path, words, language="fr")
+    lesson = read_lesson(folder)
+    assert lesson.languages == ("en", "fr")
+    assert lesson.in_language("fr")[0].title == "Regarder"
+    assert lesson.in_language("zh")[0].title == "Looking back"
+    written(tmp_path, words.replace("2. Look again.\n", ""), language="fr")
+    with pytest.raises(ValueError, match=r"mine/fr.md: the step “First” needs as many"):
+        read_lesson(folder)
+
+
+def test_empty_files_and_folders_are_told(tmp_path: Path):
+    with pytest.raises(ValueError, match="begins with"):
+        read("")
+    with pytest.raises(ValueError, match="without an end"):
+        read("# A\n```toml\nminutes = 1\n")
+    (tmp_path / "empty").mkdir()
+    assert read_folder(tmp_path) == {}
+    with pytest.raises(ValueError, match="no folder of lessons"):
+        read_folder(tmp_path / "none")
+    with pytest.raises(ValueError, match=r"holds no LANGUAGE\.md"):
+        read_lesson(tmp_path / "empty")
+
+
+def test_a_head_is_graded_by_its_own_weights(ground: Ground):
+    """Against the mean weight on the first key, over the rows that can choose."""
+    weights = ground.run.trace.weights("decoder", "self")[:, 0]
+    first = weights[:, :, 1:, 0].mean(dim=-1)
+    check = check_of({"click": "head", "of": "first", "within": 0.0})
+    layer, head = divmod(int(first.argmax()), first.shape[1])
+    best = {"site": f"decoder.{layer}.self", "head": head}
+    assert check.right_answer(ground) == best
+    found = check.grade(ground, best)
+    assert found.right
+    assert f"{float(first.max()):.2f}" in found.says
+    layer, head = divmod(int(first.argmin()), first.shape[1])
+    worst = check.grade(ground, {"site": f"decoder.{layer}.self", "head": head})
+    assert not worst.right
+    assert f"{float(first.min()):.2f}" in worst.says
+    assert f"{float(first.max()):.2f}" in worst.says
+    least = check_of({"click": "head", "of": "first", "within": 0.0, "least": True})
+    assert least.right_answer(ground) == {"site": f"decoder.{layer}.self", "head": head}
+
+
+def test_a_margin_takes_what_is_nearly_the_best(ground: Ground):
+    values = sorted(
+        of(ground, "entropy", {"site": str(site), "head": head})
+        for site in ground.run.trace.sites
+        for head in range(2)
+    )
+    for within in (0.0, 0.5, 1.0):
+        check = check_of({"click": "head", "of": "entropy", "within": within})
+        right = [check.grade(ground, one).right for one in check.answers(ground)]
+        room = within * (values[-1] - values[0])
+        assert sum(right) == sum(value >= values[-1] - room for value in values)
+
+
+def test_a_token_is_graded_by_the_row_that_reads_it(ground: Ground):
+    given = {"site": SITE, "head": 1, "query": 5}
+    row = ground.run.trace[SITE].weights[0, 1, 5]
+    check = check_of({"click": "token", "of": "weight", "within": 0.0, **given})
+    assert check.right_answer(ground) == {"token": int(row.argmax())}
+    assert not check.grade(ground, {"token": int(row.argmin())}).right
+    assert not check.grade(ground, {"token": int(row.argmax()), "stack": "encoder"}).right
+    with pytest.raises(ValueError, match="key must be a whole number"):
+        check.grade(ground, {"token": "x"})
+
+
+def test_a_generated_token_is_graded_by_its_probability(ground: Ground):
+    check = check_of({"click": "token", "of": "probability", "least": True, "within": 0.0})
+    chances = [step.chosen.probability for step in ground.run.steps]
+    place = chances.index(min(chances)) + ground.run.n_prompt
+    assert check.right_answer(ground) == {"token": place}
+    with pytest.raises(ValueError, match=f"whole number from {ground.run.n_prompt} "):
+        check.grade(ground, {"token": 1})
+
+
+def test_a_cell_is_graded_by_the_mask(ground: Ground):
+    check = check_of({"click": "cell", "of": "is_hidden", "site": SITE})
+    assert check.grade(ground, {"query": 2, "key": 3}).right
+    assert not check.grade(ground, {"query": 3, "key": 3}).right
+
+
+def test_a_number_has_its_tolerance(ground: Ground):
+    given = {"site": SITE, "head": 0, "query": 4}
+    row = ground.run.trace[SITE].weights[0, 0, 4].double()
+    bits = float(-(row[row > 0] * row[row > 0].log2()).sum())
+    check = check_of({"number": "row_entropy", "tolerance": 0.1, **given})
+    assert check.grade(ground, {"number": bits + 0.09}).right
+    assert not check.grade(ground, {"number": bits + 0.11}).right
+    for wrong in ("a", None, True):
+        with pytest.raises(ValueError, match="must be a number"):
+            check.grade(ground, {"number": wrong})
+
+
+def test_one_of_several_is_the_largest(ground: Ground):
+    scores = ground.run.trace[SITE].scores[0, 0, 6, [1, 3, 5]]
+    check = check_of({"choose": "score", "site": SITE, "head": 0, "query": 6, "key": [1, 3, 5]})
+    assert check.n_options == 3
+    best = int(scores.argmax())
+    assert [check.grade(ground, {"option": k}).right for k in range(3)] == [
+        k == best for k in range(3)
+    ]
+    with pytest.raises(ValueError, match="one of the 3 sentences"):
+        check.grade(ground, {"option": 3})
+
+
+@pytest.mark.parametrize("query", [0, 1, 5])
+def test_one_of_several_is_the_range_that_it_falls_into(ground: Ground, query: int):
+    n_hidden = len(ground.run.labels) - 1 - query
+    check = check_of({"choose": "hidden", "site": SITE, "query": query, "bounds": [5, n_hidden]})
+    assert check.n_options == 3
+    assert check.right_answer(ground) == {"option": 2}
+
+
+def test_what_can_be_measured_is_what_is_recorded(ground: Ground):
+    run, batch = ground.run, ground.batch
+    assert batch is not None
+    record, place = run.trace[SITE], {"site": SITE, "head": 1, "query": 7}
+    assert of(ground, "weight", place | {"key": 2}) == float(record.weights[0, 1, 7, 2])
+    assert of(ground, "score", place | {"key": 2}) == float(record.scores[0, 1, 7, 2])
+    assert of(ground, "row_sum", place) == pytest.approx(1, abs=1e-5)
+    assert of(ground, "hidden", {"site": SITE, "query": 7}) == len(run.labels) - 8
+    assert of(ground, "padding", {"sentence": 1}) == int((~batch.padding[1]).sum()) > 0
+    assert of(ground, "padding_weight", {"site": SITE, "head": 0, "sentence": 1}) == 0
+    step = run.steps[2]
+    token = run.n_prompt + 2
+    assert of(ground, "probability", {"token": token}) == step.chosen.probability
+    assert of(ground, "kept", {"token": token}) == step.n_kept
+    other = step.candidates[1]
+    assert of(ground, "candidate", {"token": token, "text": other.text}) == other.probability
+    assert of(ground, "candidate", {"token": token, "text": "nowhere"}) == 0
+    matrix = run.position_matrices["decoder"]
+    assert of(ground, "position", {"position": 3, "dimension": 4}) == float(matrix[3, 4])
+    alike = float(matrix[3] @ matrix[9] / matrix[3].norm() / matrix[9].norm())
+    found = of(ground, "position_similarity", {"position": 3, "other": 9})
+    assert found == pytest.approx(alike, abs=1e-6)
+    assert of(ground, "tokens", {}) == len(run.ids)
+    assert of(ground, "heads", {}) == 2
+
+
+def test_what_takes_the_network_is_asked_of_it(ground: Ground, tiny_model: Model):
+    run = ground.run
+    seen = transformer.with_lens(tiny_model, run)
+    assert seen.surprise is not None
+    assert seen.lens is not None
+    assert of(ground, "surprise", {"token": 4}) == pytest.approx(seen.surprise[4])
+    best = seen.lens.ids[:, 5, 0].tolist()
+    first = next(n for n in range(len(best)) if set(best[n:]) == {best[-1]})
+    assert of(ground, "knows_from", {"token": 5}) == first
+    place = run.n_prompt
+    site = {"site": "decoder.0.self", "head": 1}
+    silenced = tiny_model.generate(
+        TEXT, max_new_tokens=1,
+        interventions=[transformer.Silence(stack="decoder", layer=0, heads=[1])],
+    )  # fmt: skip
+    chances = torch.tensor([run.steps[0].chosen.probability])
+    after = next(
+        (c.probability for c in silenced.steps[0].candidates if c.id == run.ids[place]), None
+    )
+    if after is not None:  # among the twenty likeliest still
+        change = abs(float(torch.tensor(after).log() - chances.log()))
+        found = of(ground, "importance", site | {"token": place})
+        assert found == pytest.approx(change, abs=1e-4)
+
+
+def test_every_quantity_is_known_by_its_name_and_its_words():
+    assert {name for name, one in QUANTITIES.items() if not (one.words or one.yes)} == set()
+    assert QUANTITIES["weight"].arguments == ("site", "head", "query", "key")
+
+
+def test_what_the_network_says_is_graded_on_the_run(tiny_model: Model, experiments: Experiments):
+    silence = transformer.Silence(stack="decoder", layer=1, heads=[0, 1])
+    intact = tiny_model.generate(TEXT, max_new_tokens=4)
+    altered = tiny_model.generate(TEXT, max_new_tokens=4, interventions=[silence])
+
+    def right(check: dict[str, Any], run: Run) -> bool:
+        return check_of({"run": check}).grade(Ground(run=run, lab=experiments), {}).right
+
+    word = intact.steps[0].text
+    assert right({"has": word}, intact)
+    assert not right({"lacks": word}, intact)
+    assert not right({"has": "nowhere"}, intact)
+    assert right({"text": "fox"}, intact)
+    assert not right({"text": "ox fox"}, intact)
+    assert not right({"alters": ["silence"]}, intact)
+    assert right({"alters": ["silence"]}, altered)
+    assert not right({"alters": ["break"]}, altered)
+    assert right({"alters": ["silence"], "changed": True}, altered) is (altered.ids != intact.ids)
+    assert not right({"changed": True}, intact)
+    assert right({"method": "greedy"}, intact)
+    assert not right({"method": "sample"}, intact)
+    assert right({"model": "ti"}, intact)
+    assert not right({"model": "stories"}, intact)
+    assert not right({"forced": True}, intact)
+    forced = tiny_model.generate(TEXT, max_new_tokens=4, forced_tokens=[5])
+    assert right({"forced": True}, forced)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("head", "check must be a table"),
+        ({"guess": 1}, "needs one of click, number, choose, run"),
+        ({"run": {}}, "run must be a table"),
+        ({"run": {"has": 1}}, "run takes has"),
+        ({"choose": "weight", "site": SITE, "head": 0, "query": 1, "key": 2}, "bounds, or one"),
+        ({"number": "weights"}, "a quantity is one of weight"),
+    ],
+)
+def test_a_check_that_is_not_known_is_told(given: Any, message: str):
+    with pytest.raises(ValueError, match=message):
+        check_of(given)
+
+
+# ---- what the page asks ----
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A lesson of this test, offered beside the bundled ones."""
+    monkeypatch.setattr("transformer.lessons._LESSONS", dict(all_lessons()))
+    written(tmp_path, LESSON)
+    add_lessons([tmp_path])
+    return "mine"
+
+
+def test_lessons_whose_models_are_served_are_listed(
+    experiments: Experiments, own: str, tmp_path: Path
+):
+    (only,) = Lessons(experiments).lessons({})["lessons"]
+    assert only["name"] == own
+    assert (only["title"], only["minutes"], only["checks"]) == ("Looking back", 3, 1)
+    with pytest.raises(ValueError, match="two lessons are called 'mine'"):
+        add_lessons([tmp_path])
+
+
+def test_a_step_is_graded_and_solved_as_the_page_asks(experiments: Experiments, own: str):
+    asked = Lessons(experiments)
+    first, last = asked.lesson({"name": own})["steps"]
+    assert first["state"] == {
+        "model": "tiny",
+        "tab": "attention",
+        "site": SITE,
+        "head": "1",
+        "token": "3",
+    }
+    assert (first["check"], first["types"], last["check"]) == ("head", False, "")
+    run = experiments.service.examples["tiny"][0]
+    given = {"name": own, "step": 1, "run": run}
+    state = asked.solve(given)["state"]
+    answer = {"site": state["site"], "head": int(state["head"])}
+    assert asked.grade(given | {"answer": answer})["right"]
+    for wrong, message in [
+        ({"name": "none"}, "lesson must be one of"),
+        ({"step": 0}, "step must be a whole number from 1 to 2"),
+        ({"step": True}, "step must be"),
+        ({"step": 2}, "asks nothing"),
+        ({"answer": [1]}, "an answer must be an object"),
+        ({"answer": {"hat": 1}}, "an answer must be an object"),
+        ({"answer": {"site": SITE, "head": "mean"}}, "head must be a whole number"),
+        ({"answer": {"site": SITE, "head": 9}}, "head must be a whole number from 0 to 1"),
+        ({"answer": {}}, "a site is written"),
+        ({"run": "none"}, "run"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            asked.grade(given | {"answer": answer} | wrong)
+
+
+# ---- whether lessons can be held ----
+
+
+def test_what_cannot_be_held_is_found(tmp_path: Path, experiments: Experiments):
+    def problems(*changes: tuple[str, str]) -> list[str]:
+        text = LESSON
+        for change in changes:
+            assert change[0] in text
+            text = text.replace(*change)
+        return [one.problem for one in verify(read_lesson(written(tmp_path, text)), experiments)]
+
+    assert problems() == ["", ""]
+    (everything, _) = problems(('of = "first"', 'of = "first"\nwithin = 1.0'))
+    assert "every answer is right" in everything
+    (no_tab, _) = problems(("tab=attention", "picture=none&colour=red"))
+    assert "does not know such a part" in no_tab
+    (no_model, _) = problems(("model=tiny", "model=huge"))
+    assert "model must be one of" in no_model
+    (few, _) = problems(("2. Look again.\n", ""))
+    assert "at least 2 hints" in few
+    site, head = _best(experiments)
+    (there, _) = problems(("site=decoder.1.self&head=1", f"site={site}&head={head}"))
+    assert "answers it already" in there
+
+
+def _best(experiments: Experiments) -> tuple[str, int]:
+    run = experiments.store.run(experiments.service.examples["tiny"][0])
+    ground = Ground(run=run, lab=experiments)
+    found = check_of({"click": "head", "of": "first"}).right_answer(ground)
+    assert found is not None
+    return found["site"], found["head"]
+
+
+@pytest.mark.slow
+def test_every_bundled_lesson_can_be_held_in_every_language(capsys: pytest.CaptureFixture[str]):
+    assert check_folder(str(FOLDER), bundled_names()) == 0
+    told = capsys.readouterr().out
+    assert "Every step can be held." in told
+    lessons = read_folder(FOLDER)
+    assert set(lessons) == set(ORDER)
+    assert sum(len(one.steps) for one in lessons.values()) > 40
+    for lesson in lessons.values():
+        assert set(lesson.languages) == {"en", "de", "es", "fr", "zh"}
+        assert 5 <= len(lesson.steps) <= 8
+
+
+def test_the_command_tells_of_every_step(
+    tmp_path: Path, tiny_model: Model, capsys: pytest.CaptureFixture[str]
+):
+    tiny_model.save(tmp_path / "tiny", dtype="float32")
+    folder = tmp_path / "lessons"
+    folder.mkdir()
+    written(folder, LESSON)
+    assert check_folder(str(folder), [str(tmp_path / "tiny")]) == 0
+    written(
+        folder,
+        LESSON.replace("tab=attention", "tab=attention").replace(
+            "decoder.1.self", "decoder.9.self"
+        ),
+    )
+    assert check_folder(str(folder), [str(tmp_path / "tiny")]) == 1
+    told = capsys.readouterr().out
+    assert "mine (3 minutes; en)" in told
+    assert "1 steps cannot be held." in told
