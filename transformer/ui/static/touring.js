@@ -59,7 +59,11 @@ const show = (to, among = deck) => {
 // A lesson by its name, fetched once.
 /** @type {(name: string) => Promise<Deck>} */
 const lessonOf = (name) => {
-  if (!lessons.has(name)) lessons.set(name, fetchLesson.then((fetch) => fetch(name)));
+  if (!lessons.has(name))
+    lessons.set(
+      name,
+      fetchLesson.then((fetch) => fetch(name)),
+    );
   return /** @type {Promise<Deck>} */ (lessons.get(name));
 };
 
@@ -122,13 +126,14 @@ const staying = () => {
 /** @type {(to: number, among?: Deck) => Promise<void>} */
 export const goToCard = async (to, among = deck) => {
   const { state, sight } = among.cards[to];
-  const place_ = among.name ? { lesson: `${among.name}.${to + 1}` } : { tour: String(to + 1) };
+  /** @type {Record<string, string>} */
+  const here = among.name ? { lesson: `${among.name}.${to + 1}` } : { tour: String(to + 1) };
   ended = false;
   settled = Object.keys(state).length === 0;
   show(to, among);
   window.scrollTo({ top: 0 });
   if (settled) return;
-  await apply({ ...state, ...staying(), ...place_ });
+  await apply({ ...state, ...staying(), ...here });
   if (sight) bringIntoSight(sight);
 };
 /** @type {(to: number) => Promise<void>} */
