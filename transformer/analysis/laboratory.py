@@ -10,9 +10,11 @@ from typing import Protocol
 
 from transformer.analysis.ablation import HeadImportance, NextToken
 from transformer.analysis.held_out import Broken
+from transformer.analysis.layer_at_place import LayerAtPlace
 from transformer.analysis.logit_contribution import LogitContribution
 from transformer.analysis.masked_token import MaskedToken
 from transformer.analysis.patching import PatchEffect
+from transformer.analysis.step_filters import StepFilters
 from transformer.inference.model import Model
 from transformer.runs.run import Run
 
@@ -52,6 +54,12 @@ class Laboratory(Protocol):
 
     def known_broken(self, name: str) -> list[Broken]:
         """The same where it is known already, else nothing."""
+
+    def layer_at_place(self, run: Run, stack: str, layer: int, place: int) -> LayerAtPlace:
+        """What a layer does with one token, see `layer_at_place.layer_at_place`."""
+
+    def step_filters(self, run: Run, step: int) -> StepFilters | None:
+        """What filters left of one step's logits, see `step_filters.step_filters`."""
 
     def intact_ids(self, run: Run, forced: bool = True) -> tuple[int, ...]:
         """Ids of the text that the intact network makes of the run's request, with the tokens that

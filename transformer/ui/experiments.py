@@ -10,10 +10,12 @@ from typing import Any
 
 from transformer.analysis.ablation import HeadImportance, NextToken, head_importance, next_token
 from transformer.analysis.held_out import Broken, broken
+from transformer.analysis.layer_at_place import LayerAtPlace, layer_at_place
 from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
 from transformer.analysis.logit_lens import surprise, with_lens
 from transformer.analysis.masked_token import MaskedToken, masked_token
 from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
+from transformer.analysis.step_filters import StepFilters, step_filters
 from transformer.inference.deadline import Deadline, renewed
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
@@ -58,6 +60,8 @@ _QUESTIONS: dict[str, Callable[..., Any]] = {
     "changed": most_changed,
     "lens": with_lens,
     "surprise": surprise,
+    "layer": layer_at_place,
+    "filters": step_filters,
     "continued": lambda model, _, request: continued(model, request),
 }
 
@@ -137,6 +141,17 @@ class Experiments:
         with self._in_turn():
             found: tuple[float | None, ...] = self._asked("surprise", run)
             return found
+
+    def layer_at_place(self, run: Run, stack: str, layer: int, place: int) -> LayerAtPlace:
+        """See layer_at_place.layer_at_place. One row of one layer is too little to wait for a
+        turn, and a whole class asks for it at once."""
+        key = ("layer", stack, layer, place)
+        where = {"stack": stack, "layer": layer, "place": place}
+        return remembered(run, key, lambda: self._asked("layer", run, **where))
+
+    def step_filters(self, run: Run, step: int) -> StepFilters | None:
+        """See step_filters.step_filters; as `layer_at_place`."""
+        return remembered(run, ("filters", step), lambda: self._asked("filters", run, step=step))
 
     def broken(self, name: str) -> list[Broken]:
         """See held_out.broken."""

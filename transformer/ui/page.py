@@ -238,6 +238,7 @@ def _model_tab(service: Service, name: str, ask: dict[str, Ask]) -> list[gr.Mark
     """The drawing of the network, which follows the run; the card and all settings."""
     model = service.model(name)
     component("architecture", None, [ask["architecture"]])
+    component("equations", None, [ask["equation"]])
     card = gr.Markdown(model_card(model), elem_id="card")
     with gr.Accordion(wording("All settings"), open=False, elem_id="all-settings"):
         table = gr.Markdown(settings_table(model), elem_id="settings-table")

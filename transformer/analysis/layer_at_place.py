@@ -1,0 +1,165 @@
+"""What the parts of one layer do with one token of a run: norms, sub-layers, residual stream.
+
+Nothing is read again: a layer's input is recorded, and so is what its heads weighed. The network's
+own modules make the rest of it for that one row, which takes next to no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer.inference.loaded import LoadedModel
+from transformer.messages import say
+from transformer.model.blocks import Layer, Residual
+from transformer.model.feed_forward import FeedForward
+from transformer.model.sites import Site
+from transformer.runs.run import Run
+
+EXACT = 1e-4  # of the largest number: what float32 makes of another order of the same sums
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class SubLayer:
+    """One sub-layer and its way back into the stream, for one token; each (C,) float32.
+
+    kind: "self", "cross" or "feed_forward". stream: what it starts from; read: what the sub-layer
+    reads (normed, with norm "pre"); added: what it adds; out: the stream after it. norm_of: what
+    the norm is taken of, normed: what it makes of that. norm: the module.
+    """
+
+    kind: str
+    stream: Tensor
+    read: Tensor
+    added: Tensor
+    out: Tensor
+    norm_of: Tensor
+    normed: Tensor
+    norm: nn.Module
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class FedForward:
+    """The feed-forward of one token: what it reads (C,), W1 x + b1 (d_ff,), the gate's map of the
+    same or None, the activation of that (or of W1 x + b1), what W2 reads, and what comes out (C,).
+    """
+
+    read: Tensor
+    wide: Tensor
+    gate: Tensor | None
+    bent: Tensor
+    inner: Tensor
+    out: Tensor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class LayerAtPlace:
+    """parts: the layer's sub-layers in order. agrees: whether they end where the recorded stream
+    does, which they do unless an intervention changed this layer."""
+
+    parts: tuple[SubLayer, ...]
+    feed_forward: FedForward
+    agrees: bool
+
+    def part(self, kind: str) -> SubLayer:
+        """The sub-layer of a kind."""
+        return next(one for one in self.parts if one.kind == kind)
+
+
+@torch.inference_mode()
+def layer_at_place(
+    model: LoadedModel, run: Run, stack: str, layer: int, place: int
+) -> LayerAtPlace:
+    """A layer of a stack at a row of its trace, from its recorded input to its recorded output.
+
+    Raises ValueError for a run of another model, and for one without residual streams.
+    """
+    made, streams = _layer(model, run, stack, layer)
+    start = streams[layer][0, place].to(model.network.device, model.network.dtype)
+    x, added, parts = start, start, []
+    for kind in ("self", "cross", "feed_forward") if made.crosses else ("self", "feed_forward"):
+        residual = getattr(made, f"{kind}_residual")
+        work = _work_of(made, kind, run, Site(stack, layer, kind), place)
+        x, part = _passed(residual, kind, x, work)
+        parts.append(part)
+        if made.parallel:  # each reads what came in, and all is added to it
+            added = added + part.added.to(added)
+            x = start
+    out = (added if made.parallel else x).float().cpu()
+    expected = streams[layer + 1][0, place].cpu()
+    room = EXACT if model.network.dtype == torch.float32 else 0.05
+    agrees = float((out - expected).abs().max()) <= room * (1 + float(expected.abs().max()))
+    return LayerAtPlace(
+        parts=tuple(parts),
+        feed_forward=_fed(made.feed_forward, parts[-1].read.to(start)),
+        agrees=agrees,
+    )
+
+
+def _layer(model: LoadedModel, run: Run, stack: str, layer: int) -> tuple[Layer, list[Tensor]]:
+    if run.config != model.config:
+        raise ValueError(
+            say(
+                "the layers of a run need the model that made it, {model}; got {got}, "
+                "whose configuration is another",
+                model=run.model,
+                got=model.name,
+            )
+        )
+    if stack not in run.trace.residuals:
+        raise ValueError(
+            say(
+                "this run was read from a file without residual streams, which its layers "
+                "need; needed: an NPZ, or the run itself"
+            )
+        )
+    made: Any = getattr(model.network, stack).layers[layer]
+    return made, run.trace.residuals[stack]
+
+
+def _work_of(made: Layer, kind: str, run: Run, site: Site, place: int) -> Any:
+    """What a sub-layer makes of a row: an attention's heads are recorded."""
+    if kind == "feed_forward":
+        return made.feed_forward
+    record = run.trace[site]
+    if record.values is None:
+        raise ValueError(
+            say(
+                "the record of {site} holds no queries, keys and values; needed: one made "
+                "by the network itself",
+                site=site,
+            )
+        )
+    heads = torch.einsum("hk,hkd->hd", record.weights[0, :, place], record.values[0])
+    output = getattr(made, f"{kind}_attention").output
+    return lambda x: output(heads.flatten().to(x))
+
+
+def _passed(residual: Residual, kind: str, x: Tensor, work: Any) -> tuple[Tensor, SubLayer]:
+    """The stream after a sub-layer, and all that stood on the way."""
+    if residual.norm_first:
+        normed = residual.norm(x)
+        read, norm_of, added = normed, x, work(normed)
+        out = x + added
+    else:
+        added = work(x)
+        read, norm_of = x, x + added
+        out = normed = residual.norm(norm_of)
+    rows = {
+        "stream": x, "read": read, "added": added, "out": out, "norm_of": norm_of, "normed": normed,
+    }  # fmt: skip
+    shown = {name: row.float().cpu() for name, row in rows.items()}
+    return out, SubLayer(kind=kind, norm=residual.norm, **shown)
+
+
+def _fed(made: FeedForward, read: Tensor) -> FedForward:
+    wide = made.expand(read)
+    gate = None if made.gate is None else made.gate(read)
+    bent = made.activation(wide if gate is None else gate)
+    inner = bent if gate is None else bent * wide
+    rows = {"read": read, "wide": wide, "bent": bent, "inner": inner, "out": made.contract(inner)}
+    shown = {name: row.float().cpu() for name, row in rows.items()}
+    return FedForward(gate=None if gate is None else gate.float().cpu(), **shown)

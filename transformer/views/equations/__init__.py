@@ -1,0 +1,105 @@
+"""Equation, code and numbers: each formula beside our lines that compute it and a run's tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformer.analysis.laboratory import Laboratory
+from transformer.messages import mark, say
+from transformer.runs.head_data import check_head
+from transformer.runs.run import Run
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing.common import HEAD, QUERY, SITE
+from transformer.views.equations import (
+    added_positions,
+    feed_forward_bent,
+    masks_seen,
+    norm_and_residual,
+    one_head,
+    sampling,
+)
+from transformer.views.equations.shown import Look
+from transformer.views.parameters import Choice, Whole
+
+TOPICS = {
+    "attention": mark("Attention"),
+    "mask": mark("Mask"),
+    "softmax": mark("Softmax"),
+    "positions": mark("Positions"),
+    "norm": mark("Norm and residual"),
+    "feed-forward": mark("Feed-forward"),
+    "sampling": mark("Sampling"),
+}
+_OF = {
+    "attention": one_head.attention,
+    "mask": masks_seen.mask,
+    "softmax": one_head.softmax,
+    "positions": added_positions.positions,
+    "norm": norm_and_residual.norm,
+    "feed-forward": feed_forward_bent.feed_forward,
+}
+
+
+def answer_equation(
+    lab: Laboratory,
+    item: Run,
+    *,
+    topic: str,
+    site: str,
+    head: Any,
+    query: int | None = None,
+    place: int | None = None,
+) -> Answer:
+    """A topic's formula, its code and the run's own numbers, of one head and one token.
+
+    query: a row of the site's trace; None, or beyond the trace: the last. place: of sampling, the
+    token in the run's ids; None: the last. Raises ValueError for a site or head that there is not.
+    """
+    found = item.trace.find(site)
+    check_head(head, item.config.n_heads)
+    if head == "mean":
+        raise ValueError(say("numbers are shown of one head; got head 'mean'"))
+    last = len(item.queries(found.stack)) - 1
+    row = last if query is None else min(query, last)
+    look = Look(lab=lab, run=item, site=found, head=head, place=row)
+    made = sampling.sampling(look, place) if topic == "sampling" else _OF[topic](look)
+    return {
+        "topic": topic,
+        "site": str(found),
+        "head": head,
+        "query": row,
+        "query_label": item.queries(found.stack)[row],
+        **made.answer(),
+    }
+
+
+VIEW = View(
+    name="equations",
+    tab=mark("Model"),
+    title=mark("Equation, code and numbers"),
+    help=mark(
+        "Each formula of the network beside our own lines that compute it and this run's numbers."
+    ),
+    pictures=(
+        Picture(
+            name="equation",
+            title=mark("Equation, code and numbers"),
+            help=mark("A formula, the lines of source that compute it, and this run's tensors."),
+            answer=answer_equation,
+            network=True,
+            parameters=(
+                Choice(
+                    name="topic",
+                    title=mark("Formula"),
+                    options=TOPICS,
+                    default="attention",
+                    link="equation",
+                ),
+                SITE,
+                HEAD,
+                QUERY,
+                Whole(name="place", use="selection", optional=True),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,137 @@
+"""Our own lines that compute a formula, read from the modules themselves and tied to its symbols.
+
+A mark is a piece of such a line with the symbol's own part in «»: "return «q» @ k". If the source
+moves on, so that the piece stands there no longer or twice, reading it raises ValueError.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformer.messages import say
+
+ROOT = Path(__file__).resolve().parents[3]  # holds the package
+SHORT = 6  # lines that are shown in full; of longer code the marked lines alone
+Span = tuple[int, int, int, str]  # line, first and last character, part
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Where a formula is computed. symbol: "module.name" within `transformer`, a function, a method
+    or a table. marks: (part, piece) each. whole: all its lines, however many."""
+
+    symbol: str
+    marks: tuple[tuple[str, str], ...]
+    whole: bool = False
+
+    def read(self) -> dict[str, Any]:
+        """{symbol, file, lines: [{number, pieces: [[text, [part, ...]], ...]}]}; a line without a
+        number stands for lines that are left out. Parts: the narrowest first."""
+        file, first, lines, hidden = _source(self.symbol)
+        spans = [_found(self.symbol, lines, hidden, *mark) for mark in self.marks]
+        marked = {at for at, *_ in spans}
+        open_lines = [at for at in range(len(lines)) if at not in hidden]
+        everything = self.whole or len(open_lines) <= SHORT
+        shown = [at for at in open_lines if everything or at in marked or at == 0]
+        return {
+            "symbol": ".".join(self.symbol.split(".")[2:]),
+            "file": file,
+            "lines": list(_lines(lines, shown, spans, first)),
+        }
+
+
+def _lines(lines: list[str], shown: list[int], spans: list[Span], first: int) -> Any:
+    before = shown[0]
+    for at in shown:
+        if at > before + 1:
+            yield {"number": None, "pieces": []}
+        before = at
+        here = [(start, stop, part) for line, start, stop, part in spans if line == at]
+        yield {"number": first + at, "pieces": _pieces(lines[at], here)}
+
+
+def _pieces(line: str, spans: list[tuple[int, int, str]]) -> list[list[Any]]:
+    """The line cut wherever a span begins or ends, each piece with the parts that it is of."""
+    cuts = sorted({0, len(line), *(edge for start, stop, _ in spans for edge in (start, stop))})
+    found = []
+    for start, stop in itertools.pairwise(cuts):
+        around = [one for one in spans if one[0] <= start and stop <= one[1]]
+        around.sort(key=lambda one: one[1] - one[0])
+        found.append([line[start:stop], [part for *_, part in around]])
+    return found
+
+
+def _found(symbol: str, lines: Sequence[str], hidden: set[int], part: str, piece: str) -> Span:
+    before, _, rest = piece.partition("«")
+    lit, _, after = rest.partition("»")
+    text = before + lit + after
+    places = [
+        (at, line.index(text))
+        for at, line in enumerate(lines)
+        if at not in hidden and line.count(text) == 1
+    ]
+    twice = any(line.count(text) > 1 for at, line in enumerate(lines) if at not in hidden)
+    if not lit or len(places) != 1 or twice:
+        raise ValueError(
+            say(
+                "the source of {symbol} must have {piece} in it once; found {count} lines",
+                symbol=symbol,
+                piece=repr(text),
+                count=len(places),
+            )
+        )
+    ((at, start),) = places
+    return at, start + len(before), start + len(before) + len(lit), part
+
+
+@functools.cache
+def _source(symbol: str) -> tuple[str, int, list[str], set[int]]:
+    """(file, number of the first line, lines without their common margin, which of them to hide)"""
+    module, names = _module_of(symbol)
+    path = Path(inspect.getsourcefile(module) or "")
+    text = inspect.getsource(module)
+    node: Any = ast.parse(text)
+    for name in names:
+        node = next((one for one in node.body if name in _names_of(one)), None)
+        if node is None:
+            raise ValueError(say("there is no {symbol} in the source", symbol=symbol))
+    lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    return (
+        path.resolve().relative_to(ROOT).as_posix(),
+        node.lineno,
+        [line[margin:] for line in lines],
+        _docstring(node) | {at for at, line in enumerate(lines) if not line.strip()},
+    )
+
+
+def _module_of(symbol: str) -> tuple[Any, list[str]]:
+    """The module of "model.blocks.Residual.added", and the names within it."""
+    parts = symbol.split(".")
+    module = importlib.import_module(".".join(["transformer", *parts[:2]]))
+    return module, parts[2:]
+
+
+def _names_of(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+    return [one.id for one in targets if isinstance(one, ast.Name)]
+
+
+def _docstring(node: Any) -> set[int]:
+    """The lines of its docstring, counted from its first."""
+    if not isinstance(node, ast.FunctionDef) or ast.get_docstring(node) is None:
+        return set()
+    said = node.body[0]
+    return set(range(said.lineno - node.lineno, (said.end_lineno or 0) - node.lineno + 1))
