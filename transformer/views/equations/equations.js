@@ -7,6 +7,7 @@ import { placeOrLast, rowLookedAt } from "../../ui/static/looked_at.js";
 import { say, sayWith } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { fieldsOf } from "../../ui/static/schema.js";
+import { attentionOf, stackOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
 import { page } from "../../ui/static/state.js";
 import { mathElement } from "./math_element.js";
@@ -55,20 +56,22 @@ export function mount({ element, server }) {
 
   // What the numbers are of: a head, a layer or a token.
   const whatOf = ({ topic, query, query_label: label }) => {
-    const { stack, kind, layer, head } = page.head;
-    const where = stack === "encoder" ? say("Encoder") : say("Decoder");
-    const values = { stack: where, kind, layer, head, query, token: tokenElement(label) };
+    const { stack, layer, head } = page.head;
+    const values = { layer, head, query, token: tokenElement(label) };
     if (topic === "sampling") return [];
     if (["norm", "feed-forward"].includes(topic)) {
-      return sayWith("{stack}, layer {layer}; token {query} {token}.", values);
+      return sayWith("Layer {layer}, {stack}; token {query} {token}.", {
+        ...values,
+        stack: stackOf(stack),
+      });
     }
     if (topic === "positions" && !page.run.turns) {
-      return sayWith("{stack}; token {query} {token}.", values);
+      return sayWith("Token {query} {token}, {stack}.", { ...values, stack: stackOf(stack) });
     }
-    return sayWith(
-      "{stack} {kind}-attention, layer {layer}, head {head}; token {query} {token}.",
-      values,
-    );
+    return sayWith("Layer {layer}, head {head}, {attention}; token {query} {token}.", {
+      ...values,
+      attention: attentionOf(page.head),
+    });
   };
 
   const draw = async (current) => {

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from transformer.analysis.layer_at_place import SubLayer
 from transformer.messages import numeral, say
 from transformer.model.norms import RMSNorm
+from transformer.model.site_words import attention_name
 from transformer.views.equations.mathml import (
     Node,
     equal,
@@ -26,31 +27,13 @@ from transformer.views.equations.one_layer import changed, layer_of, stream_row
 from transformer.views.equations.shown import Look, Topic, one, row_of, tensor
 from transformer.views.equations.source import Code
 
-_SUB_LAYERS = {"self": "self-attention", "cross": "cross-attention"}
-
 
 def norm(look: Look) -> Topic:
     """The norm of the chosen attention's sub-layer, and its way back into the stream."""
     layer = layer_of(look)
     part, first = layer.part(look.site.kind), look.config.norm == "pre"
     made = (_of_layer_norm if isinstance(part.norm, nn.LayerNorm) else _of_rms)(look, part)
-    kind, at = _SUB_LAYERS[look.site.kind], look.site.layer
-    if look.config.parallel:
-        says = say(
-            "Around the {kind} of layer {layer}. Here attention and feed-forward read the same "
-            "stream side by side, and all that they make is added to it.", kind=kind, layer=at,
-        )  # fmt: skip
-    elif first:
-        says = say(
-            "Around the {kind} of layer {layer}. This model norms before each sub-layer: what "
-            "the sub-layer makes is added to the stream as it came.", kind=kind, layer=at,
-        )  # fmt: skip
-    else:
-        says = say(
-            "Around the {kind} of layer {layer}. This model norms after each sub-layer: the sum of "
-            "the stream and what the sub-layer makes.", kind=kind, layer=at,
-        )  # fmt: skip
-    topic = Topic(says=[says, *changed(layer)], formula=[*made.formula, *_way_back(look)])
+    topic = Topic(says=[*_says(look), *changed(layer)], formula=[*made.formula, *_way_back(look)])
     topic.code = [*made.code, *_code_of_way_back(look)]
     stream = stream_row(look, "x", mi("x"), say("the residual stream that comes in"), part.stream)
     added = stream_row(look, "added", _made_of(look), say("what the sub-layer makes"), part.added)
@@ -63,6 +46,30 @@ def norm(look: Look) -> Topic:
         out |= {"part": "out", "name": say("normed: the residual stream that goes on")}
         topic.tensors = [stream, added, summed, *made.tensors, out]
     return topic
+
+
+def _says(look: Look) -> list[str]:
+    where = say(
+        "Around the {attention} of layer {layer}.",
+        attention=attention_name(look.site.stack, look.site.kind),
+        layer=look.site.layer,
+    )
+    if look.config.parallel:
+        how = say(
+            "Here attention and feed-forward read the same stream side by side, and all that they "
+            "make is added to it."
+        )
+    elif look.config.norm == "pre":
+        how = say(
+            "This model norms before each sub-layer: what the sub-layer makes is added to the "
+            "stream as it came."
+        )
+    else:
+        how = say(
+            "This model norms after each sub-layer: the sum of the stream and what the sub-layer "
+            "makes."
+        )
+    return [where, how]
 
 
 def _normed(look: Look) -> Node:

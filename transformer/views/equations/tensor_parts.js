@@ -1,7 +1,7 @@
 // Code and tensors of a topic as elements; see views/equations/shown.py and source.py.
 
 import { el, tokenElement } from "../../ui/static/dom.js";
-import { say, sayN } from "../../ui/static/messages.js";
+import { numeral, say, sayN } from "../../ui/static/messages.js";
 import { mathElement } from "./math_element.js";
 
 // A number of a tensor: "0.247", "−1.394", "2.1e−5"; alone, a whole one as "4"; a text as it is.
@@ -10,10 +10,10 @@ export const shownNumber = (value, alone = false) => {
   if (typeof value === "string") return value;
   const size = Math.abs(value);
   if (size >= 1e5 || (size > 0 && size < 0.0005)) {
-    return value.toExponential(1).replaceAll("-", "−").replace("e+", "e");
+    return numeral(value.toExponential(1)).replaceAll("-", "−").replace("e+", "e");
   }
   const whole = alone && Number.isInteger(value);
-  return (whole ? String(value) : value.toFixed(3)).replace("-", "−");
+  return numeral(whole ? String(value) : value.toFixed(3)).replace("-", "−");
 };
 
 // "B × H × Tq × D = 1 × 8 × 17 × 32", or nothing for a single number.
