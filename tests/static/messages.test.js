@@ -10,6 +10,7 @@ const entries = {
   group_from: 5,
   messages: {
     "no {name}; got {got}": "{got}: NOT {name}",
+    "{sentence}.": "{sentence}。",
     "token {token} at {place}": "AT {place} {token}!",
     "{n} token": ["ONE", "{n} FEW", "{n} MANY"],
   },
@@ -17,7 +18,8 @@ const entries = {
 globalThis.document = /** @type {any} */ ({
   getElementById: (id) => (id === "messages" ? { textContent: JSON.stringify(entries) } : null),
 });
-const { numeral, say, sayN, sayWith } = await import("../../transformer/ui/static/messages.js");
+const { asSentence, numeral, say, sayN, sayWith } =
+  await import("../../transformer/ui/static/messages.js");
 
 test("a sentence is looked up, and its values are filled in once", () => {
   assert.equal(say("no {name}; got {got}", { name: "{got}", got: 3 }), "3: NOT {got}");
@@ -50,4 +52,9 @@ test("a number takes its form", () => {
 test("numbers have the signs of the language, and groups where it makes them", () => {
   const written = ["0.25", "-1,234.5", "12,345.6", "1.2e-7", "12,345"].map(numeral);
   assert.deepEqual(written, ["0,25", "-1234,5", "12.345,6", "1,2e-7", "12.345"]);
+});
+
+test("a text becomes a sentence with the language's own full stop", () => {
+  assert.equal(asSentence("état initial"), "État initial。");
+  assert.equal(asSentence("𝑥 of it"), "𝑥 of it。");
 });

@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from transformer.learning.record import Moment, Record
-from transformer.messages import numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.model.sites import Site
 
 SMOOTH = 10  # steps of which a loss is the mean
 STRETCH = 60  # steps in which a fall is sudden
 SUDDEN = 0.3  # of the first loss
 FORMED = 0.3  # by which a head's score rises meanwhile, if one is said to have formed
+
+_STANDS = {  # by what a head's score is, see Exercise.reads
+    "weight on the right letter": mark("Weight on the right letter: {score}, in {head}."),
+    "induction score": mark("Induction score: {score}, in {head}."),
+}
+_ROSE = {
+    "weight on the right letter": mark(
+        "From step {first} to {last} the loss fell from {high} to {low}, while the weight on the "
+        "right letter rose from {low_score} to {high_score}: {head} had formed."
+    ),
+    "induction score": mark(
+        "From step {first} to {last} the loss fell from {high} to {low}, while the induction score "
+        "rose from {low_score} to {high_score}: {head} had formed."
+    ),
+}
 
 
 def told(record: Record, step: int) -> list[str]:
@@ -32,8 +47,7 @@ def _best_head(record: Record, now: Moment) -> list[str]:
     if now.score is None:
         return []
     sentence = say(
-        "{measure}: {score}, in {head}.",
-        measure=say(record.plan.exercise.reads).capitalize(),
+        _STANDS[record.plan.exercise.reads],
         score=numeral(now.score, ".2f"), head=head_words(now),
     )  # fmt: skip
     return [sentence]
@@ -56,10 +70,8 @@ def _fall(record: Record, step: int) -> list[str]:
         )  # fmt: skip
         return [sentence]
     sentence = say(
-        "From step {first} to {last} the loss fell from {high} to {low}, while the {measure} rose "
-        "from {low_score} to {high_score}: {head} had formed.",
+        _ROSE[record.plan.exercise.reads],
         first=numeral(first), last=numeral(last), high=high, low=low,
-        measure=say(record.plan.exercise.reads),
         low_score=numeral(before.score or 0.0, ".2f"), high_score=numeral(after.score, ".2f"),
         head=head_words(after),
     )  # fmt: skip

@@ -24,6 +24,7 @@ ATTRIBUTE = re.compile(
     r'(\s(?:aria-label|aria-roledescription|placeholder|title|alt)=")([^"]*)(?=")'
 )
 _WORD = re.compile(r"[^\W\d_]{2}")
+_FILLED_IN = re.compile(r"/\*\w+\*/")  # what a file for export puts there
 _SPACE = re.compile(r"\s+")
 
 
@@ -104,7 +105,7 @@ def _of_run(run: list[_Node], text: str) -> Iterator[tuple[int, int]]:
         run = run[1:]
     while run and not run[-1].words().strip():
         run = run[:-1]
-    if any(not node.tag and _WORD.search(node.text) for node in run):
+    if any(not node.tag and _WORD.search(_FILLED_IN.sub("", node.text)) for node in run):
         start, end = run[0].start, run[-1].end
         inner = text[start:end]
         yield start + len(inner) - len(inner.lstrip()), end - len(inner) + len(inner.rstrip())

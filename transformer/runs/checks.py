@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from transformer.messages import numeral, say
+from transformer.messages import mark, numeral, say
+
+
+class Refused(ValueError):
+    """A setting out of its range. The page calls the setting by another name: `named`."""
+
+    sentence: str = ""
+    values: Mapping[str, object] = {}
+
+    @classmethod
+    def of(cls, sentence: str, **values: object) -> Refused:
+        """With a marked sentence and its values, of which `name` is the setting's."""
+        error = cls(say(sentence, **values))
+        error.sentence, error.values = sentence, values
+        return error
+
+    def named(self, name: str) -> str:
+        """What was wrong, the setting called so."""
+        return say(self.sentence, **{**self.values, "name": name})
 
 
 def is_number(got: Any) -> TypeGuard[float]:
@@ -27,38 +45,19 @@ def check_number(
     """Raise ValueError unless got is a number in the range (its lower end out if `above`)."""
     if not is_number(got) or not lowest <= got <= highest or (above and got == lowest):  # NaN too
         if above:
-            raise ValueError(
-                say(
-                    "{name} must be a number above {lowest} to {highest}; got {got}",
-                    name=name,
-                    lowest=numeral(lowest, "g"),
-                    highest=numeral(highest, "g"),
-                    got=repr(got),
-                )
-            )
-        raise ValueError(
-            say(
-                "{name} must be a number from {lowest} to {highest}; got {got}",
-                name=name,
-                lowest=numeral(lowest, "g"),
-                highest=numeral(highest, "g"),
-                got=repr(got),
-            )
-        )
+            sentence = mark("{name} must be a number above {lowest} to {highest}; got {got}")
+        else:
+            sentence = mark("{name} must be a number from {lowest} to {highest}; got {got}")
+        ends = {"lowest": numeral(lowest, "g"), "highest": numeral(highest, "g")}
+        raise Refused.of(sentence, name=name, **ends, got=repr(got))
 
 
 def check_whole(name: str, got: Any, lowest: int, highest: int) -> None:
     """Raise ValueError unless got is a whole number in the range."""
     if not is_whole(got) or not lowest <= got <= highest:
-        raise ValueError(
-            say(
-                "{name} must be a whole number from {lowest} to {highest}; got {got}",
-                name=name,
-                lowest=numeral(lowest),
-                highest=numeral(highest),
-                got=repr(got),
-            )
-        )
+        sentence = mark("{name} must be a whole number from {lowest} to {highest}; got {got}")
+        ends = {"lowest": numeral(lowest), "highest": numeral(highest)}
+        raise Refused.of(sentence, name=name, **ends, got=repr(got))
 
 
 def check_text(text: Any) -> None:

@@ -10,6 +10,7 @@ from transformer.inference.deadline import Deadline, until
 from transformer.messages import mark, say, say_n
 from transformer.model.interventions import without_padding_mask
 from transformer.runs.candidates import GenerationStep
+from transformer.runs.checks import Refused
 from transformer.ui.examples import BEAM, METHODS, SAMPLE
 from transformer.ui.limits import lines_of, sentence_of
 from transformer.ui.page_data import batch_facts, outcome, run_facts, running_facts
@@ -196,8 +197,10 @@ def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]
 
 def problem(error: Exception) -> dict[str, Any]:
     """A status that says what was wrong, in the page's words."""
-    name, space, rest = sentence_of(error).partition(" ")
-    return said("error", (say(WORDS[name]) if name in WORDS else name) + space + rest)
+    name = str(error.values.get("name")) if isinstance(error, Refused) else ""
+    if isinstance(error, Refused) and name in WORDS:
+        error = ValueError(error.named(say(WORDS[name])))
+    return said("error", sentence_of(error))
 
 
 def said(kind: str, text: str) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def _inflated(packed: str) -> dict[str, str]:
         )
     if not inflater.eof:
         raise ValueError(unreadable)
-    values = _json(state, say("the link's compressed part"))
+    values = _json(state, say("the link's compressed part must be JSON"))
     if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
         raise ValueError(say("the link's compressed part must be an object of strings"))
     if not all(_is_whole(name) for name in values):
@@ -213,8 +213,8 @@ def _inflated(packed: str) -> dict[str, str]:
     return {name: text for name, text in values.items() if not _is_foreign(name)}
 
 
-def _json(text: str | bytes, what: str) -> Any:
-    """Raises ValueError for anything but JSON, also for JSON too deep to be read."""
+def _json(text: str | bytes, refusal: str) -> Any:
+    """Raises ValueError with this refusal for all but JSON, also for JSON too deep to be read."""
 
     def refuse(constant: str) -> None:
         raise ValueError(say("{constant} is no JSON", constant=constant))
@@ -222,7 +222,7 @@ def _json(text: str | bytes, what: str) -> Any:
     try:
         return json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise ValueError(say("{what} must be JSON", what=what)) from error
+        raise ValueError(refusal) from error
 
 
 def _is_whole(text: str) -> bool:
@@ -265,7 +265,7 @@ def _ids(text: str) -> list[int]:
 
 
 def _altered(text: str) -> list[Any]:
-    values = _json(_encodable(text), say("it"))
+    values = _json(_encodable(text), say("it must be JSON"))
     if not isinstance(values, list):
         raise ValueError(say("it must be a list; got {got}", got=type(values).__name__))
     return values

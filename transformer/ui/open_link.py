@@ -222,5 +222,8 @@ def _is_known(service: Service, known: Any, name: str, text: str, settings: dict
 def _told(view: dict[str, str], problems: Sequence[str], **shown: Any) -> dict[str, Any]:
     """For the page's script: what was asked, what to show of which run and batch, and what was
     wrong."""
-    sentences = [problem if problem.endswith(".") else f"{problem}." for problem in problems]
+    sentences = [
+        problem if problem.endswith((".", "。")) else say("{sentence}.", sentence=problem)
+        for problem in problems
+    ]
     return {"view": view, "problems": sentences, **shown, "at": time.monotonic_ns()}

@@ -17,7 +17,7 @@ from transformer.ui.language import wording
 from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.link import state_of_batch, state_of_run
 from transformer.ui.tour import shown_first
-from transformer.views.prediction.candidates import how
+from transformer.views.prediction.candidates import how_briefly
 
 _STOPPED = {
     "end": mark("The model ended its text."),
@@ -64,10 +64,7 @@ def how_chosen(run: Run) -> str:
     """How its tokens were chosen, in a few words, with the seed where one was used."""
     if run.stopped == "read":
         return say("only read")
-    words = how(run.request)
-    if run.request.sampling is None:
-        return words.split(":")[0]
-    return say("{words}, seed {seed}", words=words, seed=run.request.seed)
+    return how_briefly(run.request)
 
 
 def interventions_of_request(request: Request) -> list[dict[str, Any]]:

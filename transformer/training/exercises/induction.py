@@ -37,6 +37,6 @@ EXERCISE = Exercise(
     example="kfbdhqk",
     draw=drawn,
     solve=followed,
-    reads=mark("induction score"),
+    reads="induction score",
     ends=False,
 )

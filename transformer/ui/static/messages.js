@@ -51,6 +51,12 @@ export const numeral = (text) => {
 /** @type {(count: number) => string} */
 export const wholeText = (count) => numeral(count.toLocaleString("en-US"));
 
+// A text as a sentence of its own: with a capital letter, and with the language's full stop.
+/** @type {(text: string) => string} */
+export const capital = (text) => text.replace(/^./u, (first) => first.toLocaleUpperCase());
+/** @type {(text: string) => string} */
+export const asSentence = (text) => say("{sentence}.", { sentence: capital(text) });
+
 /**
  * The sentence for n things; {n} is the number.
  * @param {string} one

@@ -35,7 +35,7 @@ export const squareCells = (figure, { side, top = 8, bar = false, least = 0 }) =
     axis.automargin = false;
     shortenLabels(axis, narrow ? SHORTEST : LONGEST);
     axis.title.standoff = 6;
-    if (narrow) axis.title.text = axis.title.text.split(" (")[0];
+    if (narrow) axis.title.text = axis.title.text.split(/\s*[(（]/u)[0];
   }
   const [left, bottom] = [yaxis, xaxis].map((axis) => labelRoom(axis) + TITLE_PX);
   const right = bar ? BAR_PX : 8;

@@ -3,9 +3,10 @@
 import { ask } from "../../ui/static/ask.js";
 import { el, finder } from "../../ui/static/dom.js";
 import { openTab, tabButtons } from "../../ui/static/gradio.js";
-import { say, wholeText } from "../../ui/static/messages.js";
+import { capital, say, wholeText } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
+import { stackOf } from "../../ui/static/site_words.js";
 import { page, setHead } from "../../ui/static/state.js";
 
 /** @param {import("../../ui/static/state.js").Mounted} mounted */
@@ -79,9 +80,7 @@ export function mount({ element, server }) {
   };
   const parameters = ({ each, times, shared_with: owner }) => {
     if (!each && owner)
-      return say("0 of its own, shared with {title}", {
-        title: blockOf(owner).title.toLowerCase(),
-      });
+      return say("0 of its own, shared with “{title}”", { title: blockOf(owner).title });
     return times > 1
       ? say("{each} × {times} parameters", { each: wholeText(each), times })
       : say("{each} parameters", { each: wholeText(each) });
@@ -130,10 +129,10 @@ export function mount({ element, server }) {
           ? say("in each of {times} layers", { times: block.times })
           : "";
       if (block.stack !== stack || where !== group) {
-        const name = block.stack !== stack ? [heading(block.stack)] : [];
+        const name = block.stack !== stack ? [stackOf(block.stack)] : [];
         if (where) name.push(where);
         else if (!name.length) name.push(say("after the layers"));
-        made.push(el("h4", "", heading(name.join(", "))), el("ul", "parts"));
+        made.push(el("h4", "", capital(name.join(", "))), el("ul", "parts"));
       }
       [stack, group] = [block.stack, where];
       const item = el("li");
@@ -144,7 +143,6 @@ export function mount({ element, server }) {
     show(null);
   };
   const isInside = ({ kind }) => ["self", "cross", "feed_forward", "norm"].includes(kind);
-  const heading = (stack) => `${stack[0].toUpperCase()}${stack.slice(1)}`;
   const buttonOf = (block) => {
     const button = el("button", "part");
     button.dataset.block = block.name;

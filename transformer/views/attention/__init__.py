@@ -160,9 +160,9 @@ VIEW = View(
                 Choice(
                     name="which",
                     options={
-                        "mean": mark("mean"),
+                        "mean": mark("mean of heads"),
                         "rollout": mark("rollout"),
-                        "joint": mark("joint"),
+                        "joint": mark("joint attention"),
                     },
                     default="mean",
                     use="request",

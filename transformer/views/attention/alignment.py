@@ -214,17 +214,24 @@ def _columns(found: AlignmentLinks, by: str, dark: bool) -> list[go.Scatter]:
     return [sources, targets, headings(say("source"), say("target"), dark)]
 
 
+_READ = mark("reads {named}, weight {weight}"), mark("second: {named}, weight {weight}")
+_PLACES = {
+    "source": mark("source {place}: {name}"),
+    "target": mark("target {place}: {name}"),
+    "query": mark("query {place}: {name}"),
+}
+
+
 def _reading(found: AlignmentLinks, place: int, by: str) -> str:
     """Whose query it was, the most-read token and the second."""
     query = place - 1 if by == "written" else place
     read = found.weights[place]
     lines = [_named("query", query, found.target_labels[query])]
-    for words, key in zip(("reads", "second:"), np.argsort(-read, kind="stable"), strict=False):
+    for sentence, key in zip(_READ, np.argsort(-read, kind="stable"), strict=False):
         named = _named("source", key, found.source_labels[key])
         lines.append(
             say(
-                "{words} {named}, weight {weight}",
-                words=words,
+                sentence,
                 named=named,
                 weight=numeral(read[key], ".4f"),
             )
@@ -233,4 +240,5 @@ def _reading(found: AlignmentLinks, place: int, by: str) -> str:
 
 
 def _named(column: str, place: int, label: str) -> str:
-    return f"{column} {place}: {style.label(label, style.HOVER_CHARACTERS)}"
+    name = style.label(label, style.HOVER_CHARACTERS)
+    return say(_PLACES[column], place=place, name=name)

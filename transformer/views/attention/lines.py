@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.messages import numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.model.site_words import attention_name
 from transformer.runs.checks import check_number, is_whole
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
@@ -111,15 +111,15 @@ def _layout(
     site = view.site
     head = say("mean of all heads") if view.head == "mean" else say("head {head}", head=view.head)
     whose = say("all queries") if query is None else say("query {query}", query=query)
-    few = (
-        say(
-            "the strongest {most_lines} of {count}",
+    least = numeral(threshold, "g")
+    which = say("all weights of at least {threshold}", threshold=least)
+    if count > MOST_LINES:
+        which = say(
+            "the strongest {most_lines} of {count} weights of at least {threshold}",
             most_lines=numeral(MOST_LINES),
             count=numeral(count),
+            threshold=least,
         )
-        if count > MOST_LINES
-        else say("all")
-    )
     return columns_layout(
         say(
             "Lines: {attention}, layer {layer}, {head}, {whose}",
@@ -128,7 +128,7 @@ def _layout(
             head=head,
             whose=whose,
         ),
-        say("{few} weights of at least {threshold}", few=few, threshold=numeral(threshold, "g")),
+        which,
         say("width and opacity: weight, 0 to 1"),
         (view.query_labels, view.key_labels),
         COLUMN_PX,
@@ -165,15 +165,25 @@ def _columns(
     return [left, right, headings(say("query"), say("weight, key"), dark)]
 
 
+_LINKED = {
+    "query": (
+        mark("query {place}: {name}"), mark("reads key {at}: {name}, weight {weight}"), "key",
+    ),
+    "key": (
+        mark("key {place}: {name}"),
+        mark("is read by query {at}: {name}, weight {weight}"),
+        "query",
+    ),
+}  # fmt: skip
+
+
 def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
     """For each token its name and the three strongest of its lines."""
     labels = view.query_labels if side == "query" else view.key_labels
     others = view.key_labels if side == "query" else view.query_labels
-    words, other = (
-        (say("reads key"), "key") if side == "query" else (say("is read by query"), "query")
-    )
+    heading, sentence, other = _LINKED[side]
     texts = [
-        [f"{side} {place}: {style.label(label, style.HOVER_CHARACTERS)}"]
+        [say(heading, place=place, name=style.label(label, style.HOVER_CHARACTERS))]
         for place, label in enumerate(labels)
     ]
     for link in links:
@@ -183,8 +193,7 @@ def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
             name = style.label(others[at], style.HOVER_CHARACTERS)
             mine.append(
                 say(
-                    "{words} {at}: {name}, weight {weight}",
-                    words=words,
+                    sentence,
                     at=at,
                     name=name,
                     weight=numeral(link.weight, ".4f"),

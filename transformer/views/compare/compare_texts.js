@@ -2,15 +2,23 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { el, tokenElement } from "../../ui/static/dom.js";
-import { say } from "../../ui/static/messages.js";
+import { say, sayN } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page, setQuery } from "../../ui/static/state.js";
 
 const SAID = {
-  equal: say("in both"),
-  replaced: say("replaced"),
-  "only A": say("only in A"),
-  "only B": say("only in B"),
+  equal: (count) => say("{count} in both", { count }),
+  replaced: (count) => sayN("{n} replaced", "{n} replaced", count),
+  "only A": (count) => say("{count} only in A", { count }),
+  "only B": (count) => say("{count} only in B", { count }),
+};
+const LISTS = {
+  source: say("Tokens of the source of both"),
+  text: say("Tokens of the text of both"),
+};
+const HEADS = {
+  source: (counts) => say("Source: {counts}.", { counts }),
+  text: (counts) => say("Text: {counts}.", { counts }),
 };
 const sideOf = (name, label) => {
   const made = el("span", `side side-${name.toLowerCase()}`);
@@ -37,19 +45,13 @@ const listOf = (text, many) => {
   const box = el("div", "compare-text");
   const counts = Object.entries(SAID)
     .filter(([how]) => text.counts[how])
-    .map(([how, said]) => `${text.counts[how]} ${said}`);
+    .map(([how, said]) => said(text.counts[how]))
+    .join(", ");
   const list = el("ul", "pairs");
-  list.setAttribute(
-    "aria-label",
-    many ? say("Tokens of the {name} of both", { name: text.name }) : say("Tokens of both"),
-  );
+  list.setAttribute("aria-label", many ? LISTS[text.name] : say("Tokens of both"));
   list.append(...text.pairs.map((one) => pairOf(text, one)));
   box.append(
-    el(
-      "p",
-      "hint",
-      `${many ? `${text.name[0].toUpperCase()}${text.name.slice(1)}: ` : ""}${counts.join(", ")}.`,
-    ),
+    el("p", "hint", many ? HEADS[text.name](counts) : say("{sentence}.", { sentence: counts })),
     list,
   );
   return box;

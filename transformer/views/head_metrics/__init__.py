@@ -133,7 +133,7 @@ VIEW = View(
         Words(name="sort", title=mark("Sorted by"), default="", link="sort"),
         Choice(
             name="order",
-            title=mark("Order"),
+            title=mark("Which stand first"),
             options={"down": mark("largest first"), "up": mark("smallest first")},
             default="down",
             link="order",

@@ -12,7 +12,9 @@ const NOTHING = say("No head stands out on this text.");
 const sentence = ({ stack, kind }, found) => {
   const { layer, head, clear, did, short, number, value, even, n_rows: rows, weight } = found;
   const next = kind === "cross" ? found.next_label : null;
-  const pick = el("button", "pick", `${clear ? say("Head") : say("head")} ${layer}·${head}`);
+  const at = { layer, head };
+  const name = clear ? say("Head {layer}·{head}", at) : say("head {layer}·{head}", at);
+  const pick = el("button", "pick", name);
   pick.setAttribute("aria-label", say("Show head {layer}·{head}", { layer, head }));
   pick.addEventListener("click", () => {
     setHead({ stack, kind, layer, head });

@@ -73,7 +73,7 @@ VIEW = View(
     parameters=(
         Choice(
             name="without",
-            title=mark("Without"),
+            title=mark("Mask that is taken away"),
             options={"causal": mark("causal"), "padding": mark("padding")},
             default="",
             link="without",

@@ -172,7 +172,13 @@ VIEW = View(
             figure=position_shift,
             answer=answer_shift,
             parameters=(
-                Whole(name="k", title=mark("Steps"), default=1, least=1, link="steps"),
+                Whole(
+                    name="k",
+                    title=mark("Steps between positions"),
+                    default=1,
+                    least=1,
+                    link="steps",
+                ),
                 STACK,
                 Whole(name="shown", title=mark("Dimensions shown"), optional=True, link="shown"),
             ),

@@ -112,7 +112,8 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
         dark=dark,
         height=min(_MOST_PX, max(_LEAST_PX, _ROW_PX * count)) + 72 + 90,
         margin={"l": 110, "r": 90, "t": 100, "b": 62},
-        meta=_meta(found) | {"row_labels": list(found.labels)},
+        meta=_meta(found)
+        | {"row_labels": list(found.labels), "headings": [say(_TITLES[name]) for name in PARTS]},
         annotations=[_heading(found, name) for name in PARTS],
         yaxis=style.token_axis(say("token"), found.labels, dark=dark, range=[count - 0.5, -0.5]),
         **_dimension_axes(size, dark),

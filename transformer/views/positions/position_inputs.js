@@ -27,7 +27,7 @@ const stackOnPhones =
     layout.annotations.forEach((heading, place) => {
       const top = 1 - (place * step) / inner;
       const suffix = place ? String(place + 1) : "";
-      Object.assign(heading, { x: 0, y: top, text: heading.text.split(",")[0] });
+      Object.assign(heading, { x: 0, y: top, text: layout.meta.headings[place] });
       layout[`xaxis${suffix}`].domain = [0, 1];
       layout[`xaxis${suffix}`].anchor = `y${suffix}`;
       layout[`yaxis${suffix}`] = {

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from transformer.messages import mark, numeral, say
 from transformer.runs.candidates import Candidate, GenerationStep
 from transformer.runs.checks import is_whole
-from transformer.runs.request import Request
+from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
@@ -74,8 +74,21 @@ def how(request: Request) -> str:
         )
     if request.sampling is None:
         return say("greedy: the likeliest is taken")
+    return _sampled(request.sampling)
+
+
+def how_briefly(request: Request) -> str:
+    """The same in as few words as tell two runs apart."""
+    if request.beams > 1:
+        return say("beam search with {beams} beams", beams=request.beams)
+    if request.sampling is None:
+        return say("greedy")
+    return say("{words}, seed {seed}", words=_sampled(request.sampling), seed=request.seed)
+
+
+def _sampled(sampling: Sampling) -> str:
     names = ("temperature", "top_k", "top_p", "min_p")
-    given = [(name, getattr(request.sampling, name)) for name in names]
+    given = [(name, getattr(sampling, name)) for name in names]
     parts = [f"{name.replace('_', '-')} {value:g}" for name, value in given if value is not None]
     return say("sampled: {settings}", settings=", ".join(parts))
 

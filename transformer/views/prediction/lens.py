@@ -21,6 +21,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.messages import numeral, say
+from transformer.model.site_words import of_stack
 from transformer.model.summary import last_stack
 from transformer.runs.checks import check_whole
 from transformer.runs.data import Lens
@@ -106,7 +107,7 @@ def logit_lens(
     rows, columns = view.same.shape
     names = _rows_of(rows)
     layout = style.layout(
-        say("Logit lens of the {after}", after=after),
+        say("Logit lens {of_stack}", of_stack=of_stack(after)),
         say(
             "{what}<br>underlined: the same best token as the model's own, on top",
             what=what_is_done(run),

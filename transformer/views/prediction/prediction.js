@@ -5,7 +5,7 @@ import { ask } from "../../ui/static/ask.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { branchAt } from "../../ui/static/history.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
-import { numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
+import { asSentence, numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page, setQuery } from "../../ui/static/state.js";
@@ -87,8 +87,7 @@ export function mount({ element, server }) {
         probability: numeral(answer.probability.toFixed(3)),
       }),
     );
-    const how = `${answer.how[0].toUpperCase()}${answer.how.slice(1)}.`;
-    find(".step-window").textContent = `${read(answer)} ${how}`;
+    find(".step-window").textContent = `${read(answer)} ${asSentence(answer.how)}`;
     const seen = answer.seen.slice(-60).map(tokenElement);
     if (answer.seen.length > 60) seen.unshift("… ");
     find(".step-text").replaceChildren(

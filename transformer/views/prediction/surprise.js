@@ -1,6 +1,7 @@
 // How surprised the network was by each token.
 
 import { ask } from "../../ui/static/ask.js";
+import { asSentence } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page } from "../../ui/static/state.js";
 import { tokenColumns, withoutZoom } from "./token_columns.js";
@@ -15,7 +16,7 @@ export const mountSurprise = (find, server) => {
     const answer = await ask(server.surprise, { run, dark: page.dark });
     if (!current()) return;
     const says = answer.none ?? answer.says;
-    find(".surprise-says").textContent = `${says[0].toUpperCase()}${says.slice(1)}.`;
+    find(".surprise-says").textContent = asSentence(says);
     find(".surprise-body").hidden = Boolean(answer.none);
     find(".surprise-box").dataset.run = run;
     if (answer.none) return;

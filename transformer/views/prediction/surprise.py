@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.messages import numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.model.summary import last_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -128,10 +128,10 @@ def _mean(values: Sequence[float | None]) -> float | None:
 def in_words(found: Summary) -> str:
     """The summary as a sentence without its full stop."""
     parts = [
-        f"{name} {numeral(bits, '.2f')}"
-        for name, bits in (
-            (say("given"), found.given_bits),
-            (say("generated"), found.generated_bits),
+        say(sentence, bits=numeral(bits, ".2f"))
+        for sentence, bits in (
+            (mark("given {bits}"), found.given_bits),
+            (mark("generated {bits}"), found.generated_bits),
         )
         if bits is not None
     ]
@@ -170,10 +170,12 @@ def _hover(label: str, bits: float | None, given: bool) -> str:
     name = style.label(label, style.HOVER_CHARACTERS)
     if bits is None:
         return say("{name}<br>the first token: nothing foresaw it", name=name)
+    sentence = mark("{name}, generated<br>{bits} bits<br>p = {p}")
+    if given:
+        sentence = mark("{name}, given<br>{bits} bits<br>p = {p}")
     return say(
-        "{name}, {what}<br>{bits} bits<br>p = {p}",
+        sentence,
         name=name,
-        what=say("given") if given else say("generated"),
         bits=numeral(bits, ".3f"),
         p=numeral(2.0**-bits, ".4g"),
     )

@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.model.sites import Site
 from transformer.runs.checks import is_whole
 from transformer.runs.head_data import SiteLike, array, check_head, labels_of, record_of
@@ -23,6 +23,9 @@ from transformer.views.drawing import style
 
 Doubles = NDArray[np.float64]
 MAX_DISTANCES = 256  # points of the curve
+# An arrow before and after the rotation.
+_QUERY = mark("query of token {place}, before"), mark("query of token {place}, after")
+_KEY = mark("key of token {place}, before"), mark("key of token {place}, after")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -153,12 +156,12 @@ def rotary_pair(
     colours = {"q": "#0072b2", "k": "#d55e00"}
     arrows = []
     for name, what, before, after, place in (
-        ("q", say("query"), found.q_before, found.q, found.query),
-        ("k", say("key"), found.k_before, found.k, found.key),
+        ("q", _QUERY, found.q_before, found.q, found.query),
+        ("k", _KEY, found.k_before, found.k, found.key),
     ):
-        for vector, dash, when in ((before, "dot", say("before")), (after, "solid", say("after"))):
+        for vector, dash, sentence in ((before, "dot", what[0]), (after, "solid", what[1])):
             x, y = vector[both]
-            words = say("{what} of token {place}, {when}", what=what, place=place, when=when)
+            words = say(sentence, place=place)
             arrows.append(
                 go.Scatter(
                     x=[0, x], y=[0, y], mode="lines+markers", name=words,

@@ -74,16 +74,24 @@ export function mount({ element, server }) {
       button.setAttribute("aria-pressed", String(state.chosen.has(nameOf(headAt(layer, head)))));
       button.lastElementChild.style.background = state.strips?.[layer][head] ?? "";
     }
-    const count = (number) => sayN("{n} head", "{n} heads", number);
     const silent = silentNames().size;
+    const silence = sayN(
+      "{n} head silent in the shown run.",
+      "{n} heads silent in the shown run.",
+      silent,
+    );
     const pending =
       state.chosen.size !== silent || [...state.chosen].some((name) => !silentNames().has(name));
     find(".silence-says").textContent = pending
-      ? say("{chosen} chosen, not yet applied; {silent} silent in the shown run.", {
-          chosen: count(state.chosen.size),
-          silent: count(silent),
+      ? say("{chosen}; {silent}", {
+          chosen: sayN(
+            "{n} head chosen, not yet applied",
+            "{n} heads chosen, not yet applied",
+            state.chosen.size,
+          ),
+          silent: silence,
         })
-      : say("{silent} silent in the shown run.", { silent: count(silent) });
+      : silence;
     find(".apply").textContent =
       state.chosen.size || !silent ? say("Silence the chosen heads") : say("Let all heads speak");
     find(".apply").disabled = !state.chosen.size && !silent;
