@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import serving
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from serving import Server
 from visit import Visit
 
@@ -257,3 +257,30 @@ def test_back_and_forward_pressed_at_once_end_where_they_lead(visit: Open) -> No
     page.page.go_forward()
     page.page.wait_for_function("() => viz.run.text === 'The bird'")
     assert page.wait_for_address("text=The+bird")
+
+
+def test_back_pressed_before_the_answer_leads_to_what_was_shown(
+    visit: Open, server: Server
+) -> None:
+    """And not away from the page. The step is there at once, and one alone once it is answered."""
+    page = visit()
+    before, run, entries = page.page.url, page.shown_run(), page.page.evaluate("history.length")
+    held: list[Route] = []
+    holds = [True]
+    page.page.route(
+        "**/queue/join*", lambda route: held.append(route) if holds else route.continue_()
+    )
+    with page.page.expect_request("**/queue/join*"):
+        page.page.locator(".start").first.click()
+    page.wait_for_address("tour=")
+    page.page.go_back()
+    holds.clear()
+    for route in held:
+        route.continue_()
+    page.page.wait_for_function("url => !viz.isOpening() && location.href === url", arg=before)
+    assert page.shown_run() == run
+    expect(page.page.locator("#tour-card .card")).to_be_hidden()
+    page.page.go_forward()
+    page.page.wait_for_function("run => viz.run.run !== run && !viz.isOpening()", arg=run)
+    page.wait_for_address("tour=", "model=stories")
+    assert page.page.evaluate("history.length") == entries + 1

@@ -59,7 +59,10 @@ const sorted = (state) => Object.fromEntries(Object.entries(state).sort());
 // Show a state. The server makes its run and batch where others are shown now. facts: those of a run
 // of this visit that is the wanted one; it is shown at once where no setting has to change with it.
 /** @type {(state: State, facts?: any) => Promise<void>} */
-export const apply = async (state, facts = null) => {
+export const apply = (state, facts = null) => seek(state, facts, false);
+// isHere: whether the address says it already.
+/** @type {(state: State, facts: any, isHere: boolean) => Promise<void>} */
+const seek = async (state, facts, isHere) => {
   const views = Object.fromEntries(
     Object.entries(state).filter(([name]) => ![...REQUEST, ...BATCH].includes(name)),
   );
@@ -68,14 +71,16 @@ export const apply = async (state, facts = null) => {
     await typeText(facts.text);
     emit("show", facts);
   }
+  const text = await queryOf(state);
   // While the server is asked for another state, its answer may yet change the run that is shown.
   if (!asked && page.run && sameRequest(state, page.run.link) && batch) {
+    if (!isHere && text !== null) begin(state, text);
     tell(showFields(views));
     return later();
   }
-  const text = await queryOf(state);
   if (text === null) return showProblem(TOO_LONG);
   asked = { text };
+  if (!isHere) begin(state, text);
   return request({ query: text, kept: {}, run: facts?.run ?? null });
 };
 const tell = (problems) => problems.length && showProblem(problems.join(" "));
@@ -93,6 +98,7 @@ document.addEventListener("model", (event) => {
   const views = Object.entries(shownFields()).filter(([name]) => !PLACES.includes(name));
   const query = plainQuery({ model, ...Object.fromEntries(views) });
   asked = { text: query };
+  begin({ model }, query);
   request({ query, kept: texts, run: null, reads: true });
 });
 
@@ -137,6 +143,7 @@ const showTabs = async () => {
 
 /** @type {State | null} */
 let written = null; // the state that the address says
+let begun = false; // a step of the history stands there for what is not shown yet
 let known = window.location.hash; // another one was typed, and is heard of as soon as that is told
 const write = async () => {
   if (asked) return;
@@ -144,14 +151,29 @@ const write = async () => {
   const state = snapshot();
   const text = await queryOf(state);
   if (asked || mine !== ticket || text === null || window.location.hash !== known) return;
+  const isStep = written !== null && !begun && isStepFrom(written, state);
+  written = state;
+  begun = false;
+  put(text, isStep);
+};
+// Another run or another tab is a step of the history; a head or a colour is not.
+/** @type {(before: State, state: State) => boolean} */
+const isStepFrom = (before, state) =>
+  !(sameRequest(before, state) && (before.tab ?? "") === (state.tab ?? ""));
+// What is asked for is a step before it is shown, so that Back leads from there to here at any time.
+/** @type {(state: State, text: string) => void} */
+const begin = (state, text) => {
+  if (written && !isStepFrom(written, state)) return;
+  ticket += 1; // what is about to be written is of the state before
+  put(text, !begun);
+  begun = true;
+};
+/** @type {(text: string, isStep: boolean) => void} */
+const put = (text, isStep) => {
   const { pathname, search, hash } = window.location;
   const others = foreign();
   const address = `${others && `?${others}`}${text && `#${text}`}`;
-  const before = written;
-  written = state;
   if (address === search + hash) return;
-  // Another run or another tab is a step of the history; a head or a colour is not.
-  const isStep = before && !(sameRequest(before, state) && before.tab === state.tab);
   history[isStep ? "pushState" : "replaceState"](history.state, "", pathname + address);
   known = window.location.hash;
   if (isInHub()) window.parent.postMessage({ queryString: "", hash: text && `#${text}` }, HUB);
@@ -169,10 +191,11 @@ export const isInHub = () => {
 // Back, Forward, and a link to this page that is typed or chosen in it.
 window.addEventListener("hashchange", async () => {
   known = window.location.hash;
+  begun = false;
   const text = given();
   const state = await stateOf(text);
   written = { model: first, ...state };
-  if (state) return apply({ model: first, ...state });
+  if (state) return seek({ model: first, ...state }, null, true);
   asked = { text };
   return request({ query: text, kept: {}, run: null });
 });
@@ -199,5 +222,8 @@ on("run", () => {
 /** @type {string | null} */
 let unseenOf = null; // the model of the batch that is not seen yet
 for (const name of ["batch", "head", "query"]) on(name, later);
-on("problem", () => (asked = null)); // the address stays until something is chosen
+on("problem", () => {
+  asked = null; // the address that the page was opened with stays until something is chosen
+  if (begun) later();
+});
 for (const name of ["pointerup", "keyup", "change"]) document.addEventListener(name, later, true);
