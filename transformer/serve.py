@@ -31,6 +31,7 @@ from transformer.lessons import add_lessons
 from transformer.messages import say
 from transformer.ui import launch
 from transformer.ui.examples import example_of
+from transformer.ui.exchange import policy_for
 from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
 from transformer.ui.service import Decorator, check_names
 from transformer.ui.tools import check_tools
@@ -79,6 +80,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--trainings", type=int, default=MAX_TRAININGS, metavar="NUMBER", choices=range(9),
         help="small networks that visitors may train at the same time, on a core each; 0: none",
+    )  # fmt: skip
+    parser.add_argument(
+        "--embed-on", nargs="+", metavar="ORIGIN", default=os.environ.get("EMBED_ON", "").split(),
+        help="other pages that may show this one inside them, as https://courses.example; a Space "
+        "is told by its variable EMBED_ON, with spaces between them",
     )  # fmt: skip
     return parser.parse_args()
 
@@ -177,6 +183,7 @@ def serve(gpu: Decorator | None = None) -> None:
         check_port(asked.host, asked.port)
         if asked.mcp:
             check_tools()
+        policy_for(asked.embed_on)  # told before anything is loaded
         share_cores()
         add_views(asked.views)
         add_lessons(asked.lessons)
@@ -184,7 +191,7 @@ def serve(gpu: Decorator | None = None) -> None:
         print(f"models {', '.join(model.name for model in models)} on {device}", flush=True)
         launch(
             models, host=asked.host, port=asked.port, gpu=gpu, mcp=asked.mcp,
-            trainings=asked.trainings,
+            trainings=asked.trainings, embed_on=asked.embed_on,
         )  # fmt: skip
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"{error}")

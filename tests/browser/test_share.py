@@ -1,9 +1,11 @@
-"""The page on other people's devices: a QR code that leads to what is shown."""
+"""The page before a class: a code for other devices, a presenter's keys, inside a course's page."""
 
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import chromium
 import pytest
@@ -69,3 +71,70 @@ def test_a_page_of_this_machine_alone_says_how_to_start_it_for_others(visit: Ope
     expect(page.page.locator(".code-picture")).to_be_hidden()
     page.page.locator(".code-close").click()
     expect(page.page.locator(".code-window")).to_be_hidden()
+
+
+def test_a_presenters_keys_leaf_through_the_cards(visit: Open, server: Server) -> None:
+    page = visit(server.url + "#model=stories&projector=1&tour=1", width=1280, height=720)
+    page.wait_for_link()
+    card = page.page.locator("#tour-card .card")
+    page.page.evaluate("document.activeElement.blur()")
+    for key, place in (
+        ("PageDown", "1"), ("ArrowDown", "2"), ("PageUp", "1"), ("ArrowLeft", "0"), ("PageUp", "0"),
+    ):  # fmt: skip
+        page.page.keyboard.press(key)
+        expect(card).to_have_attribute("data-place", place)
+        page.wait_for_link()
+    page.page.locator(".projector-button").focus()
+    page.page.keyboard.press("ArrowRight")  # the button's own
+    page.page.keyboard.press("PageDown")
+    expect(card).to_have_attribute("data-place", "1")
+    page.wait_for_link()
+    page.page.locator(".projector-button").click()
+    page.page.keyboard.press("PageDown")  # the window scrolls
+    page.page.evaluate("viz.nextPaint()")
+    assert card.get_attribute("data-place") == "1"
+
+
+@pytest.fixture
+def course(server: Server) -> Iterator[str]:
+    """The address of a course's page with one view of ours, at another origin."""
+    frame = f'<!doctype html><iframe src="{server.url}?embed#tab=masks" width=900 height=600>'
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/" else 404)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(frame.encode() if self.path == "/" else b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{served.server_port}/"
+        served.shutdown()
+
+
+def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(
+    elsewhere: Browser, server: Server, course: str
+) -> None:
+    page = elsewhere.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(course)
+    frame = page.frame_locator("iframe")
+    expect(frame.locator(".masks[data-rev]")).to_be_visible()
+    for part in ("#top", "#right [role=tab]", "#text", "#settings", "#tokens"):
+        expect(frame.locator(part).first).to_be_hidden()
+    inside = page.frames[1]
+    inside.wait_for_function("() => location.hash.includes('tab=masks')")
+    assert inside.evaluate("location.search") == "?embed"
+    whole = frame.get_by_role("link", name="Open the whole page")
+    whole.focus()
+    assert whole.get_attribute("target") == "_blank"
+    address = inside.evaluate("location.hash")
+    assert whole.evaluate("link => link.href") == server.url + address
+    # A page that the server does not name may not show it.
+    page.goto(course.replace("127.0.0.1", PUBLIC))
+    page.frames[1].wait_for_url("chrome-error://**")
+    page.close()

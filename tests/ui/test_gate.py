@@ -15,7 +15,7 @@ from gradio.routes import App
 
 from transformer.inference import deadline
 from transformer.ui import exchange as gate_exchange
-from transformer.ui.exchange import safe_headers
+from transformer.ui.exchange import POLICY, policy_for, safe_headers
 from transformer.ui.gate import API, SHUT, Gate, is_shut
 from transformer.ui.limits import (
     BUSY,
@@ -400,6 +400,32 @@ def test_headers_keep_a_page_to_its_own_server() -> None:
     for part in ("connect-src 'self'", "img-src 'self' data: blob:", "object-src 'none'"):
         assert part in policy
     assert "https://huggingface.co" in policy.split("frame-ancestors", 1)[1]
+
+
+def test_only_named_pages_may_show_the_page_inside_them() -> None:
+    assert policy_for([]) == POLICY
+    named = ["https://courses.example", "http://10.0.0.7:8000", "https://*.school.example"]
+    assert policy_for(named) == f"{POLICY} {' '.join(named)}"
+    for one in ("*", "https://a.example/x", "https://a;script-src *", "a.example", "", "data:"):
+        with pytest.raises(ValueError, match="https://HOST"):
+            policy_for([one])
+
+    async def html(scope: Any, receive: Any, send: Any) -> None:
+        headers = [(b"content-type", b"text/html")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    gate = gate_before(html)
+    gate.policy = policy_for(named)
+    scope = {
+        "type": "http", "path": "/", "method": "GET", "headers": [], "query_string": b"",
+    }  # fmt: skip
+    loops.run(gate(scope, send, send))
+    assert (b"content-security-policy", policy_for(named).encode()) in sent[0]["headers"]
 
 
 def test_a_page_that_closes_says_who_leaves() -> None:

@@ -17,6 +17,7 @@ from transformer.messages import say
 from transformer.ui import memory
 from transformer.ui.components import css, put_first
 from transformer.ui.compressed import CompressedPage
+from transformer.ui.exchange import POLICY, policy_for
 from transformer.ui.gate import Gate, uptime
 from transformer.ui.gradio_patches import Queue
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
@@ -36,17 +37,20 @@ def launch(
     gpu: Decorator | None = None,
     mcp: bool = False,
     trainings: int = MAX_TRAININGS,
+    embed_on: Sequence[str] = (),
 ) -> None:
     """Serve the page until interrupted.
 
     host None: what the environment says (GRADIO_SERVER_NAME), else this machine only. mcp: serve
-    the API's endpoints as tools too. trainings: networks trained at the same time. Raises
-    ValueError for models that cannot be served together, or without the package that tools need;
+    the API's endpoints as tools too. trainings: networks trained at the same time. embed_on:
+    origins of other pages that may show this one inside them. Raises ValueError for models that
+    cannot be served together, for what is no origin, or without the package that tools need;
     RuntimeError if the queue has ended by a mistake, so that whatever watches over the server can
     start it anew.
     """
     if mcp:
         check_tools()
+    policy = policy_for(embed_on)
     memory.bound()
     put_first()
     MODULES.warm()
@@ -56,7 +60,7 @@ def launch(
     threading.Thread(target=_sweep, args=[service, page, failed], daemon=True).start()
     page.launch(
         app_kwargs={
-            "middleware": [Middleware(CompressedPage), gate_of(service, page, mcp)],
+            "middleware": [Middleware(CompressedPage), gate_of(service, page, mcp, policy)],
             "lifespan": in_json(page),
         },
         mcp_server=mcp,
@@ -79,7 +83,9 @@ def launch(
         )
 
 
-def gate_of(service: Service, page: gr.Blocks, mcp: bool = False) -> Middleware:
+def gate_of(
+    service: Service, page: gr.Blocks, mcp: bool = False, policy: str = POLICY
+) -> Middleware:
     """The gate before the page; what waits for those who leave is dropped from the queue."""
     clock = uptime()
 
@@ -113,6 +119,7 @@ def gate_of(service: Service, page: gr.Blocks, mcp: bool = False) -> Middleware:
         leave=service.visitors.leave,
         met=service.visitors.met,
         tools=mcp,
+        policy=policy,
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
+from transformer.messages import say
 from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
 
 # What the page may load and talk to. Its scripts and styles are Gradio's too, many of them written
@@ -30,6 +32,10 @@ POLICY = "; ".join(
 )
 
 
+# scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
+ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
+
+
 class TooLarge(Exception):
     """A request's body went beyond MAX_REQUEST_BYTES without having said so."""
 
@@ -41,8 +47,8 @@ class TooSlow(Exception):
 class Exchange:
     """One request and its answer: counts what comes in, and notices an end before the answer's."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._receive, self._send = receive, send
+    def __init__(self, scope: Scope, receive: Receive, send: Send, policy: str = POLICY) -> None:
+        self._receive, self._send, self._policy = receive, send, policy
         self._taken = 0
         self._ahead: list[Message] = []  # read here, and given on to the app
         self._left: Callable[[], object] | None = None
@@ -87,7 +93,7 @@ class Exchange:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": safe_headers(message.get("headers", []))}
+            message = {**message, "headers": safe_headers(message.get("headers", []), self._policy)}
         self.started = True
         if message["type"] == "http.response.body" and not message.get("more_body"):
             self.finished = True
@@ -122,12 +128,28 @@ class Exchange:
         await self.send({"type": "http.response.body", "body": body})
 
 
-def safe_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def policy_for(embed_on: Sequence[str]) -> str:
+    """POLICY, with which pages of these origins may show ours too. Raises ValueError for others."""
+    for origin in embed_on:
+        if not ORIGIN.fullmatch(origin):
+            raise ValueError(
+                say(
+                    "a page that may embed this one is named by its origin, https://HOST or "
+                    "https://HOST:PORT; got {got}",
+                    got=repr(origin),
+                )
+            )
+    return " ".join((POLICY, *embed_on))  # it ends with those that may
+
+
+def safe_headers(
+    headers: Iterable[tuple[bytes, bytes]], policy: str = POLICY
+) -> list[tuple[bytes, bytes]]:
     """An answer's headers, and what a browser is to keep a page to."""
     kept = list(headers)
     is_page = any(n.lower() == b"content-type" and v.startswith(b"text/html") for n, v in kept)
-    policy = [(b"content-security-policy", POLICY.encode())] if is_page else []
-    return [*kept, (b"x-content-type-options", b"nosniff"), *policy]
+    bounds = [(b"content-security-policy", policy.encode())] if is_page else []
+    return [*kept, (b"x-content-type-options", b"nosniff"), *bounds]
 
 
 def _announced(scope: Scope) -> int:

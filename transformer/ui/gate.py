@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import numeral, say, speaking
-from transformer.ui.exchange import Exchange, TooLarge, TooSlow
+from transformer.ui.exchange import POLICY, Exchange, TooLarge, TooSlow
 from transformer.ui.gradio_patches.inputs import place_of
 from transformer.ui.language import again, language_of
 from transformer.ui.limits import (
@@ -66,7 +66,7 @@ class Gate:
     health: what /health answers, with 503 where its status is not "ok". waiting: how many requests
     are in the queue. leave: told the session of a visitor who has left. met: told the session and
     the address of one who asks a question. tools: whether the endpoints are served as tools over
-    MCP.
+    MCP. policy: what a browser is to keep the page to.
     """
 
     def __init__(
@@ -78,9 +78,10 @@ class Gate:
         leave: Callable[[str], object],
         met: Callable[[str, str], object] = lambda session, address: None,
         tools: bool = False,
+        policy: str = POLICY,
     ) -> None:
         self.app, self.health, self.waiting, self.leave = app, health, waiting, leave
-        self.met = met
+        self.met, self.policy = met, policy
         self.tools, self._calls = tools, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +90,7 @@ class Gate:
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await self._http(scope, Exchange(scope, receive, send))
+            await self._http(scope, Exchange(scope, receive, send, self.policy))
 
     async def _http(self, scope: Scope, exchange: Exchange) -> None:
         with speaking(language_of(scope)):

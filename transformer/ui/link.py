@@ -184,7 +184,7 @@ def pairs_of(query: Any) -> dict[str, str]:
 
 
 def _is_foreign(name: str) -> bool:
-    return name.startswith("__") or name == "view"
+    return name.startswith("__") or name in ("view", "embed")
 
 
 def _inflated(packed: str) -> dict[str, str]:

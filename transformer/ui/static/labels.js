@@ -3,7 +3,7 @@
 import { page } from "./state.js";
 
 // The size of type in a picture, and the room that one line of an axis' labels needs.
-export const fontPx = () => (page.projector ? 21 : 14);
+export const fontPx = () => (page.projector ? 24 : 14);
 const labelPx = () => 0.92 * fontPx();
 const LABEL_GAP_PX = 12; // between the labels and the cells
 const SHORTEST = 7; // characters, where there is little room
@@ -37,7 +37,7 @@ export const shortenLabels = (axis, limit = SHORTEST) => {
 /** @type {any} */
 let pen = null;
 /** @type {(label: string) => number} */
-const widthOf = (label) => {
+export const textWidth = (label) => {
   pen ??= document.createElement("canvas").getContext("2d");
   pen.font = `${fontPx()}px ${FAMILY}`;
   return pen.measureText(plainLabel(label)).width;
@@ -45,7 +45,7 @@ const widthOf = (label) => {
 // The room in px that an axis' widest label takes.
 /** @type {(axis: Partial<TokenAxis>) => number} */
 export const labelRoom = (axis) =>
-  Math.ceil(Math.max(0, ...(axis.ticktext ?? []).map(widthOf))) + LABEL_GAP_PX;
+  Math.ceil(Math.max(0, ...(axis.ticktext ?? []).map(textWidth))) + LABEL_GAP_PX;
 
 // How many cells an axis shows.
 /** @type {(axis: TokenAxis) => number} */

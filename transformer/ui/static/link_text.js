@@ -12,8 +12,9 @@ export const TOO_LONG = say(
   { most: wholeText(MOST) },
 );
 
+const EMBED = "embed"; // how the page is shown, whatever it shows
 /** @type {(name: string) => boolean} */
-const isOwn = (name) => !name.startsWith("__") && name !== "view"; // else the framework's
+const isOwn = (name) => !name.startsWith("__") && name !== "view" && name !== EMBED; // else the framework's
 /** @type {(text: string) => [string, string][]} */
 const named = (text) => [...new URLSearchParams(text)];
 // Whether a query string says anything of what is shown.
@@ -21,8 +22,18 @@ const named = (text) => [...new URLSearchParams(text)];
 export const holdsOwn = (text) => text.includes("=") && named(text).some(([name]) => isOwn(name));
 // The rest of a query string, which is not ours.
 /** @type {(text: string) => string} */
-export const foreignPart = (text) =>
-  new URLSearchParams(named(text).filter(([name]) => !isOwn(name))).toString();
+export const foreignPart = (text) => queryText(named(text).filter(([name]) => !isOwn(name)));
+/** @type {(pairs: [string, string][]) => string} */
+const queryText = (pairs) => new URLSearchParams(pairs).toString().replace(/=(?=&|$)/g, "");
+
+// Whether a page's query string asks for it without its frame, and the same without asking.
+/** @type {(search: string) => boolean} */
+export const isEmbedded = (search) => new URLSearchParams(search).has(EMBED);
+/** @type {(search: string) => string} */
+export const withoutEmbed = (search) => {
+  const rest = queryText(named(search).filter(([name]) => name !== EMBED));
+  return rest && `?${rest}`;
+};
 
 // A flat object of texts, uncompressed.
 /** @type {(all: Record<string, string>) => string} */

@@ -6,6 +6,8 @@ import "./connection.js";
 import "./page_fields.js";
 import "./looked_at.js";
 import "./more.js";
+import "./embed.js";
+import "./presenting.js";
 import "./stacked.js";
 import "./history.js";
 import { loadPlotly } from "./plotly.js";

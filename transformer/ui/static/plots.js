@@ -5,6 +5,7 @@ import { drawnIn, forgetDrawn, paperColour } from "./drawn.js";
 import { fontPx } from "./labels.js";
 import { say } from "./messages.js";
 import { loadPlotly, plotlyIfLoaded } from "./plotly.js";
+import { enlarge, enlargeCells } from "./projected.js";
 import { squareCells } from "./square_cells.js";
 import { page } from "./state.js";
 import { attachTable, detachTable } from "./tables.js";
@@ -52,18 +53,6 @@ const listen = (box, listeners = {}) => {
   for (const [event, listener] of Object.entries(listeners)) box.on(event, listener);
 };
 
-// Type for the last row of a room.
-const BAR_PX = 17; // two bars' numbers, one below the other
-const enlarge = ({ data, layout }) => {
-  for (const bars of data.filter(({ type }) => type === "bar")) {
-    bars.textfont = { ...bars.textfont, size: BAR_PX };
-  }
-  layout.font = { ...layout.font, size: fontPx() };
-  for (const axis of [layout.xaxis, layout.yaxis]) {
-    if (axis) axis.tickfont = { ...axis.tickfont, size: fontPx() };
-  }
-};
-
 // Draw a figure that Python made: as JSON, or an object, which is changed. Titles are the page's own
 // headings.
 // height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure;
@@ -83,6 +72,7 @@ export const drawFigure = async (box, made, options = {}) => {
   if (fit) squareCells(figure, fit);
   else Object.assign(layout, { width: box.clientWidth, height: height ?? layout.height });
   change?.(figure);
+  if (page.projector) enlargeCells(figure);
   box.style.height = `${layout.height}px`;
   if (tools) await drawWithTools(plotly, box, figure, on);
   else {

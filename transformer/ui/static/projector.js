@@ -3,7 +3,7 @@
 import { finder } from "./dom.js";
 import { ownFields } from "./fields.js";
 import { oneOf } from "./link_text.js";
-import { emit, page } from "./state.js";
+import { emit, on, page } from "./state.js";
 
 /** @param {import("./state.js").Mounted} mounted */
 export function mount({ element }) {
@@ -17,6 +17,16 @@ export function mount({ element }) {
     emit("theme", page.dark); // every picture is drawn anew, with larger type
   };
   button.addEventListener("click", () => set(!page.projector));
+  // Projected, the buttons stand in the line of the tabs, which leave them their room.
+  const line = button.closest("#top");
+  const measure = () => {
+    const parts = [...line.children].map((part) => part.getBoundingClientRect());
+    const left = Math.min(...parts.filter(({ width }) => width).map((part) => part.left));
+    const room = page.projector ? line.getBoundingClientRect().right - left + 8 : 0;
+    document.body.style.setProperty("--top-width", `${room}px`);
+  };
+  for (const part of line.children) new ResizeObserver(measure).observe(part);
+  on("projector", measure);
   ownFields(
     { projector: "" },
     () => ({ projector: page.projector ? "1" : "" }),

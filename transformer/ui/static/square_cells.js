@@ -1,9 +1,10 @@
 // Sizes of a heatmap whose cells are square.
 
-import { cellCount, labelRoom, shortenLabels, thinLabels } from "./labels.js";
+import { cellCount, fontPx, labelRoom, shortenLabels, textWidth, thinLabels } from "./labels.js";
 
-const TITLE_PX = 26; // an axis' title with the space around it
-const BAR_PX = 76; // a colour bar with its labels
+const TITLE_EM = 1.86; // an axis' title with the space around it
+const BAR_PX = 35; // a colour bar
+const BAR_LABEL_EM = 2.9; // its labels
 const LONGEST = 11; // characters of a label on an axis
 const SHORTEST = 7; // the same where there is little room
 const LEAST_PX = 24; // a matrix of a single row
@@ -37,8 +38,10 @@ export const squareCells = (figure, { side, top = 8, bar = false, least = 0 }) =
     axis.title.standoff = 6;
     if (narrow) axis.title.text = axis.title.text.split(/\s*[(（]/u)[0];
   }
-  const [left, bottom] = [yaxis, xaxis].map((axis) => labelRoom(axis) + TITLE_PX);
-  const right = bar ? BAR_PX : 8;
+  const [left, bottom] = [yaxis, xaxis].map(
+    (axis) => labelRoom(axis) + Math.round(TITLE_EM * fontPx()),
+  );
+  const right = bar ? Math.round(BAR_PX + BAR_LABEL_EM * fontPx()) : 8;
   for (const trace of figure.data) {
     trace.showscale = bar && trace.showscale !== false;
     if (trace.colorbar) Object.assign(trace.colorbar, { title: { text: "" }, xpad: 4 });
@@ -52,7 +55,15 @@ export const squareCells = (figure, { side, top = 8, bar = false, least = 0 }) =
   const [width, height] = [Math.round(size * across), Math.round(size * down)];
   thinLabels(xaxis, width);
   thinLabels(yaxis, height);
+  fitTitle(xaxis, width);
+  fitTitle(yaxis, height);
   layout.margin = { l: left, r: right, t: top, b: bottom };
   layout.width = left + width + right;
   layout.height = top + height + bottom;
+};
+
+// A title longer than its side says only what stands before its explanation.
+/** @type {(axis: any, side: number) => void} */
+const fitTitle = (axis, side) => {
+  if (textWidth(axis.title.text) > side) axis.title.text = axis.title.text.split(" (")[0];
 };

@@ -2,13 +2,14 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { tokenElement } from "../../ui/static/dom.js";
+import { fontPx } from "../../ui/static/labels.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page, setQuery } from "../../ui/static/state.js";
 import { hideTable } from "../../ui/static/tables.js";
 
-const BAR_PX = 22; // the least that a token's label needs
+const BAR_EM = 1.57; // the least that a token's label needs
 
 const numbersOf = ({ data: [bars], layout }) => ({
   rows: layout.meta.labels.map((label, place) => `${layout.meta.pairs[place][0]} ${label}`),
@@ -36,7 +37,7 @@ export const mountOutcomes = (find, server, { pair, whenPair }) => {
       const change = ({ layout }) => {
         layout.width = Math.max(
           find(".compare-drawn").clientWidth,
-          80 + BAR_PX * layout.meta.labels.length,
+          80 + BAR_EM * fontPx() * layout.meta.labels.length,
         );
         layout.height -= layout.margin.t - 16;
         layout.margin = { ...layout.margin, t: 16 };

@@ -4,7 +4,7 @@ import { ask } from "../../ui/static/ask.js";
 import { el, fillSelect, finder } from "../../ui/static/dom.js";
 import { ownFields } from "../../ui/static/fields.js";
 import { oneOf, siteNamed, wholeNumber } from "../../ui/static/link_text.js";
-import { labelRoom } from "../../ui/static/labels.js";
+import { fontPx, labelRoom } from "../../ui/static/labels.js";
 import { say, sayN } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
@@ -32,7 +32,7 @@ export function mount({ element, props, watch, server }) {
     const dark = page.dark;
     const { stack, kind } = kinds[state.kind];
     const site = siteName({ stack, layer: state.layer, kind });
-    const height = 60 + 40 * texts.length;
+    const height = 32 + 2 * fontPx() + 40 * texts.length;
     for (const [name, read] of [
       ["padded", stacks[0]],
       ["padded-targets", stacks[1]],
@@ -126,9 +126,10 @@ export function mount({ element, props, watch, server }) {
   const widened =
     (picture) =>
     ({ layout, data }) => {
-      layout.margin = { l: 50, r: 8, t: 4, b: 54 };
+      layout.margin = { l: 36 + fontPx(), r: 8, t: 4, b: 26 + 2 * fontPx() };
       const length = layout.xaxis.range[1] + 0.5;
-      const words = data[0].texttemplate ? labelRoom({ ticktext: data[0].text.flat() }) : 0;
+      const words =
+        data[0].texttemplate && !page.projector ? labelRoom({ ticktext: data[0].text.flat() }) : 0;
       layout.width = Math.max(picture.parentElement.clientWidth, 58 + length * words);
       layout.yaxis.ticktext = layout.yaxis.tickvals.map((place) => String(place + 1));
     };

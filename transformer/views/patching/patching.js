@@ -4,7 +4,7 @@ import { ask } from "../../ui/static/ask.js";
 import { cellBox } from "../../ui/static/axis_labels.js";
 import { finder, tokenElement } from "../../ui/static/dom.js";
 import { alter, generates, interventions } from "../../ui/static/interventions.js";
-import { labelRoom } from "../../ui/static/labels.js";
+import { fontPx, labelRoom } from "../../ui/static/labels.js";
 import { chosenPlace } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
@@ -124,7 +124,7 @@ export function mount({ element, server }) {
   const look =
     (width) =>
     ({ data, layout }) => {
-      data[0].colorbar.title.font = { size: 14 };
+      data[0].colorbar.title.font = { size: fontPx() };
       const { l: left, r: right } = layout.margin;
       const room = [layout.xaxis2, layout.xaxis].map((axis) => labelRoom(axis) + 30);
       const rows = layout.height - layout.margin.t - layout.margin.b;
@@ -132,7 +132,7 @@ export function mount({ element, server }) {
       Object.assign(layout, { width, height: rows + room[0] + room[1], dragmode: false });
       for (const axis of [layout.xaxis, layout.xaxis2, layout.yaxis]) {
         Object.assign(axis, { automargin: false, fixedrange: true });
-        Object.assign(axis.title, { standoff: 4, font: { size: 14 } });
+        Object.assign(axis.title, { standoff: 4, font: { size: fontPx() } });
       }
     };
   const probability = (log) => numeral(Math.exp(log).toPrecision(2));

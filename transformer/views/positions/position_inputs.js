@@ -2,6 +2,7 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { tokenElement } from "../../ui/static/dom.js";
+import { fontPx } from "../../ui/static/labels.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
@@ -15,9 +16,11 @@ const NARROW_PX = 640;
 const stackOnPhones =
   (width) =>
   ({ layout, data }) => {
-    for (const axis of [layout.xaxis2, layout.xaxis3]) axis.title.font = { size: 14 };
+    for (const axis of [layout.xaxis2, layout.xaxis3]) axis.title.font = { size: fontPx() };
     layout.height -= layout.margin.t - 30;
     layout.margin.t = 30;
+    if (page.projector)
+      for (const heading of layout.annotations) heading.text = heading.text.split(",")[0];
     if (width >= NARROW_PX) return;
     const strip = layout.height - layout.margin.t - layout.margin.b;
     const step = strip + layout.margin.b + layout.margin.t;

@@ -2,7 +2,7 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { el } from "../../ui/static/dom.js";
-import { labelRoom } from "../../ui/static/labels.js";
+import { fontPx, labelRoom } from "../../ui/static/labels.js";
 import { ownFields } from "../../ui/static/fields.js";
 import { wholeNumber } from "../../ui/static/link_text.js";
 import { numeral, say } from "../../ui/static/messages.js";
@@ -10,6 +10,7 @@ import { redrawWhen } from "../../ui/static/redraw.js";
 import { on, page } from "../../ui/static/state.js";
 import { tokenColumns, withoutZoom } from "./token_columns.js";
 
+const TYPE_PX = 14; // of the tokens in the cells, as Python lays them out
 const cellText = (meta, z, row, column) =>
   `${meta.best[row][column]} ${numeral(z[row][column].toFixed(4))}`;
 const gradient = (scale) =>
@@ -38,7 +39,8 @@ const words = ({ says, tied, foresees }) => {
 
 // Row names stand beside the picture: its own, and its colour bar, go.
 const fitBesideRows = ({ data, layout }, width) => {
-  layout.width = width - layout.margin.l - layout.margin.r + 16;
+  const cells = width - layout.margin.l - layout.margin.r;
+  layout.width = Math.round((cells * fontPx()) / TYPE_PX) + 16;
   const rows = layout.height - layout.margin.t - layout.margin.b;
   const above = layout.xaxis2.visible === false ? 8 : labelRoom(layout.xaxis2);
   layout.margin = { l: 8, r: 8, t: above, b: labelRoom(layout.xaxis) };
@@ -47,7 +49,7 @@ const fitBesideRows = ({ data, layout }, width) => {
   for (const axis of [layout.xaxis, layout.xaxis2, layout.yaxis]) {
     Object.assign(axis, { automargin: false, fixedrange: true });
     if (axis.title)
-      Object.assign(axis.title, { standoff: 0, font: { size: 14, color: "rgba(0,0,0,0)" } });
+      Object.assign(axis.title, { standoff: 0, font: { size: fontPx(), color: "rgba(0,0,0,0)" } });
   }
   data[0].showscale = false;
   withoutZoom(layout);

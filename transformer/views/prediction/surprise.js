@@ -2,11 +2,12 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { asSentence } from "../../ui/static/messages.js";
+import { fontPx } from "../../ui/static/labels.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { page } from "../../ui/static/state.js";
 import { tokenColumns, withoutZoom } from "./token_columns.js";
 
-const BAR_PX = 22; // the least that a token's label needs
+const BAR_EM = 1.57; // the least that a token's label needs
 
 export const mountSurprise = (find, server) => {
   const surprised = tokenColumns(find("[data-picture=surprise]"), () => page.run.trace_start);
@@ -22,7 +23,7 @@ export const mountSurprise = (find, server) => {
     if (answer.none) return;
     const change = ({ layout }) => {
       const count = layout.meta.labels.length;
-      layout.width = Math.max(surprised.wide.clientWidth, 80 + BAR_PX * count);
+      layout.width = Math.max(surprised.wide.clientWidth, 80 + BAR_EM * fontPx() * count);
       layout.height -= layout.margin.t - 24;
       layout.margin = { ...layout.margin, t: 24 };
       layout.xaxis.title.text = "";

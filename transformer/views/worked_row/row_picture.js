@@ -1,6 +1,6 @@
 // The picture of one worked row: its look on this page, and its numbers as a table.
 
-import { shortenLabels } from "../../ui/static/labels.js";
+import { fontPx, shortenLabels } from "../../ui/static/labels.js";
 import { numeral, say } from "../../ui/static/messages.js";
 
 const NARROW_PX = 640;
@@ -48,7 +48,7 @@ export const fitToWidth =
   ({ layout, data }) => {
     layout.height -= layout.margin.t - 8;
     layout.margin.t = 8;
-    for (const name of ["xaxis3", "xaxis4", "xaxis5"]) layout[name].title.font = { size: 14 };
+    for (const name of ["xaxis3", "xaxis4", "xaxis5"]) layout[name].title.font = { size: fontPx() };
     if (width >= NARROW_PX) return;
     layout.margin.l = 50; // and what the labels need
     for (const name of ["yaxis", "yaxis2", "yaxis5"]) shortenLabels(layout[name]);
