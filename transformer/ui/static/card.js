@@ -60,7 +60,6 @@ export function mount({ element, props, server }) {
       find(".card-look").replaceChildren(el("strong", "", say("Look at:")), " ", say(card.look));
     back.disabled = place === 0;
     next.hidden = place === cardCount() - 1;
-    end.textContent = name ? say("End the lesson") : say("End the tour");
   };
   // The focus comes from the button that began the tour, and goes back there.
   const enter = () => {
