@@ -455,3 +455,13 @@ def test_the_command_tells_of_every_step(
     told = capsys.readouterr().out
     assert "mine (3 minutes; en)" in told
     assert "1 steps cannot be held." in told
+
+
+@pytest.mark.slow
+def test_the_lesson_of_the_documentation_can_be_held(tmp_path: Path):
+    text = (FOLDER.parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
+    written(tmp_path, text.split("````markdown\n")[1].split("````")[0], "names")
+    assert check_folder(str(tmp_path), ["stories"]) == 0
+    for name, quantity in QUANTITIES.items():
+        assert f"`{name}`" in text, "python names it, docs/lessons.md does not"
+        assert all(f"`{argument}`" in text for argument in quantity.arguments)
