@@ -99,7 +99,11 @@ def test_a_block_of_the_drawing_can_be_pointed_at_and_clicked(visit: Open) -> No
     assert "(T, 24) → (T, 48) → (T, 24)" in says.inner_text()
     assert page.page.locator(".architecture-drawing .hovertext").count() == 0  # it hides no block
     page.page.mouse.click(*page.page.evaluate(AT, "decoder.feed_forward"))
-    assert page.page.evaluate(SELECTED) == "Model"  # it has no view of its own
+    page.page.wait_for_function(
+        "document.querySelector('.equations').dataset.topic === 'feed-forward'"
+    )
+    assert page.page.evaluate(SELECTED) == "Model"  # its formula stands below
+    page.page.locator(".architecture-title").scroll_into_view_if_needed()
     page.page.mouse.move(*page.page.evaluate(AT, "head"), steps=4)
     says.get_by_text("Press to open Prediction.").wait_for()
     page.page.mouse.click(*page.page.evaluate(AT, "head"))

@@ -450,7 +450,6 @@ def test_what_a_model_does_not_have_is_said(tokenizer: Tokenizer) -> None:
     answer = asked(turning, written, "positions", site="decoder.0.cross")
     assert answer["tensors"] == answer["formula"] == []
     assert "Cross-attention turns nothing either" in answer["says"][0]
-    assert "found by a beam search with 2 beams" in asked(turning, written, "sampling")["says"][0]
     encoder, read = made(tokenizer, "encoder", {"padding_id": None})
     assert "writes no text" in asked(encoder, read, "sampling")["says"][0]
     assert "There is no mask here" in asked(encoder, read, "mask")["says"][0]
@@ -459,6 +458,24 @@ def test_what_a_model_does_not_have_is_said(tokenizer: Tokenizer) -> None:
     greedy = asked(gpt, gpt.generate(TEXT, max_new_tokens=2), "sampling", place=1)
     assert any("the first generated one is shown" in said for said in greedy["says"])
     assert any("greedy" in said for said in greedy["says"])
+
+
+def test_a_beam_search_is_told_with_its_texts_and_their_ranks(tokenizer: Tokenizer) -> None:
+    model, run = made(tokenizer, "encoder-decoder", {}, beams=3, length_penalty=0.7)
+    answer = asked(model, run, "sampling", place=run.n_prompt + 2)
+    assert "found by a beam search with 3 beams" in answer["says"][0]
+    assert parts_of(answer["formula"]) == in_code(answer)
+    best = run.search.hypotheses[0]
+    logits = reference(model, run).logits[run.n_prompt - 1 :][: len(best.ids)]
+    gains = logits.log_softmax(dim=-1)[range(len(best.ids)), list(best.ids)]
+    check(answer, "gain", gains)
+    assert single(answer, "score") == pytest.approx(float(gains.sum()), abs=1e-3)
+    assert single(answer, "length") == len(best.ids)
+    assert single(answer, "penalty") == 0.7
+    (ranked,) = [one for one in answer["tensors"] if one["part"] == "ranked"]
+    first = ranked["cells"][0]["value"]
+    assert first == pytest.approx(float(gains.sum()) / len(best.ids) ** 0.7, abs=1e-3)
+    assert len(ranked["cells"]) == 3
 
 
 def test_a_run_that_was_altered_is_told_so(tokenizer: Tokenizer) -> None:

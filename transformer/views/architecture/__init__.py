@@ -18,11 +18,18 @@ LEADS = {
 }
 
 
+# And where it is its formula below the drawing: a topic of `equations`.
+FORMULAS = {"norm": "norm", "feed_forward": "feed-forward"}
+
+
 def answer_architecture(item: Run, *, dark: bool = False) -> Answer:
-    """The blocks of the network of a run, and which tab each kind of block leads to."""
+    """The blocks of the network of a run, and which tab or formula each kind of block leads to."""
     figure = drawing.architecture(item, dark=dark)
     leads = {kind: {"tab": tab_name(tab), "title": say(tab)} for kind, tab in LEADS.items()}
-    return {"figure": figure, "leads": leads}
+    formulas = {
+        kind: {"equation": topic, "title": say("Formula")} for kind, topic in FORMULAS.items()
+    }
+    return {"figure": figure, "leads": leads | formulas}
 
 
 VIEW = View(

@@ -7,7 +7,7 @@ import { capital, say, wholeText } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { stackOf } from "../../ui/static/site_words.js";
-import { page, setHead } from "../../ui/static/state.js";
+import { emit, page, setHead } from "../../ui/static/state.js";
 
 /** @param {import("../../ui/static/state.js").Mounted} mounted */
 export function mount({ element, server }) {
@@ -160,9 +160,13 @@ export function mount({ element, server }) {
 
   const open = (block) => {
     show(block);
-    const name = state.leads[block.kind]?.tab;
-    if (!tabButtons().has(name)) return;
+    const { tab: name, equation } = state.leads[block.kind] ?? {};
     const { stack, kind } = block;
+    if (equation) {
+      if (page.head?.stack !== stack) setHead({ stack, kind: "self", layer: 0, head: 0 });
+      emit("equation", equation);
+    }
+    if (!tabButtons().has(name)) return;
     if (name === "attention" && (page.head?.stack !== stack || page.head?.kind !== kind)) {
       setHead({ stack, kind, layer: 0, head: 0 });
     }

@@ -9,7 +9,7 @@ import { redrawWhen } from "../../ui/static/redraw.js";
 import { fieldsOf } from "../../ui/static/schema.js";
 import { attentionOf, stackOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
-import { page } from "../../ui/static/state.js";
+import { on, page } from "../../ui/static/state.js";
 import { mathElement } from "./math_element.js";
 import { mountLit } from "./lit_parts.js";
 import { axesText, codeElement, symbolButtons, tensorElement } from "./tensor_parts.js";
@@ -105,5 +105,12 @@ export function mount({ element, server }) {
     lit.refresh();
     Object.assign(root.dataset, { run, site, head, query: answer.query, topic: answer.topic });
   };
+  on("equation", (topic) => {
+    state.equation = topic;
+    lit.clear();
+    refresh();
+    root.scrollIntoView();
+    radios.get(topic).focus({ preventScroll: true });
+  });
   refresh = redrawWhen(root, ["run", "head", "query"], draw);
 }

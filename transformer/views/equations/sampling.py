@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from transformer.messages import numeral, say
 from transformer.runs.candidates import GenerationStep
+from transformer.views.equations.beams_seen import found_by_beams
 from transformer.views.equations.filters_seen import sampled
 from transformer.views.equations.mathml import equal, frac, mi, of, row, sub, sup, total
 from transformer.views.equations.shown import FIRST, Look, Topic, no_such, tensor
@@ -34,7 +35,7 @@ def sampling(look: Look, place: int | None) -> Topic:
         )
     step, given = _step_of(look, place)
     if run.request.beams > 1:
-        return _beams(look, step)
+        return found_by_beams(look, step)
     chosen = [
         say(
             "Step {step}: the network read {n} tokens, and {token} was taken.",
@@ -100,13 +101,3 @@ def _greedy(look: Look, step: GenerationStep, says: list[str]) -> Topic:
             taken_of(look, step),
         ],
     )  # fmt: skip
-
-
-def _beams(look: Look, step: GenerationStep) -> Topic:
-    return no_such(
-        say(
-            "This text was found by a beam search with {n} beams, which samples nothing: it keeps "
-            "the likeliest beginnings of several texts. See Prediction for its tree.",
-            n=look.run.request.beams,
-        )
-    )

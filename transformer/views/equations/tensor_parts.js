@@ -97,10 +97,6 @@ export const tensorElement = (tensor) => {
   head.setAttribute("tabindex", "-1");
   const axes = el("p", "tensor-axes", axesText(tensor.axes));
   const cells = el("ul", "tensor-cells");
-  cells.classList.toggle(
-    "of-tokens",
-    tensor.cells.some(({ token }) => token !== undefined),
-  );
   const alone = !tensor.axes.length;
   cells.append(...tensor.cells.map((cell) => cellElement(cell, alone)), ...restElements(tensor));
   made.append(head, axes, cells);
