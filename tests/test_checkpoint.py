@@ -7,6 +7,7 @@ from safetensors.torch import load_file
 
 import transformer
 from transformer import checkpoint
+from transformer.checkpoint import writing
 
 IDS = torch.tensor([[2, 7, 30, 200, 41, 9]])
 
@@ -66,7 +67,7 @@ def test_tied_matrices_are_stored_once_and_tied_again(shared, tiny_encoder_decod
 
 
 def test_large_weights_are_split_into_files_below_the_limit(tiny_model, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "SHARD_BYTES", 8_000)
+    monkeypatch.setattr(writing, "SHARD_BYTES", 8_000)
     save_model(tiny_model, tmp_path / "split", dtype="float32")
     paths = sorted((tmp_path / "split").glob("*.safetensors"))
     assert len(paths) > 3
@@ -81,7 +82,7 @@ def test_large_weights_are_split_into_files_below_the_limit(tiny_model, tmp_path
 
 
 def test_saving_again_leaves_no_file_of_the_last_time(tiny_model, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "SHARD_BYTES", 8_000)
+    monkeypatch.setattr(writing, "SHARD_BYTES", 8_000)
     save_model(tiny_model, tmp_path / "again")
     monkeypatch.undo()
     save_model(tiny_model, tmp_path / "again")

@@ -11,7 +11,8 @@ from builders import ONE_FILE, save_model
 from safetensors.torch import load_file, save_file
 
 import transformer
-from transformer import CheckpointError, checkpoint
+from transformer import CheckpointError
+from transformer.checkpoint import writing
 
 
 @pytest.fixture
@@ -158,7 +159,7 @@ def test_a_folder_in_place_of_a_file_gets_a_sentence(folder):
 
 @pytest.mark.parametrize("lost", [0, 1, -1])
 def test_a_missing_shard_gets_a_sentence(tiny_model, tmp_path, monkeypatch, lost):
-    monkeypatch.setattr(checkpoint, "SHARD_BYTES", 8_000)
+    monkeypatch.setattr(writing, "SHARD_BYTES", 8_000)
     save_model(tiny_model, tmp_path / "split")
     sorted((tmp_path / "split").glob("*.safetensors"))[lost].unlink()
     assert "some are missing or misnamed" in message(tmp_path / "split")

@@ -1,0 +1,88 @@
+"""Writing a checkpoint folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from transformer.checkpoint.parts import FORMAT, HeldOutSample
+from transformer.messages import say
+from transformer.model.config import ModelConfig
+from transformer.model.weights import weights_of
+from transformer.tokenizer import Tokenizer
+
+SHARD_BYTES = 9_000_000  # so that every file stays below 10 MB
+DTYPES = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+}
+
+
+def save(
+    folder: str | Path,
+    network: nn.Module,
+    config: ModelConfig,
+    tokenizer: Tokenizer,
+    *,
+    dtype: str = "float16",
+    card: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    sample: HeldOutSample | None = None,
+    heads: dict[str, Any] | None = None,
+) -> None:
+    """Write a checkpoint folder, replacing one that is there.
+
+    dtype: what the weights are stored in, one of DTYPES. Raises ValueError for another,
+    before anything is written.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(
+            say("dtype must be one of {allowed}; got {got}", allowed=list(DTYPES), got=repr(dtype))
+        )
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {"format": FORMAT, "model": config.to_dict(), "metadata": metadata or {}}
+    (folder / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    tokenizer.save(folder / "tokenizer.json")
+    _write_shards(folder, _shards(weights_of(network), DTYPES[dtype]))
+    if card is not None:
+        (folder / "README.md").write_text(card, encoding="utf-8")
+    if sample is not None:
+        texts = [list(texts) if len(texts) > 1 else texts[0] for texts in sample.texts]
+        content = {"about": sample.about, "texts": texts}
+        written = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        (folder / "sample.json").write_text(written, encoding="utf-8")
+    if heads is not None:
+        written = json.dumps(heads, ensure_ascii=False, separators=(",", ":")) + "\n"
+        (folder / "heads.json").write_text(written, encoding="utf-8")
+
+
+def _write_shards(folder: Path, shards: list[dict[str, Tensor]]) -> None:
+    """All new files are complete before the first old one goes or is replaced."""
+    names = [f"model-{n:05}-of-{len(shards):05}.safetensors" for n in range(1, len(shards) + 1)]
+    for name, shard in zip(names, shards, strict=True):
+        save_file(shard, folder / f"{name}.unfinished")
+    for name in names:
+        (folder / f"{name}.unfinished").replace(folder / name)
+    for old in folder.glob("model-*.safetensors"):
+        if old.name not in names:
+            old.unlink()
+
+
+def _shards(weights: dict[str, Tensor], dtype: torch.dtype) -> list[dict[str, Tensor]]:
+    shards: list[dict[str, Tensor]] = [{}]
+    size = 0
+    for name, tensor in weights.items():
+        stored = tensor.detach().cpu().to(dtype).contiguous()
+        if size and size + stored.nbytes > SHARD_BYTES:
+            shards.append({})
+            size = 0
+        shards[-1][name] = stored
+        size += stored.nbytes
+    return shards
