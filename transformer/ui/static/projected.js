@@ -12,7 +12,7 @@ const FEWEST = 4; // letters of a token that still say which it is
 const enlarged = (font) => ({ ...font, size: Math.max(fontPx(), font?.size ?? 0) });
 
 // All type of a figure whose size is not known yet. Two bars' numbers stand one below the other: bars
-// that lie become as much wider.
+// that lie become as much wider, and so do panels of curves one above the other.
 export const enlarge = (figure) => {
   const { data, layout } = figure;
   layout.font = enlarged(layout.font);
@@ -29,6 +29,9 @@ export const enlarge = (figure) => {
     trace.colorbar.tickfont = enlarged(trace.colorbar.tickfont);
     trace.colorbar.title = { text: "" }; // the picture's heading says what it shows
   }
+  const panels = Object.keys(layout).filter((one) => /^yaxis\d*$/.test(one)).length;
+  const curves = data.every(({ type }) => type === "scatter");
+  if (curves && panels > 1 && layout.height) layout.height = Math.round(layout.height * 1.5);
   const lying = data.filter(({ type, orientation }) => type === "bar" && orientation === "h");
   if (lying.length > 1 && layout.height) layout.height = Math.round(layout.height * 1.3);
 };
