@@ -206,6 +206,15 @@ def heads(ground: Ground) -> float:
     return float(ground.run.config.n_heads)
 
 
+@_called(mark("the number of features of a head"))
+def head_size(ground: Ground) -> float:
+    """d, of whose root the scores are divided by."""
+    record = next(iter(ground.run.trace))
+    if record.queries is None:
+        raise ValueError(say("this run has no queries"))
+    return float(record.queries.shape[-1])
+
+
 @_called(mark("the step at which the loss has fallen"))
 def loss_fell(ground: Ground, task: str) -> float:
     """The end of the most sudden fall of a recorded training."""
