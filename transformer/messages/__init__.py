@@ -23,17 +23,23 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
+# Placeholders whose values are words of ours ("decoder", "self", "weights"): they are said too.
+OURS = {"stack", "kind", "sort", "stage"}
 _LANGUAGE: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
 def say(sentence: str, /, **values: object) -> str:
     """The sentence in the language of this request, its placeholders filled in."""
-    return filled(catalogue(_LANGUAGE.get()).one(sentence), values)
+    known = catalogue(_LANGUAGE.get())
+    own = {name: known.one(str(values[name])) for name in OURS & values.keys()}
+    return filled(known.one(sentence), values | own)
 
 
 def say_n(one: str, many: str, n: int, /, **values: object) -> str:
     """The sentence for n things; {n} is the number. English has two forms, others have more."""
-    return filled(catalogue(_LANGUAGE.get()).form(one, many, n), {"n": numeral(n)} | values)
+    known = catalogue(_LANGUAGE.get())
+    own = {name: known.one(str(values[name])) for name in OURS & values.keys()}
+    return filled(known.form(one, many, n), {"n": numeral(n)} | values | own)
 
 
 def mark(sentence: str) -> str:

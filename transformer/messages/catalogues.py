@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent
+GLOSSARIES = FOLDER / "glossary"
 ENGLISH = "en"
 
 
@@ -67,3 +70,12 @@ def catalogue(language: str) -> Catalogue:
     scripts = content.pop("scripts")
     messages = content.pop("messages") | scripts
     return Catalogue(messages=messages, scripts=frozenset(scripts), **content)
+
+
+@cache
+def glossary(language: str) -> dict[str, dict[str, Any]]:
+    """The field's terms in a language, or in English: {term: {"words", "says", "other"?}}."""
+    path = GLOSSARIES / f"{language}.toml"
+    if not path.is_file():
+        path = GLOSSARIES / f"{ENGLISH}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from transformer.messages.catalogues import catalogue
+from transformer.messages.catalogues import catalogue, glossary
 
 PHRASES = frozenset(
     ("a", "b", "bdi", "br", "code", "em", "i", "kbd", "span", "strong", "sub", "sup")
@@ -137,6 +137,16 @@ def translated(text: str, language: str) -> str:
     return ATTRIBUTE.sub(lambda found: found[1] + one(found[2]).replace('"', "&quot;"), whole)
 
 
+def glossary_element(language: str) -> str:
+    """An element for a page's head, which terms.js reads: the glossary of a language."""
+    return _element("glossary", glossary(language))
+
+
+def _element(name: str, content: object) -> str:
+    text = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
 def of_scripts(language: str) -> str:
     """An element for a page's head, which messages.js reads: what scripts say in a language, and
     how it writes numbers. Nothing for English."""
@@ -150,8 +160,7 @@ def of_scripts(language: str) -> str:
         "group_from": known.group_from,
         "messages": {key: known.messages[key] for key in sorted(known.scripts)},
     }
-    text = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
-    return f'<script type="application/json" id="messages">{text}</script>'
+    return _element("messages", content)
 
 
 def whole_page(text: str, language: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from transformer.messages import say
+from transformer.messages import mark, say
 from transformer.model.config import ModelConfig
 
-STACKS = ("encoder", "decoder")
-KINDS = ("self", "cross")
+STACKS = (mark("encoder"), mark("decoder"))
+KINDS = (mark("self"), mark("cross"))
 
 
 class Site(NamedTuple):

@@ -32,6 +32,7 @@ FIRST = (
 MOUNT = """
 import(new URL("{address}", document.baseURI))
   .then((module) => module.mount({{ element, props, trigger, watch, server }}))
+  .then(() => document.dispatchEvent(new CustomEvent("mounted", {{ detail: element }})))
   .catch((error) => {{
     console.error(error);
     const problem = document.querySelector("#status .problem");

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs
@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from starlette.types import Scope
 
 from transformer.messages import ENGLISH, catalogue, chosen, filled, language, languages, mark, say
-from transformer.messages.markup import of_scripts, translated
+from transformer.messages.markup import glossary_element, of_scripts, translated
 
 LOST = mark("A part of the page could not be loaded; reload the page.")
 # Words of Gradio's controls, by the names of the properties that hold them.
@@ -21,6 +21,8 @@ WORDS = ("label", "info", "placeholder")
 OF_BUTTONS = ("button", "markdown", "tabitem")  # components whose value or label is ours
 
 _WORDINGS: dict[str, tuple[str, dict[str, object]]] = {}  # what `wording` made, by its English text
+
+_MADE: dict[str, Callable[[], str]] = {}  # what `remade` made, by its English text
 
 
 def wording(sentence: str, /, **values: object) -> str:
@@ -41,8 +43,17 @@ def language_of(scope: Scope | None) -> str:
     return chosen(f"{asked}, {accepted}" if NAME.fullmatch(asked) else accepted)
 
 
+def remade(make: Callable[[], str]) -> str:
+    """A text of the built page that is made anew, and not only said, in each visitor's language."""
+    text = make()
+    _MADE[text] = make
+    return text
+
+
 def again(text: str) -> str:
     """What was said in English when the page was built, in this request's language."""
+    if text in _MADE:
+        return _MADE[text]()
     sentence, values = _WORDINGS.get(text, (text, {}))
     return say(sentence, **values)
 
@@ -68,6 +79,8 @@ def _props(component: Mapping[str, Any]) -> dict[str, Any]:
     value = props.get("value")
     if isinstance(value, dict) and set(value) == {"kind", "text", "at"}:  # a status
         props["value"] = value | {"text": again(value["text"])}
+    if isinstance(value, dict) and isinstance(value.get("how"), str):  # a run
+        props["value"] = value | {"how": again(value["how"])}
     return props
 
 
@@ -87,5 +100,5 @@ def tag() -> str:
 
 
 def sentences() -> str:
-    """For the page's head: what its scripts say in this request's language."""
-    return of_scripts(language())
+    """For the page's head: what its scripts say in this request's language, and the glossary."""
+    return of_scripts(language()) + glossary_element(language())

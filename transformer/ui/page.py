@@ -18,12 +18,12 @@ from transformer.ui.components import component, panel
 from transformer.ui.examples import METHODS, Example, example_of
 from transformer.ui.experiments import Experiments
 from transformer.ui.gradio_patches import install
-from transformer.ui.language import named, wording
+from transformer.ui.language import named, remade, wording
 from transformer.ui.lessons import offered
 from transformer.ui.limits import AT_ONCE, MAX_NEW_TOKENS, MAX_WAITING
 from transformer.ui.link import SETTINGS
 from transformer.ui.open_link import connect_links
-from transformer.ui.page_data import headline, model_card, settings_table
+from transformer.ui.page_data import headline, how_chosen, model_card, settings_table
 from transformer.ui.reach import code_function
 from transformer.ui.service import Service
 from transformer.ui.tour import cards, first_head
@@ -66,6 +66,8 @@ def _lay_out(experiments: Experiments, page: gr.Blocks) -> None:
     name = next(iter(service.models))
     model, headline_text, share = _top_line(service, name, page)
     run, batch = handlers.example(service, name)
+    stored = service.store.run(service.examples[name][0])
+    run["how"] = remade(lambda: how_chosen(stored))
     site, head = first_head(run)
     place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
     ask = functions(experiments)
@@ -239,9 +241,10 @@ def _model_tab(service: Service, name: str, ask: dict[str, Ask]) -> list[gr.Mark
     model = service.model(name)
     component("architecture", None, [ask["architecture"]])
     component("equations", None, [ask["equation"]])
-    card = gr.Markdown(model_card(model), elem_id="card")
+    card = gr.Markdown(remade(lambda: model_card(model)), elem_id="card")
     with gr.Accordion(wording("All settings"), open=False, elem_id="all-settings"):
-        table = gr.Markdown(settings_table(model), elem_id="settings-table")
+        table = gr.Markdown(remade(lambda: settings_table(model)), elem_id="settings-table")
+    component("glossary")
     return [card, table]
 
 

@@ -10,6 +10,7 @@ import "./embed.js";
 import "./presenting.js";
 import "./stacked.js";
 import "./history.js";
+import "./terms.js";
 import { loadPlotly } from "./plotly.js";
 import { emit, setDark, setQuery } from "./state.js";
 

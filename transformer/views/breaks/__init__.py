@@ -12,6 +12,12 @@ from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import Flag, Words
 
+# What the samples that come with the models say of themselves; breaks.js says it.
+ABOUT = mark(
+    "Written for this project; not part of any training text. A fixed sample to see a loss go up "
+    "when the network is altered; far too small to compare models with."
+)
+
 
 def answer_broken(lab: Laboratory, model: str, *, measure: bool = False) -> Answer:
     """Every switch with its reason; the losses where they are known, or asked for by `measure`."""

@@ -96,7 +96,7 @@ export function mount({ element, server }) {
             "The loss is the mean over a sample of {count} texts. {about} A full bar " +
               "means that the network finds all tokens equally likely ({even} nats); a bar " +
               "with a double end is worse than that.",
-            { count, about, even: numeral(even.toFixed(2)) },
+            { count, about: say(about), even: numeral(even.toFixed(2)) },
           );
     find(".measure").hidden = about === null || intact !== null;
     find(".texts").disabled = state.at !== null;

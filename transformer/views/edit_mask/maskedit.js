@@ -198,7 +198,7 @@ export function mount({ element, server }) {
     const layers = ["*", ...Array.from({ length: kind().n_layers }, (_, layer) => String(layer))];
     fillSelect(
       find(".edit-layer"),
-      layers.map((layer) => [layer, layer === "*" ? "all" : layer]),
+      layers.map((layer) => [layer, layer === "*" ? say("all") : layer]),
       state.layer,
     );
   };

@@ -89,7 +89,12 @@ def how_briefly(request: Request) -> str:
 def _sampled(sampling: Sampling) -> str:
     names = ("temperature", "top_k", "top_p", "min_p")
     given = [(name, getattr(sampling, name)) for name in names]
-    parts = [f"{name.replace('_', '-')} {value:g}" for name, value in given if value is not None]
+    words = {"temperature": say("temperature")}
+    parts = [
+        f"{words.get(name, name.replace('_', '-'))} {numeral(value, 'g')}"
+        for name, value in given
+        if value is not None
+    ]
     return say("sampled: {settings}", settings=", ".join(parts))
 
 

@@ -1,0 +1,60 @@
+"""The glossary: the field's words on the page have a sentence, in every language."""
+
+import re
+
+import pytest
+
+from transformer.messages.catalogues import catalogue, glossary, languages
+from transformer.messages.extract import sentences, sources
+
+# The field's own, whatever the glossary holds: one that stands on the page needs an entry.
+FIELD = """accuracy alignment attention batch beam bias candidate checkpoint
+    cross-attention decoder dimension dropout embedding encoder entropy epoch feed-forward gradient
+    greedy head hypothesis induction intervention key layer logit loss mask norm padding parameter
+    patch perplexity position prompt query residual rollout rotary sampled score seed
+    self-attention silence sinusoidal softmax stack surprise temperature token tokenizer top-k top-p
+    value vector vocabulary weight""".split()  # noqa: SIM905
+ROOMS = {"analysis", "learning", "lessons", "model", "runs", "ui", "views"}  # what the page says
+SAYS = 260  # characters of a sentence, or of two
+
+
+def words_of(language):
+    """What the page and its pictures say, each sentence a line."""
+    known = catalogue(language)
+    shown = [path for path in sources() if ROOMS & {*path.parts}]
+    said = (one for path in shown for one in sentences(path))
+    keys = (one if isinstance(one, str) else one[0] for one in said)
+    forms = (known.messages.get(key, key) for key in keys)
+    texts = {text for one in forms for text in ([one] if isinstance(one, str) else one)}
+    return "\n".join(texts)
+
+
+def stands(word, text):
+    return re.search(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text, re.IGNORECASE)
+
+
+def test_a_word_of_the_field_that_stands_on_the_page_has_an_entry():
+    text = words_of("en")
+    known = {word.lower() for entry in glossary("en").values() for word in entry["words"]}
+    assert {word for word in FIELD if stands(word, text)} - known == set()
+
+
+@pytest.mark.parametrize("language", languages())
+def test_every_entry_is_there_stands_on_the_page_and_is_short(language):
+    text, entries = words_of(language), glossary(language)
+    assert entries.keys() == glossary("en").keys()
+    assert (language == "en") == (entries == glossary("en"))
+    for term, entry in entries.items():
+        assert entry["words"], term
+        for word in (*entry["words"], *entry.get("other", ())):
+            assert re.fullmatch(r"[\w ’-]+", word), "terms.js makes a pattern of it"
+            # between Chinese signs a word has no end
+            assert word.lower() in text.lower() if language == "zh" else stands(word, text), word
+        assert entry["says"].strip().endswith((".", "。")), term
+        assert len(entry["says"]) < SAYS, term
+
+
+@pytest.mark.parametrize("language", languages())
+def test_a_word_belongs_to_one_entry(language):
+    words = [word.lower() for entry in glossary(language).values() for word in entry["words"]]
+    assert sorted(words) == sorted(set(words))
