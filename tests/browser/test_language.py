@@ -16,8 +16,8 @@ from transformer.views.declaration import tab_name
 XX = {"Accept-Language": "eo-CH, en;q=0.5"}
 # Names of the field and of the code, and what the tests' models say of themselves.
 NAMES = re.compile(
-    r"softmax|exp|Decoder|Encoder|English|Brackets|decoder\.0\.self0|0,7, top-k 403|gpt2432"
-    r"|2For tests alone\..*"
+    r"softmax|exp|Decoder|Encoder|English|Brackets|decoder\.0\.self0|[\d, ]+, top-k [\d; ]+|gpt2432"
+    r"|transformer/\S+\.py|· [\w.]+|2For tests alone\..*"
 )
 # What a visitor sees or is read outside of ⟦ ⟧: texts in the page's order, and attributes. Tokens
 # and texts of models are not the page's own words.

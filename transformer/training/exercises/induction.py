@@ -37,6 +37,6 @@ EXERCISE = Exercise(
     example="kfbdhqk",
     draw=drawn,
     solve=followed,
-    reads="induction score",
+    reads=mark("induction score"),
     ends=False,
 )
