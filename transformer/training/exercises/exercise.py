@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
+from transformer.messages import mark
 from transformer.tokenizer import Tokenizer
 
 Row = tuple[str, str]  # a question and its answer
@@ -33,7 +34,7 @@ class Exercise:
     example: str
     draw: Callable[[Random], str]
     solve: Callable[[str], str]
-    reads: str = "weight on the right letter"
+    reads: str = mark("weight on the right letter")
     ends: bool = True
 
     def tokenizer(self) -> Tokenizer:
