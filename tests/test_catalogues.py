@@ -1,5 +1,7 @@
 """The catalogues: each whole, each as it was compiled, and its tabs told apart."""
 
+import re
+
 import pytest
 
 from transformer.messages.catalogues import FOLDER, catalogue, languages
@@ -36,3 +38,16 @@ def test_a_tab_is_known_by_its_name(language):
     known = catalogue(language)
     for tab in TABS:  # as messages.js looks it up
         assert next(one for one in sorted(known.scripts) if known.one(one) == known.one(tab)) == tab
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+def test_the_first_screen_of_the_readme_says_the_same_in_every_language(language):
+    """Its pictures, commands and figures are the English one's."""
+    root = FOLDER.parent.parent
+    english = (root / "README.md").read_text(encoding="utf-8")
+    assert f"](docs/README.{language}.md)" in english
+    first = english.partition("# Transformer Attention")[2].partition("`requirements.lock`")[0]
+    other = (root / "docs" / f"README.{language}.md").read_text(encoding="utf-8")
+    assert re.findall(r"```.*?```", other, re.DOTALL) == re.findall(r"```.*?```", first, re.DOTALL)
+    for figures in (r"\d+(?:[.,]\d+)*", r"\w+\.png"):
+        assert re.findall(figures, other) == re.findall(figures, first)

@@ -110,7 +110,9 @@ const bringIntoSight = async (selector) => {
   const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
   const drawn = () => {
     const part = document.querySelector(selector);
-    return part?.getClientRects().length && part.querySelector(".js-plotly-plot, math") ? part : null;
+    return part?.getClientRects().length && part.querySelector(".js-plotly-plot, math")
+      ? part
+      : null;
   };
   while (!drawn() && place === mine && performance.now() < until) await nextPaint();
   if (place === mine) drawn()?.scrollIntoView({ block: "start", behavior });
