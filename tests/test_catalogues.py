@@ -4,9 +4,12 @@ import re
 
 import pytest
 
+import transformer
+from transformer.messages import speaking
 from transformer.messages.catalogues import FOLDER, catalogue, languages
 from transformer.messages.compile import compiled, problems
 from transformer.ui.page import TABS
+from transformer.ui.page_data import model_card
 
 PATHS = sorted(FOLDER.glob("*.po"))
 SAME = 0.05  # the share of sentences that may be as in English: names of the field, formulas
@@ -51,3 +54,17 @@ def test_the_first_screen_of_the_readme_says_the_same_in_every_language(language
     assert re.findall(r"```.*?```", other, re.DOTALL) == re.findall(r"```.*?```", first, re.DOTALL)
     for figures in (r"\d+(?:[.,]\d+)*", r"\w+\.png"):
         assert re.findall(figures, other) == re.findall(figures, first)
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+@pytest.mark.parametrize("name", ["stories", "translate-en-fr"])
+def test_a_model_card_says_the_same_in_every_language(name, language):
+    """Its figures and commands are the English one's, and the page shows it to who reads it."""
+    model = transformer.load(name)
+    english, other = model.card, model.cards[language]
+    for what in (r"```.*?```", r"`[^`\n]+`", r"\d+(?:[.,]\d+)*", r"(?m)^\|"):
+        ours, theirs = (sorted(re.findall(what, one, re.DOTALL)) for one in (english, other))
+        assert theirs == ours
+    with speaking(language):
+        assert model_card(model) == other
+    assert model_card(model) == english

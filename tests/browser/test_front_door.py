@@ -1,5 +1,5 @@
 """The page as it is first met, with the bundled models: its opening, the starts, the tour, and the
-twelve questions that a class asks, each in at most three actions.
+twelve questions that a class asks, each in at most three actions, in English and in French.
 
 What stands on the page is compared with a run made here.
 """
@@ -19,6 +19,7 @@ from visit import Visit, complaints
 import transformer
 from transformer import Break, Model, Patch, Run, Silence, with_lens
 from transformer.analysis.ablation import head_importance
+from transformer.messages import numeral, say, speaking
 from transformer.ui.examples import example_of
 from transformer.ui.tour import all_cards, cards
 
@@ -58,22 +59,33 @@ def opening(name: str) -> Run:
 class Counted:
     """A visitor whose actions are counted: each click, each key."""
 
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, visit: Visit, language: str = "en") -> None:
         self.visit = visit
         self.page: Page = visit.page
+        self.language = language
         self.actions = 0
+
+    def words(self, sentence: str) -> str:
+        """As the page says it."""
+        with speaking(self.language):
+            return say(sentence)
+
+    def number(self, value: float, form: str) -> str:
+        """As the page writes it."""
+        with speaking(self.language):
+            return numeral(value, form)
 
     def click(self, what: Locator) -> None:
         self.actions += 1
         what.click()
 
     def tab(self, name: str, drawn: str) -> None:
-        self.click(self.page.get_by_role("tab", name=name, exact=True))
+        self.click(self.page.get_by_role("tab", name=self.words(name), exact=True))
         self.visit.wait_drawn(drawn)
 
     def start(self, words: str) -> None:
         """One of the buttons under the page's name; until the page shows what it leads to."""
-        self.click(self.page.get_by_role("button", name=words))
+        self.click(self.page.get_by_role("button", name=self.words(words)))
         self.page.wait_for_selector(".card:not([hidden])")
         self.visit.wait_for_link()
 
@@ -85,6 +97,14 @@ class Counted:
 @pytest.fixture
 def visitor(visit: Open, address: str) -> Counted:
     return Counted(visit(address))
+
+
+@pytest.fixture(params=["en", "fr"])
+def asker(request: pytest.FixtureRequest, visit: Open, address: str) -> Counted:
+    """A visitor whose browser speaks English, or another language."""
+    language = str(request.param)
+    own = None if language == "en" else {"locale": language}
+    return Counted(visit(address, own=own), language)
 
 
 def shade(weights: torch.Tensor) -> list[float]:
@@ -223,145 +243,150 @@ def test_each_card_says_what_a_run_of_it_shows() -> None:
 # --- the twelve questions -------------------------------------------------------------------------
 
 
-def test_which_head_looks_one_token_back(visitor: Counted) -> None:
-    visitor.visit.wait_drawn(".ranking")
-    visitor.click(visitor.page.locator(".ranking-table [data-by=previous]"))
-    best = visitor.page.locator(".ranking-table .rows tr").first
+def test_which_head_looks_one_token_back(asker: Counted) -> None:
+    asker.visit.wait_drawn(".ranking")
+    asker.click(asker.page.locator(".ranking-table [data-by=previous]"))
+    best = asker.page.locator(".ranking-table .rows tr").first
     metrics = transformer.views.head_metrics(opening("stories"), "decoder", "self")
     wanted = max(metrics.heads, key=lambda head: head.values["previous"])
     assert best.get_attribute("data-layer") == str(wanted.layer)
     assert best.get_attribute("data-head") == str(wanted.head)
-    assert visitor.actions <= MOST
+    assert asker.actions <= MOST
 
 
-def test_masks_what_the_causal_one_forbids_and_whose_padding_is_seen(visitor: Counted) -> None:
+def test_masks_what_the_causal_one_forbids_and_whose_padding_is_seen(asker: Counted) -> None:
     """Two questions: what the causal mask forbids, and whether padding is read."""
-    visitor.tab("Masks", ".masks")
+    asker.tab("Masks", ".masks")
     batch = model("stories").trace(list(example_of(model("stories")).batch))
     width, lengths = batch.ids.shape[1], batch.padding.sum(dim=1).tolist()
-    assert visitor.page.evaluate(FILLED, "causal") == list(range(1, width + 1))
-    assert visitor.page.evaluate(FILLED, "padded") == lengths
-    with visitor.visit.drawn(".masks"):
-        visitor.click(visitor.page.locator(".sentence").nth(2))
-    assert visitor.page.evaluate(FILLED, "padding") == [lengths[2]] * width
-    assert visitor.actions <= MOST
+    assert asker.page.evaluate(FILLED, "causal") == list(range(1, width + 1))
+    assert asker.page.evaluate(FILLED, "padded") == lengths
+    with asker.visit.drawn(".masks"):
+        asker.click(asker.page.locator(".sentence").nth(2))
+    assert asker.page.evaluate(FILLED, "padding") == [lengths[2]] * width
+    assert asker.actions <= MOST
 
 
-def test_what_chat_read_in_the_english(visitor: Counted) -> None:
-    visitor.click(visitor.page.locator("#model input"))
-    with visitor.visit.drawn(".attention"):
-        visitor.click(visitor.page.get_by_role("option", name="translate-en-fr", exact=True))
-        visitor.page.wait_for_selector("#tokens .source-tokens button.token")
+def test_what_chat_read_in_the_english(asker: Counted) -> None:
+    asker.click(asker.page.locator("#model input"))
+    with asker.visit.drawn(".attention"):
+        asker.click(asker.page.get_by_role("option", name="translate-en-fr", exact=True))
+        asker.page.wait_for_selector("#tokens .source-tokens button.token")
     run = opening("translate-en-fr")
-    visitor.visit.wait_for_link()
-    visitor.click(visitor.visit.tokens.nth(run.labels.index("␣chat")))
+    asker.visit.wait_for_link()
+    asker.click(asker.visit.tokens.nth(run.labels.index("␣chat")))
     weight = float(run.trace["decoder.2.cross"].weights[0, 2, 1, 2])
-    expect(visitor.page.locator(".token-says")).to_have_text(
-        f"␣chat was chosen one token earlier, at Le. Head 2·2 reads ␣cat most ({weight:.2f})."
-    )
-    assert visitor.page.locator(".top-key .value").first.inner_text() == f"{weight:.3f}"
-    assert visitor.actions <= MOST
+    says = asker.page.locator(".token-says")
+    if asker.language == "en":
+        expect(says).to_have_text(
+            f"␣chat was chosen one token earlier, at Le. Head 2·2 reads ␣cat most ({weight:.2f})."
+        )
+    expect(says).to_contain_text(asker.number(weight, ".2f"))
+    expect(says).to_contain_text("␣cat")
+    shown = asker.page.locator(".top-key .value").first.inner_text()
+    assert shown == asker.number(weight, ".3f")
+    assert asker.actions <= MOST
 
 
-def test_why_that_word_and_what_if_it_had_said_another(visitor: Counted) -> None:
+def test_why_that_word_and_what_if_it_had_said_another(asker: Counted) -> None:
     """Two questions, one after the other; three actions for both."""
     run = opening("stories")
     step = 3
-    visitor.click(visitor.visit.tokens.nth(run.n_prompt + step))
-    visitor.tab("Prediction", ".prediction")
-    expect(visitor.page.locator(".prediction")).to_have_attribute("data-step", str(step))
+    asker.click(asker.visit.tokens.nth(run.n_prompt + step))
+    asker.tab("Prediction", ".prediction")
+    expect(asker.page.locator(".prediction")).to_have_attribute("data-step", str(step))
     chosen = run.steps[step].chosen
-    assert f"{chosen.probability:.3f}" in visitor.page.locator(".step-title").inner_text()
+    assert asker.number(chosen.probability, ".3f") in asker.page.locator(".step-title").inner_text()
     other = next(one for one in run.steps[step].candidates if one.id != chosen.id)
     bars = "document.querySelector('[data-picture=candidates]').layout.meta.ids"
-    place = visitor.page.evaluate(bars).index(other.id)
-    visitor.actions += 1
-    bar = visitor.visit.place_in("candidates", other.probability / 3, place - 0.2)
-    visitor.page.mouse.move(*bar, steps=3)
-    visitor.page.mouse.click(*bar)
-    visitor.page.wait_for_function("() => viz.run.forced_tokens.length")
+    place = asker.page.evaluate(bars).index(other.id)
+    asker.actions += 1
+    bar = asker.visit.place_in("candidates", other.probability / 3, place - 0.2)
+    asker.page.mouse.move(*bar, steps=3)
+    asker.page.mouse.click(*bar)
+    asker.page.wait_for_function("() => viz.run.forced_tokens.length")
     forced = [*run.ids[run.n_prompt : run.n_prompt + step], other.id]
-    length = int(visitor.page.evaluate("viz.run.link.length"))
+    length = int(asker.page.evaluate("viz.run.link.length"))
     settings = {**example_of(model("stories")).settings, "max_new_tokens": length}
     branch = model("stories").generate(run.request.text, forced_tokens=forced, **settings)
-    assert visitor.visit.labels() == list(branch.labels)
-    assert visitor.actions <= MOST
+    assert asker.visit.labels() == list(branch.labels)
+    assert asker.actions <= MOST
 
 
-def test_what_is_added_for_position_7(visitor: Counted) -> None:
-    visitor.click(visitor.visit.tokens.nth(7))
-    visitor.tab("Positions", ".position-inputs")
-    expect(visitor.page.locator(".position-inputs")).to_have_attribute("data-place", "7")
+def test_what_is_added_for_position_7(asker: Counted) -> None:
+    asker.click(asker.visit.tokens.nth(7))
+    asker.tab("Positions", ".position-inputs")
+    expect(asker.page.locator(".position-inputs")).to_have_attribute("data-place", "7")
     matrix = model("stories").network.embedding.positions.matrix
-    shown = visitor.page.evaluate(CELLS, "matrix")[7]
+    shown = asker.page.evaluate(CELLS, "matrix")[7]
     assert shown == pytest.approx(matrix[7].tolist(), abs=1e-6)
-    assert visitor.actions <= MOST
+    assert asker.actions <= MOST
 
 
-def test_which_head_matters_most_here(visitor: Counted) -> None:
+def test_which_head_matters_most_here(asker: Counted) -> None:
     """The opening's chosen token has no forerunner to lose; "am" is chosen first."""
     run = opening("stories")
     place = AGAIN + 2
-    visitor.click(visitor.visit.tokens.nth(place))
-    visitor.tab("What if?", ".silence")
-    visitor.click(visitor.page.locator(".matter"))
-    visitor.page.wait_for_selector(f".silence[data-matter^='{place} ']")
+    asker.click(asker.visit.tokens.nth(place))
+    asker.tab("What if?", ".silence")
+    asker.click(asker.page.locator(".matter"))
+    asker.page.wait_for_selector(f".silence[data-matter^='{place} ']")
     change = head_importance(model("stories"), run, place).change["decoder", "self"]
     assert divmod(int(change.argmin()), 8) == (5, 0)
-    shown = torch.tensor(visitor.page.evaluate(CELLS, "importance"))
+    shown = torch.tensor(asker.page.evaluate(CELLS, "importance"))
     assert shown.flatten().tolist() == pytest.approx(change.flatten().tolist(), abs=1e-3)
-    assert visitor.actions <= MOST
+    assert asker.actions <= MOST
 
 
-def test_what_breaks_without_positions(visitor: Counted) -> None:
-    visitor.start("Take away the word order")
+def test_what_breaks_without_positions(asker: Counted) -> None:
+    asker.start("Take away the word order")
     run = model("translate-en-fr").generate(
         "The man bit the dog.", max_new_tokens=64, interventions=[Break("no-positions")]
     )
-    assert visitor.visit.labels() == list(run.labels)
-    assert "no positions" in visitor.page.locator(".altered").inner_text()
-    assert visitor.actions <= MOST
+    assert asker.visit.labels() == list(run.labels)
+    assert asker.words("no positions") in asker.page.locator(".altered").inner_text()
+    assert asker.actions <= MOST
 
 
-def test_what_breaks_without_the_division(visitor: Counted) -> None:
-    visitor.tab("What if?", ".breaks")
-    visitor.click(visitor.page.get_by_role("button", name="no scale", exact=True))
-    visitor.page.wait_for_function("() => viz.run.interventions.length")
-    facts: Any = visitor.page.evaluate("viz.run.interventions")
+def test_what_breaks_without_the_division(asker: Counted) -> None:
+    asker.tab("What if?", ".breaks")
+    asker.click(asker.page.get_by_role("button", name=asker.words("no scale"), exact=True))
+    asker.page.wait_for_function("() => viz.run.interventions.length")
+    facts: Any = asker.page.evaluate("viz.run.interventions")
     assert [one["is"] for one in facts] == [{"type": "break", "what": "no-scale"}]
-    length = int(visitor.page.evaluate("viz.run.link.length"))
+    length = int(asker.page.evaluate("viz.run.link.length"))
     settings = {**example_of(model("stories")).settings, "max_new_tokens": length}
     run = model("stories").generate(
         opening("stories").request.text, interventions=[Break("no-scale")], **settings
     )
-    assert visitor.visit.labels() == list(run.labels)
-    assert visitor.actions <= MOST
+    assert asker.visit.labels() == list(run.labels)
+    assert asker.actions <= MOST
 
 
-def test_how_layer_2_already_knew(visitor: Counted) -> None:
-    visitor.tab("Prediction", ".lens-box")
+def test_how_layer_2_already_knew(asker: Counted) -> None:
+    asker.tab("Prediction", ".lens-box")
     lens = with_lens(model("stories"), opening("stories")).lens
     assert lens is not None
-    shown = visitor.page.evaluate(CELLS, "lens")
-    rows = visitor.page.locator(".lens-rows span").all_inner_texts()
+    shown = asker.page.evaluate(CELLS, "lens")
+    rows = asker.page.locator(".lens-rows span").all_inner_texts()
     row = next(place for place, name in enumerate(rows) if "2" in name)
     assert shown[row] == pytest.approx(
         lens.probabilities[3, : len(shown[row]), 0].tolist(), abs=1e-5
     )
-    assert visitor.actions <= MOST
+    assert asker.actions <= MOST
 
 
-def test_the_same_on_a_phone(visitor: Counted, visit: Open) -> None:
-    visitor.start("Make the cat a dog")
-    labels, sentence = visitor.visit.labels(), visitor.sentence()
+def test_the_same_on_a_phone(asker: Counted, visit: Open) -> None:
+    asker.start("Make the cat a dog")
+    labels, sentence = asker.visit.labels(), asker.sentence()
     assert "".join(labels[1:4]).replace("␣", " ") == "Le chien noir"
-    address = visitor.visit.wait_for_address("tour=", "token=2")
-    phone = visit(address, width=390, height=844, own={"has_touch": True})
+    address = asker.visit.wait_for_address("tour=", "token=2")
+    phone = visit(address, width=390, height=844, own={"has_touch": True, "locale": asker.language})
     phone.wait_for_link()
     assert phone.labels() == labels
     expect(phone.page.locator(".token-says")).to_have_text(sentence)
     phone.tokens.nth(3).tap()  # what is tapped changes something in sight
-    expect(phone.page.locator(".token-says")).to_contain_text("␣noir was chosen")
+    expect(phone.page.locator(".token-says")).to_contain_text("␣noir")
     # Text and bar stay in sight, and leave three quarters of the screen to what is looked at.
     phone.page.locator(".worked").scroll_into_view_if_needed()
     shown = """() => ["#tokens", "#altered"].map(name => {
@@ -371,7 +396,7 @@ def test_the_same_on_a_phone(visitor: Counted, visit: Open) -> None:
     assert text > 60
     assert bar > 40
     assert text + bar <= 844 / 4
-    assert visitor.actions <= MOST
+    assert asker.actions <= MOST
 
 
 # --- play, softmax in motion, the projector -------------------------------------------------------

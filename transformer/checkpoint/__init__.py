@@ -3,7 +3,7 @@
     NAME/config.json                    {"format": 1, "model": {...}, "metadata": {...}}
     NAME/tokenizer.json                 the tokenizers library's own format
     NAME/model-00001-of-00002.safetensors, ...    weights, each file below SHARD_BYTES
-    NAME/README.md                      the model card
+    NAME/README.md                      the model card; README.fr.md: the same in French
     NAME/sample.json                    optional: text that it was not trained on
     NAME/heads.json                     optional: what its heads do over many texts
 
@@ -12,7 +12,8 @@ Nothing is ever unpickled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def bundled_names() -> list[str]:
 class Checkpoint:
     """What a folder holds; the network has its weights, is in evaluation mode and on the CPU.
 
+    cards: the model card in other languages, by their names.
     heads: what `python -m transformer.analysis.corpus` wrote of it; None without.
     """
 
@@ -65,6 +67,7 @@ class Checkpoint:
     metadata: dict[str, Any]
     sample: HeldOutSample | None
     heads: dict[str, Any] | None = None
+    cards: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(name_or_folder: str | Path) -> Checkpoint:
@@ -100,11 +103,16 @@ def read(name_or_folder: str | Path) -> Checkpoint:
         config=config,
         tokenizer=tokenizer,
         network=network.eval().requires_grad_(False),
-        card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
+        card=_text(card),
         metadata=metadata,
         sample=read_sample(folder, config),
         heads=read_heads(folder, config),
+        cards={one.suffixes[-2][1:]: _text(one) for one in sorted(folder.glob("README.??.md"))},
     )
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _is_folder(path: Path) -> bool:

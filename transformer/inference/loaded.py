@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import torch
@@ -36,6 +37,7 @@ class LoadedModel:
 
     engine: what generates one text faster than the network; None where that does not apply.
     sample: text that it was not trained on, to see what an intervention does to its loss.
+    cards: its card in other languages, by their names.
     heads: what its heads do over many texts, see `analysis.corpus.dossiers`; None where unknown.
     """
 
@@ -48,6 +50,7 @@ class LoadedModel:
     engine: Engine | None = None
     sample: HeldOutSample | None = None
     heads: dict[str, Any] | None = None
+    cards: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """One line; the network itself prints its layers."""

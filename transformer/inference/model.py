@@ -260,4 +260,5 @@ def load(
         engine=engine_of(network, engine),
         sample=found.sample,
         heads=found.heads,
+        cards=found.cards,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from transformer.inference.engines.choice import NETWORK
 from transformer.inference.model import Model
-from transformer.messages import mark, numeral, say, say_n
+from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.interventions import Intervention, to_dict
 from transformer.model.positions import POSITIONS
 from transformer.runs.request import Request
@@ -183,8 +183,9 @@ def model_facts(model: Model) -> dict[str, Any]:
 
 
 def model_card(model: Model) -> str:
-    """Markdown: the model card, without its metadata; a sentence for a model without one."""
-    return _without_front_matter(model.card) or wording(
+    """Markdown: the model card, without its metadata, in the visitor's language where it is written
+    in it; a sentence for a model without one."""
+    return _without_front_matter(model.cards.get(language(), model.card)) or wording(
         "{name} has no model card.", name=model.name
     )
 
