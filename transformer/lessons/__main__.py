@@ -1,15 +1,20 @@
-"""python -m transformer.lessons check [FOLDER]: whether lessons can be held with these models."""
+"""python -m transformer.lessons check [FOLDER]: whether lessons can be held with these models.
+
+python -m transformer.lessons export NAME --out FILE: a lesson as one HTML file, without a network.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from transformer.checkpoint import bundled_names
 from transformer.inference.model import load
-from transformer.lessons import FOLDER, read_folder
-from transformer.messages import say
+from transformer.lessons import FOLDER, add_lessons, all_lessons, read_folder
+from transformer.messages import ENGLISH, languages, numeral, say, speaking
 from transformer.ui.experiments import Experiments
+from transformer.ui.lesson_file import lesson_file
 from transformer.ui.service import Service
 from transformer.ui.verify_lessons import verify
 
@@ -17,12 +22,12 @@ from transformer.ui.verify_lessons import verify
 def check(folder: str, names: list[str]) -> int:
     """Tell of every step; how many cannot be held."""
     lessons = read_folder(folder)
-    experiments = Experiments(Service([load(name) for name in names], trainings=0))
+    experiments = _experiments(names)
     bad = 0
     for lesson in lessons.values():
-        languages = ", ".join(lesson.languages)
+        spoken = ", ".join(lesson.languages)
         print(say("{name} ({minutes} minutes; {languages})", name=lesson.name,
-                  minutes=lesson.minutes, languages=languages))  # fmt: skip
+                  minutes=lesson.minutes, languages=spoken))  # fmt: skip
         for found in verify(lesson, experiments):
             told = found.problem or found.says or say("nothing is asked")
             print(f"  {'!' if found.problem else ' '} {found.step} {found.title}: {told}")
@@ -31,18 +36,47 @@ def check(folder: str, names: list[str]) -> int:
     return bad
 
 
+def export(name: str, names: list[str], language: str, out: Path) -> None:
+    """Write a lesson's file. Raises ValueError for a lesson that there is not."""
+    known = all_lessons()
+    if name not in known:
+        raise ValueError(
+            say("lesson must be one of {allowed}; got {got}", allowed=list(known), got=repr(name))
+        )
+    with speaking(language):
+        text = lesson_file(known[name], _experiments(names))
+        out.write_text(text, encoding="utf-8")
+        size = numeral(len(text.encode()) / 1e6, ".1f")
+        print(say("Saved {name} ({size}).", name=out, size=f"{size} MB"))
+
+
+def _experiments(names: list[str]) -> Experiments:
+    return Experiments(Service([load(name) for name in names], trainings=0))
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m transformer.lessons", description=__doc__)
-    parser.add_argument("what", choices=("check",))
-    parser.add_argument("folder", nargs="?", default=str(FOLDER), help="default: the bundled ones")
-    parser.add_argument(
-        "--checkpoints", nargs="+", default=bundled_names(), help="the models that are served"
-    )
+    what = parser.add_subparsers(dest="what", required=True)
+    checked = what.add_parser("check", help="whether lessons can be held")
+    checked.add_argument("folder", nargs="?", default=str(FOLDER), help="default: the bundled ones")
+    saved = what.add_parser("export", help="a lesson as one HTML file, without a network")
+    saved.add_argument("name", help="such as attention")
+    saved.add_argument("--lessons", nargs="+", default=[], metavar="FOLDER", help="your own too")
+    saved.add_argument("--language", choices=languages(), default=ENGLISH)
+    saved.add_argument("--out", type=Path, help="default: NAME.html")
+    for one in (checked, saved):
+        one.add_argument(
+            "--checkpoints", nargs="+", default=bundled_names(), help="the models that are served"
+        )
     asked = parser.parse_args()
     try:
-        sys.exit(check(asked.folder, asked.checkpoints) > 0)
-    except ValueError as error:
+        if asked.what == "check":
+            sys.exit(check(asked.folder, asked.checkpoints) > 0)
+        add_lessons(asked.lessons)
+        out = asked.out or Path(f"{asked.name}.html")
+        export(asked.name, asked.checkpoints, asked.language, out)
+    except (ValueError, OSError) as error:
         sys.exit(f"{error}")
 
 

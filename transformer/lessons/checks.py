@@ -19,9 +19,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.lessons.quantities import QUANTITIES, Ground, of
+from transformer.lessons.quantities import OF_A_BATCH, QUANTITIES, Ground, of
 from transformer.messages import mark, numeral, say
 from transformer.model.sites import Site
+from transformer.runs.memo import remembered
 from transformer.runs.run import Run
 
 Answer = Mapping[str, Any]
@@ -73,11 +74,11 @@ class Click(Check):
             return Verdict(right=False, says=say("This token is of the other text."))
         got = {name: answer.get(name) for name in CLICKED[self.kind]}
         worst, best = self._range(ground)
-        value = self._value(ground, got)
+        value = self.value(ground, got)
         right = abs(value - best) <= self.within * abs(best - worst)
         if yes := QUANTITIES[self.of].yes:
             return Verdict(right=right, says=say(yes if value else QUANTITIES[self.of].no))
-        quantity, shown = _words(self.of), _number(value)
+        quantity, shown = worded(self.of), _number(value)
         if not right:
             says = say(
                 "{quantity} is {value} here; elsewhere it is {best}.",
@@ -99,7 +100,7 @@ class Click(Check):
     def right_answer(self, ground: Ground) -> Answer | None:
         """That with the most."""
         sign = -1 if self.least else 1
-        return max(self.answers(ground), key=lambda one: sign * self._value(ground, one))
+        return max(self.answers(ground), key=lambda one: sign * self.value(ground, one))
 
     def answers(self, ground: Ground) -> Iterator[Answer]:
         """Every head of a kind of attention, every token, or every cell."""
@@ -125,10 +126,16 @@ class Click(Check):
         return range(1 if self.of == "surprise" else run.n_prompt, len(run.labels))
 
     def _range(self, ground: Ground) -> tuple[float, float]:
-        values = [self._value(ground, one) for one in self.answers(ground)]
+        if self.of in OF_A_BATCH:
+            return self._ends(ground)
+        return remembered(ground.run, ("worst and best", repr(self)), lambda: self._ends(ground))
+
+    def _ends(self, ground: Ground) -> tuple[float, float]:
+        values = [self.value(ground, one) for one in self.answers(ground)]
         return (max(values), min(values)) if self.least else (min(values), max(values))
 
-    def _value(self, ground: Ground, got: Answer) -> float:
+    def value(self, ground: Ground, got: Answer) -> float:
+        """The number of what is clicked. Raises ValueError for what has none."""
         given = {k: v for k, v in self.arguments.items() if k != "kind"}
         said = dict(zip(self.free, (got[name] for name in CLICKED[self.kind]), strict=True))
         return of(ground, self.of, given | said)
@@ -151,7 +158,7 @@ class Number(Check):
         value = of(ground, self.of, self.arguments)
         if abs(got - value) > self.tolerance + 1e-9:
             return Verdict(right=False, says=say("It is not {got}.", got=_number(got)))
-        says = say("{quantity} is {value}.", quantity=_words(self.of), value=_number(value))
+        says = say("{quantity} is {value}.", quantity=worded(self.of), value=_number(value))
         return Verdict(right=True, says=says)
 
     def right_answer(self, ground: Ground) -> Answer | None:
@@ -191,7 +198,7 @@ class Choose(Check):
         if self.bounds and not right:
             return Verdict(right=False, says=say("That is not so on this run."))
         arguments = self.arguments if self.bounds else self._each()[got]
-        quantity, value = _words(self.of), _number(of(ground, self.of, arguments))
+        quantity, value = worded(self.of), _number(of(ground, self.of, arguments))
         if right:
             says = say("{quantity} is {value}.", quantity=quantity, value=value)
         else:
@@ -210,8 +217,12 @@ class Choose(Check):
         if self.bounds:
             value = of(ground, self.of, self.arguments)
             return sum(value >= bound for bound in self.bounds)
-        values = [of(ground, self.of, one) for one in self._each()]
+        values = [of(ground, self.of, one) for one in self.measured()]
         return max(range(len(values)), key=values.__getitem__)
+
+    def measured(self) -> list[Mapping[str, Any]]:
+        """The arguments of each number that decides: one with bounds, else one a sentence."""
+        return [self.arguments] if self.bounds else list(self._each())
 
     def _each(self) -> list[dict[str, Any]]:
         name = next(name for name, value in self.arguments.items() if isinstance(value, list))
@@ -287,7 +298,7 @@ def written(run: Run) -> str:
     return "".join(step.text for step in run.steps) if run.steps else run.text
 
 
-def _words(name: str) -> str:
+def worded(name: str) -> str:
     """What a quantity is called, as a sentence begins."""
     words = say(QUANTITIES[name].words)
     return words[:1].upper() + words[1:]

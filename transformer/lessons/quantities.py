@@ -59,6 +59,7 @@ class Quantity:
 
 
 QUANTITIES: dict[str, Quantity] = {}
+OF_A_BATCH = ("padding", "padding_weight")
 Measure = Callable[..., float]
 
 

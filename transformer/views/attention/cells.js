@@ -81,6 +81,7 @@ export const mountCells = (
     state.pin = same ? null : cell;
     setQuery(same ? null : tokenOf(queryStack(), cell.row));
     show();
+    emit("pin", state.pin);
   };
   const listeners = {
     plotly_hover: ({ points }) => setOver({ row: points[0].y, column: points[0].x }),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -59,15 +60,19 @@ def write(run: Run, path: Path) -> None:
 def page(run: Run) -> str:
     """The whole page as text."""
     pack = Pack()
+    return whole(read_module(TEMPLATE), SCRIPT, STYLES, pack.text(content(run, pack)))
+
+
+def whole(template: str, script: str, styles: Sequence[str], data: str) -> str:
+    """A page that needs nothing else, in the language of this request. data: of a Pack."""
     parts = {
-        "style": "\n".join(map(read_module, STYLES)),
-        "data": pack.text(content(run, pack)),
+        "style": "\n".join(map(read_module, styles)),
+        "data": data,
         "plotly": _plotly(),
-        "script": bundle(SCRIPT),
+        "script": bundle(script),
     }
-    template = whole_page(read_module(TEMPLATE), language())
     # Split once, so that nothing inside a part is taken for a marker.
-    pieces = re.split(r"/\*(style|data|plotly|script)\*/", template)
+    pieces = re.split(r"/\*(style|data|plotly|script)\*/", whole_page(template, language()))
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
 
 

@@ -4,7 +4,7 @@ import { fillSelect, finder } from "../../../ui/static/dom.js";
 import { say } from "../../../ui/static/messages.js";
 import { drawFigure } from "../../../ui/static/plots.js";
 import { attentionOf, kindOf } from "../../../ui/static/site_words.js";
-import { emit, setQuery } from "../../../ui/static/state.js";
+import { emit, setHead, setQuery, tracedFrom } from "../../../ui/static/state.js";
 import { mountCells } from "../../attention/cells.js";
 import { headGrid, headName } from "../../attention/grid.js";
 import { STAGE_NAMES, cellTexts, colourValues } from "../../attention/values.js";
@@ -15,8 +15,11 @@ import { flatOf } from "./pack.js";
 const LEAST_PX = 360; // of the large picture
 const AROUND_PX = 120; // above and below it
 
-// element: its part of the page; data: the page's. Returns draw(table), see figureOf.
-export const mountAttention = (element, data) => {
+// element: its part of the page; given: the page's data, of one run. Returns draw(table), see
+// figureOf; show(data, {site, head, stage, pin}), which shows another run; and readBy(token): the weights
+// {stack, weights, first} of what a token reads in the shown head, null where it is not a query there.
+export const mountAttention = (element, given) => {
+  let data = given;
   const find = finder(element);
   const large = find(".large");
   /** @type {Record<string, any>} */
@@ -24,11 +27,12 @@ export const mountAttention = (element, data) => {
   /** @type {any} */
   let colours = null;
   const kind = () => data.attention[state.kind];
+  const keyStack = () => (kind().kind === "cross" ? "encoder" : kind().stack);
   const chosen = (name) => find(`[name=${name}]`);
 
   const cells = mountCells(element, state, {
     queryStack: () => kind().stack,
-    keyStack: () => (kind().kind === "cross" ? "encoder" : kind().stack),
+    keyStack,
     isHeatmap: () => true,
   });
 
@@ -71,6 +75,7 @@ export const mountAttention = (element, data) => {
     Object.assign(chosen("layer"), { value: layer });
     Object.assign(chosen("head"), { value: head });
     heads.mark(layer, head);
+    setHead({ stack: kind().stack, kind: kind().kind, layer, head });
     drawLarge();
   };
   const heads = headGrid(find(".head-grid"), data.palette, chooseHead);
@@ -86,8 +91,11 @@ export const mountAttention = (element, data) => {
     chooseHead(Math.min(state.layer, nLayers - 1), Math.min(state.head, nHeads - 1));
   };
 
-  const names = data.attention.map((one, at) => [at, kindOf(one)]);
-  fillSelect(chosen("kind"), names, 0);
+  const fillKinds = () => {
+    const names = data.attention.map((one, at) => [at, kindOf(one)]);
+    fillSelect(chosen("kind"), names, state.kind);
+  };
+  fillKinds();
   chosen("kind").addEventListener("change", (event) => chooseKind(Number(event.target.value)));
   for (const name of ["layer", "head"]) {
     const choose = () => chooseHead(Number(chosen("layer").value), Number(chosen("head").value));
@@ -100,10 +108,28 @@ export const mountAttention = (element, data) => {
     setQuery(null);
   });
   let started = false;
-  return (table) => {
+  const draw = (table) => {
     colours = table && { ...table };
     if (started) return drawLarge();
     started = true;
-    return chooseKind(0);
+    return chooseKind(state.kind);
   };
+  const show = (shown, { site, head, stage, pin = null }) => {
+    data = shown;
+    const [stack, layer, name] = site.split(".");
+    const at = data.attention.findIndex((one) => one.stack === stack && one.kind === name);
+    Object.assign(state, { kind: Math.max(0, at), layer: Number(layer), head });
+    chosen("stage").value = stage;
+    fillKinds();
+    if (started) chooseKind(state.kind);
+    state.pin = pin;
+  };
+  const readBy = (token) => {
+    const row = token ? cells.rowOf(token) : -1;
+    if (row < 0) return null;
+    const nKeys = state.labels.key.length;
+    const weights = state.numbers.weights.subarray(row * nKeys, (row + 1) * nKeys);
+    return { stack: keyStack(), weights, first: tracedFrom(keyStack()) };
+  };
+  return { draw, show, readBy };
 };

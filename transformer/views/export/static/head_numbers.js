@@ -3,18 +3,21 @@
 import { weightsOf } from "../../attention/values.js";
 import { flatOf } from "./pack.js";
 
-const KEPT = 8; // heads
-/** @type {Map<string, import("../../attention/values.js").HeadNumbers>} */
-const kept = new Map();
+const KEPT = 8; // heads of a kind of attention
+/** @typedef {import("../../attention/values.js").HeadNumbers} HeadNumbers */
+/** @type {WeakMap<object, Map<string, HeadNumbers>>} */
+const keptOf = new WeakMap(); // by the kind of attention, which is one of a run
 
 // {scores, weights, allowed} of a head of a kind of attention: flat arrays of query x key.
 export const headNumbers = (kind, layer, head) => {
-  const name = [kind.stack, kind.kind, layer, head].join(".");
+  const kept = keptOf.get(kind) ?? new Map();
+  keptOf.set(kind, kept);
+  const name = `${layer}.${head}`;
   if (!kept.has(name)) {
     if (kept.size >= KEPT) kept.delete([...kept.keys()][0]);
     kept.set(name, workedOut(kind, kind.layers[layer], head));
   }
-  return /** @type {import("../../attention/values.js").HeadNumbers} */ (kept.get(name));
+  return /** @type {HeadNumbers} */ (kept.get(name));
 };
 
 const workedOut = (kind, record, head) => {

@@ -1,0 +1,190 @@
+// A lesson that needs no network: its steps with the runs that they are about, graded in the page.
+
+import { el, finder } from "../../../ui/static/dom.js";
+import { marked } from "../../../ui/static/marked_text.js";
+import { say } from "../../../ui/static/messages.js";
+import { on, page, setQuery } from "../../../ui/static/state.js";
+import { siteName } from "../../../ui/static/sites.js";
+import { grade, rightAnswer } from "./grading.js";
+import { startWith } from "./own_data.js";
+import { drawAgainWhenNeeded, mountRun } from "./run_page.js";
+
+const SECTIONS = { attention: [], prediction: ["more"], masks: [], positions: ["more"] };
+
+const find = finder(document.body);
+const [back, next, hint, solve, form, verdict, hints] = [
+  ".card-back", ".card-next", ".card-hint", ".card-solve", ".card-form", ".card-verdict", ".card-hints",
+].map(find); // prettier-ignore
+
+/** @type {any} */
+let lesson = null;
+/** @type {any} */
+let pictures = null; // once there is a run to show
+let place = 0;
+let opening = false; // while the step, not the visitor, chooses heads and tokens
+let dark = false;
+const step = () => lesson.steps[place];
+
+const tell = ({ right, says }) => {
+  verdict.hidden = says === "";
+  verdict.classList.toggle("right", right === true);
+  const word = right ? say("Right.") : say("Not yet.");
+  verdict.replaceChildren(...(right === null ? [] : [el("strong", "", word), " "]), says);
+  if (right) find(".card").classList.add("solved");
+};
+const answered = (kind, answer) => {
+  if (!opening && step().check?.kind === kind) tell(grade(step().check, answer));
+};
+
+// ---- what is clicked in the pictures ----
+
+const followPictures = () => {
+  on("head", (head) => answered("head", { site: siteName(head), head: head.head }));
+  on("query", (token) => {
+    const stack = token?.stack === page.run.stack ? "own" : token?.stack;
+    if (token) answered("token", { stack, token: token.index });
+  });
+  on("pin", (cell) => {
+    if (cell && cell.column !== null)
+      answered("cell", { site: siteName(page.head), row: cell.row, key: cell.column });
+  });
+};
+
+const tokenOf = ({ stack, index }) => ({ stack: stack === "own" ? page.run.stack : stack, index });
+
+const showRun = () => {
+  const { run, shows } = step();
+  find("main").hidden = run === null;
+  if (run === null) return;
+  const data = lesson.runs[run];
+  const begun = pictures !== null;
+  pictures ??= mountRun(data);
+  const shown = [shows.tab, ...SECTIONS[shows.tab]];
+  for (const section of document.querySelectorAll("main > section")) {
+    const inside = section.querySelector(`:is(${shown.map((id) => `#${id}`).join()})`);
+    const isText = section.querySelector("#tokens") !== null;
+    /** @type {any} */ (section).hidden = !(isText || inside || shown.includes(section.id));
+  }
+  pictures.show(data, shows);
+  if (begun) pictures.draw(dark);
+  else
+    drawAgainWhenNeeded((isDark) => {
+      dark = isDark;
+      pictures.draw(dark);
+    });
+  setQuery(shows.token && tokenOf(shows.token));
+};
+
+// ---- the card ----
+
+const answerForm = (event) => {
+  event.preventDefault();
+  const text = new FormData(form).get("answer");
+  if (text === null || text === "") return;
+  const number = Number(String(text).trim().replace(",", ".").replace("−", "-"));
+  if (Number.isNaN(number)) tell({ right: null, says: say("Give a number, such as 0.25.") });
+  else if (step().check.kind === "choose") answered("choose", { option: number });
+  else answered("number", { number });
+};
+
+const field = (type, value, text) => {
+  const label = el("label");
+  const input = el("input");
+  Object.assign(input, { type, name: "answer", value });
+  if (type === "text") input.inputMode = "decimal";
+  label.append(...(type === "text" ? [text, " ", input] : [input, " ", ...marked(text)]));
+  return label;
+};
+const drawForm = ({ check, options }) => {
+  const button = el("button", "", say("Check"));
+  button.type = "submit";
+  form.hidden = !["number", "choose"].includes(check?.kind);
+  if (check?.kind === "number")
+    form.replaceChildren(field("text", "", say("Your answer:")), button);
+  else form.replaceChildren(...options.map((text, at) => field("radio", at, text)));
+};
+
+const drawHints = () => {
+  const count = step().hints.length;
+  const at = hints.children.length;
+  const asked = step().check !== null;
+  hint.hidden = !asked || at >= count;
+  solve.hidden = !asked || at < count;
+  hint.textContent = say("Hint {n} of {count}", { n: at + 1, count: count + 1 });
+};
+const nextHint = () => {
+  const item = el("li");
+  item.append(...marked(step().hints[hints.children.length]));
+  hints.append(item);
+  drawHints();
+};
+
+// The answer as the page would show it; it is graded like any other.
+const solved = () => {
+  const { check, run, shows } = step();
+  const answer = rightAnswer(check);
+  const { site, head, row, key, stack, token, number, option } = answer;
+  opening = true;
+  if (check.kind === "head") pictures.show(lesson.runs[run], { ...shows, site, head });
+  const pin = { row, column: key };
+  if (check.kind === "cell") pictures.show(lesson.runs[run], { ...shows, site, pin });
+  if (check.kind === "token") setQuery(tokenOf({ stack, index: token }));
+  opening = false;
+  if (number !== undefined) form.querySelector("input").value = String(number);
+  if (option !== undefined) form.querySelector(`input[value="${option}"]`).checked = true;
+  tell(grade(check, answer));
+};
+
+const drawCard = () => {
+  const { title, says, task, needs, check } = step();
+  find(".card").classList.remove("solved");
+  find(".card-count").textContent = say("{place} of {count}", {
+    place: place + 1,
+    count: lesson.steps.length,
+  });
+  find(".card-title").replaceChildren(...marked(title));
+  const paragraphs = says.map((text) => {
+    const p = el("p");
+    p.append(...marked(text));
+    return p;
+  });
+  find(".card-says").replaceChildren(...paragraphs);
+  find(".card-look").hidden = !needs;
+  find(".card-look").textContent = needs;
+  find(".card-check").hidden = !task;
+  find(".card-task").replaceChildren(...marked(task));
+  hints.replaceChildren();
+  tell({ right: null, says: "" });
+  drawForm({ check, options: step().options });
+  drawHints();
+  back.disabled = place === 0;
+  next.hidden = place === lesson.steps.length - 1;
+};
+
+const goTo = (to) => {
+  place = to;
+  opening = true;
+  drawCard();
+  showRun();
+  opening = false;
+  window.scrollTo({ top: 0 });
+};
+const leaf = (by) => {
+  goTo(place + by);
+  find(".card-title").focus();
+};
+
+startWith((data) => {
+  lesson = data;
+  document.title = data.title;
+  find("h1").textContent = data.title;
+  find(".card").hidden = false;
+  back.addEventListener("click", () => leaf(-1));
+  next.addEventListener("click", () => leaf(1));
+  hint.addEventListener("click", nextHint);
+  solve.addEventListener("click", solved);
+  form.addEventListener("submit", answerForm);
+  form.addEventListener("change", (event) => event.target.type === "radio" && answerForm(event));
+  followPictures();
+  goTo(0);
+});
