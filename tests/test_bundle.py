@@ -8,7 +8,7 @@ import subprocess
 import node
 import pytest
 
-from transformer.views.export import html, notebook
+from transformer.views.export import html, lesson, notebook
 from transformer.views.export.bundle import PACKAGE, bundle, needed_by, read_module
 
 PARTS = {
@@ -67,7 +67,7 @@ def test_what_cannot_stand_in_one_inline_module_is_refused(line: str) -> None:
         bundle("a.js", read=parts.__getitem__)
 
 
-@pytest.mark.parametrize("name", [html.SCRIPT, notebook.SCRIPT])
+@pytest.mark.parametrize("name", [html.SCRIPT, lesson.SCRIPT, notebook.SCRIPT])
 def test_pages_without_a_server_draw_with_the_pages_own_modules(name: str) -> None:
     needed = needed_by(name)
     assert "views/attention/grid.js" in needed

@@ -18,17 +18,20 @@ import node
 import numpy as np
 import pytest
 import torch
+from graded import graded
 from pictured import HOSTILE
 from plotly.colors import hex_to_rgb, sample_colorscale, sequential, unlabel_rgb
 
-from transformer import Run, Site
+from transformer import Model, Run, Site
 from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.model.functional import masked_softmax
 from transformer.model.intervention_hooks import edited_mask
 from transformer.model.interventions import EditMask, Silence, interventions_of, to_dict
 from transformer.runs.head_data import head_view
+from transformer.ui.experiments import Experiments
 from transformer.ui.link import read_link
 from transformer.ui.page_data import kinds_of
+from transformer.ui.service import Service
 from transformer.ui.view_functions import plain
 from transformer.views import PICTURES
 from transformer.views.attention.heatmap import SCALES, STAGES, stage_values
@@ -202,7 +205,9 @@ class Outcome:
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run) -> Outcome:
+def outcome(
+    tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run, tiny_model: Model
+) -> Outcome:
     """All tests in JavaScript, run once."""
     folder = tmp_path_factory.mktemp("vectors")
     vectors = {
@@ -219,6 +224,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
         "clicks": clicks(),
         "silences": silences(),
         "states": STATES,
+        **graded(run, Experiments(Service([tiny_model]))),
         "dark": {"table": in_the_dark(), "pictures": modes(run) + modes(translation)},
         "labels": [{"text": text, "label": label(text, 999)} for text in TOKENS],
         "short": [

@@ -67,7 +67,7 @@ def _tokens(check: Click, ground: Ground) -> dict[str, Any]:
     """values: one a token, null where it has none; first: the first that can be right."""
     places = [one["token"] for one in check.answers(ground)]
     values = [_value(check, ground, {"token": place}) for place in range(places[-1] + 1)]
-    return {"first": places[0], "values": values}
+    return {"first": places[0], "values": values, "name": "key" if "key" in check.free else "token"}
 
 
 def _cells(check: Click, ground: Ground) -> dict[str, Any]:

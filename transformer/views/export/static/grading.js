@@ -64,7 +64,7 @@ const valueOf = (check, { site, head, token, row, key }) => {
   return (
     check.values[token] ??
     say("{name} must be a whole number from {least} to {last}; got {got}", {
-      name: "token",
+      name: check.name,
       least: check.values.findIndex((value) => value !== null),
       last: check.values.length - 1,
       got: token,

@@ -1,0 +1,98 @@
+"""A lesson as one HTML file: what its steps hold, each run once, and nothing that gives answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from transformer import Model
+from transformer.lessons.__main__ import export
+from transformer.lessons.lesson import Lesson, read_lesson
+from transformer.messages import speaking
+from transformer.ui.experiments import Experiments
+from transformer.ui.lesson_file import lesson_file
+from transformer.ui.service import Service
+from transformer.views.export import lesson as page
+
+LARGEST = 5_000_000  # bytes of a lesson's file
+STATE = "model=tiny&site=decoder.1.self&head=1"
+STEP = """
+## {title}
+
+```toml
+{header}
+```
+
+Words.
+
+> Do it.
+{options}
+1. One.
+2. Two.
+"""
+OTHER = "model=tiny&text=Once&method=greedy&length=3"
+HEADERS = {
+    "Head": f'state = "{STATE}&token=3"\n[check]\nclick = "head"\nof = "first"',
+    "Number": f'state = "{STATE}&tab=masks"\n[check]\nnumber = "hidden"\n'
+    'site = "decoder.0.self"\nquery = 25',
+    "Stays": '[check]\nnumber = "tokens"',
+    "Run": f'state = "{STATE}"\nsolution = "{OTHER}"\n[check.run]\nlacks = "x"',
+    "After": '[check]\nclick = "head"\nof = "first"',
+    "Learn": 'state = "model=tiny&tab=learn"\n[check]\nnumber = "tokens"',
+    "Batch": 'state = "model=tiny&tab=masks&lines=a%0Ab"\n[check]\nnumber = "padding"\n'
+    "sentence = 1",
+    "Other": f'state = "{OTHER}&tab=prediction&token=2"\n[check]\nclick = "token"\n'
+    'of = "surprise"',
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    folder = tmp_path_factory.mktemp("lessons") / "mine"
+    folder.mkdir()
+    steps = (STEP.format(title=one, header=two, options="") for one, two in HEADERS.items())
+    text = "# Mine\n\n```toml\nminutes = 3\n```\n" + "".join(steps)
+    (folder / "en.md").write_text(text, encoding="utf-8")
+    return read_lesson(folder)
+
+
+def test_steps_share_runs_and_what_needs_the_page_says_so(
+    lesson: Lesson, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+):
+    made = {}
+    monkeypatch.setattr(page, "page", lambda *given: made.update(given=given) or "")
+    with speaking("de"):
+        lesson_file(lesson, Experiments(Service([tiny_model], trainings=0)))
+    title, steps, runs = made["given"]
+    assert title == "Mine"
+    assert [step["run"] for step in steps] == [0, 0, 0, None, None, None, None, 1]
+    assert len({step["needs"] for step in steps}) == 2
+    assert all(bool(step["needs"]) == (step["run"] is None) for step in steps)
+    assert all(run.lens is not None for run in runs)
+    head, number, *_ = steps
+    assert head["shows"] == {
+        "tab": "attention", "site": "decoder.1.self", "head": 1, "stage": "weights",
+        "token": {"stack": "own", "index": 3},
+    }  # fmt: skip
+    assert number["shows"]["tab"] == "masks"
+    values = head["check"]["values"]
+    assert [len(values[site]) for site in ("decoder.0.self", "decoder.1.self")] == [2, 2]
+    last = steps[-1]["check"]
+    assert (last["first"], len(last["values"])) == (1, len(runs[1].labels))
+
+
+def test_a_bundled_lesson_is_written_in_a_language(tmp_path: Path, capsys):
+    out = tmp_path / "lesson.html"
+    export("heads", ["stories"], "fr", out)
+    text = out.read_text("utf-8")
+    assert len(text.encode()) < LARGEST
+    assert '<html lang="fr">' in text
+    assert "http://" not in text
+    assert "https://" not in text
+    assert "MB" in capsys.readouterr().out
+
+
+def test_a_lesson_that_there_is_not_is_told(tmp_path: Path):
+    with pytest.raises(ValueError, match="lesson must be one of"):
+        export("none", [], "en", tmp_path / "none.html")
