@@ -242,7 +242,7 @@ def _more_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     for view, figure in gallery(run):
         if view in _WORKED_OUT:  # in the page
             figure.data[-1].z = None
-        one = _drawn(figure, pack) | {"help": PICTURES[view].help}
+        one = _drawn(figure, pack) | {"help": PICTURES[view].help, "view": view}
         one["title"] = one["title"] or PICTURES[view].title
         if view == "similarity":
             stack = figure.layout.meta["stack"]

@@ -54,6 +54,7 @@ export const pictureList = (place, pictures, { closed = false } = {}) => {
   const all = pictures.map((one) => {
     const { box, around } = parts(one);
     const frame = el(closed ? "details" : "figure");
+    frame.dataset.view = one.view ?? "";
     frame.append(el(closed ? "summary" : "figcaption", "", one.title), ...around);
     if (one.help) frame.firstElementChild.after(el("p", "note", one.help));
     if (closed) frame.addEventListener("toggle", () => frame.open && draw(box, one, colours));

@@ -9,7 +9,9 @@ import { grade, rightAnswer } from "./grading.js";
 import { startWith } from "./own_data.js";
 import { drawAgainWhenNeeded, mountRun } from "./run_page.js";
 
+// Of a tab of the page: what else is shown, and which pictures of the inside.
 const SECTIONS = { attention: [], prediction: ["more"], masks: [], positions: ["more"] };
+const INSIDE = { prediction: ["surprise", "lens"], positions: ["similarity"] };
 
 const find = finder(document.body);
 const [back, next, hint, solve, form, verdict, hints] = [
@@ -66,6 +68,10 @@ const showRun = () => {
     /** @type {any} */ (section).hidden = !(isText || inside || shown.includes(section.id));
   }
   pictures.show(data, shows);
+  for (const one of document.querySelectorAll("#more > details")) {
+    const wanted = (INSIDE[shows.tab] ?? []).includes(/** @type {any} */ (one).dataset.view);
+    Object.assign(one, { hidden: !wanted, open: wanted });
+  }
   if (begun) pictures.draw(dark);
   else
     drawAgainWhenNeeded((isDark) => {

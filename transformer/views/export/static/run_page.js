@@ -111,11 +111,12 @@ export const mountRun = (first) => {
   const drawPictures = () => {
     for (const draw of pictures) draw(colours());
   };
+  const shadeText = () => shade(byId("attention").hidden ? null : attention.readBy(page.query));
   on("query", (token) => {
     showChosenToken(data, token);
-    shade(attention.readBy(token));
+    shadeText();
   });
-  on("head", () => setTimeout(() => shade(attention.readBy(page.query))));
+  on("head", () => setTimeout(shadeText)); // once its numbers are there
   byId("step").addEventListener("change", (event) => drawStep(data, Number(event.target.value)));
   return {
     draw: (isDark) => {
@@ -130,6 +131,7 @@ export const mountRun = (first) => {
         drawPictures();
       }
       attention.show(data, at);
+      shadeText();
     },
   };
 };
