@@ -103,10 +103,11 @@ def test_the_stage_switch_draws_scores_masked_scores_and_weights(still: Visit) -
         page.page.get_by_role("radio", name="even", exact=True).check()
     values = "() => document.querySelector('.large').calcdata[0][0].z.map(row => [...row])"
     seen = {}
-    for stage in ("scores", "masked", "weights"):
+    names = {"scores": "scores", "masked": "masked scores", "weights": "weights"}
+    for stage, name in names.items():
         if page.large.get_attribute("data-stage") != stage:
             with page.drawn(".attention"):
-                page.page.get_by_role("radio", name=stage, exact=True).check()
+                page.page.get_by_role("radio", name=name, exact=True).check()
         assert page.large.get_attribute("data-stage") == stage
         seen[stage] = page.page.evaluate(values)
     empty = {
