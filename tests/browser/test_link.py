@@ -263,7 +263,7 @@ def test_back_pressed_before_the_answer_leads_to_what_was_shown(
     visit: Open, server: Server
 ) -> None:
     """And not away from the page. The step is there at once, and one alone once it is answered."""
-    page = visit()
+    page = visit(own={})  # with a history of its own: a long one grows no more
     before, run, entries = page.page.url, page.shown_run(), page.page.evaluate("history.length")
     held: list[Route] = []
     holds = [True]
