@@ -159,7 +159,7 @@ def test_no_file_is_served(client: httpx.Client, path: str) -> None:
 def test_the_page_is_sent_compressed(client: httpx.Client) -> None:
     packed = client.get("/", headers={"accept-encoding": "gzip, br"})
     plain = client.get("/", headers={"accept-encoding": "identity"})
-    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.headers["content-encoding"] == "br"
     assert "content-encoding" not in plain.headers
     assert int(packed.headers["content-length"]) < 0.5 * len(plain.content)
     assert "window.gradio_config" in packed.text
