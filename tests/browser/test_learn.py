@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 from serving import Server
 from visit import Visit
 
@@ -24,7 +25,7 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
     visit: Open, server: Server
 ) -> None:
     fields = "&".join(f"learn.{name}={value}" for name, value in PLAN.items())
-    page = visit(f"{server.url}#tab=learn&{fields}").page
+    page = visit(f"{server.url}#tab=learn&{fields}&lesson=learning.5").page
 
     def wait_for(name: str, value: object) -> None:
         page.wait_for_function(STATE, arg=[name, str(value)])
@@ -57,6 +58,8 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
         """() => viz.run.model.startsWith("copy-150~") && !viz.isOpening()
             && document.querySelector(".attention").dataset.run === viz.run.run"""
     )
+    expect(page.locator(".card-verdict")).to_contain_text("Right. The network says")  # the lesson's
+    page.locator(".card-end").click()
     shown = page.locator(".attention")
     assert str(shown.get_attribute("data-site")) == "decoder.0.cross"
     assert page.locator("#model input").input_value() == "Copy, step 150 (yours)"

@@ -22,7 +22,7 @@ import { emit, showProblem } from "./state.js";
  */
 /** @typedef {{ name: string, title: string, cards: Card[] }} Deck the tour's name is "" */
 
-const STAYS = ["more", "projector"]; // of the page, whatever card is shown
+const STAYS = ["more", "projector", "lesson"]; // of the page, whatever card is shown
 const LONGEST_MS = 8000; // until a card's part is drawn
 
 /** @type {Deck} */
@@ -118,8 +118,9 @@ const bringIntoSight = async (selector) => {
   if (place === mine) drawn()?.scrollIntoView({ block: "start", behavior });
 };
 
-// What of the page stays as it is beside a card's own state.
-const staying = () => {
+// What of the page stays as it is where something else is shown: a lesson goes on.
+/** @type {() => Record<string, string>} */
+export const staying = () => {
   const shown = Object.entries(shownFields());
   return Object.fromEntries(shown.filter(([name]) => STAYS.includes(name)));
 };
@@ -135,7 +136,9 @@ export const goToCard = async (to, among = deck) => {
   show(to, among);
   window.scrollTo({ top: 0 });
   if (settled) return;
-  await apply({ ...state, ...staying(), ...here });
+  const stays = staying();
+  delete stays.lesson;
+  await apply({ ...state, ...stays, ...here });
   if (sight) bringIntoSight(sight);
 };
 /** @type {(to: number) => Promise<void>} */

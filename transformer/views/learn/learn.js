@@ -12,6 +12,7 @@ import { redrawWhen } from "../../ui/static/redraw.js";
 import { page, showProblem } from "../../ui/static/state.js";
 import { learnedHeads } from "./learn_heads.js";
 import { planControls } from "./learn_plan.js";
+import { staying } from "../../ui/static/touring.js";
 
 const RECORDED = "recorded-"; // see ui/learning.py
 const PAUSES_MS = { running: 400, waiting: 1500, paused: 1000 };
@@ -196,7 +197,7 @@ export function mount({ element, props, server }) {
       const head = heads.chosen() ?? best;
       /** @type {Record<string, string>} */
       const place = head ? { site: head.site, head: String(head.head) } : {};
-      await apply({ model, length: String(length), tab: "attention", ...place });
+      await apply({ ...staying(), model, length: String(length), tab: "attention", ...place });
     }),
   );
   find(".save-network").addEventListener(
