@@ -157,6 +157,8 @@ def main(gpu: Decorator | None = None) -> None:
     Python would take the network's threads apart while they compute, and abort.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    # A shell has it ignored by what it starts in the background; a failed queue ends us by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     code = 0
     try:
         serve(gpu)
