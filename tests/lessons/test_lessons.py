@@ -465,3 +465,22 @@ def test_the_lesson_of_the_documentation_can_be_held(tmp_path: Path):
     for name, quantity in QUANTITIES.items():
         assert f"`{name}`" in text, "python names it, docs/lessons.md does not"
         assert all(f"`{argument}`" in text for argument in quantity.arguments)
+
+
+def test_a_cell_of_a_long_text_is_graded_without_asking_all_others(
+    tiny_model: Model, experiments: Experiments, monkeypatch: pytest.MonkeyPatch
+):
+    run = tiny_model.generate(TEXT, max_new_tokens=30)
+    assert run.trace_start > 0  # its attention does not begin with the text
+    check = check_of({"click": "cell", "of": "is_hidden", "site": SITE})
+    asked: list[object] = []
+    value = type(check).value
+    monkeypatch.setattr(
+        type(check), "value", lambda self, *given: asked.append(1) or value(self, *given)
+    )
+    ground = Ground(run=run, lab=experiments)
+    at = run.trace_start
+    assert check.grade(ground, {"query": at, "key": 1}).right
+    assert not check.grade(ground, {"query": at, "key": 0}).right
+    assert check.right_answer(ground) == {"query": at, "key": 1}
+    assert len(asked) <= 4

@@ -73,11 +73,12 @@ class Click(Check):
         if self.kind == "token" and answer.get("stack", self.stack) != self.stack:
             return Verdict(right=False, says=say("This token is of the other text."))
         got = {name: answer.get(name) for name in CLICKED[self.kind]}
-        worst, best = self._range(ground)
         value = self.value(ground, got)
+        if yes := QUANTITIES[self.of].yes:  # a long text has too many cells to ask of them all
+            says = say(yes if value else QUANTITIES[self.of].no)
+            return Verdict(right=bool(value) is not self.least, says=says)
+        worst, best = self._range(ground)
         right = abs(value - best) <= self.within * abs(best - worst)
-        if yes := QUANTITIES[self.of].yes:
-            return Verdict(right=right, says=say(yes if value else QUANTITIES[self.of].no))
         quantity, shown = worded(self.of), _number(value)
         if not right:
             says = say(
@@ -99,6 +100,9 @@ class Click(Check):
 
     def right_answer(self, ground: Ground) -> Answer | None:
         """That with the most."""
+        if QUANTITIES[self.of].yes:
+            told = ((one, bool(self.value(ground, one))) for one in self.answers(ground))
+            return next((one for one, yes in told if yes is not self.least), None)
         sign = -1 if self.least else 1
         return max(self.answers(ground), key=lambda one: sign * self.value(ground, one))
 
@@ -115,8 +119,12 @@ class Click(Check):
             yield from ({"token": token} for token in self._tokens(ground))
         else:
             _, _, n_queries, n_keys = run.trace[Site.parse(self.arguments["site"])].weights.shape
+            own = self.arguments["site"].startswith("decoder") or run.config.family == "encoder"
+            first = run.trace_start if own else 0
             yield from (
-                {"query": query, "key": key} for query in range(n_queries) for key in range(n_keys)
+                {"query": first + row, "key": key}
+                for row in range(n_queries)
+                for key in range(n_keys)
             )
 
     def _tokens(self, ground: Ground) -> range:

@@ -62,7 +62,7 @@ class Lessons:
             return {}
         if "query" in found:
             site = Site.parse(check.arguments["site"])  # type: ignore[attr-defined]
-            cell = f"{found['query']},{found['key']}"
+            cell = f"{found['query'] - _first_row(self._ground(data).run, site)},{found['key']}"
             return {"state": {"site": str(site), "cell": cell}}
         if "number" in found or "option" in found:
             return dict(found)
@@ -154,6 +154,11 @@ def _answer(given: Any, check: Check, run: Run) -> dict[str, Any]:
         row, _, column = str(answer.get("cell", "")).partition(",")
         if not (row.isdecimal() and column.isdecimal() and len(row + column) < 12):
             raise ValueError(say("click a cell of the picture"))
-        own = site.startswith("decoder") or run.config.family == "encoder"
-        answer |= {"query": int(row) + (run.trace_start if own else 0), "key": int(column)}
+        answer |= {"query": int(row) + _first_row(run, Site.parse(site)), "key": int(column)}
     return answer
+
+
+def _first_row(run: Run, site: Site) -> int:
+    """The token, counted in the whole text, that the first row of a place's attention is of."""
+    own = site.stack == "decoder" or run.config.family == "encoder"
+    return run.trace_start if own else 0
