@@ -16,11 +16,13 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
+import warm
 from builders import save_model, tiny, tokenizer_of
 from pictured import HOSTILE
 
@@ -50,7 +52,7 @@ class Server:
 
     url: str
     log: Path
-    process: subprocess.Popen[bytes]
+    process: warm.Process
     model: Model
     hostile: Model
     hostile_translator: Model
@@ -107,20 +109,25 @@ def running() -> Server:
 
 
 def started(
-    port: int, offered: Sequence[str], log: Path, script: str = "app.py", more: Sequence[str] = ()
-) -> subprocess.Popen[bytes]:
+    port: int,
+    offered: Sequence[str],
+    log: Path,
+    script: str = "app.py",
+    more: Sequence[str] = (),
+    start: Callable[..., Any] = warm.Process,
+) -> Any:
     """A server in a process of its own, which answers; what it writes is added to `log`.
 
-    more: other options of the command line.
+    more: other options of the command line. start: subprocess.Popen for a start as a user's.
     """
     command = [sys.executable, script, "--host", "127.0.0.1", "--port", str(port), *more]
     with log.open("a") as file:
-        process = subprocess.Popen(
+        process = start(
             [*command, "--device", "cpu", "--checkpoints", *offered],
             cwd=ROOT,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             stdout=file,
-            stderr=subprocess.STDOUT,
+            stderr=file,
         )
     wait(f"http://127.0.0.1:{port}/", process, log)
     return process
@@ -133,7 +140,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait(url: str, process: warm.Process, log: Path) -> None:
     """Until it answers. Raises RuntimeError, with its log, if it ends or takes START_S."""
     give_up = time.monotonic() + START_S
     while time.monotonic() < give_up:
@@ -147,7 +154,7 @@ def wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise RuntimeError(f"the server did not answer within {START_S} s:\n{log.read_text()}")
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: warm.Process) -> None:
     """End it, if it still runs."""
     process.terminate()
     try:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 import transformer
 from transformer import Model, Request, checkpoint
@@ -33,20 +32,13 @@ def folder(tiny_model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_prints_the_text_that_the_model_generates(folder: Path) -> None:
     command = [sys.executable, "-m", "transformer", "the fox ", "--model", str(folder)]
     settings = ["--max-new-tokens", "9", "--temperature", "0.7", "--top-k", "7", "--seed", "5"]
-    done = subprocess.run(
-        command + settings,
-        capture_output=True,
-        check=False,
-        cwd=Path(transformer.__file__).parent.parent,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        timeout=120,
-    )
+    done = warm.run(command + settings)
     expected = transformer.load(folder).generate(
         "the fox ", max_new_tokens=9, temperature=0.7, top_k=7, seed=5
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.decode("utf-8").rstrip("\n").startswith(expected.text.rstrip("\n"))
-    first = done.stderr.decode("utf-8").splitlines()[0]
+    assert done.stdout.rstrip("\n").startswith(expected.text.rstrip("\n"))
+    first = done.stderr.splitlines()[0]
     for part in ("tiny", "2 layers x 2 heads x 16", "temperature 0.7, top_k 7", "seed 5"):
         assert part in first
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 import pytest
+import warm
 from pictured import HOSTILE, batch_of, relabelled
 from playwright.sync_api import expect
 
@@ -162,14 +162,7 @@ def test_the_notebook_runs_from_its_own_folder() -> None:
         "assert same.text == run.text and (folder / 'mine.html').stat().st_size > 10_000\n"
         "assert effect.change.max() > 1 and removal.mean_freed_weight > 0.1\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-"],
-        input=f"{script}\n{checks}",
-        cwd=NOTEBOOK.parent,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        capture_output=True,
-        text=True,
-    )
+    done = warm.run([sys.executable, "-"], given=f"{script}\n{checks}", cwd=NOTEBOOK.parent)
     assert done.returncode == 0, done.stderr
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import warm
 from trainings import LINES, ROOT, command, losses, metadata, recipe, task, weights, written
 
 import transformer
@@ -26,11 +27,13 @@ def data(tmp_path: Path) -> Path:
     return written(tmp_path / "data")
 
 
-def begun(arguments: list[str], until: Path) -> subprocess.Popen[str]:
-    """A training in a process of its own, when there is something in a file of it."""
-    process = subprocess.Popen(
-        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+def begun(arguments: list[str], until: Path, told: Path) -> warm.Process:
+    """A training in a process of its own, when there is something in a file of it.
+
+    told: what it writes.
+    """
+    with told.open("w") as file:
+        process = warm.Process(arguments, stdout=file, stderr=file)
     deadline = time.monotonic() + 60
     while not (until.exists() and until.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -73,19 +76,13 @@ def test_a_killed_process_resumes_from_its_state_file(tmp_path, data):
     recipe(tmp_path, steps=4000, every=5000)
     out = tmp_path / "o"
     arguments = [sys.executable, *command(tmp_path / "tiny.toml", data, out)]
-    process = begun(arguments, out / "training" / "state.safetensors")
+    process = begun(arguments, out / "training" / "state.safetensors", tmp_path / "told")
     process.kill()
-    process.communicate()
+    process.wait()
     done = len(losses(out))
     assert 4 <= done < 4000
 
-    finished = subprocess.run(
-        [*arguments, "--steps", str(done + 6)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    finished = warm.run([*arguments, "--steps", str(done + 6)])
     assert finished.returncode == 0, finished.stderr
     assert len(losses(out)) == done + 6
     assert transformer.load(out).generate("The", max_new_tokens=3).text.startswith("The")
@@ -96,14 +93,14 @@ def test_ctrl_c_ends_after_a_step_and_keeps_it(tmp_path, data, wish):
     recipe(tmp_path, steps=4000, every=5000)
     out = tmp_path / "o"
     arguments = [sys.executable, *command(tmp_path / "tiny.toml", data, out)]
-    process = begun([*arguments, "--save-every", "3000"], out / "training" / "log.jsonl")
+    arguments += ["--save-every", "3000"]
+    process = begun(arguments, out / "training" / "log.jsonl", tmp_path / "told")
     process.send_signal(wish)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.wait(60) == 130
     done = len(losses(out))
     assert 0 < done < 3000
     said = f"stopped at step {done:,} of 4,000; {out} can be used, and the same command goes on"
-    assert said in told.splitlines()[-1]
+    assert said in (tmp_path / "told").read_text().splitlines()[-1]
     model = transformer.load(out)
     assert model.metadata["phases"][-1]["steps"] == done
     assert f"**Unfinished: step {done:,} of 4,000.**" in model.card
