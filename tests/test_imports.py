@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "analysis": LOADED,
     "training": LOADED | {"checkpoint"},
     "views": LOADED | {"analysis"},
-    "learning": LOADED | {"training", "views", "checkpoint"},
+    "learning": LOADED | {"analysis", "training", "views", "checkpoint"},
     "lessons": LOADED | {"analysis", "learning"},
     "lessons command": LOADED | {"checkpoint", "lessons", "ui"},
     "ui": LOADED | {"analysis", "views", "checkpoint", "learning", "lessons", "training", ""},

@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 
+from transformer.learning.moments import story_moments
 from transformer.messages import mark
 from transformer.runs.request import MAX_BEAMS
 from transformer.training.exercises import EXERCISES
@@ -218,7 +219,10 @@ def _right(
         learning = ("train", "steer", "learned", "adopt", "checkpoint")
         tasks = {one.name: {"title": one.title, "words": one.words} for one in EXERCISES.values()}
         functions = [ask[name] for name in learning]
-        component("learn", None, functions, palette=palette_stops(), tasks=tasks)
+        kept = story_moments() is not None
+        component("learn", None, functions, palette=palette_stops(), tasks=tasks, moments=kept)
+        if kept:
+            component("moments", None, [ask["moment"]], palette=palette_stops())
         _panels("Learn", ask)
     for tab in dict.fromkeys(view.tab for view in VIEWS.values() if view.tab not in TABS):
         with gr.Tab(tab, id=tab_name(tab)):

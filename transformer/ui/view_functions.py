@@ -16,6 +16,7 @@ from transformer.ui.idle_queue import FILES, IDLE
 from transformer.ui.learning import Learning
 from transformer.ui.lessons import Lessons
 from transformer.ui.limits import check_input, sentence_of
+from transformer.ui.moments import moment
 from transformer.ui.store import RunGone, RunStore
 from transformer.views import PICTURES
 from transformer.views.declaration import Answer, Picture, is_figure
@@ -40,6 +41,7 @@ def functions(experiments: Experiments) -> dict[str, Ask]:
     store = experiments.store
     learning = Learning(experiments.service)
     asks |= {name: server_function(name, getattr(learning, name)) for name in LEARNING}
+    asks["moment"] = server_function("moment", moment)
     lessons = Lessons(experiments)
     asks |= {name: server_function(name, getattr(lessons, name), again) for name in LESSONS}
     asks["kept"] = server_function("kept", lambda data: kept(store, **data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -42,26 +43,46 @@ def learning_curves(
     shares = [right]
     if score_name:
         shares.append(_share(measured, score, score_name, colours.second, "dash"))
+    return two_pictures(
+        [loss], shares, title=say("Loss and accuracy"), of=say("share"), at=at, dark=dark,
+        range=[0, 1.01 * total],
+    )  # fmt: skip
+
+
+def two_pictures(
+    losses: Sequence[go.Scatter],
+    shares: Sequence[go.Scatter],
+    *,
+    title: str,
+    of: str,
+    at: float | None,
+    dark: bool,
+    most: float = 1.0,
+    **steps: Any,
+) -> go.Figure:
+    """Losses above (on the axis y2), shares below, over the same steps. of: what the shares are;
+    most: the largest that has room. at: where a line goes through both; steps: what more is said of
+    the steps' axis."""
     layout = style.layout(
-        say("Loss and accuracy"),
+        title,
         dark=dark,
         height=HEIGHT,
         margin={"l": 56, "r": 12, "t": 30, "b": 44},
-        xaxis=style.axis(say("step"), dark=dark, range=[0, 1.01 * total], anchor="y"),
+        xaxis=style.axis(say("step"), dark=dark, anchor="y", **steps),
         yaxis=style.axis(
-            say("share"), dark=dark, range=[-0.02, 1.04], domain=[0, GAP - 0.06], showgrid=True,
-            tickformat=".0%", nticks=5,
+            of, dark=dark, range=[-0.02 * most, 1.04 * most], domain=[0, GAP - 0.06],
+            showgrid=True, tickformat=".0%", nticks=5,
         ),
         yaxis2=style.axis(
             say("loss, nats"), dark=dark, domain=[GAP, 1], rangemode="tozero", showgrid=True,
             anchor="x", nticks=5,
         ),
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        shapes=[] if at is None else [_here(at, colours.muted)],
+        shapes=[] if at is None else [_here(at, style.theme(dark).muted)],
         hovermode="closest",
     )  # fmt: skip
     layout["yaxis2"]["title"]["font"] = {"size": style.FONT_SIZE}  # the page sets the others'
-    return go.Figure(data=[loss, *shares], layout=layout)
+    return go.Figure(data=[*losses, *shares], layout=layout)
 
 
 def _share(
@@ -78,7 +99,7 @@ def _share(
     )  # fmt: skip
 
 
-def _here(step: int, colour: str) -> dict[str, object]:
+def _here(step: float, colour: str) -> dict[str, object]:
     """A line through both pictures."""
     line = {"color": colour, "width": 1, "dash": "dot"}
     return {

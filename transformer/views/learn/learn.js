@@ -164,6 +164,10 @@ export function mount({ element, props, server }) {
     steer(() => "stop"),
   );
   find(".recorded").addEventListener("click", () => show(RECORDED + controls.plan().task));
+  find(".to-moments").hidden = !props.moments;
+  find(".to-moments").addEventListener("click", () => {
+    document.querySelector(".moments")?.scrollIntoView({ block: "start" });
+  });
   back.addEventListener("input", () => {
     const place = Number(back.value);
     state.at = place === state.places.length - 1 ? null : state.places[place];

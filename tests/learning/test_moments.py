@@ -1,0 +1,269 @@
+"""The moments of a training: what the command keeps of them is what their networks say."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import loops
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from builders import tiny
+
+import transformer
+from transformer import Model, Run, Tokenizer
+from transformer.learning import moments as reading
+from transformer.learning import record_moments
+from transformer.learning.moment_words import about, told
+from transformer.learning.moments import HeadNumber, Moments, story_moments
+from transformer.learning.record_moments import SENTENCES, curve, recorded_moments
+from transformer.training import log
+from transformer.ui.moments import moment
+from transformer.ui.page import build
+from transformer.ui.service import Service
+
+STEPS = (0, 3, 12)
+TEXTS = ("Tom and Mia saw the dog. The dog saw Tom and Mia.", "The red ball and the red bird.")
+
+
+def checkpoint_of(model: Model, folder: Path, step: int) -> None:
+    about = {
+        "recipe": {"name": "tiny", "settings": {"steps": STEPS[-1]}},
+        "validation": {
+            "step": step, "examples": 7, "loss": 6.0 - step / 10, "bits_per_byte": 3.0 - step / 20,
+        },
+    }  # fmt: skip
+    dataclasses.replace(model, metadata=about).save(folder / "moments" / f"{step:06}")
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the trainer leaves it: a tiny network after 0, 3 and 12 steps, and its log."""
+    folder = tmp_path_factory.mktemp("out") / "training"
+    folder.mkdir()
+    tokenizer = Tokenizer.train([*SENTENCES, *TEXTS] * 3, 420)
+    model = tiny("tiny", "decoder", tokenizer, max_len=96, positions="learned")
+    network = model.generator_network.requires_grad_(True)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.01)
+    ids = torch.tensor([tokenizer.prompt(SENTENCES[0])])
+    checkpoint_of(model, folder, 0)
+    for step in range(1, STEPS[-1] + 1):
+        logits = network(ids[:, :-1])
+        loss = F.cross_entropy(logits[0], ids[0, 1:])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        log.append(folder, {"step": step, "loss": loss.item()})
+        if step in STEPS:
+            checkpoint_of(model, folder, step)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kept(training: Path) -> Moments:
+    return recorded_moments(training / "moments", texts=TEXTS)
+
+
+@pytest.fixture(scope="module")
+def models(training: Path) -> list[Model]:
+    return [transformer.load(training / "moments" / f"{step:06}") for step in STEPS]
+
+
+def trace(model: Model, text: str) -> Run:
+    run = model.trace(text)
+    assert isinstance(run, Run)
+    return run
+
+
+def test_the_command_writes_the_file_that_is_read(
+    training: Path, tmp_path: Path, kept: Moments, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(record_moments, "_sample", lambda: list(TEXTS))
+    out = tmp_path / "moments.npz"
+    monkeypatch.setattr(sys, "argv", ["", str(training / "moments"), "--out", str(out)])
+    record_moments.main()
+    assert "step 12: 2.4000 bits per byte" in capsys.readouterr().out
+    found = Moments.of_bytes(out.read_bytes())
+    assert (found.steps, found.shape) == (list(STEPS), (2, 2))
+    assert found.standings == kept.standings
+    assert [one.text for one in found.sentences] == list(SENTENCES)
+    assert (found.total, found.examples, found.recipe) == (12, 7, "tiny")
+    for one, other in zip(found.sentences, kept.sentences, strict=True):
+        assert one.labels == other.labels
+        assert (one.pixels == other.pixels).all()
+        np.testing.assert_array_equal(one.surprise, other.surprise)
+
+
+def test_what_is_kept_is_what_the_networks_say(kept: Moments, models: list[Model]) -> None:
+    for place, model in enumerate(models):
+        for sentence in kept.sentences:
+            run = trace(model, sentence.text)
+            assert sentence.labels == run.labels
+            weights = run.trace.weights("decoder", "self")[:, 0]
+            for layer in range(2):
+                for head in range(2):
+                    kept_weights = sentence.weights(place, layer, head)
+                    np.testing.assert_allclose(kept_weights, weights[layer, head], atol=0.004)
+            ids = torch.tensor([run.ids])
+            with torch.inference_mode():
+                logits = model.generator_network(ids[:, :-1])
+            nats = F.cross_entropy(logits[0], ids[0, 1:], reduction="none")
+            assert np.isnan(sentence.surprise[place, 0])
+            np.testing.assert_allclose(sentence.surprise[place, 1:], nats, atol=1e-4)
+        wrote = model.generate(
+            "Once upon a time", max_new_tokens=60, temperature=0.7, seed=kept.seed
+        )
+        assert kept.standings[place].wrote == wrote.text
+    assert [one.loss for one in kept.standings] == [6.0, 5.7, 4.8]
+
+
+def test_the_best_head_is_the_best_over_all_rows_of_all_texts(
+    kept: Moments, models: list[Model]
+) -> None:
+    for standing, model in zip(kept.standings, models, strict=True):
+        rows = []
+        for text in TEXTS:
+            weights = trace(model, text).trace.weights("decoder", "self")[:, 0]
+            rows.append(weights.diagonal(offset=-1, dim1=-2, dim2=-1))
+        means = torch.cat(rows, dim=-1).mean(dim=-1)
+        best = standing.best_by("previous")
+        assert best is not None
+        assert best.value == pytest.approx(means.max().item(), abs=1e-4)
+        assert means[best.layer, best.head] == means.max()
+        assert 0 <= standing.n_even <= 4
+    assert {one.metric for one in kept.standings[0].best} >= {"previous", "induction", "first"}
+
+
+def test_the_curve_is_a_mean_of_each_stretch_of_steps() -> None:
+    losses = [8 / math.sqrt(step) for step in range(1, 5001)]
+    steps, means = curve(losses)
+    assert steps[0] == 1
+    assert steps[-1] == 5000
+    assert len(steps) <= 300
+    begin, end = steps[-2:]
+    assert means[-1] == pytest.approx(np.mean(losses[begin:end]), abs=1e-4)
+
+
+def test_what_cannot_be_recorded_is_told(training: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="holds no moment of a training"):
+        recorded_moments(tmp_path)
+    with pytest.raises(ValueError, match="a sentence may have 64 tokens; got"):
+        recorded_moments(training / "moments", sentences=["q x z " * 40], texts=TEXTS)
+
+
+# --- words, and what the page is told -------------------------------------------------------------
+
+
+def number(metric: str, value: float, *, clear: bool) -> HeadNumber:
+    return HeadNumber(layer=1, head=0, metric=metric, value=value, even=0.05, clear=clear)
+
+
+def formed(moments: Moments) -> Moments:
+    """The same, with a head that came to stand out after 3 steps, and one after 12."""
+    bests = (
+        (number("previous", 0.06, clear=False), number("induction", 0.05, clear=False)),
+        (number("previous", 0.4, clear=True), number("induction", 0.05, clear=False)),
+        (number("previous", 0.5, clear=True), number("induction", 0.3, clear=True)),
+    )
+    standings = tuple(
+        dataclasses.replace(one, best=best, n_even=4 - place)
+        for place, (one, best) in enumerate(zip(moments.standings, bests, strict=True))
+    )
+    return dataclasses.replace(moments, standings=standings)
+
+
+def test_it_says_when_which_kind_of_head_formed(kept: Moments) -> None:
+    before, early, late = (told(formed(kept), place) for place in range(3))
+    assert before[0].startswith("Before the first step: 6.00 nats a token, 3.000 bits per byte")
+    assert before[1:] == ["4 of 4 heads read evenly."]
+    assert early[2:] == [
+        "New since step 0: layer 1, head 0 reads the previous token (0.40; an even head: 0.05)."
+    ]
+    assert late[0].startswith("After step 12 of 12: 4.80 nats")
+    assert late[2:] == [
+        "New since step 3: layer 1, head 0 reads what followed the last time (0.30; an even head: "
+        "0.05).",
+        "Layer 1, head 0 reads the previous token (0.50; an even head: 0.05).",
+    ]
+    same = dataclasses.replace(kept, standings=(kept.standings[0], kept.standings[0]))
+    assert "no other kind of head has formed" in told(same, 1)[2]
+    assert "A second training of the same recipe" in about(kept)
+
+
+@pytest.fixture
+def on_the_page(kept: Moments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moments:
+    path = tmp_path / "stories.npz"
+    path.write_bytes(formed(kept).to_bytes())
+    monkeypatch.setattr(reading, "FILE", path)
+    found = story_moments()
+    assert found is not None
+    return found
+
+
+def test_the_page_is_told_of_a_moment(on_the_page: Moments) -> None:
+    last = moment({})
+    assert (last["step"], last["layer"], last["head"]) == (12, 1, 0)
+    assert [sign["sign"] for sign in last["signs"]] == ["←", "↻"]
+    early = moment({"step": 3, "sentence": 1, "layer": 0, "head": 1, "dark": True})
+    sentence = on_the_page.sentences[1]
+    assert early["labels"] == sentence.labels
+    assert (early["picture"]["pixels"] == sentence.pixels[1]).all()
+    assert early["surprise"][0] is None
+    assert early["mean"] == pytest.approx(np.nanmean(sentence.surprise[1]))
+    assert early["start"] + early["wrote"] == on_the_page.standings[1].wrote
+    (cells,) = early["large"].data
+    below = np.tri(len(sentence.labels), dtype=bool)
+    np.testing.assert_allclose(cells.customdata, sentence.weights(1, 0, 1))
+    np.testing.assert_allclose(np.square(cells.z[below]), cells.customdata[below], rtol=1e-5)
+    assert np.isnan(cells.z[~below]).all()
+    training, held_out, *best = early["curves"].data
+    assert list(held_out.customdata) == list(STEPS)
+    assert list(held_out.x) == [0.5, 3, 12]
+    assert list(best[0].y) == [0.06, 0.4, 0.5]
+    assert len(training.x) == len(on_the_page.curve[0])
+    assert early["curves"].layout.shapes[0].x0 == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"step": 4}, r"step must be one of \[0, 3, 12\]; got 4"),
+        ({"sentence": 3}, "sentence must be a whole number from 0 to 2; got 3"),
+        ({"layer": 2}, "layer must be a whole number from 0 to 1; got 2"),
+        ({"head": "x"}, "head must be a whole number"),
+    ],
+)
+def test_what_was_not_kept_is_told(
+    on_the_page: Moments, given: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        moment(given)
+
+
+def test_the_page_shows_them(on_the_page: Moments, tiny_model: Model) -> None:
+    assert "moments" in parts_of(tiny_model)
+
+
+def parts_of(model: Model) -> set[Any]:
+    async def asked() -> set[Any]:
+        page = build(Service([model]))
+        return {getattr(block, "elem_id", None) for block in page.blocks.values()}
+
+    return loops.run(asked())
+
+
+def test_without_the_file_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Model
+) -> None:
+    monkeypatch.setattr(reading, "FILE", tmp_path / "none.npz")
+    parts = parts_of(tiny_model)
+    assert "moments" not in parts
+    assert "learn" in parts
+    assert story_moments() is None
+    with pytest.raises(ValueError, match="no moments of a training come with this page"):
+        moment({})

@@ -1,0 +1,104 @@
+"""What the view Moments asks the server: a recorded moment of the story model's training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from transformer.analysis.head_measures import ALL
+from transformer.learning.moment_words import about, told
+from transformer.learning.moments import HeadNumber, Moments, story_moments
+from transformer.messages import numeral, say
+from transformer.runs.checks import check_whole
+from transformer.views import VIEWS
+from transformer.views.moments.curves import moment_curves
+from transformer.views.moments.head import recorded_head
+
+DRAWN = ("previous", "induction", "first")  # metrics whose best head has a curve
+OPENED = ("induction", "previous")  # whose best head is large at first
+
+
+def moment(data: Mapping[str, Any]) -> dict[str, Any]:
+    """{"step", "sentence", "layer", "head", "dark"}: what was kept of a moment.
+
+    step None: the last one; layer, head None: the head that came to stand out. Raises ValueError
+    for what was not kept.
+    """
+    moments = story_moments()
+    if moments is None:
+        raise ValueError(say("no moments of a training come with this page"))
+    place, sentence, layer, head = _chosen(moments, data)
+    now, read = moments.standings[place], moments.sentences[sentence]
+    dark = data.get("dark") is True
+    small, surprise = read.atlas(place), read.surprise[place]
+    return {
+        "about": about(moments),
+        "steps": moments.steps, "total": moments.total, "step": now.step,
+        "said": told(moments, place),
+        "start": moments.start, "wrote": now.wrote.removeprefix(moments.start),
+        "sentences": [one.text for one in moments.sentences],
+        "labels": read.labels,
+        "surprise": [None if np.isnan(one) else round(float(one), 2) for one in surprise],
+        "mean": float(np.nanmean(surprise)),
+        "picture": {
+            "shape": list(small.pixels.shape), "pixels": small.pixels, "masked": small.masked,
+        },
+        "signs": [_sign(one) for one in now.best if one.clear],
+        "layer": layer, "head": head,
+        "large": recorded_head(
+            read.weights(place, layer, head), read.labels, layer, head, dark=dark
+        ),
+        "curves": _curves(moments, now.step, dark),
+    }  # fmt: skip
+
+
+def _chosen(moments: Moments, data: Mapping[str, Any]) -> tuple[int, int, int, int]:
+    """(place of the moment, sentence, layer, head)."""
+    values = {
+        one.name: one.check(data.get(one.name, one.default)) for one in VIEWS["moments"].parameters
+    }
+    steps, (n_layers, n_heads) = moments.steps, moments.shape
+    step = steps[-1] if values["step"] is None else values["step"]
+    if step not in steps:
+        raise ValueError(
+            say("{name} must be one of {allowed}; got {got}", name="step", allowed=steps, got=step)
+        )
+    check_whole("sentence", values["sentence"], 0, len(moments.sentences) - 1)
+    first = _opened(moments)
+    layer = first.layer if values["layer"] is None else values["layer"]
+    head = first.head if values["head"] is None else values["head"]
+    check_whole("layer", layer, 0, n_layers - 1)
+    check_whole("head", head, 0, n_heads - 1)
+    return steps.index(step), values["sentence"], layer, head
+
+
+def _opened(moments: Moments) -> HeadNumber:
+    last = moments.standings[-1]
+    found = [last.best_by(metric) for metric in OPENED]
+    return next((one for one in found if one is not None and one.clear), last.best[0])
+
+
+def _sign(one: HeadNumber) -> dict[str, Any]:
+    metric = ALL[one.metric]
+    label = say(
+        "{does}: {value}", does=say(metric.label or metric.title), value=numeral(one.value, ".2f")
+    )
+    return {"layer": one.layer, "head": one.head, "sign": metric.sign, "label": label}
+
+
+def _curves(moments: Moments, step: int, dark: bool) -> Any:
+    def values(metric: str) -> list[float | None]:
+        found = (one.best_by(metric) for one in moments.standings)
+        return [None if one is None else one.value for one in found]
+
+    return moment_curves(
+        moments.curve,
+        moments.steps,
+        [one.loss for one in moments.standings],
+        {say(ALL[metric].short): values(metric) for metric in DRAWN},
+        total=moments.total,
+        at=step,
+        dark=dark,
+    )
