@@ -26,9 +26,9 @@ def test_models_lists_every_model_with_its_configuration(client: Client, server:
 def test_only_the_named_endpoints_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     assert set(endpoints) == {
-        "/models", "/generate", "/translate", "/trace", "/batch", "/attention", "/positions",
-        "/limits", "/importance", "/next_token", "/patching", "/breaks", "/score", "/view",
-        "/views",
+        "/models", "/generate", "/translate", "/fill", "/trace", "/batch", "/attention",
+        "/positions", "/limits", "/importance", "/next_token", "/patching", "/breaks", "/score",
+        "/view", "/views",
     }  # fmt: skip
 
 
@@ -242,6 +242,11 @@ def test_a_bad_translation_gives_its_sentence(
 ) -> None:
     with pytest.raises(AppError, match=sentence):
         client.predict(**{"model": "tiny-translator", **arguments}, api_name="/translate")
+
+
+def test_only_an_encoder_alone_fills_in(client: Client) -> None:
+    with pytest.raises(AppError, match=r"only an encoder alone .*; tiny is decoder"):
+        client.predict("The [MASK] ran.", "tiny", api_name="/fill")
 
 
 @pytest.mark.parametrize("text", ["🦊💃🌙", "Ça va où ?", "漢字かな", "\x00\x01", "<b>x</b>"])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import serving
+from gradio_client import Client
 from playwright.sync_api import expect
 from test_adapters import write
 from their_tokenizers import byte_fallback, word_piece
@@ -69,9 +70,26 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(
         page.page.locator(".masked-tokens button").nth(2).click()
     assert page.page.locator(".masked").get_attribute("data-place") == "2"
     assert page.page.get_by_role("button", name="Generate").count() == 0
+    run_hidden_word(page, address)
     page = visit(f"{address}#model=tiny-marian")
     page.wait_for_link()
     through_all_tabs(page, {})
+
+
+def run_hidden_word(page: Visit, address: str) -> None:
+    """A word hidden in the text box: the page chooses its place; the API says the same of it."""
+    client = Client(address, verbose=False, analytics_enabled=False)
+    told = client.predict("the dog [MASK] to the hill", "tiny-bert", 3, api_name="/fill")
+    client.close()
+    with page.drawn(".masked"):
+        page.enter("the dog [MASK] to the hill")
+    masked = page.page.locator(".masked")
+    expect(masked).to_have_attribute("data-place", str(told["places"][0]))
+    bars = "it => it.querySelector('.js-plotly-plot').data[0].x"
+    shown = masked.evaluate(bars)
+    assert sorted(shown, reverse=True)[:3] == pytest.approx(
+        [guess["probability"] for guess in told["guesses"][0]], abs=1e-5
+    )
 
 
 def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(

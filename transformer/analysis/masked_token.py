@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import torch
 
+from transformer.inference.fill import check_fills
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import say
-from transformer.model.transformer import EncoderOnly
 from transformer.runs.checks import is_whole
 from transformer.runs.run import Run
+from transformer.tokenizer.hidden import around
 
 N_BEST = 10
 
@@ -20,7 +21,8 @@ class MaskedToken:
     """What is said of the place of one token.
 
     ids, labels: the likeliest tokens with it masked, the likeliest first, and the token itself
-    where it is not among them. probabilities: theirs, and unmasked: theirs where it can be read.
+    where it is not among them and the text does not hide it. probabilities: theirs; from_left:
+    theirs where what stands to the right of the place is cut off.
     """
 
     place: int
@@ -29,26 +31,18 @@ class MaskedToken:
     ids: tuple[int, ...]
     labels: tuple[str, ...]
     probabilities: tuple[float, ...]
-    unmasked: tuple[float, ...]
+    from_left: tuple[float, ...]
 
 
 @torch.inference_mode()
 def masked_token(model: LoadedModel, run: Run, place: int) -> MaskedToken:
-    """What an encoder says of the token at `place` of the run's ids, masked and as it stands.
+    """What an encoder says of the token at `place` of the run's ids once it is masked: from the
+    whole text, and from what stands to the left of it.
 
     Raises ValueError for another family, for a tokenizer without a token that masks, and for a
     place that the run does not have.
     """
-    mask, network = model.tokenizer.mask_id, model.network
-    if not isinstance(network, EncoderOnly) or mask is None:
-        raise ValueError(
-            say(
-                "only an encoder alone whose tokenizer has a mask token guesses a masked token; "
-                "{name} is {family}",
-                name=model.name,
-                family=model.config.family,
-            )
-        )
+    network, mask = check_fills(model)
     if not is_whole(place) or not 0 <= place < len(run.ids):
         raise ValueError(
             say(
@@ -57,17 +51,27 @@ def masked_token(model: LoadedModel, run: Run, place: int) -> MaskedToken:
                 got=repr(place),
             )
         )
-    rows = torch.tensor([run.ids, run.ids], device=model.device)
-    rows[0, place] = mask
-    masked, unmasked = network(rows)[:, place].float().softmax(dim=-1).cpu()
-    ids = masked.topk(min(N_BEST, len(masked))).indices.tolist()
-    ids += [] if run.ids[place] in ids else [run.ids[place]]
+    whole = [*run.ids[:place], mask, *run.ids[place + 1 :]]
+    left = [*whole[: place + 1], *_end(model, run, place)]
+    both, from_left = (
+        network(torch.tensor([ids], device=model.device))[0, place].float().softmax(dim=-1).cpu()
+        for ids in (whole, left)
+    )
+    ids = both.topk(min(N_BEST, len(both))).indices.tolist()
+    ids += [] if run.ids[place] in (*ids, mask) else [run.ids[place]]
     return MaskedToken(
         place=place,
         token=run.ids[place],
         label=run.labels[place],
         ids=tuple(ids),
         labels=tuple(model.tokenizer.labels(ids)),
-        probabilities=tuple(masked[ids].tolist()),
-        unmasked=tuple(unmasked[ids].tolist()),
+        probabilities=tuple(both[ids].tolist()),
+        from_left=tuple(from_left[ids].tolist()),
     )
+
+
+def _end(model: LoadedModel, run: Run, place: int) -> list[int]:
+    """What the tokenizer puts behind every text, where that stands to the right of the place."""
+    _, behind = around(model.tokenizer)
+    stands = bool(behind) and list(run.ids[-len(behind) :]) == behind
+    return behind if stands and place < len(run.ids) - len(behind) else []

@@ -17,6 +17,7 @@ from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOn
 from transformer.plain_text import Reader
 from transformer.runs.request import Request
 from transformer.tokenizer import Tokenizer
+from transformer.tokenizer.hidden import hidden_ids
 
 
 class Prepared(NamedTuple):
@@ -105,6 +106,8 @@ class LoadedModel:
                     )
                 )
             return Prepared(source, [self.tokenizer.start_id])
+        if self.config.family == "encoder":
+            return Prepared([], hidden_ids(self.tokenizer, read))
         return Prepared([], self.tokenizer.prompt(read))
 
     def check(self, request: Request) -> None:

@@ -14,6 +14,7 @@ import torch
 from transformer import adapters, checkpoint
 from transformer.inference.beam_runs import search
 from transformer.inference.engines.choice import AUTO, engine_of
+from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
 from transformer.inference.intervened import check_interventions, hooks_for
 from transformer.inference.loaded import LoadedModel, Prepared
@@ -118,6 +119,10 @@ class Model(LoadedModel):
                 requests, prepared, self._steps(requests, prepared), strict=True
             )
         ]
+
+    def fill(self, text: str, n_best: int = N_BEST) -> Filled:
+        """What stands at each [MASK] of a text, see `inference.fill.fill`."""
+        return fill(self, text, n_best)
 
     def trace(
         self, texts: str | Sequence[str], interventions: Sequence[Intervention] = ()

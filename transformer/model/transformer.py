@@ -93,6 +93,7 @@ class EncoderOnly(Transformer):
         *,
         types: Tensor | None = None,
         mask: Tensor | None = None,
+        where: Tensor | None = None,
         hooks: Sequence[Hook] = (),
         trace: Trace | None = None,
     ) -> Tensor:
@@ -100,14 +101,14 @@ class EncoderOnly(Transformer):
 
         types: (B, T) int64, each token's type, of a network that has types; None = all 0.
         mask: what may be read, in place of the padding mask (see `given_mask`).
+        where: (B, T) bool, the N positions whose logits are wanted; then (N, V), in reading order.
         """
         key_mask = padding_mask(ids, self.config.padding_id)
         own = ForwardContext(mask=key_mask, hooks=with_trace(hooks, trace))
         context = self._context(own, mask, ids.shape[1])
         positions = self._positions("encoder", ids, key_mask)
-        return self.project(
-            self._through(self.embedding, self.encoder, ids, positions, context, types)
-        )
+        x = self._through(self.embedding, self.encoder, ids, positions, context, types)
+        return self.project(x, where)
 
     def loss(self, ids: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
         """Mean nats a token of what belongs at the places of ids (B, T) that are asked for.
@@ -116,7 +117,7 @@ class EncoderOnly(Transformer):
         language modelling. smoothing: see `mean_nats`.
         """
         where = asked_for(targets, self.config.padding_id)
-        return mean_nats(self(ids)[where], targets[where], smoothing)
+        return mean_nats(self(ids, where=where), targets[where], smoothing)
 
 
 class EncoderDecoder(Transformer):

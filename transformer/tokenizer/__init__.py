@@ -17,6 +17,7 @@ PADDING = "<|padding|>"
 START = "<|start|>"
 END = "<|endoftext|>"
 SPECIALS = (PADDING, START, END)  # ids 0, 1, 2 in every vocabulary of ours
+MASK = "<|mask|>"  # the last id, where there is one: what hides a token from an encoder alone
 
 # Texts whose ids a tokenizer may get wrong, or never find.
 HARD = (f"{'a' * 2000}!", " " * 2000, "Hé, 🦊 said:\n\t« ça va ? » \x00", f"1{PADDING} {END}")
@@ -38,6 +39,9 @@ class Tokenizer:
         self.start_id = self._special(START)
         self.end_id = self._special(END)
         self._specials = {self.padding_id: PADDING, self.start_id: START, self.end_id: END}
+        self._mask_id = bpe.token_to_id(MASK)
+        if self._mask_id is not None:
+            self._specials[self._mask_id] = MASK
         names = {index: name for name, index in bpe.get_vocab().items()}
         if set(names) != set(range(len(names))):
             raise ValueError(
@@ -110,6 +114,15 @@ class Tokenizer:
                 say("{path} is not a tokenizer of this project: {error}", path=path, error=error)
             ) from error
 
+    def with_mask(self) -> Tokenizer:
+        """The same with one more special token, the last id, that hides another; itself if it has
+        one."""
+        if self._mask_id is not None:
+            return self
+        bpe = BPETokenizer.from_str(self._bpe.to_str())
+        bpe.add_special_tokens([MASK])
+        return type(self)(bpe)
+
     def save(self, path: Path) -> None:
         """Write tokenizer.json."""
         self._bpe.save(str(path))
@@ -162,7 +175,7 @@ class Tokenizer:
     @property
     def mask_id(self) -> int | None:
         """The token that hides another from an encoder; None where there is none."""
-        return None
+        return self._mask_id
 
     @property
     def end_ids(self) -> frozenset[int]:

@@ -18,6 +18,7 @@ from transformer.messages import say
 from transformer.training.calibrate import calibrate
 from transformer.training.data import read_documents, read_pairs, read_parallel
 from transformer.training.evaluate import Score, score_documents, score_pairs
+from transformer.training.hidden_words import score_hidden
 from transformer.training.memorised import longest_shared_passage, sample_stories
 from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names
 from transformer.training.tasks import TASKS
@@ -72,6 +73,10 @@ def _train(arguments: list[str]) -> None:
     parser.add_argument(
         "--from", dest="start", metavar="CHECKPOINT", help="begin with its weights and tokenizer"
     )
+    parser.add_argument(
+        "--moments", type=int, default=0, metavar="N", help="also keep N checkpoints on the way, "
+        "ever farther apart, in OUT/training/moments; default 0",
+    )  # fmt: skip
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
     options = parser.parse_args(arguments)
     from transformer.training.loop import train  # needs packages that the other commands do without
@@ -85,7 +90,7 @@ def _train(arguments: list[str]) -> None:
         print(f"{recipe.name}: seed {recipe.settings.seed}, {recipe.model}, {recipe.settings}")
     task = TASKS[recipe.task](recipe, options.data)
     start = load(options.start) if options.start else None
-    train(recipe, task, options.out, cpu=options.cpu, start=start)
+    train(recipe, task, options.out, cpu=options.cpu, start=start, n_moments=options.moments)
     if first:
         command = "python -m transformer.training evaluate"
         print(f"wrote {options.out}; score it: {command} {options.out}")
@@ -94,6 +99,9 @@ def _train(arguments: list[str]) -> None:
 def _evaluate(arguments: list[str]) -> None:
     options = _evaluate_parser().parse_args(arguments)
     model = load(options.checkpoint, options.device)
+    if model.config.family == "encoder":
+        _evaluate_hidden(model, options)
+        return
     if model.config.family != "encoder-decoder":
         _print_score(model.name, options.data, score_documents(model, read_documents(options.data)))
         return
@@ -117,14 +125,35 @@ def _evaluate(arguments: list[str]) -> None:
         _print_translations(score)
 
 
+def _evaluate_hidden(model: Model, options: argparse.Namespace) -> None:
+    documents, max_len = read_documents(options.data), model.config.max_len
+    beside = [load(options.beside, options.device)] if options.beside else []
+    for number, one in enumerate((model, *beside)):
+        found = score_hidden(one, model.tokenizer, documents, max_len)
+        if not number:
+            print(
+                f"{model.name} on {options.data.name}: {found.documents:,} documents, "
+                f"{found.places:,} masked tokens, {found.seconds:.1f} s"
+            )
+        sides = "both sides" if one.config.family == "encoder" else "the left alone"
+        print(
+            f"{one.name}, from {sides}: {found.top_1:.2%} found, "
+            f"{found.nats / found.places:.4f} nats a masked token"
+        )
+
+
 def _evaluate_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m transformer.training evaluate",
         description="For a language model: loss per token, perplexity and bits per byte, each "
         "document alone. For a translator: the loss, then greedy and with beams: BLEU and chrF of "
-        "the text as it stands (sacreBLEU, 13a), and how long translations are beside references.",
+        "the text as it stands (sacreBLEU, 13a), and how long translations are beside references. "
+        "For an encoder alone: how many of 15 % of the tokens, masked by whole words, it finds.",
     )
     _add_checkpoint(parser)
+    parser.add_argument(
+        "--beside", help="a decoder alone that is asked for the same tokens from their left sides"
+    )
     parser.add_argument("--target", type=Path, help="translations, if --data holds sources only")
     parser.add_argument("--beams", type=int, default=4, help="default 4; 1 for greedy alone")
     parser.add_argument("--length-penalty", type=float, default=1.0, help="of a beam; default 1")

@@ -7,6 +7,7 @@ from typing import Any
 from transformer.model.config import ModelConfig
 from transformer.plain_text import PLAIN_ENGLISH
 from transformer.training.history import is_whole
+from transformer.training.tasks import TASKS
 
 OPTIMIZER_NAMES = {"adamw": "AdamW", "muon": "Muon with Adam for embeddings, norms and biases"}
 
@@ -18,6 +19,28 @@ _TRANSLATION_SCORES = (
     "The loss of the reference translations, token by token, the end token counted; for BLEU and "
     "chrF: `python -m transformer.training evaluate`."
 )
+_FILL_IN_SCORES = (
+    "Whole words are masked until they hold 15 % of a document's tokens; top 1 is the share of the "
+    "masked tokens whose likeliest candidate is the one that stood there."
+)
+_BITS = {
+    "bits per byte": ("bits_per_byte", ".4f"),
+    "perplexity": ("perplexity", ".3f"),
+    "nats per token": ("loss", ".4f"),
+}
+# What the table of scores says first, and its columns: the score's name, and how it is written.
+_TABLES = {
+    "language-model": (_LANGUAGE_MODEL_SCORES, _BITS),
+    "translation": (_TRANSLATION_SCORES, _BITS),
+    "fill-in": (
+        _FILL_IN_SCORES,
+        {
+            "top 1": ("top_1", ".2%"),
+            "nats per masked token": ("loss", ".4f"),
+            "masked tokens": ("places", ",d"),
+        },
+    ),
+}
 _PLAIN_INPUT = (
     "One English sentence at a time in plain characters, as its training text was. What is typed "
     "is made so first: quotes, dashes and white space become plain ones, and several sentences are "
@@ -120,19 +143,22 @@ def _scores(metadata: dict[str, Any]) -> str:
             return "Not measured yet."
         return (
             f"Not measured yet; at step {last['step']:,}, on the first {last['examples']:,} "
-            f"validation {unit}: {last['loss']:.4f} nats per token, "
-            f"{last['bits_per_byte']:.4f} bits per byte."
+            f"validation {unit}: "
+            f"{', '.join(f'{last[name]:.4f} {what}' for name, what in _measures(metadata))}."
         )
-    pairs = metadata["recipe"]["task"] == "translation"
+    told, columns = _TABLES[metadata["recipe"]["task"]]
     lines = [
-        _TRANSLATION_SCORES if pairs else _LANGUAGE_MODEL_SCORES,
+        told,
         "",
-        f"| text | bits per byte | perplexity | nats per token | {unit} |",
-        "| --- | --- | --- | --- | --- |",
+        f"| text | {' | '.join(columns)} | {unit} |",
+        f"| --- |{' --- |' * (len(columns) + 1)}",
     ]
-    for name, score in metadata["scores"].items():
-        lines.append(
-            f"| {name} | {score['bits_per_byte']:.4f} | {score['perplexity']:.3f} | "
-            f"{score['loss']:.4f} | {int(score['documents']):,} |"
-        )
+    for text, score in metadata["scores"].items():
+        numbers = (format(score[name], how) for name, how in columns.values())
+        lines.append(f"| {text} | {' | '.join(numbers)} | {int(score['documents']):,} |")
     return "\n".join(lines)
+
+
+def _measures(metadata: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is told as it learns: (a score's name, its unit)."""
+    return list(TASKS[metadata["recipe"]["task"]].measures.items())

@@ -26,6 +26,7 @@ from transformer.training.interrupt import Interrupt
 from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Recipe
 from transformer.training.setup import (
+    first_weights,
     hardware,
     identity,
     may_go_on,
@@ -39,25 +40,53 @@ from transformer.training.updates import Batch, Objective, Update, updates
 
 
 def train(
-    recipe: Recipe, task: Task, out: Path, *, cpu: bool = False, start: Model | None = None
+    recipe: Recipe,
+    task: Task,
+    out: Path,
+    *,
+    cpu: bool = False,
+    start: Model | None = None,
+    n_moments: int = 0,
 ) -> Path:
     """Fit the recipe's model to the task's text, or go on where a killed training stopped.
 
     Writes out/ (a checkpoint that `transformer.load` reads, at each save and at the end) and
     out/training/ (state, log.jsonl, loss.html). start: a model whose weights and tokenizer a new
-    training begins with. Returns out.
+    training begins with. n_moments: how many checkpoints out/training/moments/ is to hold, from
+    before the first step to the last, see `moments_of`. Returns out.
     Raises ValueError if out holds a training of another recipe or on other text, KeyboardInterrupt
     after Ctrl-C, when the step under way has ended and all is saved.
     """
-    return _Training(recipe, task, out, cpu=cpu, start=start).run()
+    return _Training(recipe, task, out, cpu=cpu, start=start, n_moments=n_moments).run()
+
+
+def moments_of(n_steps: int, n_moments: int) -> list[int]:
+    """Steps to keep the network at: 0, then ever farther apart, each by the same factor from
+    FIRST_MOMENT to n_steps. Fewer where steps coincide; none for 0."""
+    if n_moments < 1:
+        return []
+    ratio = (n_steps / FIRST_MOMENT) ** (1 / max(1, n_moments - 2))
+    later = (round(FIRST_MOMENT * ratio**place) for place in range(n_moments - 1))
+    return sorted({0, *(min(n_steps, step) for step in later)})
+
+
+FIRST_MOMENT = 10  # after step 0: by then only how often each token occurs has been learned
 
 
 class _Training:
     def __init__(
-        self, recipe: Recipe, task: Task, out: Path, *, cpu: bool, start: Model | None
+        self,
+        recipe: Recipe,
+        task: Task,
+        out: Path,
+        *,
+        cpu: bool,
+        start: Model | None,
+        n_moments: int,
     ) -> None:
         self.recipe, self.settings, self.task, self.out = recipe, recipe.settings, task, out
         self.folder = out / STATE
+        self.moments = moments_of(self.settings.steps, n_moments)
         cpu = on_cpu(cpu)
         self.dtype = precision(self.settings.precision, cpu)
         # Autocast is our own: Accelerate's would copy all logits into float32.
@@ -76,7 +105,7 @@ class _Training:
             "step": 0, "epoch": 0, "index": 0, "seconds": 0.0, "tokens": 0,
             "text": task.fingerprint(), "before": phases_of(start),
         }  # fmt: skip
-        earlier = may_go_on(recipe, self.progress["text"], out, start)
+        earlier = may_go_on(recipe, self.progress["text"], out, start, masks=task.masks)
         self.tokenizer = self._tokenizer(start)
         self.config = recipe.model_config(self.tokenizer.vocab_size)
         torch.manual_seed(self.settings.seed)
@@ -84,7 +113,7 @@ class _Training:
         self.network = self.accelerator.prepare(self.raw)  # may move the weights: optimizer later
         self.optimizer = make_optimizer(self.raw, self.settings, self.dtype)
         if start is not None:
-            self.raw.load_state_dict(start.network.state_dict())
+            self.raw.load_state_dict(first_weights(start, self.raw))
         if earlier:
             self.progress |= load_state(self.folder, self.raw, self.optimizer)
         machine = hardware(self.accelerator)
@@ -96,6 +125,7 @@ class _Training:
         settings, batches = self.settings, self._batches()
         if self.main:
             log.keep_until(self.folder, self.progress["step"])
+            self._keep_moment()
         bar = tqdm(
             total=settings.steps, initial=self.progress["step"], desc=self.recipe.name,
             disable=not self.main, mininterval=1.0, smoothing=0.05,
@@ -154,27 +184,34 @@ class _Training:
             if step % settings.validate_every == 0 or last:
                 entry |= self._validate()
             log.append(self.folder, entry)
+            self._keep_moment()
             if step % settings.save_every == 0 or last or self.stopped:
                 saved = self.progress | {"recipe": identity(self.recipe)}
                 save_state(self.folder, self.raw, self.optimizer, saved)
                 self._write(self._metadata())
         self.accelerator.wait_for_everyone()
 
+    def _keep_moment(self) -> None:
+        """A checkpoint of its own, where this step is one of the moments."""
+        step = self.progress["step"]
+        folder = self.folder / "moments" / f"{step:06}"
+        if step in self.moments and not (folder / "config.json").is_file():
+            self._validate()
+            self._write(self._metadata(), folder)
+
     def _validate(self) -> dict[str, float]:
         self.raw.eval()
         model = self._model()
         score = self.task.scores(model, self.settings.validation_examples)["valid"]
-        found = {name: score[name] for name in ("loss", "bits_per_byte")}
+        found = {name: score[name] for name in self.task.measures}
         told = {"step": self.progress["step"], "examples": int(score["documents"])}
         self.progress["validation"] = told | found
         for prompt in self.settings.sample_prompts:
             tqdm.write(f"  | {self.task.sample(model, prompt, self.settings.seed)!r}")
-        tqdm.write(
-            f"step {self.progress['step']}: validation {score['loss']:.4f} nats a token, "
-            f"{score['bits_per_byte']:.4f} bits a byte"
-        )
+        words = (f"{found[name]:.4f} {unit}" for name, unit in self.task.measures.items())
+        tqdm.write(f"step {self.progress['step']}: validation {', '.join(words)}")
         self.network.train()
-        return {"valid_loss": score["loss"], "valid_bits_per_byte": score["bits_per_byte"]}
+        return {f"valid_{name}": value for name, value in found.items()}
 
     def _finish(self) -> Path:
         if self.main:
@@ -189,10 +226,10 @@ class _Training:
         counts, before = self.task.counts(), self.progress["before"]
         return metadata_of(self.recipe, self.config, self.progress, counts, before)
 
-    def _write(self, metadata: dict[str, Any]) -> None:
+    def _write(self, metadata: dict[str, Any], folder: Path | None = None) -> None:
         card = card_text(metadata, self.config, self.tokenizer.kind)
         checkpoint.save(
-            self.out, self.raw, self.config, self.tokenizer, metadata=metadata, card=card
+            folder or self.out, self.raw, self.config, self.tokenizer, metadata=metadata, card=card
         )
 
     def _model(self) -> Model:
@@ -219,9 +256,10 @@ class _Training:
         if self.main and not path.is_file():
             self.folder.mkdir(parents=True, exist_ok=True)
             if start is not None:
-                start.tokenizer.save(path)
+                found = start.tokenizer
             else:
-                self.recipe.tokenizer_of(self.task.tokenizer_texts()).save(path)
+                found = self.recipe.tokenizer_of(self.task.tokenizer_texts())
+            (found.with_mask() if self.task.masks else found).save(path)
         self.accelerator.wait_for_everyone()
         return Tokenizer.load(path)
 

@@ -16,7 +16,11 @@ from transformer.plain_text import PLAIN_ENGLISH
 from transformer.tokenizer import Tokenizer
 
 RECIPES = Path(__file__).parent / "recipes"
-FAMILIES = {"language-model": "decoder", "translation": "encoder-decoder"}  # that a task needs
+FAMILIES = {  # that a task needs
+    "language-model": "decoder",
+    "translation": "encoder-decoder",
+    "fill-in": "encoder",
+}
 TASKS = tuple(FAMILIES)
 BPE, CHARACTERS = TOKENIZERS = ("bpe", "characters")
 OPTIMIZERS = ("adamw", "muon")

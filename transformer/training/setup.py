@@ -10,10 +10,12 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from torch import Tensor, nn
 
 from transformer.inference.model import Model
 from transformer.messages import say
 from transformer.model.config import ModelConfig
+from transformer.model.transformer import EncoderOnly
 from transformer.training.recipe import Recipe
 from transformer.training.state import STATE, read_progress
 
@@ -42,10 +44,13 @@ def identity(recipe: Recipe) -> dict[str, Any]:
     return values
 
 
-def may_go_on(recipe: Recipe, text: str, out: Path, start: Model | None) -> bool:
+def may_go_on(
+    recipe: Recipe, text: str, out: Path, start: Model | None, *, masks: bool = False
+) -> bool:
     """Whether out holds a training to go on with; called before a folder is made.
 
-    text: the fingerprint of what is to be learned. Raises ValueError for a training of another
+    text: the fingerprint of what is to be learned. masks: whether a token that hides others is
+    added to a start's vocabulary. Raises ValueError for a training of another
     recipe or on other text, and for a model that there cannot be.
     """
     earlier = read_progress(out / STATE)
@@ -68,16 +73,35 @@ def may_go_on(recipe: Recipe, text: str, out: Path, start: Model | None) -> bool
         )
     config = recipe.model_config(start.config.vocab_size if start else recipe.vocab_size)
     if start is not None:
-        _check_start(config, start)
+        _check_start(config, start, masks)
     return earlier is not None
 
 
-def _check_start(config: ModelConfig, start: Model) -> None:
-    """Raise ValueError if a trained model's shape is not the recipe's."""
+def first_weights(start: Model, network: nn.Module) -> dict[str, Tensor]:
+    """A trained model's weights as the first ones of a network.
+
+    A decoder alone may begin an encoder alone, whose parts are the same but for the mask; a token
+    that the start does not have gets the mean of its tokens' vectors.
+    """
+    found = {
+        name.replace("decoder.", "encoder.") if isinstance(network, EncoderOnly) else name: weight
+        for name, weight in start.network.state_dict().items()
+    }
+    for name, needed in network.state_dict().items():
+        missing = needed.shape[0] - found[name].shape[0] if needed.dim() else 0
+        if missing:
+            mean = found[name].float().mean(dim=0, keepdim=True).to(found[name].dtype)
+            found[name] = torch.cat([found[name], mean.expand(missing, *mean.shape[1:])])
+    return found
+
+
+def _check_start(config: ModelConfig, start: Model, masks: bool) -> None:
+    """Raise ValueError if a trained model's shape is not the recipe's; masks: see `may_go_on`."""
+    free = {"family"} if masks and start.config.family == "decoder" else set()
     differ = [
         name
         for name, value in config.to_dict().items()
-        if start.config.to_dict()[name] != value and "dropout" not in name
+        if start.config.to_dict()[name] != value and "dropout" not in name and name not in free
     ]
     if differ:
         raise ValueError(

@@ -22,6 +22,7 @@ from transformer.messages import say
 from transformer.ui.api_values import (
     attention_values,
     batch_values,
+    fill_values,
     numbers,
     position_values,
     run_values,
@@ -44,6 +45,7 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
     default = next(iter(service.models))
     families = {name: model.config.family for name, model in service.models.items()}
     translator = next((n for n, family in families.items() if family == "encoder-decoder"), default)
+    encoder = next((n for n, family in families.items() if family == "encoder"), default)
 
     def models() -> list[dict[str, Any]]:
         """The models that can be used, with their configuration."""
@@ -143,6 +145,19 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
         run = service.read(model, text, interventions or ())
         return run_values(run, service.store.put(run, _visitor()))
 
+    def fill(text: str, model: str = encoder, n_best: int = 5) -> dict[str, Any]:
+        """What stands at each [MASK] of a text, by a model that reads both sides of it.
+
+        Gives the text with the likeliest token at each place, and for each place the likeliest
+        tokens; each is guessed by itself, so that two of them need not fit together.
+
+        Args:
+            text: with [MASK] where a word is hidden
+            model: name of one of /models, an encoder alone
+            n_best: tokens that are given for each place, 1 to 50
+        """
+        return fill_values(service.fill(model, text, n_best))
+
     def batch(
         texts: list[str],
         model: str = default,
@@ -221,7 +236,7 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
         return table()
 
     asking, score = what_if(service, experiments)
-    running: tuple[Callable[..., Any], ...] = (generate, translate, trace, batch, score)
+    running: tuple[Callable[..., Any], ...] = (generate, translate, trace, fill, batch, score)
     looking: tuple[Callable[..., Any], ...] = (models, attention, positions, limits, views)
     for function in running:
         timed = _with_deadline(service.visitors, function, service.turns["model"])

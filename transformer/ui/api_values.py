@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer.inference.fill import Filled
 from transformer.messages import numeral, say
 from transformer.model.validation import check_choice
 from transformer.runs.candidates import GenerationStep
@@ -36,6 +38,16 @@ def run_values(run: Run, key: str) -> dict[str, Any]:
         "n_heads": run.config.n_heads,
         "steps": [_step_values(run, step) for step in run.steps],
         "hypotheses": hypotheses_of(run),
+    }
+
+
+def fill_values(found: Filled) -> dict[str, Any]:
+    """A filled text as plain values."""
+    return {
+        "text": found.text,
+        "ids": list(found.ids),
+        "places": list(found.places),
+        "guesses": [[dataclasses.asdict(one) for one in place] for place in found.guesses],
     }
 
 

@@ -60,11 +60,15 @@ _TRANSLATION = Example(
     methods=(BEAM, GREEDY, SAMPLE),
 )
 _READING = Example(
-    label=mark("Text to read (Enter reads it)"),
+    label=mark("Text to read, [MASK] for a hidden word (Enter reads it)"),
     action=mark("Read"),
-    text=_STORY.text,
-    suggestions=_STORY.suggestions,
-    batch=_STORY.batch,
+    text="Lily was sad because she lost her [MASK], but then she found it under the bed.",
+    suggestions=(
+        "Lily was sad because she lost her [MASK], but then she found it under the bed.",
+        "The [MASK] ran up the hill.",
+        "Tom gave the [MASK] to Mia because she was hungry.",
+    ),
+    batch=("The fox [MASK].", "Lily went to the [MASK] with her mom.", "It was a [MASK] day."),
     settings=_STORY.settings,
     methods=(GREEDY,),
 )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from transformer.inference.deadline import CANCELLED, why_over
+from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
 from transformer.messages import say
@@ -70,6 +71,7 @@ class Service:
         self._read = wrap(self._batch_of)
         self._translate = wrap(self._translations_of)
         self._one_by_one = wrap(self._translation_of)
+        self._fill = wrap(self._filled_of)
         self.examples = {name: self._example(model) for name, model in self.models.items()}
 
     def names(self, visitor: str) -> list[tuple[str, str]]:
@@ -195,6 +197,15 @@ class Service:
         check_interventions(interventions)
         run: Run = self._trace(name, check_input(text), interventions)
         return run
+
+    def fill(self, name: str, text: str, n_best: int) -> Filled:
+        """What stands at each [MASK] of a text. Raises ValueError for bad input."""
+        self.model(name)
+        found: Filled = self._fill(name, check_input(text), n_best)
+        return found
+
+    def _filled_of(self, name: str, text: str, n_best: int) -> Filled:
+        return self.model(name).fill(text, n_best)
 
     def _steps_of(self, name: str, text: str, settings: dict[str, Any]) -> Iterator[GenerationStep]:
         yield from self.model(name).stream(text, **settings)

@@ -16,7 +16,9 @@ def answer_masked(
     """What the network says of one token masked; figure is None where nothing can be masked."""
     if item.config.family != "encoder" or lab.model(item.model).tokenizer.mask_id is None:
         return {"figure": None}
-    chosen = min(1, len(item.ids) - 1) if place is None else place
+    mask = lab.model(item.model).tokenizer.mask_id
+    hidden = item.ids.index(mask) if mask in item.ids else min(1, len(item.ids) - 1)
+    chosen = hidden if place is None else place
     found = lab.masked_token(item, chosen)
     return {
         "figure": masked(found, dark=dark),
@@ -24,6 +26,7 @@ def answer_masked(
         "label": found.label,
         "labels": list(found.labels),
         "probabilities": list(found.probabilities),
+        "from_left": list(found.from_left),
     }
 
 
@@ -36,7 +39,9 @@ VIEW = View(
         Picture(
             name="masked",
             title=mark("A masked token"),
-            help=mark("The likeliest tokens for a place that is masked, and as it stands."),
+            help=mark(
+                "The likeliest tokens for a masked place, from both sides and from the left alone."
+            ),
             figure=masked,
             answer=answer_masked,
             network=True,

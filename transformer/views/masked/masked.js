@@ -16,12 +16,10 @@ export function mount({ element, server }) {
   show();
 
   const chosen = () => {
-    const last = page.run.labels.length - 1;
-    return page.query?.stack === "encoder" ? page.query.index : Math.min(1, last);
+    return page.query?.stack === "encoder" ? page.query.index : null; // the view's own choice
   };
 
-  const buttons = () => {
-    const place = chosen();
+  const buttons = (place) => {
     find(".masked-tokens").replaceChildren(
       ...page.run.labels.map((label, index) => {
         const button = el("button", "", label);
@@ -35,10 +33,10 @@ export function mount({ element, server }) {
 
   const draw = async (current) => {
     if (page.run?.stack !== "encoder") return;
-    buttons();
     const { run } = page.run;
     const answer = await ask(server.masked, { run, place: chosen(), dark: page.dark });
     if (!current()) return;
+    buttons(answer.place);
     find(".masked-tokens").hidden = find("[data-picture=masked]").hidden = !answer.figure;
     if (!answer.figure) {
       find(".masked-says").textContent = say(

@@ -11,17 +11,17 @@ from transformer.views.drawing.bars import bars, paired_layout, percent, token_t
 
 
 def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
-    """Candidates for a masked token, and the same where the token can be read; x: probability.
+    """Candidates for a masked token, from both sides and from the left alone; x: probability.
 
     The token that stands in the text has an arrow before its label.
     """
     colours = style.theme(dark)
     layout = paired_layout(
         say("What stands at place {place}?", place=found.place),
-        say("{label} is masked: the network sees the text on both sides alone",
+        say("{label} is masked: what the network says with the right side and without it",
             label=style.label(found.label)),
         token_ticks(found.labels, found.ids, found.token),
-        max(*found.probabilities, *found.unmasked),
+        max(*found.probabilities, *found.from_left),
         y_title=say("candidate token"),
         dark=dark,
         meta={"place": found.place, "labels": list(found.labels), "ids": list(found.ids)},
@@ -38,8 +38,8 @@ def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
             hatched=hatched,
         )
         for name, numbers, colour, hatched in (
-            (say("masked"), found.probabilities, colours.accent, False),
-            (say("as it stands"), found.unmasked, colours.muted, True),
+            (say("both sides"), found.probabilities, colours.accent, False),
+            (say("the left side alone"), found.from_left, colours.muted, True),
         )
     ]
     return go.Figure(data=pairs, layout=layout)

@@ -1,0 +1,295 @@
+"""Filling in hidden words, against transformers' BERT and by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from test_adapters import write
+from their_tokenizers import word_piece
+
+import transformer
+from transformer import Tokenizer
+from transformer.analysis.masked_token import masked_token
+from transformer.inference.fill import MOST
+from transformer.inference.model import Model
+from transformer.model.network import IGNORED
+from transformer.model.presets import preset
+from transformer.model.transformer import build_transformer
+from transformer.tokenizer import MASK
+from transformer.tokenizer.hidden import hidden_ids
+from transformer.training.__main__ import main
+from transformer.training.hidden_words import Hiding, Words, hidden_places, score_hidden
+from transformer.training.tasks.fill_in import passages
+
+STORY = 'Tom had a dog. "Run!" said Tom. The dog ran up the hill and Tom ran after the dog.'
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train([STORY] * 3, 300).with_mask()
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer) -> Model:
+    torch.manual_seed(0)
+    config = preset(
+        "bert", vocab_size=tokenizer.vocab_size, d_model=16, n_heads=2, n_layers=1, d_ff=32,
+        max_len=64, dropout=0.0, attention_dropout=0.0,
+    )  # fmt: skip
+    network = build_transformer(config).eval()
+    return Model(name="tiny", config=config, tokenizer=tokenizer, network=network)
+
+
+@pytest.fixture(scope="module")
+def decoder(tokenizer) -> Model:
+    config = preset(
+        "gpt", vocab_size=tokenizer.vocab_size - 1, d_model=16, n_heads=2, n_layers=1, d_ff=32,
+        max_len=64, padding_id=0, dropout=0.0,
+    )  # fmt: skip
+    plain = Tokenizer.train([STORY] * 3, 300)
+    network = build_transformer(config).eval()
+    return Model(name="left", config=config, tokenizer=plain, network=network)
+
+
+def test_the_mask_is_one_more_id_and_no_text_of_a_visitor(tokenizer, tmp_path):
+    plain = Tokenizer.train([STORY] * 3, 300)
+    assert plain.mask_id is None
+    assert tokenizer.mask_id == plain.vocab_size == tokenizer.vocab_size - 1
+    assert tokenizer.with_mask() is tokenizer
+    assert tokenizer.label(tokenizer.mask_id) == MASK
+    assert tokenizer.encode(f"a {MASK}") == plain.encode(f"a {MASK}")
+    tokenizer.save(tmp_path / "tokenizer.json")
+    again = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert again.mask_id == tokenizer.mask_id
+    assert again.labels(range(again.vocab_size)) == tokenizer.labels(range(again.vocab_size))
+
+
+def test_a_hidden_word_takes_its_space_along(tokenizer):
+    ids = hidden_ids(tokenizer, "The [MASK] ran up [MASK].")
+    pieces = ["The", " ran up", "."]
+    wanted = [tokenizer.end_id]
+    for piece, mask in zip(pieces, (True, True, False), strict=True):
+        wanted += [*tokenizer.encode(piece), *([tokenizer.mask_id] if mask else [])]
+    assert ids == wanted
+    assert hidden_ids(tokenizer, "The dog") == tokenizer.prompt("The dog")
+    plain = Tokenizer.train([STORY] * 3, 300)  # one that hides nothing reads what is written
+    assert hidden_ids(plain, "The [MASK]") == plain.prompt("The [MASK]")
+
+
+def test_a_bert_fills_in_what_transformers_says(tmp_path):
+    import transformers
+
+    folder = tmp_path / "bert"
+    theirs = write(folder, "bert", tokenizer=word_piece)
+    reader = transformers.AutoTokenizer.from_pretrained(folder)
+    text = "the [MASK] ran to the [MASK] ."
+    read = reader(text, return_tensors="pt")
+    with torch.inference_mode():
+        logits = theirs(**read).logits[0]
+    places = (read.input_ids[0] == reader.mask_token_id).nonzero()[:, 0].tolist()
+    found = transformer.load(folder).fill(text, n_best=3)
+    assert list(found.ids) == read.input_ids[0].tolist()
+    assert list(found.places) == places
+    for place, guesses in zip(places, found.guesses, strict=True):
+        best = logits[place].softmax(dim=-1).topk(3)
+        assert [one.id for one in guesses] == best.indices.tolist()
+        assert [one.probability for one in guesses] == pytest.approx(best.values.tolist(), abs=1e-5)
+
+
+def test_each_place_is_filled_with_its_likeliest_token(model):
+    found = model.fill("The [MASK] ran up [MASK].", n_best=4)
+    assert [len(place) for place in found.guesses] == [4, 4]
+    first, second = (place[0] for place in found.guesses)
+    assert found.text == f"The{first.text} ran up{second.text}."
+    with torch.inference_mode():
+        chances = model.network(torch.tensor([found.ids]))[0].softmax(dim=-1)
+    for place, guesses in zip(found.places, found.guesses, strict=True):
+        assert guesses[0].id == int(chances[place].argmax())
+        assert guesses[0].probability == pytest.approx(float(chances[place].max()), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_best", "sentence"),
+    [
+        ("The dog", 5, r"must hold \[MASK\]; got 'The dog'"),
+        ("[MASK]" * 70, 5, "71 tokens long; tiny reads at most 64"),
+        ("The [MASK]", 0, f"n_best must be a whole number from 1 to {MOST}; got 0"),
+        ("The [MASK]", True, "n_best must be a whole number"),
+    ],
+)
+def test_mistakes_get_a_sentence(model, text, n_best, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        model.fill(text, n_best=n_best)
+
+
+def test_a_decoder_fills_in_nothing(decoder):
+    with pytest.raises(ValueError, match=r"only an encoder alone .* left is decoder"):
+        decoder.fill("The [MASK]")
+
+
+def test_a_token_is_guessed_with_what_follows_and_without(model):
+    run = model.trace("The dog ran up the hill")
+    place = 2
+    found = masked_token(model, run, place)
+    mask = model.tokenizer.mask_id
+    whole = [*run.ids[:place], mask, *run.ids[place + 1 :]]
+    with torch.inference_mode():
+        both = model.network(torch.tensor([whole]))[0, place].softmax(dim=-1)
+        left = model.network(torch.tensor([whole[: place + 1]]))[0, place].softmax(dim=-1)
+    assert found.probabilities == pytest.approx(both[list(found.ids)].tolist(), abs=1e-6)
+    assert found.from_left == pytest.approx(left[list(found.ids)].tolist(), abs=1e-6)
+    assert run.ids[place] in found.ids
+
+
+def test_what_ends_every_text_of_a_bert_ends_its_left_side_too(tmp_path):
+    write(tmp_path / "bert", "bert", tokenizer=word_piece)
+    bert = transformer.load(tmp_path / "bert")
+    run = bert.trace("the dog ran to the hill")
+    found = masked_token(bert, run, 2)
+    left = [*run.ids[:2], bert.tokenizer.mask_id, run.ids[-1]]
+    with torch.inference_mode():
+        chances = bert.network(torch.tensor([left]))[0, 2].softmax(dim=-1)
+    assert found.from_left == pytest.approx(chances[list(found.ids)].tolist(), abs=1e-6)
+
+
+def test_words_are_whole(tokenizer):
+    ids = tokenizer.prompt("Don't run, unbelievable Tom! 3pm é")
+    texts = [tokenizer.decode([ids[place] for place in word]) for word in Words(tokenizer).of(ids)]
+    assert "".join(texts) == "Don't run, unbelievable Tom! 3pm é"
+    assert [text.strip() for text in texts] == [
+        "Don", "'", "t", "run", ",", "unbelievable", "Tom", "!", "3pm", "é",
+    ]  # fmt: skip
+
+
+def test_words_are_hidden_eighty_ten_ten(tokenizer):
+    hiding, ids = Hiding(tokenizer, 0.25), tokenizer.prompt(STORY)
+    words, rng = Words(tokenizer).of(ids), Random(0)
+    masked = kept = changed = total = 0
+    for _ in range(2000):
+        read, wanted = hiding.for_training(ids, rng)
+        asked = {place for place, target in enumerate(wanted) if target != IGNORED}
+        assert all(wanted[place] == ids[place] for place in asked)
+        assert all(read[place] == ids[place] for place in range(len(ids)) if place not in asked)
+        assert all(asked.issuperset(word) or asked.isdisjoint(word) for word in words)
+        total += len(asked)
+        masked += sum(read[place] == tokenizer.mask_id for place in asked)
+        kept += sum(read[place] == ids[place] for place in asked)
+        changed += sum(read[place] not in (ids[place], tokenizer.mask_id) for place in asked)
+        assert len(asked) >= 0.25 * (len(ids) - 1) - 1
+    assert masked / total == pytest.approx(0.8, abs=0.02)
+    assert kept / total == pytest.approx(0.1, abs=0.02)
+    assert changed / total == pytest.approx(0.1, abs=0.02)
+
+
+def test_measuring_hides_the_same_places_for_both_directions(model, decoder, tokenizer):
+    documents, right = [STORY, "The dog ran. " * 40], {"tiny": 0, "left": 0}
+    rows = hidden_places(tokenizer, documents, 64)
+    assert rows == hidden_places(tokenizer, documents, 64)
+    places = sum(target != IGNORED for _, wanted in rows for target in wanted)
+    tokens = sum(len(ids) - 1 for ids, _ in rows)
+    assert places / tokens == pytest.approx(0.15, abs=0.05)
+    for ids, wanted in rows:
+        text = [true if true != IGNORED else read for read, true in zip(ids, wanted, strict=True)]
+        for place, true in enumerate(wanted):
+            if true == IGNORED:
+                continue
+            assert ids[place] == tokenizer.mask_id
+            with torch.inference_mode():
+                both = model.network(torch.tensor([ids]))[0, place]
+                left = decoder.network(torch.tensor([text[:place]]))[0, -1]
+            right["tiny"] += int(both.argmax()) == true
+            right["left"] += int(left.argmax()) == true
+    for one in (model, decoder):
+        found = score_hidden(one, tokenizer, documents, 64)
+        assert (found.right, found.places, found.documents) == (right[one.name], places, 2)
+
+
+def test_passages_are_the_document_cut_between_sentences():
+    cut = [passages(STORY, Random(seed)) for seed in range(40)]
+    assert any(one == [STORY] for one in cut)
+    assert any(len(one) > 2 for one in cut)
+    assert all(" ".join(one) == STORY for one in cut)
+
+
+def test_the_command_tells_both_directions(model, decoder, tokenizer, tmp_path, capsys):
+    model.save(tmp_path / "both")
+    decoder.save(tmp_path / "left")
+    data = tmp_path / "valid.txt"
+    data.write_text(f"{STORY}\n<|endoftext|>\n", encoding="utf-8")
+    arguments = [str(tmp_path / "both"), "--data", str(data), "--beside", str(tmp_path / "left")]
+    assert main(["evaluate", *arguments]) == 0
+    first, *told = capsys.readouterr().out.splitlines()
+    assert first.startswith("both on valid.txt: 1 documents, ")
+    stored = transformer.load(tmp_path / "both"), transformer.load(tmp_path / "left")
+    for line, one, sides in zip(told, stored, ("both sides", "the left alone"), strict=True):
+        found = score_hidden(one, tokenizer, [STORY], 64)
+        assert line == (
+            f"{one.name}, from {sides}: {found.top_1:.2%} found, "
+            f"{found.nats / found.places:.4f} nats a masked token"
+        )
+
+
+SHAPE = """
+[model]
+d_model = 32
+n_heads = 2
+n_layers = 1
+d_ff = 64
+max_len = 64
+tie_embeddings = true
+dropout = 0.0
+padding_id = 0
+preset = "gpt"
+"""
+FAST = "[training]\nlearning_rate = 1e-2\nwarmup_steps = 10\n"
+
+
+@pytest.fixture(scope="module")
+def lines_of_readme(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[str]]]:
+    """A folder with text, two recipes and a decoder, and what README says to type, with these."""
+    root = tmp_path_factory.mktemp("fill")
+    for name in ("train", "valid"):
+        (root / f"{name}.txt").write_text(f"{STORY}\n<|endoftext|>\n" * 8, encoding="utf-8")
+    left, both = root / "left.toml", root / "both.toml"
+    left.write_text(f'task = "language-model"\n[tokenizer]\nvocab_size = 300\n{SHAPE}')
+    both.write_text(f'task = "fill-in"\n{SHAPE}family = "encoder"\n{FAST}')
+    command = [str(left), "--data", str(root), "--out", str(root / "left")]
+    assert main([*command, "--steps", "20", "--cpu"]) == 0
+    own = {
+        "fill-in": str(both), "FOLDER": str(root), "FOLDER/valid.txt": str(root / "valid.txt"),
+        "stories": str(root / "left"), "checkpoints/filling": str(root / "both"),
+    }  # fmt: skip
+    readme = Path(transformer.__file__).parents[1] / "README.md"
+    lines = re.findall(r"^python -m transformer.training (.*checkpoints/filling.*)$",
+                       readme.read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
+    return root, [[own.get(word, word) for word in line.split()] for line in lines]
+
+
+def test_an_encoder_learns_to_fill_in_by_the_lines_of_readme(lines_of_readme, capsys):
+    """It begins with a decoder's weights, finds what it was shown often, and its card says so."""
+    root, (training, evaluating) = lines_of_readme
+    assert main([*training, "--steps", "150", "--moments", "4", "--cpu"]) == 0
+    start, learned = transformer.load(root / "left"), transformer.load(root / "both")
+    assert learned.tokenizer.vocab_size == start.tokenizer.vocab_size + 1
+    scores = learned.metadata["scores"]["valid"]
+    assert scores["top_1"] > 0.8
+    assert f"| valid | {scores['top_1']:.2%} |" in (root / "both" / "README.md").read_text()
+    moments = sorted((root / "both" / "training" / "moments").iterdir())
+    assert [one.name for one in moments] == ["000000", "000010", "000039", "000150"]
+    first, last = transformer.load(moments[0]), transformer.load(moments[-1])
+    assert first.metadata["validation"]["loss"] > last.metadata["validation"]["loss"] + 2
+    for name, weight in start.network.state_dict().items():
+        kept = first.network.state_dict()[name.replace("decoder.", "encoder.")]
+        assert torch.equal(kept[: len(weight)], weight), name
+    assert learned.fill(STORY.replace(" dog ran", " [MASK] ran")).text == STORY
+    capsys.readouterr()
+    assert main(evaluating) == 0
+    _, *told = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        r"both, from both sides: [\d.]+% found, [\d.]+ nats a masked token", told[0]
+    )
+    assert re.fullmatch(r"left, from the left alone: [\d.]+% found, .*", told[1])

@@ -1,0 +1,113 @@
+"""Hidden words of a text, and what an encoder alone says stood there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from transformer.inference.loaded import LoadedModel
+from transformer.messages import say
+from transformer.model.transformer import EncoderOnly
+from transformer.runs.checks import is_whole
+
+N_BEST = 5
+MOST = 50  # candidates a place
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Guess:
+    """A token that may stand at a hidden place. text: what it adds to the text; label: as shown to
+    people, spaces visible; probability: from 0 to 1."""
+
+    id: int
+    text: str
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filled:
+    """A text with its hidden places filled.
+
+    text: with the likeliest token at each place. places: where the hidden tokens stand in ids.
+    guesses: for each place the likeliest tokens, the likeliest first; each place is guessed by
+    itself, so that two of them need not fit together.
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    places: tuple[int, ...]
+    guesses: tuple[tuple[Guess, ...], ...]
+
+
+@torch.inference_mode()
+def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
+    """What stands at each [MASK] of a text. n_best: candidates a place, from 1 to 50.
+
+    Raises ValueError for another family, a tokenizer without a token that hides, a text without
+    [MASK], and one that is too long.
+    """
+    network, mask = check_fills(model)
+    if not is_whole(n_best) or not 1 <= n_best <= MOST:
+        raise ValueError(
+            say("n_best must be a whole number from 1 to {most}; got {got}",
+                most=MOST, got=repr(n_best))
+        )  # fmt: skip
+    ids = model.prepare(text).ids
+    check_reads(model, len(ids))
+    places = [place for place, index in enumerate(ids) if index == mask]
+    if not places:
+        raise ValueError(say("a text to fill in must hold [MASK]; got {got}", got=repr(text[:60])))
+    logits = network(torch.tensor([ids], device=model.device))[0, places].float()
+    best = logits.softmax(dim=-1).topk(min(n_best, logits.shape[1]))
+    guesses = [
+        tuple(_guess(model, *pair) for pair in zip(indices, chances, strict=True))
+        for indices, chances in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
+    filled = list(ids)
+    for place, (first, *_) in zip(places, guesses, strict=True):
+        filled[place] = first.id
+    return Filled(
+        text=model.tokenizer.whole(filled).decode("utf-8", errors="replace"),
+        ids=tuple(ids),
+        places=tuple(places),
+        guesses=tuple(guesses),
+    )
+
+
+def check_reads(model: LoadedModel, n_tokens: int) -> None:
+    """Raise ValueError for more tokens than an encoder alone reads at once."""
+    if n_tokens > model.config.max_len:
+        raise ValueError(
+            say(
+                "the text is {n_tokens} tokens long; {name} reads at most {max_len}",
+                n_tokens=n_tokens,
+                name=model.name,
+                max_len=model.config.max_len,
+            )
+        )
+
+
+def check_fills(model: LoadedModel) -> tuple[EncoderOnly, int]:
+    """The network and the id that hides a token. Raises ValueError where nothing can be filled."""
+    if not isinstance(model.network, EncoderOnly) or model.tokenizer.mask_id is None:
+        raise ValueError(
+            say(
+                "only an encoder alone whose tokenizer has a mask token fills in hidden tokens; "
+                "{name} is {family}",
+                name=model.name,
+                family=model.config.family,
+            )
+        )
+    return model.network, model.tokenizer.mask_id
+
+
+def _guess(model: LoadedModel, index: int, probability: float) -> Guess:
+    tokenizer = model.tokenizer
+    return Guess(
+        id=index,
+        text=tokenizer.text(index),
+        label=tokenizer.label(index),
+        probability=probability,
+    )

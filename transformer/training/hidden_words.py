@@ -1,0 +1,192 @@
+"""Hidden words: which of a text are hidden, and how many of them a network finds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer.inference.logit_sources import pad
+from transformer.inference.model import Model
+from transformer.messages import say
+from transformer.model.network import IGNORED
+from transformer.model.transformer import DecoderOnly, EncoderOnly
+from transformer.tokenizer import SPECIALS, Tokenizer
+from transformer.training.data import encode_documents
+
+HIDDEN_SHARE = 0.15  # of the tokens, as in Devlin et al. 2019
+BATCH_TOKENS = 8192
+
+Hidden = tuple[list[int], list[int]]  # what is read, and what stood there, IGNORED elsewhere
+
+
+class Words:
+    """Which tokens make a word together: one that begins with a letter or a digit goes on with
+    what ends in one, or is a space alone."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        texts = [tokenizer.to_bytes([index]) for index in range(tokenizer.vocab_size)]
+        self.begins = [text[:1].isalnum() or text[:1] > b"\x7f" for text in texts]
+        self.ends = [text[-1:].isalnum() or text[-1:] > b"\x7f" or text == b" " for text in texts]
+
+    def of(self, ids: Sequence[int]) -> list[list[int]]:
+        """The places of each word of ids, in order; the special token at place 0 is none."""
+        found: list[list[int]] = []
+        for place in range(1, len(ids)):
+            if found and self.ends[ids[place - 1]] and self.begins[ids[place]]:
+                found[-1].append(place)
+            else:
+                found.append([place])
+        return found
+
+
+class Hiding:
+    """Hides words of texts for an encoder alone to find (Devlin et al. 2019).
+
+    Raises ValueError for a tokenizer without a token that masks.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, share: float = HIDDEN_SHARE) -> None:
+        if tokenizer.mask_id is None:
+            raise ValueError(say("hiding words needs a tokenizer with a mask token; it has none"))
+        self.words, self.share, self.mask_id = Words(tokenizer), share, tokenizer.mask_id
+
+    def chosen(self, ids: Sequence[int], rng: Random) -> list[list[int]]:
+        """Whole words, drawn until they hold the share of the tokens; at least one."""
+        words = self.words.of(ids)
+        rng.shuffle(words)
+        wanted, found = max(1, round(self.share * (len(ids) - 1))), 0
+        for number, word in enumerate(words):
+            if found >= wanted:
+                return words[:number]
+            found += len(word)
+        return words
+
+    def for_training(self, ids: Sequence[int], rng: Random) -> Hidden:
+        """Of the chosen words 80 % are masked, 10 % are other tokens, 10 % stay as they are: so
+        the network cannot know which of the tokens that it reads are true."""
+        read, wanted = list(ids), [IGNORED] * len(ids)
+        for word in self.chosen(ids, rng):
+            fate = rng.random()
+            for place in word:
+                wanted[place] = ids[place]
+                if fate < 0.8:
+                    read[place] = self.mask_id
+                elif fate < 0.9:
+                    read[place] = rng.randrange(len(SPECIALS), self.mask_id)
+        return read, wanted
+
+    def for_measuring(self, ids: Sequence[int], rng: Random) -> Hidden:
+        """All chosen words are masked."""
+        read, wanted = list(ids), [IGNORED] * len(ids)
+        for place in (place for word in self.chosen(ids, rng) for place in word):
+            wanted[place], read[place] = ids[place], self.mask_id
+        return read, wanted
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filled:
+    """How a network did at hidden tokens. nats: summed; right: where its likeliest was the one."""
+
+    nats: float
+    right: int
+    places: int
+    documents: int
+    seconds: float
+
+    @property
+    def top_1(self) -> float:
+        """The share of places whose likeliest token is the one that stood there, 0 to 1."""
+        return self.right / self.places
+
+    def numbers(self) -> dict[str, float]:
+        """For JSON: loss in nats a hidden token."""
+        return {
+            "loss": round(self.nats / self.places, 5),
+            "top_1": round(self.top_1, 5),
+            "places": self.places,
+            "documents": self.documents,
+        }
+
+
+def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) -> list[Hidden]:
+    """Documents in pieces of at most max_len tokens, words of them masked: always the same."""
+    hiding = Hiding(tokenizer)
+    rows = (ids[:-1] for ids in encode_documents(tokenizer, list(documents)))  # without the end
+    pieces = [row[at : at + max_len] for row in rows for at in range(0, len(row), max_len)]
+    return [
+        hiding.for_measuring(piece, Random(number))
+        for number, piece in enumerate(pieces)
+        if len(piece) > 1
+    ]
+
+
+@torch.inference_mode()
+def score_hidden(
+    model: Model, tokenizer: Tokenizer, documents: Sequence[str], max_len: int
+) -> Filled:
+    """How much of what is hidden a network finds: an encoder alone from both sides, a decoder from
+    the tokens before each place, none of them hidden.
+
+    tokenizer: the one that masks; the model's own must give the same ids. Raises ValueError for an
+    encoder-decoder, and for another vocabulary.
+    """
+    network = model.network
+    if not isinstance(network, (EncoderOnly, DecoderOnly)):
+        raise ValueError(
+            say(
+                "hidden words are found by an encoder or a decoder alone; {name} is {family}",
+                name=model.name,
+                family=model.config.family,
+            )
+        )
+    _check_same_ids(model, tokenizer)
+    started = time.perf_counter()
+    nats, right, places = 0.0, 0, 0
+    for rows in _batches(hidden_places(tokenizer, documents, max_len)):
+        logits, wanted = _read(network, rows, tokenizer.padding_id)
+        nats += F.cross_entropy(logits, wanted, reduction="sum").item()
+        right += int((logits.argmax(dim=1) == wanted).sum())
+        places += len(wanted)
+    return Filled(
+        nats=nats,
+        right=right,
+        places=places,
+        documents=len(documents),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _read(
+    network: EncoderOnly | DecoderOnly, rows: Sequence[Hidden], padding_id: int
+) -> tuple[Tensor, Tensor]:
+    """Logits (N, V) at the N hidden places of rows, and the ids (N,) that stood there."""
+    read = pad([ids for ids, _ in rows], padding_id)
+    wanted = pad([targets for _, targets in rows], IGNORED)
+    if isinstance(network, DecoderOnly):
+        read = torch.where(wanted == IGNORED, read, wanted)[:, :-1]  # the text itself
+        wanted = wanted[:, 1:]
+    where = wanted != IGNORED
+    logits = network(read.to(network.device), where=where.to(network.device))
+    return logits.float().cpu(), wanted[where]
+
+
+def _batches(rows: Iterable[Hidden]) -> Iterator[list[Hidden]]:
+    left = sorted(rows, key=lambda row: len(row[0]))
+    while left:
+        size = max(1, BATCH_TOKENS // len(left[-1][0]))
+        yield left[-size:]
+        left = left[:-size]
+
+
+def _check_same_ids(model: Model, tokenizer: Tokenizer) -> None:
+    mine, n_shared = model.tokenizer, tokenizer.vocab_size - 1
+    if mine.labels(range(n_shared)) != tokenizer.labels(range(n_shared)):
+        raise ValueError(
+            say("{name} has another vocabulary: its hidden tokens are others", name=model.name)
+        )
