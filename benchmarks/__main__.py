@@ -1,10 +1,13 @@
 """Generate with every head's attention kept: ours beside peers, interleaved, as ratios.
 
     python -m benchmarks [--shapes S G] [--threads 1 2] [--rounds N] [--peers-python PYTHON]
+        [--held-to-avx2]
 
 Task: a 16-token prompt, 64 greedy tokens, and the attention of all heads over the finished text,
 in a process of its own for each shape and number of threads. Weights are drawn; every peer gets
 ours copied in, and its tokens and attention must be ours before anything is timed.
+--held-to-avx2: PyTorch, MKL, oneDNN and our step use no AVX-512, as on most laptops; the figures
+get a column of their own.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ PEERS = ("torch", "transformers", "transformer-lens", "x-transformers")
 def main() -> None:
     """Measure each shape with each number of threads; print the tables; add them to the JSON."""
     options = _options()
+    if options.held_to_avx2:
+        os.environ.update(results.held_to_avx2())
     found: dict[str, Any] = {"spincount": SPINCOUNT, "runs": []}
     with tempfile.TemporaryDirectory() as folder:
         for name in QUICK_SHAPES if options.quick else options.shapes:
@@ -59,6 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="default 1 2")
     parser.add_argument("--rounds", type=int, help=f"default {ROUNDS['S']} (S), {ROUNDS['G']} (G)")
     parser.add_argument("--peers-python", default=sys.executable, help="default: this Python")
+    parser.add_argument("--held-to-avx2", action="store_true", help="without AVX-512")
     parser.add_argument("--quick", action="store_true", help="a tiny network, for a trial")
     parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
     return parser.parse_args()

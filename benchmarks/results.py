@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ SAMPLE_S = 2.0  # of rest after a benchmark, to see what else the machine does
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results.json"
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "neon", "asimd")
+_HELD = "ATEN_CPU_CAPABILITY"  # PyTorch's own name for what its kernels may use
 LIBRARIES = ("torch", "numpy", "gradio", "plotly", "tokenizers")
 
 
@@ -51,13 +53,26 @@ def load(path: Path = RESULTS) -> dict[str, Any]:
 
 def machine() -> dict[str, Any]:
     """What the figures were measured on, and with."""
+    usable = [name for name in INSTRUCTIONS if name in _cpu_lines("flags", "Features")]
+    held = os.environ.get(_HELD) == "avx2"
     return {
         "cpu": cpu_name(),
-        "model": cpu_model(),
+        "model": f"{cpu_model()}, held to AVX2".removeprefix(", ") if held else cpu_model(),
         "cores": os.cpu_count(),
-        "instructions": [name for name in INSTRUCTIONS if name in _cpu_lines("flags", "Features")],
+        "instructions": [name for name in usable if name == "avx2" or not held],
         "python": platform.python_version(),
         "versions": versions(*LIBRARIES),
+    }
+
+
+def held_to_avx2() -> dict[str, str]:
+    """Environment in which PyTorch, its libraries and our compiled step use no AVX-512."""
+    compiler = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), "cc")
+    return {
+        _HELD: "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "CC": f"{compiler} -mno-avx512f",
     }
 
 

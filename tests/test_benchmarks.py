@@ -189,6 +189,18 @@ def test_what_a_step_must_read_is_every_layer_and_the_head(network):
     assert networks.decoder_bytes(network) == 4 * numbers
 
 
+def test_figures_without_avx_512_have_a_place_of_their_own(monkeypatch):
+    free = results.place_of(results.machine())
+    held = results.held_to_avx2()
+    assert held["CC"].endswith(" -mno-avx512f")
+    for name, value in held.items():
+        monkeypatch.setenv(name, value)
+    place = results.place_of(results.machine())
+    assert place != free
+    assert "held to AVX2" in place
+    assert "avx512" not in place
+
+
 def test_steps_are_counted_by_the_place_of_the_token_that_they_read():
     stream = [float(networks.N_PROMPT + step - 1) for step in range(100)]
     around = generation.around([stream, stream], 64, 4)
