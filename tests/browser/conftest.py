@@ -19,6 +19,7 @@ STORED = "[localStorage.length, document.cookie]"
 ELSEWHERE = re.compile(r"^(?!http://127\.0\.0\.1[:/]|data:|blob:)")
 
 Open = Callable[..., Visit]
+Profile = Callable[..., BrowserContext]
 expect.set_options(timeout=WAIT_MS)
 
 Scheme = Literal["light", "dark"]
@@ -37,36 +38,57 @@ def slowdown(request: pytest.FixtureRequest) -> float:
 
 
 @pytest.fixture(scope="session")
-def windows(playwright: Playwright, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
-    """One profile for most pages. It lies on the disk, where the browser keeps the page's scripts
-    compiled: opening the page takes a third less processor time than in a profile in memory."""
-    context = playwright.chromium.launch_persistent_context(
-        tmp_path_factory.mktemp("profile"),
-        executable_path=chromium.find(),
-        args=chromium.ARGUMENTS,
-    )
-    context.add_init_script(path=PAGE_MODULES)
-    yield Window(context)
-    context.close()
+def windows(
+    playwright: Playwright, server: serving.Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Windows]:
+    """Profiles for most pages. They lie on the disk, where the browser keeps the page's scripts
+    compiled: opening the page takes half the processor time that it takes in one in memory."""
+
+    def profile() -> BrowserContext:
+        context = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"),
+            executable_path=chromium.find(),
+            args=chromium.ARGUMENTS,
+        )
+        context.add_init_script(path=PAGE_MODULES)
+        return context
+
+    opened = Windows(profile, f"{server.url}health")
+    yield opened
+    for window in opened.every:
+        window.context.close()
+
+
+@pytest.fixture(scope="session")
+def memory(request: pytest.FixtureRequest) -> Callable[..., BrowserContext]:
+    """Makes a profile in memory, with settings of its own."""
+
+    def profile(**settings: Any) -> BrowserContext:
+        browser: Browser = request.getfixturevalue("browser")  # not started for nothing
+        context = browser.new_context(**settings)
+        context.add_init_script(path=PAGE_MODULES)
+        return context
+
+    return profile
 
 
 @pytest.fixture
 def visit(
-    browser: Browser, windows: Window, server: serving.Server, slowdown: float
+    memory: Profile, windows: Windows, server: serving.Server, slowdown: float
 ) -> Iterator[Open]:
     """Opens the page; afterwards there is no error, no request to elsewhere, nothing stored."""
-    with _opening(browser, windows, server, slowdown) as open_page:
+    with _opening(memory, windows, server, slowdown) as open_page:
         yield open_page
 
 
 @pytest.fixture(scope="module")
 def still(
-    browser: Browser, windows: Window, server: serving.Server, slowdown: float
+    memory: Profile, windows: Windows, server: serving.Server, slowdown: float
 ) -> Iterator[Visit]:
     """One page for the tests of a file that leave it as they found it: the stored run, no token
     chosen, the first head."""
-    with _opening(browser, windows, server, slowdown) as open_page:
-        yield open_page(own={})  # in the profile of the others it would be a hidden tab
+    with _opening(memory, windows, server, slowdown) as open_page:
+        yield open_page()
 
 
 @pytest.fixture
@@ -81,32 +103,56 @@ class Window:
     half the processor time of a window of its own."""
 
     context: BrowserContext
+    rest: str  # an address of the page's site: for another the browser would start a new process
     complaints: list[str] = field(default_factory=list)  # of what it shows now
     page: Page | None = None
-
-    @property
-    def is_free(self) -> bool:
-        return self.page is None or self.page.is_closed() or self.page.url == "about:blank"
+    is_free: bool = True
 
     def take(self) -> Page:
+        """For one test, until it is left."""
+        self.is_free = False
+        self.complaints.clear()
         if self.page is None or self.page.is_closed():
             self.page = self.context.new_page()
             _listen(self.page, self.complaints)
         return self.page
 
+    def stored(self) -> Any:
+        """What the page has kept in the browser."""
+        closed = self.page is None or self.page.is_closed()
+        return [0, ""] if closed else self.page.evaluate(STORED)
+
     def leave(self) -> None:
-        """No page in it; what the last one asked for on its way out is not the next one's."""
+        """Not the page in it; what the last one asked for on its way out is not the next one's."""
         if self.page and not self.page.is_closed():
             self.page.unroute_all(behavior="ignoreErrors")
-            self.page.goto("about:blank")
+            self.page.goto(self.rest)
+        self.is_free = True
+
+
+@dataclass
+class Windows:
+    """As many as are open at the same time, each in a browser of its own: two tabs of one would
+    hide each other, and what is hidden is hardly drawn."""
+
+    profile: Callable[[], BrowserContext]
+    rest: str
+    every: list[Window] = field(default_factory=list)
+
+    def free(self) -> Window:
+        for window in self.every:
+            if window.is_free:
+                return window
+        self.every.append(Window(self.profile(), self.rest))
+        return self.every[-1]
 
 
 @contextmanager
 def _opening(
-    browser: Browser, windows: Window, server: serving.Server, slowdown: float
+    memory: Profile, windows: Windows, server: serving.Server, slowdown: float
 ) -> Iterator[Open]:
     others: list[BrowserContext] = []
-    windows.complaints.clear()
+    taken: list[Window] = []
     complaints: list[str] = []
 
     def open_page(
@@ -116,16 +162,17 @@ def _opening(
         height: int = 900,
         color_scheme: Scheme = "light",
         reduced_motion: Motion = "no-preference",
+        language: str = "en",
         own: dict[str, Any] | None = None,
     ) -> Visit:
-        """own: settings of a profile of its own; a second page has one anyway, so that neither is
-        a hidden tab, which the browser hardly draws."""
-        if own is None and windows.is_free:
-            page = windows.take()
+        """language: what the browser asks for. own: settings of a profile of its own."""
+        if own is None:
+            taken.append(windows.free())
+            page = taken[-1].take()
+            page.set_extra_http_headers({"Accept-Language": language})
         else:
-            context = browser.new_context(**own or {})
+            context = memory(**own)
             others.append(context)
-            context.add_init_script(path=PAGE_MODULES)
             page = context.new_page()
             _listen(page, complaints)
         page.set_default_timeout(WAIT_MS)
@@ -139,13 +186,15 @@ def _opening(
 
     try:
         yield open_page
-        stored = [] if windows.is_free else [windows.take().evaluate(STORED)]
+        stored = [window.stored() for window in taken]
+        complaints += [one for window in taken for one in window.complaints]
     finally:
-        windows.leave()
+        for window in taken:
+            window.leave()
         for context in others:
             context.close()
-    assert complaints + windows.complaints == []
-    assert stored in ([], [[0, ""]])  # else the next page is no new visitor's
+    assert complaints == []
+    assert all(one == [0, ""] for one in stored)  # else the next page is no new visitor's
 
 
 def _listen(page: Page, complaints: list[str]) -> None:

@@ -6,13 +6,14 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from subprocess import Popen
+from typing import Any
 
 import httpx
 import pytest
 import serving
+import warm
 from playwright.sync_api import Browser, Page, expect
-from visit import PAGE_MODULES, WAIT_MS, Visit
+from visit import WAIT_MS, Visit
 
 from benchmarks.visitor import page_inputs
 from transformer.ui.limits import AT_ONCE, BUSY
@@ -31,7 +32,7 @@ class Slow:
         self.url = f"http://127.0.0.1:{self.port}/"
         self.process = self.start()
 
-    def start(self) -> Popen[bytes]:
+    def start(self) -> warm.Process:
         self.process = serving.started(self.port, ["stories"], self.log, "tests/slowed.py")
         return self.process
 
@@ -60,15 +61,16 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slow]:
 
 
 @pytest.fixture
-def page(browser: Browser, slow: Slow) -> Iterator[Visit]:
+def page(windows: Any, slow: Slow) -> Iterator[Visit]:
     slow.wait_for_running(0, IDLE_WITHIN_S)
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(WAIT_MS)
-    context.add_init_script(path=PAGE_MODULES)
-    opened = context.new_page()
+    window = windows.free()
+    opened: Page = window.take()
+    opened.set_default_timeout(WAIT_MS)
+    opened.set_viewport_size({"width": 1440, "height": 900})
+    opened.emulate_media(color_scheme="light", reduced_motion="no-preference")
     opened.goto(slow.url)
     yield Visit(opened)
-    context.close()
+    window.leave()
 
 
 def wait_for_status(page: Page, part: str) -> str:

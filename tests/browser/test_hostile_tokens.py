@@ -124,8 +124,16 @@ def test_the_tokens_are_whole_and_hostile(server: Server) -> None:
     assert {"<s>", "<b>x</b>", "</script>", "{{value}}", "w" * 300, "שלום"} <= set(MARKUP)
 
 
-def test_attention_pictures_readout_and_tables(visit: Open, server: Server) -> None:
+def test_every_view_of_a_text(visit: Open, server: Server) -> None:
     page = Hostile(visit(), story(server))
+    attention_pictures_readout_and_tables(page)
+    page.switch("heatmap")
+    a_row_worked_out_and_the_ranking(page)
+    masks_of_hostile_sentences(page, server)
+    positions_prediction_and_model(page)
+
+
+def attention_pictures_readout_and_tables(page: Hostile) -> None:
     labels = page.run.labels
     assert page.texts("#tokens .text-tokens button.token") == list(labels)
     for picture in ("mean", "rollout", "joint", "heatmap"):
@@ -149,8 +157,7 @@ def test_attention_pictures_readout_and_tables(visit: Open, server: Server) -> N
         assert key in names
 
 
-def test_a_row_worked_out_and_the_ranking(visit: Open, server: Server) -> None:
-    page = Hostile(visit(), story(server))
+def a_row_worked_out_and_the_ranking(page: Hostile) -> None:
     labels = page.run.labels
     page.see(".worked")
     long = labels.index("w" * 300)
@@ -168,8 +175,7 @@ def test_a_row_worked_out_and_the_ranking(visit: Open, server: Server) -> None:
     page.is_clean()
 
 
-def test_masks_of_hostile_sentences(visit: Open, server: Server) -> None:
-    page = Hostile(visit(), story(server))
+def masks_of_hostile_sentences(page: Hostile, server: Server) -> None:
     batch = server.hostile.trace(SENTENCES)
     labels = [label for row in batch.labels for label in row]
     page.visit.tab("Masks")
@@ -188,10 +194,9 @@ def test_masks_of_hostile_sentences(visit: Open, server: Server) -> None:
         page.shows(f"[data-picture={name}] .ytick text", labels, all_of_them=False)
 
 
-def test_positions_prediction_and_model(visit: Open, server: Server) -> None:
-    page = Hostile(visit(), story(server))
+def positions_prediction_and_model(page: Hostile) -> None:
+    """The long token is chosen."""
     run = page.run
-    page.visit.tokens.nth(run.labels.index("w" * 300)).click()
     page.visit.tab("Positions")
     for part in (".positions", ".position-inputs", ".position-formula", ".position-shift"):
         page.see(part)
@@ -258,3 +263,5 @@ def test_nothing_is_wider_than_a_phone(visit: Open, server: Server) -> None:
         for part in shown:
             page.see(part)
             page.is_clean()
+    assert page.page.locator(".architecture-drawing").is_visible()
+    assert page.page.locator(".part").first.is_visible()

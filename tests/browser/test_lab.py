@@ -29,7 +29,7 @@ def seen(page: Visit, selector: str) -> None:
     page.wait_drawn(selector)
 
 
-def test_a_mask_is_taken_away_and_the_share_is_told(visit: Open, server: Server) -> None:
+def test_a_mask_is_taken_away_and_positions_are_measured(visit: Open, server: Server) -> None:
     page = visit()
     page.tab("Masks")
     seen(page, ".removal")
@@ -47,9 +47,12 @@ def test_a_mask_is_taken_away_and_the_share_is_told(visit: Open, server: Server)
     with page.drawn(".removal"):
         page.page.locator(".pick-head").select_option("2")
     assert page.page.locator(".removal").get_attribute("data-which") == "padding"
+    page.tab("Positions")
+    strips_and_the_chosen_tokens_lines_are_the_runs_own(page, server)
+    learned_positions_stand_beside_the_formula_and_get_a_fit(page, server)
 
 
-def test_only_masks_that_act_are_offered(visit: Open) -> None:
+def test_a_translators_masks_and_positions(visit: Open, server: Server) -> None:
     page = visit()
     page.choose_model("tiny-translator")
     page.tab("Masks")
@@ -61,11 +64,11 @@ def test_only_masks_that_act_are_offered(visit: Open) -> None:
     with page.drawn(".removal"):
         page.page.locator(".pick-kind").select_option("decoder cross")
     assert page.page.locator(".removed label").all_inner_texts() == ["padding mask"]
-
-
-def test_strips_and_the_chosen_tokens_lines_are_the_runs_own(visit: Open, server: Server) -> None:
-    page = visit()
     page.tab("Positions")
+    sinusoidal_positions_are_the_formula_and_turn(page, server)
+
+
+def strips_and_the_chosen_tokens_lines_are_the_runs_own(page: Visit, server: Server) -> None:
     seen(page, ".position-inputs")
     run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
     parts = input_parts(run)
@@ -85,11 +88,7 @@ def test_strips_and_the_chosen_tokens_lines_are_the_runs_own(visit: Open, server
     assert run.labels[3] in page.page.locator(".input-title").inner_text()
 
 
-def test_learned_positions_stand_beside_the_formula_and_get_a_fit(
-    visit: Open, server: Server
-) -> None:
-    page = visit()
-    page.tab("Positions")
+def learned_positions_stand_beside_the_formula_and_get_a_fit(page: Visit, server: Server) -> None:
     seen(page, ".position-formula")
     run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
     assert page.page.locator(".formula-use").inner_text() == "not used by this model"
@@ -110,10 +109,7 @@ def test_learned_positions_stand_beside_the_formula_and_get_a_fit(
     assert "from 1 to 23; got 24" in page.wait_for_alert()
 
 
-def test_sinusoidal_positions_are_the_formula_and_turn(visit: Open, server: Server) -> None:
-    page = visit()
-    page.choose_model("tiny-translator")
-    page.tab("Positions")
+def sinusoidal_positions_are_the_formula_and_turn(page: Visit, server: Server) -> None:
     seen(page, ".position-formula")
     assert "largest difference 0" in page.page.locator(".formula-says").inner_text()
     seen(page, ".position-shift")
@@ -131,14 +127,3 @@ def test_sinusoidal_positions_are_the_formula_and_turn(visit: Open, server: Serv
         page.page.locator(".position-inputs").scroll_into_view_if_needed()
     shown = page.page.evaluate(CELLS, ["strips", 0])
     np.testing.assert_allclose(shown, input_parts(run, "decoder").token, atol=1e-6)
-
-
-def test_the_lab_fits_a_phone(visit: Open) -> None:
-    page = visit(width=390, height=844)
-    page.tab("Positions")
-    for section in (".position-inputs", ".position-formula", ".position-shift"):
-        seen(page, section)
-        assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, section
-    page.tab("Masks")
-    seen(page, ".removal")
-    assert page.page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -32,7 +32,7 @@ def open_model(page: Visit) -> None:
     page.wait_drawn(".architecture")
 
 
-def test_card_and_all_settings_follow_the_model(visit: Open, server: Server) -> None:
+def test_card_settings_list_and_drawing_follow_the_model(visit: Open, server: Server) -> None:
     page = visit()
     open_model(page)
     card = page.page.locator("#card")
@@ -46,14 +46,12 @@ def test_card_and_all_settings_follow_the_model(visit: Open, server: Server) -> 
     page.tab("Model")
     card.get_by_text("tiny-translator").wait_for()
     table.get_by_text(f"{server.translator.n_parameters:,}").wait_for()
+    page.wait_drawn(".architecture")
+    the_list_and_the_drawing_tell_the_networks_own_numbers(page, server)
+    a_block_leads_to_its_view_by_keyboard(page)
 
 
-def test_the_list_and_the_drawing_tell_the_networks_own_numbers(
-    visit: Open, server: Server
-) -> None:
-    page = visit()
-    page.choose_model("tiny-translator")
-    open_model(page)
+def the_list_and_the_drawing_tell_the_networks_own_numbers(page: Visit, server: Server) -> None:
     model = server.translator
     title = page.page.locator(".architecture-title").inner_text()
     assert title == f"Architecture: encoder and decoder, {model.n_parameters:,} parameters"
@@ -69,10 +67,7 @@ def test_the_list_and_the_drawing_tell_the_networks_own_numbers(
         assert block.kind == "softmax" or f"{block.each:,}" in drawn[place]
 
 
-def test_a_block_leads_to_its_view_by_keyboard(visit: Open) -> None:
-    page = visit()
-    page.choose_model("tiny-translator")
-    open_model(page)
+def a_block_leads_to_its_view_by_keyboard(page: Visit) -> None:
     cross = page.page.locator(".part[data-block='decoder.cross']")
     cross.focus()
     says = page.page.locator(".architecture-says")
@@ -109,13 +104,3 @@ def test_a_block_of_the_drawing_can_be_pointed_at_and_clicked(visit: Open) -> No
     page.page.mouse.click(*page.page.evaluate(AT, "head"))
     page.wait_drawn(".prediction")
     assert page.page.evaluate(SELECTED) == "Prediction"
-
-
-def test_on_a_phone_the_drawing_of_two_stacks_scrolls_within_itself(visit: Open) -> None:
-    page = visit(width=390, height=844)
-    page.choose_model("tiny-translator")
-    page.tab("Model")
-    page.wait_drawn(".architecture")
-    assert page.page.locator(".architecture-drawing").is_visible()
-    assert page.page.locator(".part").first.is_visible()
-    assert page.page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import whatif
 from playwright.sync_api import expect
 from serving import Server
 from visit import Visit
@@ -16,6 +17,14 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 EXAMPLE = EXAMPLES["decoder"]
 
+PARTS = {
+    "Attention": (".worked",),
+    "Masks": (".masks", ".removal"),
+    "Positions": (".positions", ".position-inputs", ".position-formula", ".position-shift"),
+    "Prediction": (".prediction",),
+    "What if?": whatif.PARTS,
+    "Model": (".architecture",),
+}
 COUNTING = """
     const frame = window.requestAnimationFrame.bind(window);
     window.frames_asked = 0;
@@ -25,7 +34,7 @@ FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0]
     .map(row => [...row].filter(Number.isFinite).length)"""
 
 
-def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines(
+def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines_and_without_one(
     visit: Open, server: Server
 ) -> None:
     page = visit()
@@ -54,12 +63,10 @@ def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines(
         page.page.locator("#show-masks").click()
     words = page.page.locator("[data-picture=padded] .hm text").all_text_contents()
     assert len(words) == page.page.evaluate("viz.batch.lengths[0]") > 16
+    read_again_without_its_padding_mask(page, server)
 
 
-def test_a_batch_is_read_again_without_its_padding_mask(visit: Open, server: Server) -> None:
-    page = visit()
-    page.tab("Masks")
-    page.wait_drawn(".masks")
+def read_again_without_its_padding_mask(page: Visit, server: Server) -> None:
     page.page.locator("#lines textarea").fill("The fox.\nThe dog ran to the park.")
     with page.drawn(".masks"):
         page.page.locator("#without-padding").click()
@@ -80,7 +87,7 @@ def test_a_batch_is_read_again_without_its_padding_mask(visit: Open, server: Ser
     assert "only if both masks allow it" in page.page.locator(".combined-note").inner_text()
 
 
-def test_positions_show_the_models_own_matrix(visit: Open, server: Server) -> None:
+def test_positions_then_candidates_of_the_chosen_token(visit: Open, server: Server) -> None:
     page = visit()
     page.tab("Positions")
     page.wait_drawn(".positions")
@@ -99,10 +106,10 @@ def test_positions_show_the_models_own_matrix(visit: Open, server: Server) -> No
     page.page.locator(".dimensions").fill("2, 999")
     page.page.locator(".dimensions").press("Enter")
     assert "from 0 to 23" in page.wait_for_alert()
+    candidates_of_the_chosen_token(page, server)
 
 
-def test_candidates_of_the_chosen_token(visit: Open, server: Server) -> None:
-    page = visit()
+def candidates_of_the_chosen_token(page: Visit, server: Server) -> None:
     run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
     page.tab("Prediction")
     page.wait_drawn(".prediction")
@@ -168,12 +175,13 @@ def test_page_and_pictures_follow_the_visitors_dark_mode(visit: Open) -> None:
 
 
 def test_nothing_is_wider_than_a_phone(visit: Open) -> None:
+    """A translator's is in test_hostile_tokens.py."""
     page = visit(width=390, height=844)
-    for tab in ("Attention", "Masks", "Positions", "Prediction", "Model"):
+    for tab, parts in PARTS.items():
         page.tab(tab)
-        if tab in ("Masks", "Positions", "Prediction"):
-            page.wait_drawn(f".{tab.lower()}")
-        assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, tab
+        for part in parts:
+            page.wait_drawn(part)
+            assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, part
 
 
 def test_one_glance_holds_text_grid_head_and_numbers(visit: Open) -> None:

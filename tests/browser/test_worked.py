@@ -67,10 +67,12 @@ def test_the_browser_reckons_the_rows_that_are_chosen(page: Visit, server: Serve
     assert run.labels[5] in page.page.locator(".worked-title").inner_text()
     drawn = "document.querySelector('[data-picture=worked]').calcdata[0][0].z.length"
     assert page.page.evaluate(drawn) == len(run.ids)
+    page.head(0, 0).click()
+    a_chosen_key_is_written_out_with_its_numbers(page, run)
+    the_table_behind_the_picture_holds_all_that_it_shows(page, run)
 
 
-def test_a_chosen_key_is_written_out_with_its_numbers(page: Visit, server: Server) -> None:
-    run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
+def a_chosen_key_is_written_out_with_its_numbers(page: Visit, run: Run) -> None:
     page.tokens.nth(6).click()
     until(page, "decoder.0.self", 0, 6)
     found = row_arithmetic(run, "decoder.0.self", 0, 6)
@@ -87,9 +89,7 @@ def test_a_chosen_key_is_written_out_with_its_numbers(page: Visit, server: Serve
     assert "the mask hides this key" in page.page.locator(".row-steps").inner_text()
 
 
-def test_the_table_behind_the_picture_holds_all_that_it_shows(visit: Open, server: Server) -> None:
-    page = visit()
-    run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
+def the_table_behind_the_picture_holds_all_that_it_shows(page: Visit, run: Run) -> None:
     page.tokens.nth(4).click()
     until(page, "decoder.0.self", 0, 4)
     found = row_arithmetic(run, "decoder.0.self", 0, 4)
@@ -135,9 +135,3 @@ def test_a_translation_has_rows_of_each_kind_of_attention(visit: Open, server: S
     until(page, "decoder.0.cross", 0, last)
     page.tokens.nth(1).click()
     check(page, run, "decoder.0.cross", 0, 1)
-
-
-def test_it_fits_a_phone(visit: Open) -> None:
-    page = visit(width=390, height=844)
-    page.wait_drawn(".worked")
-    assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
