@@ -46,6 +46,11 @@ class WhatIf:
         """Until the shown run has these interventions, and the tokens stand there."""
         self.page.wait_for_function(ALTERED, arg=plain)
 
+    def reset(self) -> None:
+        """Take back whatever is altered."""
+        self.page.get_by_role("button", name="Reset").click()
+        self.wait_for([])
+
     def shows(self, run: Run) -> None:
         """The text at the left is this run's."""
         assert self.visit.labels() == list(run.labels)

@@ -60,6 +60,8 @@ def test_choosing_it_draws_a_stored_translation(page: Visit, server: Server) -> 
     assert page.page.locator("#text textarea").input_value() == EXAMPLE.text
     assert page.tokens.count() == len(run.ids)
     assert "a stored example" in page.page.locator("#status").inner_text()
+    source_and_target_tokens_light_their_row_or_column(page)
+    a_batch_shows_padding_where_it_acts(page, server)
 
 
 def test_each_kind_of_attention_has_its_own_axes_and_numbers(page: Visit, server: Server) -> None:
@@ -75,7 +77,7 @@ def test_each_kind_of_attention_has_its_own_axes_and_numbers(page: Visit, server
         assert float(page.read("weight")) == pytest.approx(float(expected), abs=6e-5)
 
 
-def test_source_and_target_tokens_light_their_row_or_column(page: Visit) -> None:
+def source_and_target_tokens_light_their_row_or_column(page: Visit) -> None:
     page.attention("decoder cross")
     page.tokens.nth(2).click()
     assert page.large.get_attribute("data-row") == "2"
@@ -133,7 +135,7 @@ def test_a_search_lists_its_texts_and_draws_its_tree(page: Visit, server: Server
     page.page.locator(".searched").wait_for(state="hidden")
 
 
-def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
+def a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
     page.tab("Masks")
     page.wait_drawn(".masks")
     texts = ["The fox.", "The dog ran to the park."]
@@ -155,16 +157,3 @@ def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> Non
         page.page.locator(".pick-kind").select_option("decoder cross")
     assert page.page.evaluate(FILLED, "combined") == [sources[0]] * width
     assert page.page.evaluate(FILLED, "causal") == [batch.ids.shape[1]] * width
-
-
-def test_its_pages_fit_a_phone(visit: Open) -> None:
-    page = visit(width=390, height=844)
-    page.choose_model("tiny-translator")
-    page.attention("decoder cross")
-    with page.drawn(".attention"):
-        page.page.locator(".pictures label").nth(1).click()
-    assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
-    for tab in ("Masks", "Prediction"):
-        page.tab(tab)
-        page.wait_drawn(f".{tab.lower()}")
-        assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, tab

@@ -63,11 +63,11 @@ def test_chosen_heads_fall_silent_and_one_click_brings_them_back(whatif: WhatIf)
         assert differ.count() == len(run.ids) - same
     assert complaints(whatif.visit, *PARTS) == []
 
-    page.get_by_role("button", name="Reset").click()
-    whatif.wait_for([])
+    whatif.reset()
     whatif.shows(intact)
     whatif.see(".silence")
     assert page.locator(".silenced[aria-pressed=true]").count() == 0
+    what_each_head_matters_is_asked_for_and_a_cell_chooses_its_head(whatif)
 
 
 def test_a_head_is_silenced_where_it_is_looked_at(visit: Open, server: Server) -> None:
@@ -97,7 +97,7 @@ def test_a_head_is_silenced_where_it_is_looked_at(visit: Open, server: Server) -
     assert page.labels() == list(server.model.generate(**page.example_request()).labels)
 
 
-def test_what_each_head_matters_is_asked_for_and_a_cell_chooses_its_head(whatif: WhatIf) -> None:
+def what_each_head_matters_is_asked_for_and_a_cell_chooses_its_head(whatif: WhatIf) -> None:
     page, run = whatif.page, whatif.run()
     whatif.see(".silence")
     assert page.locator(".matter-box").is_hidden()
@@ -129,8 +129,8 @@ def test_what_each_head_matters_is_asked_for_and_a_cell_chooses_its_head(whatif:
 def test_the_head_that_matters_most_is_named_and_silenced_and_each_parts_share_is_shown(
     whatif: WhatIf,
 ) -> None:
+    heads_are_chosen_by_keyboard(whatif)
     page, run = whatif.page, whatif.run()
-    whatif.see(".silence")
     place = len(run.ids) - 1
     page.locator(".matter").click()
     said = page.locator(".matter-most")
@@ -178,7 +178,7 @@ def _choose_a_part(whatif: WhatIf, layer: int, head: int, found: LogitContributi
     assert page.get_by_role("button", name=f"Show head {layer}·{head}").last.is_visible()
 
 
-def test_heads_are_chosen_by_keyboard(whatif: WhatIf) -> None:
+def heads_are_chosen_by_keyboard(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.see(".silence")
     whatif.head(0, 0).focus()
@@ -189,6 +189,8 @@ def test_heads_are_chosen_by_keyboard(whatif: WhatIf) -> None:
     assert whatif.head(1, 1).get_attribute("aria-pressed") == "true"
     assert page.locator(".silenced[tabindex='0']").count() == 1
     assert "1 head chosen, not yet applied" in page.locator(".silence-says").inner_text()
+    page.keyboard.press("Space")
+    assert whatif.head(1, 1).get_attribute("aria-pressed") == "false"
 
 
 # --- for everybody --------------------------------------------------------------------------------
@@ -223,11 +225,3 @@ def test_hostile_tokens_stay_text(visit: Open, server: Server) -> None:
     shown = page.page.locator("[data-of=altered]").inner_text()
     assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", "".join(run.labels[run.n_prompt :]))
     assert page.page.evaluate(stray) == before
-
-
-def test_all_of_it_fits_a_phone(visit: Open) -> None:
-    page = visit(width=390, height=844)
-    page.tab("What if?")
-    for part in PARTS:
-        page.wait_drawn(part)
-        assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, part

@@ -20,7 +20,7 @@ Open = Callable[..., Visit]
 # --- masks ----------------------------------------------------------------------------------------
 
 
-def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif: WhatIf) -> None:
+def an_edited_mask_is_the_one_that_the_next_run_uses(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.see(".maskedit")
     board = page.locator(".board")
@@ -74,7 +74,7 @@ def test_without_the_causal_mask_every_cell_is_open_and_the_page_says_what_that_
 # --- what breaks ----------------------------------------------------------------------------------
 
 
-def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: WhatIf) -> None:
+def every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.see(".breaks")
     whatif.visit.wait_drawn(".breaks")
@@ -108,7 +108,15 @@ def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: What
     assert complaints(whatif.visit, *PARTS) == []
 
 
-def test_switches_are_put_together_and_taken_back(whatif: WhatIf) -> None:
+def test_whatever_is_altered_can_be_taken_back(whatif: WhatIf) -> None:
+    switches_are_put_together_and_taken_back(whatif)
+    whatif.reset()
+    every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif)
+    whatif.reset()
+    an_edited_mask_is_the_one_that_the_next_run_uses(whatif)
+
+
+def switches_are_put_together_and_taken_back(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.see(".breaks")
     plain = []
