@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 from serving import Server
 from visit import Visit
+
+from transformer.learning.moments import story_moments
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -19,6 +21,26 @@ PLAN = {
 STATE = "([name, value]) => document.querySelector('.learn').dataset[name] === value"
 ON_ITS_WAY = """n => { const d = document.querySelector(".learn").dataset;
     return d.state === "running" && Number(d.step) > n; }"""
+
+
+def look_back_at_the_story_model(page: Page) -> None:
+    """From the opened tab: a button, the slider, a head; a link holds all of it."""
+    moments = story_moments()
+    assert moments is not None
+    shown, wait_ms = page.locator(".moments"), 60_000
+    page.get_by_role("button", name="See the story model’s own training").click()
+    expect(shown).to_have_attribute("data-step", str(moments.steps[-1]), timeout=wait_ms)
+    shown.locator(".moments-back").press("Home")
+    expect(shown).to_have_attribute("data-step", "0", timeout=wait_ms)
+    expect(shown.locator(".learn-said li").first).to_contain_text("Before the first step")
+    expect(shown.locator(".moments-wrote")).to_contain_text(moments.standings[0].wrote[:40])
+    heads = shown.locator(".moments-heads button")
+    assert heads.count() == 48
+    heads.nth(2 * 8 + 3).click()
+    expect(shown.locator(".moments-title")).to_have_text("Layer 2, head 3", timeout=wait_ms)
+    page.wait_for_function(
+        "part => location.hash.includes(part)", arg="moments.step=0&moments.layer=2&moments.head=3"
+    )
 
 
 def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
@@ -34,6 +56,7 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
     wait_for("id", "recorded-copy")
     assert page.locator(".learn-heads canvas").count() == 2 * 4
     assert page.locator(".learn-controls select").nth(1).input_value() == PLAN["preset"]
+    look_back_at_the_story_model(page)
     page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function(ON_ITS_WAY, arg=0)
     page.get_by_role("button", name="Pause", exact=True).click()

@@ -156,6 +156,25 @@ def test_what_cannot_be_recorded_is_told(training: Path, tmp_path: Path) -> None
         recorded_moments(training / "moments", sentences=["q x z " * 40], texts=TEXTS)
 
 
+def test_the_moments_that_are_shipped_are_of_the_story_model() -> None:
+    found, config = story_moments(), transformer.load("stories").config
+    assert found is not None
+    assert reading.FILE.stat().st_size <= 2_000_000
+    assert (found.recipe, found.shape) == ("stories", (config.n_layers, config.n_heads))
+    assert found.steps[0] == 0
+    assert found.steps[-1] == found.total
+    assert 9 <= len(found.steps) <= 12
+    losses = [one.loss for one in found.standings]
+    assert losses == sorted(losses, reverse=True)
+    assert [one.text for one in found.sentences] == list(SENTENCES)
+    for sentence in found.sentences:
+        assert "".join(sentence.labels[1:]).replace("␣", " ") == sentence.text
+        last = len(found.steps) - 1
+        rows = np.stack([sentence.weights(last, 3, head).sum(axis=-1) for head in range(8)])
+        np.testing.assert_allclose(rows, 1, atol=0.05)
+        assert np.nanmean(sentence.surprise[last]) < np.nanmean(sentence.surprise[0]) - 3
+
+
 # --- words, and what the page is told -------------------------------------------------------------
 
 
@@ -191,7 +210,7 @@ def test_it_says_when_which_kind_of_head_formed(kept: Moments) -> None:
         "Layer 1, head 0 reads the previous token (0.50; an even head: 0.05).",
     ]
     same = dataclasses.replace(kept, standings=(kept.standings[0], kept.standings[0]))
-    assert "no other kind of head has formed" in told(same, 1)[2]
+    assert "no new kind of head has formed" in told(same, 1)[2]
     assert "A second training of the same recipe" in about(kept)
 
 

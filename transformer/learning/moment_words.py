@@ -55,7 +55,7 @@ def _formed(now: Standing, before: Standing | None) -> list[str]:
     stood = {one.metric for one in before.best if one.clear}
     new = [_reads(one, before.step) for one in clear if one.metric not in stood]
     none = say(
-        "Since step {step} no other kind of head has formed.", step=numeral(before.step)
+        "Since step {step} no new kind of head has formed.", step=numeral(before.step)
     )  # fmt: skip
     return [*(new or [none]), *(_reads(one) for one in clear if one.metric in stood)]
 
