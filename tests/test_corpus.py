@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import json
 import random
-from functools import reduce
+import sys
+from collections.abc import Iterator
+from functools import partial, reduce
+from itertools import combinations
 from operator import add
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +21,18 @@ import torch.nn.functional as F
 from builders import save_model
 
 from transformer import Model, load
-from transformer.analysis.corpus import Summary, dossiers, over_file, summary_of
-from transformer.analysis.corpus.__main__ import main
+from transformer.analysis.corpus import Summary, dossiers, over_texts, summary_of
+from transformer.analysis.corpus.__main__ import alike_of, main
+from transformer.analysis.corpus.alike import FARTHEST, clusters, standardised
 from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.reading import KINDS, kinds_of
 from transformer.analysis.head_metrics import head_metrics
+from transformer.checkpoint import BUNDLED
 from transformer.model.intervention_hooks import hooks_of
 from transformer.model.interventions import Silence
 from transformer.views.corpus.corpus import heads_over_texts
 
+pairs = partial(zip, strict=True)
 TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
 
 
@@ -114,18 +122,19 @@ def test_workers_and_interruptions_change_nothing(tiny_model: Model, tmp_path: P
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
     data.write_text("\n".join(f"{text} {n}" for n in range(60) for text in TEXTS))
-    alone = over_file(name, data, tmp_path / "one", n_silenced=3)
+    texts = partial(texts_of, data)
+    alone = over_texts(name, texts, tmp_path / "one", n_silenced=3)
     assert alone.n_texts == 240
     told: list[int] = []
-    several = over_file(
-        name, data, tmp_path / "two", n_silenced=3, workers=2, told=lambda more: told.append(more)
+    several = over_texts(
+        name, texts, tmp_path / "two", n_silenced=3, workers=2, told=lambda more: told.append(more)
     )
     assert same(several, alone)
     assert sorted(told) == [40, 100, 100]
     first, *_ = sorted((tmp_path / "two").glob("part-*.npz"))
     first.unlink()  # as if it had been killed before that
     others = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("part-*.npz")}
-    assert same(over_file(name, data, tmp_path / "two", n_silenced=3), alone)
+    assert same(over_texts(name, texts, tmp_path / "two", n_silenced=3), alone)
     assert all(path.stat().st_mtime_ns == time for path, time in others.items())
 
 
@@ -147,14 +156,88 @@ def test_the_command_writes_dossiers_and_the_texts_that_they_name(
     loaded.save(tmp_path / "again")
     assert load(tmp_path / "again").heads == loaded.heads
     figure = heads_over_texts(loaded.heads, "decoder.self", "previous", "cost", (1, 0))
-    (points,) = figure.data
-    assert points.text == ("0·0", "0·1", "1·0", "1·1")
+    table = figure.layout.meta["table"]
+    assert table["rows"] == ["0·0", "0·1", "1·0", "1·1"]
     for at, head in enumerate(content["heads"]):
-        assert (points.x[at], points.y[at]) == (head["metrics"]["previous"]["mean"], head["cost"])
-    assert points.marker.size == (9, 9, 16, 9)
-    strongest = heads_over_texts(loaded.heads, "decoder.self", "previous", "largest").data[0]
-    assert "&lt;b&gt;${x}&lt;/b&gt;" in strongest.customdata[0]
+        assert table["cells"][at][:2] == [head["metrics"]["previous"]["mean"], head["cost"]]
+    drawn = {name: size for one in figure.data for name, size in pairs(one.text, one.marker.size)}
+    assert drawn == {"0·0": 9, "0·1": 9, "1·0": 16, "1·1": 9}
+    for strongest in heads_over_texts(loaded.heads, "decoder.self", "previous", "largest").data:
+        assert all("&lt;b&gt;${x}&lt;/b&gt;" in one for one in strongest.customdata)
     assert not heads_over_texts(None, "decoder.self", "previous", "largest").data
+
+
+def dossier(layer: int, head: int, **means: float) -> dict[str, Any]:
+    metrics = {name: {"mean": mean, "strongest": []} for name, mean in means.items()}
+    return {"kind": "decoder.self", "layer": layer, "head": head, "metrics": metrics, "cost": None}
+
+
+def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share() -> None:
+    low = {"entropy": 1.0, "previous": 0.1, "first": 0.1}
+    heads = [
+        dossier(0, 0, **low | {"previous": 0.9}), dossier(0, 1, **low),
+        dossier(0, 2, **low | {"first": 0.8}), dossier(1, 0, **low | {"entropy": 1.02}),
+        dossier(1, 1, **low | {"previous": 0.8}), dossier(1, 2, **low | {"entropy": 1.6}),
+    ]  # fmt: skip
+    found = clusters(heads)
+    assert [cluster.heads for cluster in found] == [
+        ((0, 0), (1, 1)), ((0, 1), (1, 0)), ((0, 2),), ((1, 2),),
+    ]  # fmt: skip
+    assert [cluster.traits for cluster in found] == [("previous",), (), ("first",), ("entropy",)]
+    assert clusters(heads[::-1])[0].heads == ((1, 1), (0, 0))
+    assert alike_of(heads) == [
+        "alike      decoder.self       0·0 1·1: more previous",
+        "alike      decoder.self       0·1 1·0: more nothing",
+    ]
+    assert clusters([]) == []
+    assert [one.heads for one in clusters(heads[:1])] == [((0, 0),)]
+    figure = heads_over_texts(
+        {"n_texts": 3, "heads": heads, "texts": {}}, "decoder.self", "first", "entropy"
+    )
+    named = [(trace.name, trace.marker.symbol, trace.text) for trace in figure.data]
+    assert named == [
+        ("previous token (2)", "circle", ("0·0", "1·1")),
+        ("nothing in particular (2)", "square", ("0·1", "1·0")),
+        ("each on its own (2)", "circle-open", ("0·2", "1·2")),
+    ]
+    assert figure.layout.meta["table"]["cells"][2] == [0.8, 1.0, "first token"]
+
+
+def test_every_pair_of_clusters_left_is_farther_apart_than_what_was_joined() -> None:
+    rng = np.random.default_rng(3)
+    heads = [
+        dossier(*divmod(n, 8), **dict(pairs(("entropy", "previous", "first"), numbers)))
+        for n, numbers in enumerate(rng.random((40, 3)))
+    ]
+    rows = standardised(np.array([[m["mean"] for m in h["metrics"].values()] for h in heads]))
+    apart = np.sqrt(np.square(rows[:, None] - rows).mean(axis=-1))
+    found = [[layer * 8 + head for layer, head in one.heads] for one in clusters(heads)]
+    assert sorted(place for one in found for place in one) == list(range(40))
+    assert 1 < len(found) < 40
+    between = [apart[np.ix_(a, b)].mean() for a in found for b in found if a < b]
+    assert min(between) > FARTHEST
+    sizes = [len(one) for one in found]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_clusters_are_those_of_a_plain_loop_over_all_pairs() -> None:
+    for name in ("stories", "translate-en-fr"):
+        content = json.loads((BUNDLED / name / "heads.json").read_text(encoding="utf-8"))
+        for kind in {head["kind"] for head in content["heads"]}:
+            own = [head for head in content["heads"] if head["kind"] == kind]
+            names = list(own[0]["metrics"])
+            rows = standardised(np.array([[h["metrics"][n]["mean"] for n in names] for h in own]))
+            apart = np.sqrt(np.square(rows[:, None] - rows).mean(axis=-1))
+            groups = [[place] for place in range(len(own))]
+            while True:
+                two = list(combinations(groups, 2))
+                near = [apart[np.ix_(one, other)].mean() for one, other in two]
+                if min(near) > FARTHEST:
+                    break
+                one, other = two[int(np.argmin(near))]
+                groups = [group for group in groups if group not in (one, other)] + [one + other]
+            expected = {frozenset((own[p]["layer"], own[p]["head"]) for p in g) for g in groups}
+            assert {frozenset(one.heads) for one in clusters(own)} == expected
 
 
 @pytest.mark.parametrize(
@@ -177,3 +260,38 @@ def test_nothing_is_measured_without_a_text(tiny_model: Model, tmp_path: Path) -
     data.write_text("\n")
     with pytest.raises(SystemExit, match="holds no text"):
         main([model, "--data", str(data), "--out", str(out)])
+
+
+def test_a_dataset_of_the_hub_is_streamed(
+    tiny_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    asked, read = [], []
+
+    def rows() -> Iterator[dict[str, str]]:
+        for text in [*TEXTS, " ", *TEXTS]:
+            read.append(text)
+            yield {"text": text}
+
+    def load_dataset(name: str, **settings: Any) -> Iterator[dict[str, str]]:
+        asked.append((name, settings))
+        if name != "someone/texts":
+            raise ConnectionError("no network\nand more")
+        return rows()
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    model, out = str(tmp_path / "tiny"), tmp_path / "out"
+    main([model, "--data", "hub:someone/texts", "--out", str(out), "--texts", "6"])
+    assert asked[0] == ("someone/texts", {"split": "train", "streaming": True})
+    content = json.loads((out / "heads.json").read_text())
+    assert content["n_texts"] == 6
+    places = [*TEXTS, *TEXTS]
+    assert all(text == places[int(place)] for place, text in content["texts"].items())
+    assert len(read) < 2 * 9, "no more is streamed than asked for"
+    data = tmp_path / "data.txt"
+    data.write_text("\n".join(places[:6]))
+    main([model, "--data", str(data), "--out", str(tmp_path / "other")])
+    assert (tmp_path / "other" / "heads.json").read_text() == (out / "heads.json").read_text()
+    told = r"^cannot stream 'no/such' \(train\) .*: no network; .* give --data a file of texts$"
+    with pytest.raises(SystemExit, match=told):
+        main([model, "--data", "hub:no/such", "--out", str(out)])

@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "adapters": NETWORK | {"their_tokenizers", "checkpoint", "weight_files"},
     "inference": NETWORK | {"runs", "tokenizer", "checkpoint", "adapters", "plain_text"},
     "analysis": LOADED,
+    "corpus command": LOADED | {"analysis", "training"},
     "training": LOADED | {"checkpoint"},
     "views": LOADED | {"analysis"},
     "learning": LOADED | {"analysis", "training", "views", "checkpoint"},
@@ -47,6 +48,7 @@ KNOWN_BY = {
     "safetensors": {"checkpoint", "weight_files", "adapters", "training"},
     "accelerate": {"training"},
     "datasets": {"training"},
+    "ray": {"analysis"},
     "transformers": set(),
 }
 # What still goes against the rules. Nothing may be added; what is mended must be taken out.
@@ -58,6 +60,8 @@ def room(path):
     first = parts[0]
     if parts == ("lessons", "__main__"):  # it opens the page's states
         return "lessons command"
+    if parts == ("analysis", "corpus", "__main__"):  # it reads what a training reads
+        return "corpus command"
     return "" if first == "__init__" else first
 
 

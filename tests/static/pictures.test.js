@@ -80,6 +80,19 @@ test("series as a table: one column each, rows by their ticks", () => {
   assert.deepEqual([null, "x", 3].map(cellText), ["hidden", "x", "3"]);
 });
 
+test("a figure may bring its table along", () => {
+  const brought = {
+    rows: ["0·0", "0·1"],
+    columns: ["a"],
+    cells: [[0.5], ["even"]],
+    corner: "head",
+  };
+  const table = figureTable([], { layout: { meta: { table: brought } } });
+  assert.ok(table);
+  assert.deepEqual([table.rows, table.columns, table.corner], [["0·0", "0·1"], ["a"], "head"]);
+  assert.deepEqual([table.value(0, 0), table.value(1, 0)], ["0.5000", "even"]);
+});
+
 test("runs hang below the one with which they share most tokens", () => {
   const entry = (...ids) => ({ facts: { ids, n_prompt: 2 } });
   const nodes = runTree([entry(1, 2, 3, 4), entry(1, 2, 9), entry(1, 2, 3, 5), entry(1, 2, 9, 9)]);

@@ -159,6 +159,16 @@ def _lines(path: Path) -> list[str]:
 
 
 def _from_hub(name: str, split: str, count: int) -> list[str]:
+    instead = say("a folder with train.txt and valid.txt")
+    return list(hub_texts(name, split, count=count, instead=instead))
+
+
+def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) -> Iterator[str]:
+    """The documents of a dataset of the hub, one at a time, as they come over the network.
+
+    count: how many rows are asked for; None for all. Empty ones are passed over. instead: what
+    --data may be without a network. Raises ValueError in one sentence when it cannot be read.
+    """
     try:
         from datasets import load_dataset
     except ImportError as error:
@@ -167,16 +177,18 @@ def _from_hub(name: str, split: str, count: int) -> list[str]:
         ) from error
     try:
         stream = load_dataset(name, split=split, streaming=True)
-        return [row["text"] for row in stream.take(count) if row["text"].strip()]
+        rows = stream if count is None else stream.take(count)
+        yield from (row["text"] for row in rows if row["text"].strip())
     except Exception as error:  # whatever the network or the Hub raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(
             say(
                 "cannot stream {name} ({split}) from the Hugging Face Hub: {reason}; with "
-                "no network, give --data a folder with train.txt and valid.txt",
+                "no network, give --data {instead}",
                 name=repr(name),
                 split=split,
                 reason=reason,
+                instead=instead,
             )
         ) from error
 

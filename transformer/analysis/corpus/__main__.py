@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from transformer.analysis.corpus.alike import clusters
 from transformer.analysis.corpus.dossier import dossiers
-from transformer.analysis.corpus.parts import over_file, texts_of
+from transformer.analysis.corpus.over_texts import over_texts
+from transformer.analysis.corpus.parts import texts_of
+from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_measures import ALL
 from transformer.messages import say
+from transformer.training.data import HUB, hub_texts
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,17 +28,30 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("model", help="a bundled name, a folder, or hub:OWNER/NAME")
     result.add_argument(
-        "--data", type=Path, required=True,
-        help="texts, one a line; or several lines each, parted by a line <|endoftext|>",
+        "--data", type=texts_from, required=True, metavar="FILE|hub:OWNER/NAME",
+        help="texts, one a line; or several lines each, parted by a line <|endoftext|>; "
+        "or a dataset of the hub, whose column text is streamed",
     )  # fmt: skip
     result.add_argument("--out", type=Path, required=True, help="a folder for what is found")
     result.add_argument("--texts", type=_count, help="how many of the first texts; default all")
     result.add_argument("--workers", type=_count, default=1, help="processes; default 1")
     result.add_argument(
+        "--ray", nargs="?", const=LOCAL, metavar="ADDRESS",
+        help="the workers are those of a Ray cluster: of this one, or of this machine for this run",
+    )  # fmt: skip
+    result.add_argument(
         "--silence", type=int, default=0, metavar="N",
         help="silence each head in the first N texts, and measure the loss; default 0",
     )  # fmt: skip
     return result
+
+
+def texts_from(data: str) -> Callable[[], Iterator[str]]:
+    """What opens the texts of a file, or of a dataset "hub:OWNER/NAME", from the first on."""
+    if data.startswith(HUB):
+        name = data.removeprefix(HUB)
+        return partial(hub_texts, name, "train", instead=say("a file of texts"))
+    return partial(texts_of, Path(data))
 
 
 def _count(text: str) -> int:
@@ -54,28 +72,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"\r{done} texts", end="", file=sys.stderr, flush=True)
 
     try:
-        summary = over_file(
+        summary = over_texts(
             asked.model, asked.data, asked.out / "parts", n_texts=asked.texts,
-            n_silenced=asked.silence, workers=asked.workers, told=tell,
+            n_silenced=asked.silence, workers=asked.workers, ray=asked.ray, told=tell,
         )  # fmt: skip
+        if not done:
+            raise ValueError(say("{path} holds no text", path=asked.data.args[0]))
+        heads = dossiers(summary)
+        texts = named_texts(heads, asked.data())
     except (OSError, ValueError) as error:
         sys.exit(str(error))
     print(file=sys.stderr)
-    heads = dossiers(summary)
-    named = {text for head in heads for text in _texts(head)}
-    texts = enumerate(islice(texts_of(asked.data), asked.texts))
     content = {
         "model": asked.model, "n_texts": summary.n_texts, "n_tokens": summary.n_tokens,
         "n_left_out": summary.n_left_out, "heads": heads,
-        "texts": {index: text for index, text in texts if index in named},
+        "texts": texts,
     }  # fmt: skip
     path = asked.out / "heads.json"
     path.write_text(
         json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8"
     )
-    for line in strongest_of(heads):
+    for line in (*strongest_of(heads), *alike_of(heads)):
         print(line)
     print(path)
+
+
+def named_texts(heads: Sequence[dict[str, Any]], texts: Iterator[str]) -> dict[int, str]:
+    """The texts that dossiers name, by their places."""
+    named = {text for head in heads for text in _texts(head)}
+    first = enumerate(islice(texts, max(named, default=-1) + 1))
+    return {index: text for index, text in first if index in named}
 
 
 def _texts(head: dict[str, Any]) -> set[int]:
@@ -98,6 +124,18 @@ def strongest_of(heads: Sequence[dict[str, Any]]) -> list[str]:
                 found = best["metrics"][name]
                 where = f"{kind} {best['layer']}·{best['head']}"
                 lines.append(f"{name:10} {where:18} {found['mean']:8.3f} over {found['n']} texts")
+    return lines
+
+
+def alike_of(heads: Sequence[dict[str, Any]]) -> list[str]:
+    """For each kind of attention the clusters of more than one head, as lines."""
+    lines = []
+    for kind in dict.fromkeys(head["kind"] for head in heads):
+        for cluster in clusters([head for head in heads if head["kind"] == kind]):
+            if len(cluster.heads) > 1:
+                members = " ".join(f"{layer}·{head}" for layer, head in cluster.heads)
+                more = ", ".join(cluster.traits) or "nothing"
+                lines.append(f"alike      {kind:18} {members}: more {more}")
     return lines
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer.analysis.corpus.alike import standardised
 from transformer.analysis.corpus.reading import KINDS
 from transformer.analysis.corpus.summary import NO_TEXT, UNIT, HeadSums, MetricSums, Summary
 
@@ -73,9 +74,7 @@ def _alike(metrics: Mapping[str, MetricSums]) -> dict[tuple[int, int], list[tupl
     """Of each head those that are nearest to it, the nearest first."""
     means = np.stack([sums.mean() for sums in metrics.values()], axis=-1)  # (L, H, M)
     n_heads = means.shape[1]
-    rows = np.nan_to_num(means.reshape(-1, means.shape[-1]))
-    spread = rows.std(axis=0)
-    rows = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    rows = standardised(means.reshape(-1, means.shape[-1]))
     found = {}
     for place, row in enumerate(rows):
         order = np.argsort(np.square(rows - row).sum(axis=1), kind="stable")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -154,9 +155,19 @@ class Summary:
         with np.load(path, allow_pickle=False) as found:
             return cls.from_arrays({name: found[name] for name in found.files})
 
+    def packed(self) -> bytes:
+        """A NPZ file's content, for `load`."""
+        file = BytesIO()
+        np.savez_compressed(file, **self.arrays())
+        return file.getvalue()
+
     def save(self, path: Path) -> None:
         """To a NPZ file, which is whole or not there."""
-        unfinished = path.with_suffix(".unfinished")
-        with unfinished.open("wb") as file:
-            np.savez_compressed(file, **self.arrays())
-        unfinished.replace(path)
+        write_whole(path, self.packed())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, which is whole or not there."""
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_bytes(content)
+    unfinished.replace(path)

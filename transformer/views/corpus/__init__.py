@@ -32,7 +32,8 @@ VIEW = View(
     title=mark("Each head over many texts"),
     help=mark(
         "One text may be chance. Each point is a head, placed by two of its numbers, each the mean "
-        "over many texts; point at one to read a passage where its number is largest."
+        "over many texts; point at one to read a passage where its number is largest. Heads of one "
+        "colour and shape do alike, by all their numbers together."
     ),
     script=False,
     pictures=(

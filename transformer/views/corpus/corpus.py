@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 
+from transformer.analysis.corpus.alike import Cluster, clusters
 from transformer.analysis.head_measures import ALL
 from transformer.messages import numeral, say, say_n
 from transformer.model.site_words import attention_name
 from transformer.views.drawing import style
 
-SIDE, HEIGHT = 720, 460
+SIDE, HEIGHT = 720, 560
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star")  # of the largest clusters
+ALONE = "circle-open"
 PASSAGE, LINE = 240, 60  # characters of a text
 COMMAND = "python -m transformer.analysis.corpus"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Point:
+    """A head: its place in the figure, and what it and those that do alike do more than others."""
+
+    head: Mapping[str, Any]
+    across: float
+    up: float
+    group: int  # of SHAPES; their number for a head that is in none of the largest clusters
+    words: str
+    chosen: bool
+
+    @property
+    def name(self) -> str:
+        """As heads are called everywhere."""
+        return f"{self.head['layer']}·{self.head['head']}"
 
 
 def heads_over_texts(
@@ -29,51 +50,101 @@ def heads_over_texts(
 ) -> go.Figure:
     """Every head of a kind of attention ("decoder.self") by two metrics, or "cost".
 
-    found: a model's `heads`; None draws one sentence. chosen: (layer, head), which is marked. A
-    head without one of the two numbers is left out. `layout.meta` has row_labels and column_labels.
+    The largest clusters of heads that do alike have a colour and a shape each, and what they do
+    more than other heads is in the legend. found: a model's `heads`; None draws one sentence.
+    chosen: (layer, head), which is marked. A head without one of the two numbers is left out.
+    `layout.meta` has row_labels, column_labels and the numbers as a table.
     """
-    points = [
-        (one, x, y)
-        for one in (found or {}).get("heads", ())
-        if one["kind"] == kind
-        for x, y in [(number(one, across), number(one, up))]
-        if x is not None and y is not None
-    ]
+    points = _points(found, kind, across, up, chosen)
     if found is None or not points:
         return _nothing(found, dark)
-    colours = style.theme(dark)
-    marked = [(one["layer"], one["head"]) == tuple(chosen) for one, _, _ in points]
-    names = [f"{one['layer']}·{one['head']}" for one, _, _ in points]
-    trace = go.Scatter(
-        x=[x for _, x, _ in points],
-        y=[y for _, _, y in points],
-        mode="markers+text",
-        text=names,
-        textposition="top center",
-        textfont={"size": style.FONT_SIZE, "color": colours.muted},
-        marker={
-            "size": [16 if one else 9 for one in marked],
-            "color": [colours.second if one else colours.accent for one in marked],
-        },
-        customdata=[_passage(found, one, up) for one, _, _ in points],
-        hovertemplate=say("head %{text}: %{x:.3f} across, %{y:.3f} up")
-        + "<br>%{customdata}<extra></extra>",
-    )
+    traces = [
+        _trace(found, own, up, dark)
+        for group in range(len(SHAPES) + 1)
+        if (own := [point for point in points if point.group == group])
+    ]
     subtitle = say_n(
         "{attention}; mean over {n} text",
         "{attention}; means over {n} texts",
         found["n_texts"],
         attention=attention_name(*kind.split(".")),
     )
-    axes = {
-        "xaxis": style.axis(title_of(across), dark=dark),
-        "yaxis": style.axis(title_of(up), dark=dark),
+    names, titles = [point.name for point in points], [title_of(across), title_of(up)]
+    table = {
+        "rows": names,
+        "columns": [*titles, say("More than the other heads")],
+        "cells": [[point.across, point.up, point.words] for point in points],
+        "corner": say("head"),
     }
     layout = style.layout(
         say("Each head over many texts"), subtitle, dark=dark, width=SIDE, height=HEIGHT,
-        meta={"row_labels": names, "column_labels": [across, up]}, showlegend=False, **axes,
+        meta={"row_labels": names, "column_labels": [across, up], "table": table},
+        legend={
+            "title": {"text": say("More than the other heads"), "side": "top left"},
+            "orientation": "h", "x": 0, "y": -0.2, "yanchor": "top",
+        },
+        showlegend=True, xaxis=style.axis(titles[0], dark=dark),
+        yaxis=style.axis(titles[1], dark=dark),
     )  # fmt: skip
-    return go.Figure(data=[trace], layout=layout)
+    return go.Figure(data=traces, layout=layout)
+
+
+def _points(
+    found: Mapping[str, Any] | None, kind: str, across: str, up: str, chosen: tuple[Any, Any]
+) -> list[Point]:
+    heads = [one for one in (found or {}).get("heads", ()) if one["kind"] == kind]
+    member = {
+        place: (at if at < len(SHAPES) and len(cluster.heads) > 1 else len(SHAPES), cluster)
+        for at, cluster in enumerate(clusters(heads))
+        for place in cluster.heads
+    }
+    return [
+        Point(
+            head=one, across=x, up=y, group=group, words=words_of(cluster),
+            chosen=place == tuple(chosen),
+        )
+        for one in heads
+        for place in [(one["layer"], one["head"])]
+        for group, cluster in [member[place]]
+        for x, y in [(number(one, across), number(one, up))]
+        if x is not None and y is not None
+    ]  # fmt: skip
+
+
+def words_of(cluster: Cluster) -> str:
+    """What its heads do more than others, in words."""
+    return ", ".join(say(ALL[name].short) for name in cluster.traits) or say(
+        "nothing in particular"
+    )
+
+
+def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str, dark: bool) -> go.Scatter:
+    """The heads of a cluster, or those of none."""
+    colours, group = style.theme(dark), points[0].group
+    alone = group == len(SHAPES)
+    colour = colours.muted if alone else colours.groups[group]
+    words = say("each on its own") if alone else points[0].words
+    return go.Scatter(
+        x=[point.across for point in points],
+        y=[point.up for point in points],
+        name=f"{words} ({len(points)})",
+        mode="markers+text",
+        text=[point.name for point in points],
+        textposition="top center",
+        textfont={"size": style.FONT_SIZE, "color": colours.muted},
+        marker={
+            "symbol": ALONE if alone else SHAPES[group],
+            "size": [16 if point.chosen else 9 for point in points],
+            "color": colour,
+            "line": {
+                "color": [colours.text if point.chosen else colour for point in points],
+                "width": [3 if point.chosen else 1 for point in points],
+            },
+        },
+        customdata=[f"{point.words}<br>{_passage(found, point.head, up)}" for point in points],
+        hovertemplate=say("head %{text}: %{x:.3f} across, %{y:.3f} up")
+        + "<br>%{customdata}<extra></extra>",
+    )
 
 
 def number(head: Mapping[str, Any], name: str) -> float | None:

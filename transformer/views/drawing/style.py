@@ -27,7 +27,11 @@ Colorscale = list[list[Any]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Theme:
-    """Colours of one mode. Papers are transparent: the page's own background shows through."""
+    """Colours of one mode. Papers are transparent: the page's own background shows through.
+
+    groups: of things of different kinds, after Okabe and Ito (2008), as dark or light as lines must
+    be to be seen; with a shape beside each.
+    """
 
     text: str
     muted: str
@@ -35,6 +39,7 @@ class Theme:
     accent: str
     second: str
     hatch: str
+    groups: tuple[str, ...]
     diverging: tuple[str, ...]  # low, ..., zero, ..., high
 
 
@@ -45,6 +50,7 @@ LIGHT = Theme(
     accent="#0a5cad",
     second="#b35806",
     hatch="rgba(89,99,110,0.42)",
+    groups=("#0072b2", "#c45500", "#007f5c", "#a8327d", "#1f2328", "#7a6000"),
     diverging=("#08519c", "#6baed6", "#f4f4f4", "#f0a04b", "#a63603"),
 )
 DARK = Theme(
@@ -54,6 +60,7 @@ DARK = Theme(
     accent="#79b8ff",
     second="#ffb067",
     hatch="rgba(154,164,175,0.42)",
+    groups=("#56b4e9", "#e69f00", "#1fc397", "#e08bc0", "#e6edf3", "#f0e442"),
     diverging=("#9fd0ff", "#3a7cbd", "#22272e", "#b4661f", "#ffc48a"),
 )
 

@@ -1,0 +1,48 @@
+"""The heads of a model over a corpus, by whatever works on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+from transformer.analysis.corpus.parts import PART, Corpus
+from transformer.analysis.corpus.processes import by_processes
+from transformer.analysis.corpus.summary import Summary
+from transformer.analysis.corpus.with_ray import by_ray
+
+
+def over_texts(
+    name: str,
+    texts: Callable[[], Iterable[str]],
+    folder: Path,
+    *,
+    n_texts: int | None = None,
+    n_silenced: int = 0,
+    part: int = PART,
+    workers: int = 1,
+    ray: str | None = None,
+    told: Callable[[int], None] = lambda done: None,
+) -> Summary:
+    """The heads of a model over texts: the same for any number of workers, wherever they are.
+
+    Each part's summary is written to `folder` when it is done, and read from there if it is there:
+    an interrupted run goes on, by other workers too. In memory are only the parts under way. texts:
+    opens them anew, from the first on. n_texts: of the first; None for all. part: the texts of one.
+    ray: the address of a Ray cluster, see `by_ray`; None for processes of this machine. told(n): n
+    more texts are done. Of no text the summary is `Summary.nothing()`.
+    """
+    corpus = Corpus(
+        model=name, texts=texts, n_texts=n_texts, n_silenced=n_silenced, part=part
+    )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    if ray is None:
+        parts = by_processes(corpus, folder, workers)
+    else:
+        parts = by_ray(corpus, folder, workers, ray)
+    paths = []
+    for path, n_done in parts:
+        paths.append(path)
+        told(n_done)
+    return reduce(add, map(Summary.load, sorted(paths)), Summary.nothing())
