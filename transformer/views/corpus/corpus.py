@@ -15,7 +15,7 @@ from transformer.messages import numeral, say, say_n
 from transformer.model.site_words import attention_name
 from transformer.views.drawing import style
 
-SIDE, HEIGHT = 720, 560
+SIDE, HEIGHT = 720, 620
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star")  # of the largest clusters
 ALONE = "circle-open"
 PASSAGE, LINE = 240, 60  # characters of a text
@@ -79,9 +79,10 @@ def heads_over_texts(
     layout = style.layout(
         say("Each head over many texts"), subtitle, dark=dark, width=SIDE, height=HEIGHT,
         meta={"row_labels": names, "column_labels": [across, up], "table": table},
+        # one below the other: side by side they are cut off on a phone
         legend={
-            "title": {"text": say("More than the other heads"), "side": "top left"},
-            "orientation": "h", "x": 0, "y": -0.2, "yanchor": "top",
+            "title": {"text": say("More than the other heads")},
+            "x": 0, "y": -0.22, "yanchor": "top",
         },
         showlegend=True, xaxis=style.axis(titles[0], dark=dark),
         yaxis=style.axis(titles[1], dark=dark),
@@ -135,7 +136,8 @@ def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str, dark: boo
         marker={
             "symbol": ALONE if alone else SHAPES[group],
             "size": [16 if point.chosen else 9 for point in points],
-            "color": colour,
+            "opacity": 1,
+            "color": [colours.text if alone and point.chosen else colour for point in points],
             "line": {
                 "color": [colours.text if point.chosen else colour for point in points],
                 "width": [3 if point.chosen else 1 for point in points],
