@@ -63,10 +63,17 @@ def heads_over_texts(
         for group in range(len(SHAPES) + 1)
         if (own := [point for point in points if point.group == group])
     ]
+    layout = _layout(points, kind, found["n_texts"], across, up, dark)
+    return go.Figure(data=traces, layout=layout)
+
+
+def _layout(
+    points: Sequence[Point], kind: str, n_texts: int, across: str, up: str, dark: bool
+) -> dict[str, Any]:
     subtitle = say_n(
         "{attention}; mean over {n} text",
         "{attention}; means over {n} texts",
-        found["n_texts"],
+        n_texts,
         attention=attention_name(*kind.split(".")),
     )
     names, titles = [point.name for point in points], [title_of(across), title_of(up)]
@@ -76,7 +83,7 @@ def heads_over_texts(
         "cells": [[point.across, point.up, point.words] for point in points],
         "corner": say("head"),
     }
-    layout = style.layout(
+    return style.layout(
         say("Each head over many texts"), subtitle, dark=dark, width=SIDE, height=HEIGHT,
         meta={"row_labels": names, "column_labels": [across, up], "table": table},
         # one below the other: side by side they are cut off on a phone
@@ -87,7 +94,6 @@ def heads_over_texts(
         showlegend=True, xaxis=style.axis(titles[0], dark=dark),
         yaxis=style.axis(titles[1], dark=dark),
     )  # fmt: skip
-    return go.Figure(data=traces, layout=layout)
 
 
 def _points(
