@@ -169,10 +169,24 @@ async def _click(
     answer = await visitor.ask("attention", "heatmap", **place, numbers=True, cells=False)
     report.clicked.append(time.monotonic() - began)
     await visitor.ask("worked", "worked", **place, query=1)
-    scores = np.frombuffer(base64.b64decode(answer["scores"]), dtype="f4")
     wanted = task.alone.trace[site].scores[0, head].numpy()
-    if not np.allclose(scores.reshape(answer["shape"]), wanted, atol=1e-3):
+    if not np.allclose(_scores_of(answer), wanted, atol=1e-3):
         report.faults.append(f"other scores than alone: {site}, head {head} of {task.chosen}")
+
+
+def _scores_of(answer: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """(Tq, Tk) of what the page is sent of a head: its scores, or queries and keys."""
+    sent = {
+        name: np.frombuffer(base64.b64decode(answer[name]), dtype="f4")
+        for name in ("scores", "queries", "keys")
+        if name in answer
+    }
+    n_queries, n_keys = answer["shape"]
+    if "scores" in sent:
+        return sent["scores"].reshape(n_queries, n_keys)
+    queries, keys = sent["queries"].reshape(n_queries, -1), sent["keys"].reshape(n_keys, -1)
+    scores: np.ndarray[Any, Any] = queries @ keys.T / np.sqrt(queries.shape[1])
+    return scores
 
 
 async def _watch(

@@ -3,10 +3,11 @@
     python -m benchmarks.scale [--clicks 10] [--port 7898] [--shapes 12x12x128 32x32/8x256]
 
 Each shape (layers x heads x tokens) is a GPT with random weights, or a Llama where heads share keys
-(/ how many heads of keys), and a tokenizer that knows bytes alone, served by app.py; a text of that
-many bytes is typed into the page and one token generated. Bytes are those of the server's answers
-that hold the small pictures of all heads and the first large one. A click is timed by the page,
-from the click's handler until after the next paint; each head for the first time.
+(/ how many heads of keys), each head of 64 features, and a tokenizer that knows bytes alone, served
+by app.py; a text of that many bytes is typed into the page and one token generated. Bytes are those
+of the server's answers that hold the small pictures of all heads and the first large one. A
+click is timed by the page, from the click's handler until after the next paint; each head for the
+first time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 from benchmarks import results
 from benchmarks.page import served
@@ -28,6 +29,7 @@ from transformer.checkpoint import save
 from transformer.model.presets import preset
 
 SHAPES = ("12x12x128", "12x12x512", "24x16x1024", "32x32/8x256", "30x9/3x1024")
+HEAD_SIZE = 64  # as in the models that people use: queries and keys may be sent
 WAIT_MS = 300_000
 REST_MS = 4_000  # until what is drawn below the heads has come too
 TEXT = "The quick brown fox jumps over the lazy dog, and the cat sleeps. "
@@ -74,7 +76,7 @@ def write_model(folder: Path, n_layers: int, n_heads: int, n_tokens: int, n_key_
     config = preset(
         "llama" if grouped else "gpt", vocab_size=tokenizer.vocab_size, d_model=8 * n_heads,
         n_heads=n_heads, n_key_heads=n_key_heads if grouped else None, n_layers=n_layers,
-        d_ff=8 * n_heads, max_len=n_tokens, padding_id=tokenizer.padding_id,
+        head_size=HEAD_SIZE, d_ff=8 * n_heads, max_len=n_tokens, padding_id=tokenizer.padding_id,
     )  # fmt: skip
     network = build_transformer(config).eval()
     model = Model(name="large", config=config, tokenizer=tokenizer, network=network)
@@ -89,16 +91,18 @@ def measure(
     page.set_default_timeout(WAIT_MS)
     sizes: list[int] = []
 
-    def listen(answer: object) -> None:
-        _note(answer, sizes)
+    def listen(request: Request) -> None:
+        if "component_server" in request.url:
+            sizes.append(request.sizes()["responseBodySize"])
 
-    page.on("response", listen)
+    page.on("requestfinished", listen)
     page.goto(url)
     page.wait_for_selector(".attention[data-rev]", state="attached")
     sizes.clear()
     page.get_by_role("button", name="Settings").click()
     page.locator("#length input").fill("1")
     old = page.locator("#tokens [data-state]").get_attribute("data-run")
+    grid = int(page.locator(".head-grid").get_attribute("data-rev") or 0)
     box = page.locator("#text textarea")
     box.fill((TEXT * (n_tokens // len(TEXT) + 1))[: n_tokens - 2])
     box.press("Enter")
@@ -108,18 +112,18 @@ def measure(
              && document.querySelector(".attention").dataset.run === d.run; }""",
         arg=old,
     )
+    page.wait_for_function(
+        """([run, grid]) => document.querySelector(".attention").dataset.run !== run
+           && Number(document.querySelector(".head-grid").dataset.rev) > grid""",
+        arg=[old, grid],
+    )
     page.wait_for_timeout(REST_MS)
-    page.remove_listener("response", listen)  # reading answers along would slow the clicks
+    page.remove_listener("requestfinished", listen)  # reading answers along would slow the clicks
     before = sum(sizes)
     clicks = [_click(page, place) for place in range(1, n_clicks + 1)]
     nodes = int(page.evaluate("document.querySelectorAll('*').length"))
     page.close()
     return before, clicks, nodes
-
-
-def _note(answer: object, sizes: list[int]) -> None:
-    if "component_server" in answer.url:  # type: ignore[attr-defined]
-        sizes.append(len(answer.body()))  # type: ignore[attr-defined]
 
 
 def _click(page: Page, place: int) -> float:

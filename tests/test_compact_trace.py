@@ -15,9 +15,8 @@ from transformer.runs.compact_trace import (
     bytes_of,
     compact,
     moved,
-    n_heads_at,
-    one_head,
 )
+from transformer.runs.stored_head import n_heads_at, one_head
 from transformer.ui.store import on_cpu, size_of
 
 

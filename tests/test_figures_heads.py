@@ -11,7 +11,8 @@ import pytest
 from pictured import planted, sampled_run
 
 from transformer import Model, Run
-from transformer.views import atlas, head_grid
+from transformer.model.interventions import Silence
+from transformer.views import PICTURES, atlas, head_grid
 from transformer.views.attention.grid import indexed_png
 
 
@@ -19,6 +20,29 @@ from transformer.views.attention.grid import indexed_png
 def run(tiny_model: Model) -> Run:
     """Given tokens and six generated ones."""
     return sampled_run(tiny_model)
+
+
+# --- one head -------------------------------------------------------------------------------------
+
+
+def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model: Model) -> None:
+    asked = {"site": "decoder.1.self", "head": 1, "numbers": True, "cells": False}
+    text, most = "the fox said " * 8, 40
+    long = tiny_model.generate(text, max_new_tokens=most)
+    answer = PICTURES["heatmap"].ask(long, given=asked, item=long)
+    assert answer["figure"].data[0].z is None
+    assert "scores" not in answer
+    scores = answer["queries"] @ answer["keys"].T / answer["keys"].shape[1] ** 0.5
+    record = long.trace["decoder.1.self"]
+    assert answer["shape"] == list(scores.shape) == list(record.scores.shape[2:])
+    np.testing.assert_allclose(scores, record.scores[0, 1].numpy(), atol=1e-5)
+    # What altered the network may stand between its queries and its scores.
+    altered = tiny_model.generate(
+        text, max_new_tokens=most, interventions=[Silence(stack="decoder", layer=0, heads=(0,))]
+    )
+    answer = PICTURES["heatmap"].ask(altered, given=asked, item=altered)
+    np.testing.assert_array_equal(answer["scores"], altered.trace["decoder.1.self"].scores[0, 1])
+    assert "queries" not in answer
 
 
 # --- all heads ------------------------------------------------------------------------------------

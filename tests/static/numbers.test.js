@@ -7,6 +7,7 @@ import { colourAt, paletteWords } from "../../transformer/ui/static/colours.js";
 import { tinyNumber } from "../../transformer/ui/static/numbers.js";
 import { softmaxRow } from "../../transformer/ui/static/softmax.js";
 import { siteName, sitesOf } from "../../transformer/ui/static/sites.js";
+import { cellShown, partOf, placesOf } from "../../transformer/views/attention/closer.js";
 import { colourValues, headNumbers } from "../../transformer/views/attention/values.js";
 import {
   factorText,
@@ -53,6 +54,57 @@ test("a head's weights and what its colours stand for are Python's, for every st
     const rows = colourValues(numbers, answer.shape[1], stage, scale, answer.floor);
     rows.forEach((row, place) => assert.ok(apart(row, z[place]) < 1e-5, `${stage} ${scale}`));
   }
+});
+
+test("scores and weights of queries and keys are the network's, to float32's rounding", () => {
+  const { answer, scores, weights } = vectors.vectors;
+  const most = Math.max(...scores.map(Math.abs));
+  const later = headNumbers(answer);
+  assert.ok(most > 20);
+  assert.ok(apart(later.weights, weights) < 1e-5);
+  assert.ok(apart(later.scores, scores) < 1e-5 * most);
+  assert.equal(later.scores, later.scores); // worked out once
+  const values = colourValues(later, 13, "masked", "linear", 1e-4);
+  const shown = scores.map((score, at) => (later.allowed[at] ? score : null));
+  assert.ok(apart(values.map((row) => [...row]).flat(), shown) < 1e-5 * most);
+});
+
+test("cells that are put together show the largest of them, and one is pointed at", () => {
+  const { answer, scores, weights } = vectors.vectors;
+  const numbers = headNumbers(answer);
+  /** @type {(stage: string) => (part: any) => Float32Array[]} */
+  const values = (stage) => (part) => colourValues(numbers, 13, stage, "linear", 1e-4, part);
+  const part = { top: 3, left: 1, down: 8, across: 11, step: 3 };
+  for (const [stage, from] of Object.entries({ weights, scores })) {
+    const rows = values(stage)(part);
+    assert.deepEqual([rows.length, rows[0].length], [3, 4]);
+    rows.forEach((row, down) =>
+      row.forEach((value, right) => {
+        const { x0, dx, y0, dy } = placesOf(part);
+        const at = cellShown(x0 + right * dx, y0 + down * dy, part, values(stage));
+        const place = at.row * 13 + at.column;
+        if (Number.isNaN(value)) return;
+        assert.ok(Math.abs(from[place] - value) < 1e-4);
+        assert.equal(Math.floor((at.row - 3) / 3), down);
+        assert.equal(Math.floor((at.column - 1) / 3), right);
+        for (let row = 3 + 3 * down; row < Math.min(11, 6 + 3 * down); row += 1)
+          for (let column = 1 + 3 * right; column < Math.min(12, 4 + 3 * right); column += 1)
+            if (stage === "scores" || numbers.allowed[row * 13 + column])
+              assert.ok(Math.abs(from[row * 13 + column]) <= Math.abs(value) + 1e-4);
+      }),
+    );
+  }
+});
+
+test("of a long text every cell is drawn once the picture is zoomed in", () => {
+  assert.deepEqual(partOf(512, 640), { top: 0, left: 0, down: 512, across: 640, step: 1 });
+  const far = partOf(1024, 1024);
+  assert.deepEqual(far, { top: 0, left: 0, down: 1024, across: 1024, step: 2 });
+  assert.deepEqual(placesOf(far), { x0: 0.5, dx: 2, y0: 0.5, dy: 2 });
+  const near = partOf(1024, 1024, { x: [99.5, 299.5], y: [1023.5, 823.5] });
+  assert.deepEqual(near, { top: 774, left: 50, down: 250, across: 300, step: 1 });
+  const between = partOf(3000, 3000, { x: [-200, 800.2], y: [1.5, 900.5] });
+  assert.deepEqual([between.step, between.left, between.top % 2], [2, 0, 0]);
 });
 
 test("one row worked out step by step is Python's", () => {

@@ -27,6 +27,7 @@ from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.model.functional import masked_softmax
 from transformer.model.intervention_hooks import edited_mask
 from transformer.model.interventions import EditMask, Silence, interventions_of, to_dict
+from transformer.runs.compact_trace import Heads
 from transformer.runs.head_data import head_view
 from transformer.ui.experiments import Experiments
 from transformer.ui.link import read_link
@@ -89,6 +90,26 @@ def one_head(run: Run) -> dict[str, Any]:
             for stage in STAGES
             for scale in SCALES
         ],
+    }
+
+
+def vectors_of_a_head() -> dict[str, Any]:
+    """Queries and keys, some far apart, and what the network makes of them in float32."""
+    torch.manual_seed(5)
+    queries, keys = 3 * torch.randn(1, 1, 11, 6), 3 * torch.randn(1, 1, 13, 6)
+    mask = torch.ones(11, 13, dtype=torch.bool).tril()
+    mask[4] = False  # a query that may read nothing
+    mask[7, 2:5] = False
+    found = Heads(queries, keys, keys, mask).record(Site("decoder", 0, "cross"))
+    return {
+        "answer": {
+            "shape": [11, 13],
+            "queries": plain(queries.numpy()),
+            "keys": plain(keys.numpy()),
+            "allowed": plain(np.packbits(mask.numpy())),
+        },
+        "scores": found.scores.flatten().tolist(),
+        "weights": found.weights.flatten().tolist(),
     }
 
 
@@ -214,6 +235,7 @@ def outcome(
         "binary": arrays(),
         "softmax": softmaxes(),
         "head": one_head(run),
+        "vectors": vectors_of_a_head(),
         "rows": rows(run),
         "colours": colours(),
         "sites": [

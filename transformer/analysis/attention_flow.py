@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from transformer.messages import say
 from transformer.runs.checks import is_whole
-from transformer.runs.head_data import array, check_row, records_of
+from transformer.runs.head_data import array, check_row, sites_of
 from transformer.runs.run import Batch, Run
 
 Weights = NDArray[np.float64]
@@ -58,8 +58,8 @@ def joint_weights(run: Run | Batch, stack: str, layer: int | None = None, row: i
 
 def _layers(run: Run | Batch, stack: str, kind: str, row: int) -> Weights:
     """(L, Tq, Tk): the mean over the heads of each layer."""
-    records = records_of(run, stack, kind)
-    return np.stack([array(r.weights[row]).mean(axis=0, dtype=np.float64) for r in records])
+    layers = (run.trace[site].weights[row] for site in sites_of(run, stack, kind))
+    return np.stack([array(weights).mean(axis=0, dtype=np.float64) for weights in layers])
 
 
 def _upto(run: Run | Batch, stack: str, layer: int | None, row: int) -> Weights:

@@ -23,9 +23,9 @@ from transformer.runs.head_data import (
     check_head,
     check_row,
     labels_of,
-    record_of,
 )
 from transformer.runs.run import Batch, Run
+from transformer.runs.stored_head import n_heads_at, one_head
 
 TOLERANCE = 1e-5  # float32 against float64: of a weight, and of a score relative to the largest
 _FILL = float(np.finfo(np.float32).min)  # what the network puts where the mask forbids
@@ -88,26 +88,27 @@ def row_arithmetic(
     Raises ValueError for an unknown site, head, query or row, and for a record without queries.
     Source: Vaswani et al. 2017, equation 1.
     """
-    record = record_of(run, site)
+    found = run.trace.find(site)
     check_row(run, row)
-    check_head(head, record.weights.shape[1])
+    check_head(head, n_heads_at(run.trace, found))
     if head == "mean":
         raise ValueError(
             say("one head has queries of its own, their mean has none; got head 'mean'")
         )
     head = int(head)
-    labels, key_labels = labels_of(run, record, row)
+    labels, key_labels = labels_of(run, found, row)
+    record = one_head(run.trace, found, row, head)
     place = _place(query, record.weights.shape[2])
-    q, keys, values = (array(part[row, head]) for part in _parts(record))
-    allowed = record.allowed[row, place].cpu().numpy()
+    q, keys, values = (array(part[0, 0]) for part in _parts(record))
+    allowed = record.allowed[0, place].cpu().numpy()
     return RowArithmetic(
         site=record.site,
         head=head,
         query=place,
         query_label=labels[place],
         key_labels=key_labels,
-        traced_scores=array(record.scores[row, head, place]),
-        traced_weights=array(record.weights[row, head, place]),
+        traced_scores=array(record.scores[0, 0, place]),
+        traced_weights=array(record.weights[0, 0, place]),
         q=q[place],
         keys=keys,
         values=values,

@@ -41,10 +41,15 @@ class AttentionRecord:
     def allowed(self) -> Tensor:
         """The mask in full: (B, Tq, Tk) bool."""
         batch, _, n_queries, n_keys = self.weights.shape
-        if self.mask is None:
-            return torch.ones(batch, n_queries, n_keys, dtype=torch.bool)
-        mask = self.mask if self.mask.dim() == 4 else self.mask[None, None]
-        return mask.expand(batch, 1, n_queries, n_keys)[:, 0]
+        return mask_in_full(self.mask, batch, n_queries, n_keys)
+
+
+def mask_in_full(mask: Tensor | None, batch: int, n_queries: int, n_keys: int) -> Tensor:
+    """(B, Tq, Tk) bool of a mask that is broadcastable to (B, 1, Tq, Tk); None = all allowed."""
+    if mask is None:
+        return torch.ones(batch, n_queries, n_keys, dtype=torch.bool)
+    mask = mask if mask.dim() == 4 else mask[None, None]
+    return mask.expand(batch, 1, n_queries, n_keys)[:, 0]
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -21,7 +21,7 @@ from torch import Tensor
 from transformer.model.functional import attention_scores, masked_softmax
 from transformer.model.hooks import Point
 from transformer.model.sites import Site
-from transformer.model.trace import AttentionRecord, Trace
+from transformer.model.trace import AttentionRecord, Trace, mask_in_full
 
 Change = Callable[[Tensor], Tensor]
 
@@ -36,6 +36,11 @@ class Heads(NamedTuple):
     keys: Tensor
     values: Tensor
     mask: Tensor | None
+
+    @property
+    def allowed(self) -> Tensor:
+        """The mask in full: (B, Tq, Tk) bool."""
+        return mask_in_full(self.mask, len(self.queries), self.queries.shape[2], self.keys.shape[2])
 
     def record(self, site: Site) -> AttentionRecord:
         """Equation 1 once more, by the network's own functions."""
@@ -107,38 +112,8 @@ class CompactRecords(MutableMapping[Site, AttentionRecord]):
         return site in self.parts  # the inherited one would compute the record
 
 
-def n_heads_at(trace: Trace, site: Site) -> int:
-    """How many heads were recorded at a site."""
-    part = _part(trace, site)
-    return (part.queries if isinstance(part, Heads) else part.scores).shape[1]
-
-
-@torch.no_grad()
-def one_head(trace: Trace, site: Site, row: int, head: int | None) -> AttentionRecord:
-    """One sentence's record with B = 1, and with H = 1 unless all heads (None) are asked for.
-
-    What is stored as Heads is recomputed for these alone.
-    """
-    part, rows = _part(trace, site), slice(row, row + 1)
-    heads = slice(None) if head is None else slice(head, head + 1)
-    mask = part.mask
-    if mask is not None and mask.dim() == 4 and mask.shape[0] > 1:
-        mask = mask[rows]
-    if isinstance(part, Heads):
-        shared = heads if head is None else _keys_of(part, head)
-        keys, values = part.keys[rows, shared], part.values[rows, shared]
-        return Heads(part.queries[rows, heads], keys, values, mask).record(site)
-    scores, weights = part.scores[rows, heads], part.weights[rows, heads]
-    return AttentionRecord(site=site, scores=scores, weights=weights, mask=mask)
-
-
-def _keys_of(part: Heads, head: int) -> slice:
-    """Which keys and values a head reads."""
-    at = head * part.keys.shape[1] // part.queries.shape[1]
-    return slice(at, at + 1)
-
-
-def _part(trace: Trace, site: Site) -> AttentionRecord | Heads:
+def part_at(trace: Trace, site: Site) -> AttentionRecord | Heads:
+    """What is stored of a site; nothing is computed."""
     records = trace.records
     return records.parts[site] if isinstance(records, CompactRecords) else records[site]
 
@@ -157,7 +132,7 @@ def heads_of(record: AttentionRecord, share: int = 1) -> Heads:
 
 def heads_at(trace: Trace, site: Site, share: int = 1) -> Heads:
     """What the attention of a site read, recorded in full or as Heads. share: as in `heads_of`."""
-    part = _part(trace, site)
+    part = part_at(trace, site)
     return part if isinstance(part, Heads) else heads_of(part, share)
 
 

@@ -3,33 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from transformer.messages import say
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.checks import is_whole
-from transformer.runs.compact_trace import n_heads_at, one_head
+from transformer.runs.compact_trace import Heads
 from transformer.runs.run import Batch, Run
+from transformer.runs.stored_head import n_heads_at, stored_head
 
 SiteLike = Site | tuple[str, int, str] | str
 Head = int | str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class HeadView:
-    """scores, weights: (Tq, Tk) float32; allowed: (Tq, Tk) bool; one label a query and a key."""
+    """One head as it is stored, B = 1, and one label a query and a key.
+
+    What the trace does not hold is worked out when it is first looked at, and once.
+    """
 
     site: Site
     head: Head
-    scores: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    allowed: NDArray[np.bool_]
+    part: AttentionRecord | Heads
     query_labels: tuple[str, ...]
     key_labels: tuple[str, ...]
+
+    @cached_property
+    def scores(self) -> NDArray[np.float32]:
+        """(Tq, Tk), q·k / √D, before the mask."""
+        return _mean(self._record.scores)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float32]:
+        """(Tq, Tk), after mask and softmax."""
+        return _mean(self._record.weights)
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """(Tq, Tk), True = may be read."""
+        found: NDArray[np.bool_] = self.part.allowed[0].cpu().numpy()
+        return found
+
+    @property
+    def vectors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        """Queries (Tq, D) and keys (Tk, D) that give just these scores; None where they need not,
+        as in a network that was altered, and for the mean of heads."""
+        if self.head == "mean" or not isinstance(self.part, Heads):
+            return None
+        return array(self.part.queries[0, 0]), array(self.part.keys[0, 0])
+
+    @cached_property
+    def _record(self) -> AttentionRecord:
+        with torch.no_grad():
+            return self.part.record(self.site) if isinstance(self.part, Heads) else self.part
 
 
 def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> HeadView:
@@ -40,14 +73,11 @@ def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> Hea
     place = run.trace.find(site)
     check_row(run, row)
     check_head(head, n_heads_at(run.trace, place))
-    record = one_head(run.trace, place, row, None if head == "mean" else int(head))
-    queries, keys = labels_of(run, record, row)
+    queries, keys = labels_of(run, place, row)
     return HeadView(
-        site=record.site,
+        site=place,
         head=head if head == "mean" else int(head),
-        scores=array(record.scores[0].mean(dim=0)),
-        weights=array(record.weights[0].mean(dim=0)),
-        allowed=record.allowed[0].cpu().numpy(),
+        part=stored_head(run.trace, place, row, None if head == "mean" else int(head)),
         query_labels=queries,
         key_labels=keys,
     )
@@ -59,7 +89,13 @@ def record_of(run: Run | Batch, site: SiteLike) -> AttentionRecord:
 
 
 def records_of(run: Run | Batch, stack: str, kind: str) -> list[AttentionRecord]:
-    """The records of every layer. Raises ValueError listing the recorded kinds."""
+    """The records of every layer, at once. Raises ValueError listing the recorded kinds."""
+    return [run.trace[site] for site in sites_of(run, stack, kind)]
+
+
+def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
+    """The sites of every layer, of which nothing is computed: all records of a long text take
+    gigabytes. Raises ValueError listing the recorded kinds."""
     kinds = run.trace.kinds()
     if (stack, kind) not in kinds:
         known = ", ".join(f"{a} {b}" for a, b in kinds)
@@ -71,7 +107,7 @@ def records_of(run: Run | Batch, stack: str, kind: str) -> list[AttentionRecord]
                 known=known,
             )
         )
-    return [run.trace[site] for site in run.trace.sites if (site.stack, site.kind) == (stack, kind)]
+    return [site for site in run.trace.sites if (site.stack, site.kind) == (stack, kind)]
 
 
 def check_head(head: Any, n_heads: int) -> None:
@@ -108,14 +144,16 @@ def check_choice(name: str, got: Any, allowed: tuple[str, ...]) -> None:
         )
 
 
-def labels_of(
-    run: Run | Batch, record: AttentionRecord, row: int
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(query labels, key labels), plain text."""
-    site = record.site
+def labels_of(run: Run | Batch, site: Site, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(query labels, key labels) of a recorded site, plain text."""
     if isinstance(run, Run):
         return run.queries(site.stack), run.keys(site.stack, site.kind)
     return run.queries(site.stack, row), run.keys(site.stack, site.kind, row)
+
+
+def _mean(heads: torch.Tensor) -> NDArray[np.float32]:
+    """(1, H, Tq, Tk) -> (Tq, Tk), over the heads."""
+    return array(heads[0, 0] if heads.shape[1] == 1 else heads[0].mean(dim=0))
 
 
 def array(tensor: Any) -> NDArray[np.float32]:

@@ -85,7 +85,8 @@ export const drawFigure = async (box, made, options = {}) => {
 };
 
 const drawWithTools = async (plotly, box, { data, layout }, on) => {
-  drawnIn(box).whole = { data, layout: { ...layout, paper_bgcolor: paperColour() } };
+  const kept = data.map((trace) => ({ ...trace })); // a closer look changes what is drawn
+  drawnIn(box).whole = { data: kept, layout: { ...layout, paper_bgcolor: paperColour() } };
   const bare = { ...layout };
   for (const axis of ["xaxis", "yaxis"]) {
     bare[axis] = { ...layout[axis], showticklabels: false, ticks: "", title: { text: "" } };

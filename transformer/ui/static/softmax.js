@@ -15,10 +15,9 @@ export const softmaxRow = (scores, allowed, weights, start, count) => {
   }
   let sum = 0;
   for (let at = start; at < start + count; at += 1) {
-    if (allowed[at]) sum += Math.exp(scores[at] - highest);
+    weights[at] = allowed[at] ? Math.exp(scores[at] - highest) : 0;
+    sum += weights[at];
   }
-  for (let at = start; at < start + count; at += 1) {
-    weights[at] = allowed[at] ? Math.exp(scores[at] - highest) / sum : 0;
-  }
+  for (let at = start; at < start + count; at += 1) weights[at] /= sum;
   return weights;
 };

@@ -23,8 +23,9 @@ const listOf = (values) => (values ? Array.from(values) : []);
 /** @type {(figure: any, traces: any[], own?: Value) => Table} */
 const matrixOf = ({ layout }, [trace], own) => {
   const meta = layout.meta ?? {};
-  const count = trace.z.length;
-  const across = count ? trace.z[0].length : 0;
+  const whole = trace.dx > 1; // cells are put together in the picture, not in its table
+  const count = whole ? meta.query_labels.length : trace.z.length;
+  const across = whole ? meta.key_labels.length : (trace.z[0]?.length ?? 0);
   /** @type {(labels: string[] | undefined, places: any, at: number) => string} */
   const nameAt = (labels, places, at) =>
     labels ? `${at} ${labels[at]}` : String(places?.[at] ?? at);

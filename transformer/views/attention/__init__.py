@@ -172,6 +172,8 @@ VIEW = View(
                 _LAYER,
                 _SCALE,
                 _RANGE,
+                Flag(name="numbers", default=True, use="request"),
+                Flag(name="cells", default=True, use="request"),
             ),
         ),
         Picture(

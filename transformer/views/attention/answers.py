@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
 from transformer.messages import say
-from transformer.runs.head_data import head_view
+from transformer.runs.head_data import HeadView, head_view, sites_of
 from transformer.runs.run import Batch, Run
+from transformer.runs.stored_head import stored_head
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
 from transformer.views.attention.grid import atlas as small_pictures
-from transformer.views.attention.heatmap import LOG_FLOOR, attention_heatmap
+from transformer.views.attention.heatmap import LOG_FLOOR, check_look, heatmap_of
 from transformer.views.declaration import Answer
+
+FEWER = 2  # queries and keys are sent in place of so many times as many scores, or more
 
 
 def answer_atlas(item: Run | Batch, *, stack: str, kind: str) -> Answer:
@@ -43,25 +47,30 @@ def answer_heatmap(
 ) -> Answer:
     """One head large, as `attention_heatmap` draws it.
 
-    numbers: also its exact scores and mask, from which the page works out the weights. cells=False:
-    a figure without its z, for a page that works that out from them too: a head is sent once.
+    numbers: also its exact mask and scores, or its queries and keys, of which the scores are made,
+    where these are many fewer; the page works out the weights. cells=False: a figure without its z,
+    for a page that works that out from them too: a head is sent once.
     """
+    check_look(stage, scale, range)
+    view = head_view(item, site, head, row)
     look: dict[str, Any] = {"stage": stage, "scale": scale, "range_": range, "row": row}
-    figure = attention_heatmap(item, site, head, hover=False, dark=dark, **look)
-    if not cells:
-        figure.data[0].z = None
-    answer: Answer = {"figure": figure}
+    answer: Answer = {"figure": heatmap_of(view, **look, dark=dark, hover=False, cells=cells)}
     if numbers:
-        view = head_view(item, site, head, row)
-        answer |= {
-            "shape": list(view.scores.shape),
-            "scores": view.scores,
+        answer |= _scores_or_vectors(view) | {
+            "shape": list(view.allowed.shape),
             "allowed": np.packbits(view.allowed),
             "floor": LOG_FLOOR,
             "query_labels": list(view.query_labels),
             "key_labels": list(view.key_labels),
         }
     return answer
+
+
+def _scores_or_vectors(view: HeadView) -> Answer:
+    vectors = view.vectors
+    if vectors is None or FEWER * sum(part.size for part in vectors) > view.allowed.size:
+        return {"scores": view.scores}
+    return dict(zip(("queries", "keys"), vectors, strict=True))
 
 
 def answer_flow(
@@ -73,9 +82,14 @@ def answer_flow(
     layer: int | None = None,
     scale: str,
     range: str,
+    numbers: bool = True,
+    cells: bool = True,
     dark: bool = False,
 ) -> Answer:
-    """Heads put together: "mean", "rollout" or "joint", with the exact weights and the mask."""
+    """Heads put together: "mean", "rollout" or "joint", with the exact weights and the mask.
+
+    numbers, cells: as in `answer_heatmap`.
+    """
     draw, weights = _FLOWS[which]
     place: dict[str, Any] = {"stack": stack, "layer": layer}
     if which == "mean":
@@ -90,13 +104,24 @@ def answer_flow(
         )
     look: dict[str, Any] = {"scale": scale, "range_": range, "dark": dark}
     figure = draw(item, hover=False, **place, **look)
+    if not cells:
+        figure.data[0].z = None
+    if not numbers:
+        return {"figure": figure}
     return {
         "figure": figure,
+        "floor": LOG_FLOOR,
         "weights": weights(item, **place).astype("float32"),
-        "allowed": item.trace[stack, 0, kind].allowed[0].cpu().numpy().astype("uint8"),
+        "allowed": _allowed(item, stack, kind).astype("uint8"),
         "query_labels": list(item.queries(stack)),
         "key_labels": list(item.keys(stack, kind)),
     }
+
+
+def _allowed(item: Run, stack: str, kind: str) -> NDArray[np.bool_]:
+    site = sites_of(item, stack, kind)[0]
+    found: NDArray[np.bool_] = stored_head(item.trace, site, 0, 0).allowed[0].cpu().numpy()
+    return found
 
 
 _FLOWS: dict[str, tuple[Callable[..., go.Figure], Callable[..., Any]]] = {

@@ -138,16 +138,20 @@ export function mount({ element, props, server }) {
 
   const drawHeatmap = async (json) => {
     const { numbers, labels, stage, scale, picture } = state;
+    const { query, key } = labels;
+    const shown = picture === "heatmap" ? stage : "weights";
     const figure = withAllLabels(JSON.parse(json), labels);
     await drawFigure(large, figure, {
       fit: { side: side(), top: 12, bar: true, least: LEAST_PX },
       tools: true,
       on: cells.listeners,
       change: ({ data }) => {
-        // One head comes as its scores: what its colours stand for is worked out here.
-        data[0].z ??= colourValues(numbers, labels.key.length, stage, scale, numbers.floor);
+        // It comes as its numbers: what its colours stand for is worked out here.
+        cells.closer.fill(data[0], query.length, key.length, (part) =>
+          colourValues(numbers, key.length, shown, scale, numbers.floor, part),
+        );
       },
-      numbers: cellTexts(numbers, labels.key.length, picture === "heatmap" ? stage : "weights"),
+      numbers: cellTexts(numbers, key.length, shown),
     });
   };
 

@@ -5,6 +5,7 @@ import { finder } from "../../ui/static/dom.js";
 import { labelChosen, placeAxisLabels } from "../../ui/static/axis_labels.js";
 import { say } from "../../ui/static/messages.js";
 import { emit, on, page, sameToken, setQuery, tracedFrom } from "../../ui/static/state.js";
+import { closerLook } from "./closer.js";
 import { cellBands, cellCursor, onRowLabel } from "./cell_cursor.js";
 import { cellInWords, readOut } from "./readout.js";
 
@@ -12,7 +13,7 @@ import { cellInWords, readOut } from "./readout.js";
 // rows and the columns are. isHeatmap(): whether the picture has cells.
 // shift(): how many rows before a token's own its weights stand, 1 where the picture is of what each
 // token was written from.
-// Returns {show, listeners, tokenOf, rowOf}.
+// Returns {show, listeners, tokenOf, rowOf, closer}; closer: see closerLook.
 export const mountCells = (
   element,
   state,
@@ -41,6 +42,7 @@ export const mountCells = (
     state.labels && { row: state.labels.query.length - 1, column: state.labels.key.length - 1 };
 
   const showNumbers = readOut(find(".numbers-side"));
+  const closer = closerLook(large);
   const bands = cellBands(root, large);
   const show = () => {
     if (!state.labels || !state.numbers) return;
@@ -51,7 +53,8 @@ export const mountCells = (
     const free = cell
       ? say("Click to pin.")
       : say("Point at a cell for its numbers; click to pin.");
-    find(".pin-note").textContent = state.pin ? say("{pinned} Esc lets go.", { pinned }) : free;
+    const told = state.pin ? say("{pinned} Esc lets go.", { pinned }) : free;
+    find(".pin-note").textContent = [told, isHeatmap() && closer.note()].filter(Boolean).join(" ");
     emit(
       "light",
       state.over && {
@@ -84,11 +87,12 @@ export const mountCells = (
     emit("pin", state.pin);
   };
   const listeners = {
-    plotly_hover: ({ points }) => setOver({ row: points[0].y, column: points[0].x }),
+    plotly_hover: ({ points }) => setOver(closer.cellAt(points[0])),
     plotly_unhover: () => setOver(null),
-    plotly_click: ({ points }) => setPin({ row: points[0].y, column: points[0].x }),
+    plotly_click: ({ points }) => setPin(closer.cellAt(points[0])),
     plotly_relayout: () => {
       placeAxisLabels(large);
+      closer.follow();
       show();
     },
   };
@@ -126,5 +130,5 @@ export const mountCells = (
     show();
   });
   const rowOf = (token) => placeOf(token, queryStack(), "query");
-  return { show, listeners, tokenOf, rowOf };
+  return { show, listeners, tokenOf, rowOf, closer };
 };

@@ -17,8 +17,9 @@ from transformer.analysis.attention_flow import (
 )
 from transformer.messages import mark, say
 from transformer.model.site_words import attention_name
-from transformer.runs.head_data import check_choice, labels_of, records_of
+from transformer.runs.head_data import check_choice, labels_of, sites_of
 from transformer.runs.run import Batch, Run
+from transformer.runs.stored_head import stored_head
 from transformer.views.attention.heatmap import (
     RANGES,
     SCALES,
@@ -99,7 +100,7 @@ def _product_figure(
     """One of `_PRODUCTS`; the title says which layers are multiplied."""
     drawn = _PRODUCTS[picture]
     weights = drawn.weights(run, stack, layer, look.get("row", 0))
-    last = len(records_of(run, stack, "self")) - 1 if layer is None else layer
+    last = len(sites_of(run, stack, "self")) - 1 if layer is None else layer
     layers = say("layer 0") if last == 0 else say("layers 0 to {last}", last=last)
     title = say(
         "{title}, {attention}, {layers}",
@@ -128,9 +129,9 @@ def _figure(
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
     stack, kind = place
-    record = records_of(run, stack, kind)[0]
-    allowed = record.allowed[row].cpu().numpy()
-    queries, keys = labels_of(run, record, row)
+    site = sites_of(run, stack, kind)[0]
+    allowed = stored_head(run.trace, site, row, 0).allowed[0].cpu().numpy()
+    queries, keys = labels_of(run, site, row)
     shown = weights.astype(np.float32)
     cells = go.Heatmap(
         z=np.where(allowed, rescale(shown, scale), np.float32(np.nan)),

@@ -14,8 +14,9 @@ from plotly.colors import hex_to_rgb, sequential
 
 from transformer.messages import say
 from transformer.model.site_words import attention_title
-from transformer.runs.head_data import array, check_row, records_of
+from transformer.runs.head_data import array, check_row, sites_of
 from transformer.runs.run import Batch, Run
+from transformer.runs.stored_head import n_heads_at, one_head, stored_head
 from transformer.views.drawing import style
 
 MAX_SIDE = 64  # px; a longer text is reduced to this
@@ -44,12 +45,14 @@ def atlas(run: Run | Batch, stack: str, kind: str, row: int = 0) -> Atlas:
     Raises ValueError, listing what there is, for an unknown stack, kind or row.
     """
     check_row(run, row)
-    records = records_of(run, stack, kind)
-    allowed = records[0].allowed[row].cpu().numpy()
-    weights = np.stack([array(record.weights[row]) for record in records])  # (L, H, Tq, Tk)
-    side = _side(weights.shape[0] * weights.shape[1])
-    reduced = _reduce(np.where(allowed, weights, 0), side)
-    pixels = np.rint(255 * np.sqrt(reduced)).astype(np.uint8)
+    sites = sites_of(run, stack, kind)
+    side = _side(len(sites) * n_heads_at(run.trace, sites[0]))
+    allowed = stored_head(run.trace, sites[0], row, 0).allowed[0].cpu().numpy()
+    layers = []
+    for site in sites:  # one at a time: all weights of a long text take gigabytes
+        weights = array(one_head(run.trace, site, row, None).weights[0])
+        layers.append(_reduce(np.where(allowed, weights, 0), side))
+    pixels = np.rint(255 * np.sqrt(np.stack(layers))).astype(np.uint8)
     return Atlas(pixels, 1 - _reduce(allowed.astype(np.uint8), side))
 
 

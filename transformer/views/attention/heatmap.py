@@ -81,12 +81,33 @@ def attention_heatmap(
     Raises ValueError, listing what is allowed, for an unknown site, head, stage, scale, range_ or
     row.
     """
+    check_look(stage, scale, range_)
+    view = head_view(run, site, head, row)
+    look: dict[str, Any] = {"stage": stage, "scale": scale, "range_": range_, "row": row}
+    return heatmap_of(view, **look, dark=dark, hover=hover)
+
+
+def check_look(stage: str, scale: str, range_: str) -> None:
+    """Raise ValueError, listing what is allowed, for an unknown stage, scale or range_."""
     check_choice("stage", stage, STAGES)
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
-    view = head_view(run, site, head, row)
-    cells = go.Heatmap(
-        z=stage_values(view, stage, scale),
+
+
+def heatmap_of(
+    view: HeadView,
+    *,
+    stage: str,
+    scale: str,
+    range_: str,
+    row: int,
+    dark: bool,
+    hover: bool,
+    cells: bool = True,
+) -> go.Figure:
+    """The figure of `attention_heatmap`, without its z where `cells` is False."""
+    picture = go.Heatmap(
+        z=stage_values(view, stage, scale) if cells else None,
         hoverongaps=True,
         **_colours(view, stage, scale, range_, dark),
         **(_hover(view) if hover else {"hoverinfo": "none"}),
@@ -99,7 +120,7 @@ def attention_heatmap(
         dark=dark,
         meta=_meta(view, stage, scale, row) | {"range": range_},
     )
-    return go.Figure(data=[cells], layout=layout)
+    return go.Figure(data=[picture], layout=layout)
 
 
 def stage_values(view: HeadView, stage: str, scale: str = "linear") -> NDArray[np.float32]:
@@ -122,7 +143,8 @@ def rescale(weights: NDArray[np.float32], scale: str) -> NDArray[np.float32]:
 
 def _colours(view: HeadView, stage: str, scale: str, range_: str, dark: bool) -> dict[str, Any]:
     if stage == "weights":
-        return weight_colours(scale, top_of(view.weights, view.allowed, range_))
+        whole = range_ == "fixed"  # asks for no weights, which are not worked out then
+        return weight_colours(scale, 1.0 if whole else top_of(view.weights, view.allowed, range_))
     # The same bound before and after the mask, so that switching changes no colour.
     bound = float(np.abs(view.scores).max(initial=0.0)) or 1.0
     return {

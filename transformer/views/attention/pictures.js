@@ -10,6 +10,7 @@ import { headName } from "./grid.js";
 import { STAGE_NAMES, headNumbers } from "./values.js";
 
 const KEPT = 64; // figures, and numbers
+const CELLS_KEPT = 8_000_000; // of numbers: 9 bytes each
 const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together
 
 export const pictureNotes = {
@@ -64,6 +65,16 @@ export const pictureStore = (server) => {
     table.set(key, value);
   };
 
+  const keepNumbers = (name, numbers) => {
+    const cells = [...numbersOf.values(), numbers].map(({ weights }) => weights.length);
+    for (let all = cells.reduce((a, b) => a + b), at = 0; all > CELLS_KEPT; at += 1) {
+      if (at === cells.length - 1) break;
+      numbersOf.delete(numbersOf.keys().next().value);
+      all -= cells[at];
+    }
+    keep(numbersOf, name, numbers);
+  };
+
   // What to ask: the place whose numbers are shown, the look that its figure has, and of whom.
   const questionOf = (state, { stack, kind }) => {
     const { picture, layer, head, depth, stage, scale, range } = state;
@@ -81,16 +92,16 @@ export const pictureStore = (server) => {
     const { question, place, look } = questionOf(state, kind);
     const [name, key] = [JSON.stringify(place), JSON.stringify([place, look])];
     if (!numbersOf.has(name) || !figures.has(key)) {
-      const wanted =
-        question === server.heatmap ? { numbers: !numbersOf.has(name), cells: false } : {};
+      const wanted = { numbers: !numbersOf.has(name), cells: false };
       const answer = await ask(question, { ...place, ...look, ...wanted });
       keep(figures, key, answer.figure);
       const labels = { query: answer.query_labels, key: answer.key_labels };
-      if (answer.scores) {
-        keep(numbersOf, name, { ...headNumbers(answer), floor: answer.floor, labels });
+      const of = { floor: answer.floor, labels };
+      if (answer.scores || answer.queries) {
+        keepNumbers(name, Object.assign(headNumbers(answer), of));
       } else if (answer.weights) {
         const [weights, allowed] = [decodeFloats(answer.weights), decodeBytes(answer.allowed)];
-        keep(numbersOf, name, { scores: null, weights, allowed, labels });
+        keepNumbers(name, { scores: null, weights, allowed, ...of });
       }
     }
     return { numbers: numbersOf.get(name), figure: figures.get(key) };

@@ -15,7 +15,7 @@ def answer_used_mask(item: Run, *, site: str) -> Answer:
     """The mask that an attention of the run used: one bit a cell, and its tokens."""
     record = record_of(item, site)
     allowed = record.allowed[0].numpy()
-    queries, keys = labels_of(item, record, 0)
+    queries, keys = labels_of(item, record.site, 0)
     return {
         "shape": list(allowed.shape),
         "allowed": np.packbits(allowed),

@@ -16,9 +16,9 @@ import plotly.graph_objects as go
 
 from transformer.messages import language, numeral, say
 from transformer.messages.markup import whole_page
-from transformer.runs.compact_trace import n_heads_at
 from transformer.runs.head_data import array, check_choice, records_of
 from transformer.runs.run import Batch, Run
+from transformer.runs.stored_head import n_heads_at
 from transformer.views import PICTURES
 from transformer.views.attention.csv import head_csv
 from transformer.views.attention.grid import palette_stops

@@ -104,7 +104,7 @@ def turned(
         array(part[0, head, place]).astype(np.float64)
         for part, place in ((record.queries, at), (record.keys, other))
     )
-    labels = labels_of(run, record, 0)[0]
+    labels = labels_of(run, record.site, 0)[0]
     return Turned(
         site=record.site, head=head, query=at, key=other, labels=(labels[at], labels[other]),
         q=q, k=k, q_before=_turn(q, -angles[at]), k_before=_turn(k, -angles[other]),

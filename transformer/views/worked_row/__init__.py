@@ -7,9 +7,10 @@ from typing import Any
 from transformer.analysis.row_arithmetic import TOLERANCE, row_arithmetic
 from transformer.messages import mark
 from transformer.runs.run import Batch, Run
+from transformer.runs.stored_head import stored_head
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import HEAD, QUERY, SITE
-from transformer.views.worked_row.worked import worked_row
+from transformer.views.worked_row.worked import figure_of, worked_row
 
 
 def answer_worked(
@@ -22,10 +23,9 @@ def answer_worked(
 ) -> Answer:
     """The figure of one row, and its exact float32 q (D), K and V (Tk x D), mask and what the
     network made of them; query None, or beyond the trace: the last traced token."""
-    found = row_arithmetic(item, site, head, _traced(query, item.trace[site]))
-    figure = worked_row(item, site, head, found.query, dark=dark)
+    found = row_arithmetic(item, site, head, _traced(query, item, site))
     return {
-        "figure": figure,
+        "figure": figure_of(found, dark=dark),
         "query": found.query,
         "query_label": found.query_label,
         "key_labels": list(found.key_labels),
@@ -40,9 +40,10 @@ def answer_worked(
     }
 
 
-def _traced(query: Any, record: Any) -> Any:
+def _traced(query: Any, item: Run | Batch, site: str) -> Any:
     """The query, or None for a token after those that were traced (a long translation's)."""
-    beyond = isinstance(query, int) and query >= record.weights.shape[2]
+    part = stored_head(item.trace, item.trace.find(site), 0, 0)
+    beyond = isinstance(query, int) and query >= part.allowed.shape[1]
     return None if beyond else query
 
 

@@ -37,7 +37,11 @@ def worked_row(
     the output (1 x D). Colours of each of the three matrices are its own, from minus to plus its
     largest number. Raises ValueError as `row_arithmetic` does.
     """
-    found = row_arithmetic(run, site, head, query, row=row)
+    return figure_of(row_arithmetic(run, site, head, query, row=row), dark=dark)
+
+
+def figure_of(found: RowArithmetic, *, dark: bool = False) -> go.Figure:
+    """The figure of `worked_row`."""
     panels = _panels(len(found.key_labels))
     layout = style.layout(
         say(

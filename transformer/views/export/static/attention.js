@@ -51,7 +51,9 @@ export const mountAttention = (element, given) => {
     chosen("scale").disabled = stage !== "weights";
     const trace = { type: "heatmap", hoverinfo: "none", ...cellStyle(stage, scale) };
     const made = figureOf({ ...figure, data: [trace] }, colours);
-    made.data[0].z = colourValues(numbers, key.length, stage, scale, data.floor);
+    cells.closer.fill(made.data[0], query.length, key.length, (part) =>
+      colourValues(numbers, key.length, stage, scale, data.floor, part),
+    );
     const height = Math.max(LEAST_PX, window.innerHeight - AROUND_PX);
     await drawFigure(large, made, {
       fit: { side: { width: find(".large-box").clientWidth, height }, top: 26, bar: true },

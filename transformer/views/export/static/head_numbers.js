@@ -1,6 +1,7 @@
 // A head's numbers from what the page holds of it.
 
 import { weightsOf } from "../../attention/values.js";
+import { numbersOfVectors } from "../../attention/vectors.js";
 import { flatOf } from "./pack.js";
 
 const KEPT = 8; // heads of a kind of attention
@@ -25,25 +26,16 @@ const workedOut = (kind, record, head) => {
   const cells = kind.query_labels.length * nKeys;
   const part = (stored) => flatOf(stored).subarray(head * cells, (head + 1) * cells);
   const allowed = flatOf(kind.allowed);
-  const scores = record.scores ? part(record.scores) : products(record, head);
+  if (!record.scores) {
+    const vectors = (stored) => {
+      const size = stored.shape[1] * stored.shape[2];
+      return flatOf(stored).subarray(head * size, (head + 1) * size);
+    };
+    const [queries, keys] = [vectors(record.queries), vectors(record.keys)];
+    const found = numbersOfVectors(queries, keys, allowed, kind.query_labels.length);
+    return record.weights ? Object.assign(found, { weights: part(record.weights) }) : found;
+  }
+  const scores = part(record.scores);
   const weights = record.weights ? part(record.weights) : weightsOf(scores, allowed, nKeys);
   return { scores, weights, allowed };
-};
-
-// q·k / √D of one head, for every query and key.
-const products = ({ queries, keys }, head) => {
-  const [, nQueries, size] = queries.shape;
-  const nKeys = keys.shape[1];
-  const q = flatOf(queries).subarray(head * nQueries * size);
-  const k = flatOf(keys).subarray(head * nKeys * size);
-  const root = Math.sqrt(size);
-  const scores = new Float32Array(nQueries * nKeys);
-  for (let row = 0; row < nQueries; row += 1) {
-    for (let column = 0; column < nKeys; column += 1) {
-      let sum = 0;
-      for (let at = 0; at < size; at += 1) sum += q[row * size + at] * k[column * size + at];
-      scores[row * nKeys + column] = sum / root;
-    }
-  }
-  return scores;
 };
