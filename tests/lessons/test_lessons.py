@@ -10,6 +10,8 @@ import torch
 
 import transformer
 from transformer import Batch, Model, Run
+from transformer.analysis.ablation import head_importance
+from transformer.analysis.logit_contribution import logit_contribution
 from transformer.checkpoint import bundled_names
 from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_folder
 from transformer.lessons.__main__ import check as check_folder
@@ -286,6 +288,20 @@ def test_what_takes_the_network_is_asked_of_it(ground: Ground, tiny_model: Model
         change = abs(float(torch.tensor(after).log() - chances.log()))
         found = of(ground, "importance", site | {"token": place})
         assert found == pytest.approx(change, abs=1e-4)
+
+
+def test_a_heads_contribution_and_what_its_silence_costs_beyond_it(
+    ground: Ground, tiny_model: Model
+):
+    run, token = ground.run, ground.run.n_prompt + 2
+    added = logit_contribution(tiny_model, run, token).heads["self"]
+    change = head_importance(tiny_model, run, token).change["decoder", "self"]
+    place = {"site": SITE, "head": 1, "token": token}
+    assert of(ground, "contribution", place) == pytest.approx(float(added[1, 1]))
+    beyond = float(-change[1, 1] - added[1, 1])
+    assert of(ground, "indirect", place) == pytest.approx(beyond, abs=1e-5)
+    with pytest.raises(ValueError, match="head must be a whole number"):
+        of(ground, "contribution", place | {"head": 2})
 
 
 def test_every_quantity_is_known_by_its_name_and_its_words():

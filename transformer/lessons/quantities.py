@@ -18,6 +18,7 @@ from transformer.analysis.ablation import HeadImportance
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import Metrics, head_metrics
 from transformer.analysis.laboratory import Laboratory
+from transformer.analysis.logit_contribution import LogitContribution
 from transformer.learning.recorded import PLANS, recorded
 from transformer.learning.words import sudden_fall
 from transformer.messages import mark, say
@@ -168,6 +169,26 @@ def importance(ground: Ground, site: str, head: int, token: int) -> float:
     return abs(float(found.change[place.stack, place.kind][place.layer, head]))
 
 
+@_called(mark("what this head adds to the token's logit"))
+def contribution(ground: Ground, site: str, head: int, token: int) -> float:
+    """Directly, in the intact network, with the scale of every norm held."""
+    place, family = Site.parse(site), ground.run.config.family
+    _record(ground, site, head)
+    if place.stack == "encoder" and family != "encoder":
+        raise ValueError(say("heads of {site} have no {name}", site=site, name="contribution"))
+    return float(_contribution(ground, token).heads[place.kind][place.layer, head])
+
+
+@_called(mark("what its silence costs beyond what it adds"))
+def indirect(ground: Ground, site: str, head: int, token: int) -> float:
+    """The fall of the token's log probability without a head, in nats, less its contribution:
+    much where others build on it, below 0 where they make up for it."""
+    added = contribution(ground, site, head, token)
+    place = Site.parse(site)
+    change = _importance(ground, token).change[place.stack, place.kind]
+    return -float(change[place.layer, head]) - added
+
+
 @_called(mark("the number of layers after which the lens knows the next token"))
 def knows_from(ground: Ground, token: int) -> float:
     """The layer after which, to the end, the lens says what the last layer says; from 1."""
@@ -251,6 +272,11 @@ def _metrics(run: Run, stack: str, kind: str) -> Metrics:
 def _importance(ground: Ground, token: int) -> HeadImportance:
     key = ("importance", token, "zero")
     return remembered(ground.run, key, lambda: ground.lab.importance(ground.run, token, "zero"))
+
+
+def _contribution(ground: Ground, token: int) -> LogitContribution:
+    key = ("contribution", token, None)
+    return remembered(ground.run, key, lambda: ground.lab.contribution(ground.run, token, None))
 
 
 def of(ground: Ground, name: str, arguments: Mapping[str, Any]) -> float:
