@@ -1,6 +1,7 @@
 """Many visitors at once: each generates, then clicks heads, over and over, through real HTTP.
 
-    python -m benchmarks.load [--visitors 60] [--seconds 120] [--port 7897] [--save NAME]
+    python -m benchmarks.load [--visitors 60] [--seconds 120] [--learners 0] [--port 7897]
+        [--save NAME]
 
 Every visitor opens the page, presses Generate with a text of its own, then chooses CLICKS heads,
 one every one to three seconds, with the questions that the page's scripts ask. Tokens and scores
@@ -29,6 +30,7 @@ import psutil
 
 import transformer
 from benchmarks import results
+from benchmarks.learner import learn
 from benchmarks.load_report import Report
 from benchmarks.page import served
 from benchmarks.visitor import Lost, PageFacts, Refused, Visitor, page_facts
@@ -78,10 +80,12 @@ async def load(
     seconds: float,
     server: psutil.Process | None,
     *,
+    learners: int = 0,
     replicas: bool = False,
 ) -> Report:
     """Let them all in at once, for so many seconds; the last rounds are finished.
 
+    learners: so many more who train networks all the while, see `learner.learn`.
     replicas: several serve, and one of them may go: who loses the connection presses again.
     """
     report = Report(visitors=visitors, seconds=seconds, may_lose=replicas)
@@ -92,7 +96,8 @@ async def load(
         end = time.monotonic() + seconds
         watch = asyncio.create_task(_watch(client, report, server, end))
         rounds = (_stay(client, facts, report, tasks, place, end) for place in range(visitors))
-        await asyncio.gather(*rounds)
+        training = (learn(client, facts, report, end) for _ in range(learners))
+        await asyncio.gather(*rounds, *training)
         await watch
     return report
 
@@ -223,10 +228,13 @@ def main() -> None:
     )
     parser.add_argument("--visitors", type=int, default=60, help="default 60")
     parser.add_argument("--seconds", type=float, default=120, help="default 120")
+    parser.add_argument(
+        "--learners", type=int, default=0, help="so many more who train networks; default 0"
+    )
     parser.add_argument("--port", type=int, default=7897, help="default 7897")
     parser.add_argument(
         "--save",
-        choices=("load", "soak"),
+        choices=("load", "soak", "load_learning"),
         help="add figures that are as promised to the JSON under this name",
     )
     options = parser.parse_args()
@@ -235,7 +243,9 @@ def main() -> None:
     with served(options.port) as start_s:
         (server,) = psutil.Process().children()
         url = f"http://127.0.0.1:{options.port}/"
-        report = asyncio.run(load(url, tasks, options.visitors, options.seconds, server))
+        report = asyncio.run(
+            load(url, tasks, options.visitors, options.seconds, server, learners=options.learners)
+        )
     figures = {"start_s": round(start_s, 1), **report.figures()}
     print(json.dumps(figures, indent=2))
     if failures := report.failures():

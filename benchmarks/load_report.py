@@ -22,6 +22,7 @@ class Report:
     generated: list[float] = field(default_factory=list)
     clicked: list[float] = field(default_factory=list)
     health: list[float] = field(default_factory=list)
+    trained: list[float] = field(default_factory=list)
     tokens: int = 0
     farthest_place: int = 0
     may_lose: bool = False  # the connection, which the page tells, and comes back
@@ -44,6 +45,7 @@ class Report:
             "tokens": self.tokens,
             "generation_median_s": percentile(self.generated, 50),
             "generation_p95_s": percentile(self.generated, 95),
+            "trainings": len(self.trained),
             "clicks": len(self.clicked),
             "click_median_s": percentile(self.clicked, 50),
             "click_p95_s": percentile(self.clicked, 95),

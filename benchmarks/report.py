@@ -52,6 +52,11 @@ PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
         "over, and every result is compared with the same one made alone (`make load`).",
         tables.load_table,
     ),
+    "load_learning": (
+        "The same while networks are trained in *Learn*, one after the other (`python -m "
+        "benchmarks.load --learners 1`).",
+        tables.load_table,
+    ),
     "soak": ("The same for longer (`make soak`).", tables.load_table),
 }
 

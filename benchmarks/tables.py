@@ -133,6 +133,7 @@ def load_table(part: dict[str, Any]) -> str:
     rows = [
         ["texts generated", f"{part['generations']:,}"],
         ["heads clicked", f"{part['clicks']:,}"],
+        *([["networks trained", f"{part['trainings']:,}"]] if part.get("trainings") else []),
         ["faults and mixed-up results", f"{part['faults']:,}"],
         ["a text, from the button to its end: median", f"{part['generation_median_s']:.2f} s"],
         ["a click: median", f"{1e3 * part['click_median_s']:.0f} ms"],

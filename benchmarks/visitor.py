@@ -102,7 +102,7 @@ class Visitor:
     async def ask(self, component: str, question: str, **data: Any) -> dict[str, Any]:
         """What a component's script asks the server. Raises Refused with the sentence."""
         found = await self._ask(component, question, data)
-        again = self._again.get(data["run"]) if found.get("gone") else None
+        again = self._again.get(data.get("run")) if found.get("gone") else None
         for times in range(TIMES if again else 0):  # as ask.js does
             await asyncio.sleep(min(times, 1))
             found = await self._ask(component, question, data | {"made": {data["run"]: again}})
