@@ -82,7 +82,7 @@ class _Training:
         *,
         cpu: bool,
         start: Model | None,
-        n_moments: int,
+        n_moments: int = 0,
     ) -> None:
         self.recipe, self.settings, self.task, self.out = recipe, recipe.settings, task, out
         self.folder = out / STATE
