@@ -80,7 +80,8 @@ const seek = async (state, facts, isHere) => {
   }
   if (text === null) return showProblem(TOO_LONG);
   asked = { text };
-  if (!isHere) begin(state, text);
+  if (isHere) begun = true;
+  else begin(state, text);
   return request({ query: text, kept: {}, run: facts?.run ?? null });
 };
 const tell = (problems) => problems.length && showProblem(problems.join(" "));
@@ -197,6 +198,7 @@ window.addEventListener("hashchange", async () => {
   written = { model: first, ...state };
   if (state) return seek({ model: first, ...state }, null, true);
   asked = { text };
+  begun = true;
   return request({ query: text, kept: {}, run: null });
 });
 
