@@ -35,7 +35,7 @@ from transformer.ui.limits import (
 # tool then fails without a word.
 TRIES = 4
 NAMES = {
-    "models", "generate", "translate", "trace", "batch", "attention", "positions", "limits",
+    "models", "generate", "translate", "fill", "trace", "batch", "attention", "positions", "limits",
     "importance", "next_token", "patching", "breaks", "score", "view", "views",
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from transformer.messages import catalogues, speaking
 from transformer.messages.compile import compiled
 from transformer.runs.request import Request
 from transformer.ui import handlers
-from transformer.ui.examples import EXAMPLES, is_offered
+from transformer.ui.examples import EXAMPLES, example_of, is_offered
 from transformer.ui.page_data import how_chosen
 from transformer.ui.service import Service
 
@@ -81,7 +81,7 @@ def test_a_search_shows_its_source_first_and_its_best_text_at_the_end(service: S
 
 def test_only_our_own_texts_are_replaced(service: Service) -> None:
     models = list(service.models.values())
-    for example in EXAMPLES.values():
+    for example in map(example_of, models):
         assert is_offered(example.text, models)
         assert is_offered(example.suggestions[2], models)
         assert is_offered("\n".join(example.batch), models)
