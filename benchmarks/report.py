@@ -76,7 +76,9 @@ def report(results: dict[str, Any]) -> str:
     for name in (name for name in PARTS if name in results):
         by_cpu: dict[str, dict[str, Any]] = results[name]
         if name == "generation":
-            said = PARTS[name][0].format(**_with_versions(list(by_cpu.values())[-1]))
+            *_, last = by_cpu.values()
+            every = {lib: one for part in by_cpu.values() for lib, one in part["versions"].items()}
+            said = PARTS[name][0].format(**_with_versions(last | {"versions": every}))
             places = "; ".join(map(_where, by_cpu.values()))
             sections.append(f"{said} Measured on {places}.\n\n{tables.by_shape(by_cpu)}")
             continue

@@ -99,7 +99,7 @@ class Visitor:
         self._again[facts["run"]] = facts["again"]
         return dict(facts)
 
-    async def ask(self, component: str, question: str, **data: Any) -> dict[str, Any]:
+    async def ask(self, component: str, question: str, /, **data: Any) -> dict[str, Any]:
         """What a component's script asks the server. Raises Refused with the sentence."""
         found = await self._ask(component, question, data)
         again = self._again.get(data.get("run")) if found.get("gone") else None
