@@ -55,7 +55,7 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
                 most=MOST, got=repr(n_best))
         )  # fmt: skip
     ids = model.prepare(text).ids
-    check_reads(model, len(ids))
+    model.check_length(len(ids))
     places = [place for place, index in enumerate(ids) if index == mask]
     if not places:
         raise ValueError(say("a text to fill in must hold [MASK]; got {got}", got=repr(text[:60])))
@@ -74,19 +74,6 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
         places=tuple(places),
         guesses=tuple(guesses),
     )
-
-
-def check_reads(model: LoadedModel, n_tokens: int) -> None:
-    """Raise ValueError for more tokens than an encoder alone reads at once."""
-    if n_tokens > model.config.max_len:
-        raise ValueError(
-            say(
-                "the text is {n_tokens} tokens long; {name} reads at most {max_len}",
-                n_tokens=n_tokens,
-                name=model.name,
-                max_len=model.config.max_len,
-            )
-        )
 
 
 def check_fills(model: LoadedModel) -> tuple[EncoderOnly, int]:

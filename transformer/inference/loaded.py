@@ -96,19 +96,23 @@ class LoadedModel:
         read = self.reader.read_as(text)
         if self.config.family == "encoder-decoder":
             source = self.tokenizer.source(read)
-            if len(source) > self.config.max_len:
-                raise ValueError(
-                    say(
-                        "the text is {n_tokens} tokens long; {name} reads at most {max_len}",
-                        n_tokens=len(source),
-                        name=self.name,
-                        max_len=self.config.max_len,
-                    )
-                )
+            self.check_length(len(source))
             return Prepared(source, [self.tokenizer.start_id])
         if self.config.family == "encoder":
             return Prepared([], hidden_ids(self.tokenizer, read))
         return Prepared([], self.tokenizer.prompt(read))
+
+    def check_length(self, n_tokens: int) -> None:
+        """Raise ValueError for more tokens than an encoder reads at once."""
+        if n_tokens > self.config.max_len:
+            raise ValueError(
+                say(
+                    "the text is {n_tokens} tokens long; {name} reads at most {max_len}",
+                    n_tokens=n_tokens,
+                    name=self.name,
+                    max_len=self.config.max_len,
+                )
+            )
 
     def check(self, request: Request) -> None:
         """Raise ValueError for a request that this model cannot answer."""
