@@ -151,11 +151,18 @@ def test_padding_in_a_prompt_is_left_to_the_network(engine):
         assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
 
 
-def test_the_network_itself_reads_the_prompt_once_and_nothing_else(engine):
-    model, passes = network("gpt"), []
+@pytest.mark.parametrize("n_prompt", [1, 17, 32, 33])
+def test_a_short_prompt_is_read_by_the_compiled_step_another_by_the_network_once(engine, n_prompt):
+    model, passes = network("gpt", max_len=48), []
+    prompt = [3 + n % 11 for n in range(n_prompt)]
+    plain = tokens(model, engine=None, prompt=prompt)
+    fast = engine_of(model, engine)
     model.register_forward_hook(lambda *_: passes.append(1))
-    assert len(tokens(model, engine=engine_of(model, engine))) > 1
-    assert len(passes) == 1
+    read = tokens(model, engine=fast, prompt=prompt)
+    assert len(passes) == (engine == "packed" or n_prompt > 32)
+    assert [step.token for step in read] == [step.token for step in plain]
+    for ours, theirs in zip(read, plain, strict=True):
+        assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
 
 
 def test_eight_threads_share_an_engine_and_get_their_own_texts(engine):

@@ -21,7 +21,8 @@ class DecodeSession:
 
     ids: what was read. logits: (V,), for the token after it.
 
-    The network itself reads the prompt, in one pass; then each `read` costs one row.
+    The prompt is read in one pass, a short one by the engine, another by the network itself; then
+    each `read` costs one row.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -32,8 +33,10 @@ class DecodeSession:
     @torch.inference_mode()
     def begin(self, ids: Sequence[int], source: Sequence[int] = ()) -> Tensor:
         """Read the prompt, and the source where there is an encoder: logits (V,)."""
-        network, recorder = self.engine.network, FusedTrace()
         self.ids = list(ids)
+        if len(self.ids) <= self.engine.prompt_tokens and not source:
+            return self._begin_fast()
+        network, recorder = self.engine.network, FusedTrace()
         device = network.device
         read = torch.tensor([self.ids], device=device)
         last = torch.arange(len(ids), device=device)[None] == len(ids) - 1
@@ -50,11 +53,20 @@ class DecodeSession:
         self.logits = logits[0]
         return self.logits
 
+    def _begin_fast(self) -> Tensor:
+        """All of the prompt by the engine, which a decoder alone is enough for."""
+        self.buffers = Buffers.empty(self.engine.network.config)
+        self._read = self.engine.reader(self.buffers)
+        self._keep(Trace())
+        self.logits = self._read(self.ids, 0)
+        return self.logits
+
     @torch.inference_mode()
-    def read(self, token: int) -> Tensor:
-        """Read one more token: logits (V,). The text must not grow longer than max_len."""
-        self.ids.append(token)
-        self.logits = self._read(token, len(self.ids) - 1)
+    def read(self, *tokens: int) -> Tensor:
+        """Read more tokens: logits (V,). The text must not grow longer than max_len."""
+        place = len(self.ids)
+        self.ids += tokens
+        self.logits = self._read(tokens, place)
         return self.logits
 
     def trace_of(self, ids: Sequence[int]) -> Trace | None:
@@ -64,8 +76,8 @@ class DecodeSession:
         """
         if not self.ids or self.ids != list(ids[: len(self.ids)]):
             return None
-        for token in ids[len(self.ids) :]:
-            self.read(token)
+        if len(ids) > len(self.ids):
+            self.read(*ids[len(self.ids) :])
         return self.trace()
 
     @torch.inference_mode()

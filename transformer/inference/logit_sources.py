@@ -175,8 +175,8 @@ class _SessionSource:
         if not self.begun:
             self.begun = True
             self.session.begin(self.row, self.source)
-        while len(self.session.ids) < len(self.row):
-            self.session.read(self.row[len(self.session.ids)])
+        if len(self.session.ids) < len(self.row):
+            self.session.read(*self.row[len(self.session.ids) :])
         return self.session.logits[None]
 
     def windows(self) -> list[list[int]]:

@@ -1,4 +1,4 @@
-/* Attention of one new token: over its own past, and over an encoder's memory. */
+/* Attention of new tokens: over their own past, and over an encoder's memory. */
 #include "network.h"
 
 /* y[k] = row k . x, for short rows of n_in numbers that stand `stride` numbers apart. */
@@ -61,7 +61,7 @@ static void attend(const float *restrict query, const float *restrict keys,
  * feature i + n_turned / 2 are a point in a plane. */
 static void put_in_place(const Network *net, Norm norm, int place, float *head) {
     const int half = net->n_turned / 2;
-    if (norm.gain) normalise(net, norm, head, net->head_size, head);
+    if (norm.gain) normalise_one(net, norm, head, net->head_size, head);
     const float *cosine = net->cosines + (int64_t)place * half;
     const float *sine = net->sines + (int64_t)place * half;
     for (int i = 0; i < half; i++) {
@@ -75,48 +75,57 @@ static Range rows_of(Range heads, int size) {
     return (Range){heads.from * size, heads.to * size};
 }
 
-/* Self-attention: the new query, key and value into their row, what this thread's heads read of
+/* Self-attention: the new queries, keys and values into `rows`, what this thread's heads read of
  * them and of the past into `attended`. */
-static void attend_to_past(const Network *net, const Attention *own, const float *input, int place,
-                           Share share, float *row, float *weights, float *attended) {
+static void attend_to_past(const Network *net, const Attention *own, Vectors input, Places places,
+                           Share share, Vectors rows, float *weights, Vectors attended) {
     const int C = net->width, H = net->n_heads, G = net->n_key_heads, D = net->head_size;
     const Share from_the_end = {share.count - 1 - share.index, share.count}; /* evens the work */
     const int apart = G % share.count == 0; /* each thread makes all that its own heads read */
-    const Range heads = part_of(H, share), keys = part_of(G, share);
-    const Range values = apart ? keys : part_of(G, from_the_end);
-    float *key = row + (int64_t)H * D, *value = key + (int64_t)G * D;
-    multiply(net, &own->query, input, C, rows_of(heads, D), NULL, row);
-    multiply(net, &own->key, input, C, rows_of(keys, D), NULL, key);
-    multiply(net, &own->value, input, C, rows_of(values, D), NULL, value);
-    for (int h = heads.from; h < heads.to; h++)
-        put_in_place(net, own->query_norm, place, row + h * D);
-    for (int g = keys.from; g < keys.to; g++)
-        put_in_place(net, own->key_norm, place, key + g * D);
+    const Range heads = part_of(H, share), groups = part_of(G, share);
+    const Range others = apart ? groups : part_of(G, from_the_end);
+    const Vectors keys = {rows.at + (int64_t)H * D, rows.apart};
+    const Vectors values = {keys.at + (int64_t)G * D, rows.apart};
+    multiply(net, &own->query, places.n, input, C, rows_of(heads, D), NONE, rows);
+    multiply(net, &own->key, places.n, input, C, rows_of(groups, D), NONE, keys);
+    multiply(net, &own->value, places.n, input, C, rows_of(others, D), NONE, values);
+    for (int t = 0; t < places.n; t++) {
+        float *query = rows.at + t * rows.apart, *key = keys.at + t * rows.apart;
+        for (int h = heads.from; h < heads.to; h++)
+            put_in_place(net, own->query_norm, places.first + t, query + h * D);
+        for (int g = groups.from; g < groups.to; g++)
+            put_in_place(net, own->key_norm, places.first + t, key + g * D);
+    }
     if (!apart) {
 #pragma omp barrier
     }
-    const int64_t stride = (int64_t)(H + 2 * G) * D;
-    const int n = place + 1 < net->window ? place + 1 : net->window;
-    const int64_t back = (n - 1) * stride;
-    for (int h = heads.from; h < heads.to; h++) {
-        const int at = h / (H / G) * D;
-        attend(row + h * D, key + at - back, value + at - back, stride, n, D, weights,
-               attended + h * D);
+    for (int t = 0; t < places.n; t++) {
+        const int seen = places.first + t + 1, n = seen < net->window ? seen : net->window;
+        const int64_t oldest = (t + 1 - n) * rows.apart;
+        for (int h = heads.from; h < heads.to; h++) {
+            const int at = h / (H / G) * D;
+            attend(rows.at + t * rows.apart + h * D, keys.at + oldest + at, values.at + oldest + at,
+                   rows.apart, n, D, weights, attended.at + t * attended.apart + h * D);
+        }
     }
 }
 
 /* Cross-attention: the same for the encoder's memory. */
-static void attend_to_memory(const Network *net, const Text *text, int index, const float *input,
-                             Share share, float *asked, float *weights, float *attended) {
+static void attend_to_memory(const Network *net, const Text *text, int index, Vectors input,
+                             int n_tokens, Share share, Vectors asked, float *weights,
+                             Vectors attended) {
     const Attention *cross = &net->layers[index].cross;
     const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
     const float *memory = text->memory + (int64_t)index * text->n_memory * 2 * G * D;
     const Range heads = part_of(H, share);
-    multiply(net, &cross->query, input, net->width, rows_of(heads, D), NULL, asked);
-    for (int h = heads.from; h < heads.to; h++) {
-        const float *keys = memory + h / (H / G) * D;
-        float *query = asked + h * D;
-        if (cross->query_norm.gain) normalise(net, cross->query_norm, query, D, query);
-        attend(query, keys, keys + G * D, 2 * G * D, text->n_memory, D, weights, attended + h * D);
+    multiply(net, &cross->query, n_tokens, input, net->width, rows_of(heads, D), NONE, asked);
+    for (int t = 0; t < n_tokens; t++) {
+        for (int h = heads.from; h < heads.to; h++) {
+            const float *keys = memory + h / (H / G) * D;
+            float *query = asked.at + t * asked.apart + h * D;
+            if (cross->query_norm.gain) normalise_one(net, cross->query_norm, query, D, query);
+            attend(query, keys, keys + G * D, 2 * G * D, text->n_memory, D, weights,
+                   attended.at + t * attended.apart + h * D);
+        }
     }
 }

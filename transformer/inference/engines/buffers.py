@@ -30,11 +30,17 @@ WRITTEN_OUT: dict[str, frozenset[str | bool]] = {
     "activation": frozenset({"relu", "gelu", "gelu-tanh", "silu"}),
 }
 
-ReadToken = Callable[[int, int], Tensor]  # (token, its place) -> logits (V,) for the next one
+# (tokens, the first one's place) -> logits (V,) for the token after the last
+ReadTokens = Callable[[Sequence[int], int], Tensor]
 
 
 class Engine(Protocol):
-    """Reads one more token of a text faster than the network does. Shared by all texts."""
+    """Reads one more token of a text faster than the network does. Shared by all texts.
+
+    prompt_tokens: how long a prompt may be that it also reads faster, in a decoder alone.
+    """
+
+    prompt_tokens: int
 
     @property
     def name(self) -> str:
@@ -60,7 +66,7 @@ class Engine(Protocol):
     def copies(self) -> Sequence[Tensor]:
         """Weights that it keeps beside the network's own."""
 
-    def reader(self, buffers: Buffers) -> ReadToken:
+    def reader(self, buffers: Buffers) -> ReadTokens:
         """What reads the tokens of the text that these buffers belong to."""
 
 
@@ -86,19 +92,26 @@ class Buffers:
         return self.memory.shape[1] > 0
 
     @classmethod
+    def empty(cls, config: ModelConfig, n_memory: int = 0) -> Buffers:
+        """For a text of which nothing was read; n_memory: tokens of the encoder's memory."""
+        n_layers, max_len, d_head = config.n_layers, config.output_max_len, config.d_head
+        n_heads, keys = config.n_heads, config.key_heads
+        return cls(
+            heads=torch.empty(n_layers, max_len, n_heads + 2 * keys, d_head),
+            crossing=torch.empty(n_layers, max_len * (n_memory > 0), n_heads, d_head),
+            memory=torch.empty(n_layers, n_memory, 2, keys, d_head),
+            stream=torch.empty(n_layers + 1, max_len, config.d_model),
+        )
+
+    @classmethod
     def of(cls, trace: Trace, config: ModelConfig) -> Buffers:
         """Filled with what a pass over the beginning of a text recorded."""
         streams, share = trace.residuals["decoder"], config.heads_per_key
-        n_layers, max_len, d_head = config.n_layers, config.output_max_len, config.d_head
-        n_heads, crosses = config.n_heads, _site(0, "cross") in trace.records
-        across = [heads_at(trace, _site(n, "cross"), share) for n in range(n_layers * crosses)]
-        n_memory = across[0].keys.shape[2] if crosses else 0
-        buffers = cls(
-            heads=torch.empty(n_layers, max_len, n_heads + 2 * config.key_heads, d_head),
-            crossing=torch.empty(n_layers, max_len * crosses, n_heads, d_head),
-            memory=torch.empty(n_layers, n_memory, 2, config.key_heads, d_head),
-            stream=torch.empty(n_layers + 1, max_len, config.d_model),
-        )
+        crosses = _site(0, "cross") in trace.records
+        across = [
+            heads_at(trace, _site(n, "cross"), share) for n in range(config.n_layers * crosses)
+        ]
+        buffers = cls.empty(config, across[0].keys.shape[2] if crosses else 0)
         for stream, found in zip(buffers.stream, streams, strict=True):
             stream[: found.shape[1]] = found[0]
         for n, row in enumerate(buffers.heads):

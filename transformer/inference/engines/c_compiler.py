@@ -32,7 +32,7 @@ FLAGS = (
 )  # fmt: skip
 # The best first; a compiler may know no OpenMP, or not this CPU.
 VARIANTS = (("-march=native", "-fopenmp"), ("-march=native", "-fopenmp-simd"), ("-fopenmp-simd",))
-SYMBOL = "read_token"
+SYMBOL = "read_tokens"
 
 
 class Step(NamedTuple):
@@ -61,7 +61,7 @@ def step_of(library: ctypes.CDLL, kernels: tuple[int, ...]) -> Step:
     """The step of a library, which is to read weights by these kernels."""
     function: Any = library[SYMBOL]
     pointer, number = ctypes.c_void_p, ctypes.c_int
-    function.argtypes = [pointer, pointer, pointer, number, number, number]
+    function.argtypes = [pointer, pointer, pointer, pointer, number, number, number]
     function.restype = None
     return Step(function, kernels, kernels_of(library))
 

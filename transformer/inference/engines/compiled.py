@@ -1,4 +1,4 @@
-"""One more token by one call of `step.c`, straight from the network's own weights.
+"""More tokens by one call of `step.c`, straight from the network's own weights.
 
 Weights that were stored as bfloat16 or float16 are read as such: a copy in half the bytes, of the
 very same numbers, each multiplied in float32.
@@ -10,7 +10,7 @@ memory; `packed.py`, some hundred calls of PyTorch, took 0.86.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref
+from ctypes import byref, c_int
 
 import torch
 from torch import Tensor
@@ -18,17 +18,20 @@ from torch import Tensor
 from transformer.inference.engines import c_compiler
 from transformer.inference.engines.buffers import (
     Buffers,
-    ReadToken,
+    ReadTokens,
     check_place,
     lacks_plain_weights,
     unknown_in,
 )
 from transformer.inference.engines.description import Description
+from transformer.inference.engines.huge_pages import use_huge_pages
 from transformer.inference.engines.kernels import TYPES
 from transformer.inference.engines.step_layout import Text
 from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
+
+MOST_TOKENS = 16  # that are read side by side, as network.h counts them
 
 
 class CompiledDecoder:
@@ -39,6 +42,7 @@ class CompiledDecoder:
     """
 
     name = "compiled"
+    prompt_tokens = 32
 
     @classmethod
     def unknown(cls, config: ModelConfig) -> list[str]:
@@ -58,17 +62,22 @@ class CompiledDecoder:
             raise RuntimeError(say("no C compiler was found that compiles the fast decoder step"))
         self.network, self._step = network, step
         self._described = Description(network, step.kernels)
+        use_huge_pages(self._described.weights)
 
-    def reader(self, buffers: Buffers) -> ReadToken:
+    def reader(self, buffers: Buffers) -> ReadTokens:
         """What reads one text's tokens."""
         return _CompiledText(self, buffers)
 
-    def read(self, text: Text, token: int, place: int) -> Tensor:
-        """Logits (V,) for the token after this one. Raises IndexError where it does not fit."""
-        check_place(self.network, token, place)
+    def read(self, text: Text, tokens: Sequence[int], place: int) -> Tensor:
+        """Logits (V,) for the token after these. Raises IndexError where one does not fit."""
+        for n, token in enumerate(tokens):
+            check_place(self.network, token, place + n)
         network, threads = self._described.network, torch.get_num_threads()
-        logits = torch.empty(network.vocabulary)
-        self._step.read(byref(network), byref(text), logits.data_ptr(), token, place, threads)
+        logits, count = torch.empty(network.vocabulary), len(tokens)
+        read = (c_int * count)(*tokens)
+        self._step.read(
+            byref(network), byref(text), logits.data_ptr(), byref(read), count, place, threads
+        )
         return logits
 
     @property
@@ -92,11 +101,11 @@ class _CompiledText:
     def __init__(self, decoder: CompiledDecoder, buffers: Buffers) -> None:
         config = decoder.network.config
         wide = config.n_heads * config.d_head
-        work = torch.empty(wide + config.d_ff + 3 * config.d_model)
+        work = torch.empty(MOST_TOKENS * (wide + 2 * config.d_ff + 3 * config.d_model))
         tensors = (buffers.heads, buffers.crossing, buffers.stream, buffers.memory, work)
         self._decoder, self._held = decoder, tensors
         self._text = Text(*(x.data_ptr() for x in tensors), buffers.memory.shape[1])
 
-    def __call__(self, token: int, place: int) -> Tensor:
-        """Read a token into its place: logits (V,) for the one after it."""
-        return self._decoder.read(self._text, token, place)
+    def __call__(self, tokens: Sequence[int], place: int) -> Tensor:
+        """Read tokens into their places: logits (V,) for the one after them."""
+        return self._decoder.read(self._text, tokens, place)

@@ -26,17 +26,25 @@ enum { FLOAT32, BFLOAT16, FLOAT16, N_TYPES }; /* kernels.py counts them so */
 /* y[k] = row k . x, for n_rows rows of n weights that follow each other. */
 typedef void RowsTimes(const void *rows, int n_rows, const float *x, int n, float *y);
 
+/* The same for n_tokens vectors x, x_apart numbers from one another, into as many y. */
+typedef void RowsTimesSeveral(const void *rows, int n_rows, const float *x, int64_t x_apart,
+                              int n_tokens, int n, float *y, int64_t y_apart);
+
 typedef struct {
     RowsTimes *of[N_TYPES];
+    RowsTimesSeveral *several[N_TYPES]; /* the same for all of a width */
     int width, side, ahead; /* bytes of a vector; rows read side by side; bytes asked for ahead */
 } Kernel;
 
 #define KERNEL(width, side, ahead)                                                                 \
     {{float32_##side##_##ahead##_##width, bfloat16_##side##_##ahead##_##width,                     \
       float16_##side##_##ahead##_##width},                                                         \
+     {several_float32_##width, several_bfloat16_##width, several_float16_##width},                 \
      width, side, ahead}
 #define KERNELS(width) KERNEL(width, 1, 0), KERNEL(width, 1, 1024), KERNEL(width, 4, 0)
 
+/* The first has the widest registers: the best where several vectors are multiplied by what is
+ * read. */
 static const Kernel KERNELS_HERE[] = {
 #ifdef __AVX512F__
     KERNELS(64),

@@ -42,12 +42,13 @@ def kernels_of(library: ctypes.CDLL) -> list[Kernel]:
 def multiplied(
     library: ctypes.CDLL, kernel: int, weights: torch.Tensor, x: torch.Tensor, out: torch.Tensor
 ) -> None:
-    """weights (n, size) of one of TYPES times x (size,) into out (n,), by one of the kernels."""
+    """weights (n, size) of one of TYPES times x (size,) into out (n,), by one of the kernels; or
+    times x (tokens, size) into out (tokens, n), two tokens or more."""
     pointer: Any = ctypes.c_void_p
     at = [pointer(tensor.data_ptr()) for tensor in (weights, x, out)]
-    rows, size = weights.shape
+    (rows, size), tokens = weights.shape, x.numel() // weights.shape[1]
     kind, threads = TYPES.index(weights.dtype), torch.get_num_threads()
-    library.multiply_rows(kernel, kind, at[0], rows, at[1], size, at[2], threads)
+    library.multiply_rows(kernel, kind, at[0], rows, at[1], tokens, size, at[2], threads)
 
 
 def quickest(library: ctypes.CDLL) -> tuple[int, ...]:

@@ -45,9 +45,24 @@ typedef struct {
     float *crossing; /* (n_layers, max_len, H, D): queries of the cross-attention */
     float *stream;   /* (n_layers + 1, max_len, C): before each layer and after the last */
     float *memory;   /* (n_layers, n_memory, 2, G, D): what the cross-attention reads */
-    float *work;     /* H D + F + 3 C numbers */
+    float *work;     /* MOST_TOKENS (H D + 2 F + 3 C) numbers */
     int n_memory;
 } Text;
+
+enum { MOST_TOKENS = 16 }; /* that are read side by side; compiled.py counts them so */
+
+/* A vector for each of the tokens that are read, each `apart` numbers from the one before. */
+typedef struct {
+    float *at;
+    int64_t apart;
+} Vectors;
+
+static const Vectors NONE = {NULL, 0};
+
+/* Tokens that are read side by side: how many, and the place of the first. */
+typedef struct {
+    int n, first;
+} Places;
 
 typedef struct {
     int index, count; /* this thread among all of them */
@@ -62,14 +77,24 @@ static Range part_of(int total, Share share) {
                    (int)((int64_t)total * (share.index + 1) / share.count)};
 }
 
-/* y = W x + bias (+ add), for some of the rows. */
-static void multiply(const Network *net, const Linear *map, const float *x, int n_in, Range rows,
-                     const float *add, float *y) {
+/* y = W x + bias (+ add) of n tokens, for some of the rows. */
+static void multiply(const Network *net, const Linear *map, int n, Vectors x, int n_in, Range rows,
+                     Vectors add, Vectors y) {
     const int64_t first = (int64_t)rows.from * n_in * (map->type == FLOAT32 ? 4 : 2);
-    KERNELS_HERE[net->kernels[map->type]].of[map->type](
-        (const char *)map->weight + first, rows.to - rows.from, x, n_in, y + rows.from);
-    for (int k = rows.from; k < rows.to; k++)
-        y[k] += (map->bias ? map->bias[k] : 0) + (add ? add[k] : 0);
+    const char *weights = (const char *)map->weight + first;
+    const int n_rows = rows.to - rows.from;
+    if (n == 1)
+        KERNELS_HERE[net->kernels[map->type]].of[map->type](weights, n_rows, x.at, n_in,
+                                                            y.at + rows.from);
+    else
+        KERNELS_HERE[0].several[map->type](weights, n_rows, x.at, x.apart, n, n_in,
+                                           y.at + rows.from, y.apart);
+    for (int t = 0; t < n; t++) {
+        const float *more = add.at ? add.at + t * add.apart : NULL;
+        float *made = y.at + t * y.apart;
+        for (int k = rows.from; k < rows.to; k++)
+            made[k] += (map->bias ? map->bias[k] : 0) + (more ? more[k] : 0);
+    }
 }
 
 /* n weights of a type, one row of an embedding, as float32. */
@@ -85,7 +110,7 @@ static void widen(int type, const void *from, int n, float *to) {
 }
 
 /* A layer norm, or with rms a root mean square norm; y may be x. */
-static void normalise(const Network *net, Norm norm, const float *x, int n, float *y) {
+static void normalise_one(const Network *net, Norm norm, const float *x, int n, float *y) {
     float sum = 0, squares = 0, mean = 0;
     if (!net->rms) {
 #pragma omp simd reduction(+ : sum)
@@ -102,4 +127,11 @@ static void normalise(const Network *net, Norm norm, const float *x, int n, floa
 #pragma omp simd
         for (int i = 0; i < n; i++) y[i] = (x[i] - mean) * by * norm.gain[i];
     }
+}
+
+/* The same of n tokens, into rows that follow each other. */
+static Vectors normalise(const Network *net, Norm norm, int n, Vectors x, float *into) {
+    const int C = net->width;
+    for (int t = 0; t < n; t++) normalise_one(net, norm, x.at + t * x.apart, C, into + t * C);
+    return (Vectors){into, C};
 }

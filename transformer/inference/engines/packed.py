@@ -29,7 +29,7 @@ from torch import Tensor
 
 from transformer.inference.engines.buffers import (
     Buffers,
-    ReadToken,
+    ReadTokens,
     embedding_of,
     lacks_plain_weights,
     unknown_in,
@@ -51,6 +51,7 @@ class PackedDecoder:
     """
 
     name = "packed"
+    prompt_tokens = 0
 
     @classmethod
     def unknown(cls, config: ModelConfig) -> list[str]:
@@ -91,7 +92,7 @@ class PackedDecoder:
         """How it reads the weights on this machine."""
         return f"PyTorch's operations, blocks of columns: {self.head.n_blocks}"
 
-    def reader(self, buffers: Buffers) -> ReadToken:
+    def reader(self, buffers: Buffers) -> ReadTokens:
         """What reads one text's tokens."""
         return _PackedText(self, buffers)
 
@@ -134,15 +135,19 @@ class _PackedText:
             self._cross_queries = _in_groups(crossing, config.key_heads)
             self._memory = [part.unbind() for part in _by_head(*buffers.memory.unbind(2))]
 
-    def __call__(self, token: int, place: int) -> Tensor:
-        """Read a token into its place: logits (V,) for the one after it."""
+    def __call__(self, tokens: Sequence[int], place: int) -> Tensor:
+        """Read tokens into their places: logits (V,) for the one after them."""
+        for n, token in enumerate(tokens):
+            self._read(token, place + n)
+        return self.packed.logits(self.stream[-1, place + len(tokens) - 1])
+
+    def _read(self, token: int, place: int) -> None:
         packed, stream = self.packed, self.stream[:, place].unbind()
         packed.embed(token, place, stream[0])
         rotation = packed.network.decoder.rotation
         turn = None if rotation is None else Turn(rotation.cosines[place], rotation.sines[place])
         for layer, at in zip(packed.layers, self._places(place, stream), strict=True):
             layer(at, self._scratch, turn)
-        return packed.logits(stream[-1])
 
     def _places(self, place: int, stream: Sequence[Tensor]) -> Iterator[Position]:
         """For each layer, its views of the buffers."""

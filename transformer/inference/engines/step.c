@@ -1,7 +1,8 @@
-/* One more token of one text through a decoder, on a CPU.
+/* More tokens of one text through a decoder, on a CPU: mostly one, at its beginning several.
  *
  * The arithmetic of transformer/model/, fused: there, every number has a name and a place; here,
- * only what the next token needs is kept, and the weights are read once, as they are stored.
+ * only what the next token needs is kept, and the weights are read as they are stored, once for
+ * MOST_TOKENS.
  * compiled.py describes the network and the text to it. Each thread computes some of the rows of
  * every matrix; a barrier stands wherever the next product reads what other threads wrote.
  */
@@ -14,74 +15,75 @@
  * and the stream, with post-norm the norm of the last sum for both. Side by side, sub-layers read
  * what the layer was given. */
 typedef struct {
-    const float *input, *stream;
+    Vectors input, stream;
 } Sides;
 
-static Sides before(const Network *net, Norm own, Norm last, const float *given, const float *sum,
+static Sides before(const Network *net, Norm own, Norm last, int n, Vectors given, Vectors sum,
                     float *normed) {
     if (!net->norm_first) {
-        normalise(net, last, sum, net->width, normed);
-        return (Sides){normed, normed};
+        const Vectors both = normalise(net, last, n, sum, normed);
+        return (Sides){both, both};
     }
-    normalise(net, own, net->parallel ? given : sum, net->width, normed);
-    return (Sides){normed, sum};
+    return (Sides){normalise(net, own, n, net->parallel ? given : sum, normed), sum};
 }
 
-/* Some of the hidden units: expanded, activated, and gated where there is a gate. */
-static void expand(const Network *net, const Layer *layer, const float *input, Range units,
-                   float *hidden) {
-    const int n = units.to - units.from;
-    if (!layer->gate.weight) {
-        multiply(net, &layer->expand, input, net->width, units, NULL, hidden);
-        activate(net->activation, hidden + units.from, n);
-        return;
+/* Some of the hidden units: expanded, activated, and gated where there is a gate, which `open` is
+ * room for. */
+static void expand(const Network *net, const Layer *layer, int n, Vectors input, Range units,
+                   Vectors hidden, Vectors open) {
+    const int gated = layer->gate.weight != NULL, count = units.to - units.from;
+    multiply(net, &layer->expand, n, input, net->width, units, NONE, hidden);
+    if (gated) multiply(net, &layer->gate, n, input, net->width, units, NONE, open);
+    for (int t = 0; t < n; t++) {
+        float *made = hidden.at + t * hidden.apart + units.from;
+        float *gate = open.at + t * open.apart + units.from;
+        activate(net->activation, gated ? gate : made, count);
+        for (int i = 0; gated && i < count; i++) made[i] *= gate[i];
     }
-    float open[n];
-    multiply(net, &layer->gate, input, net->width, units, NULL, hidden);
-    activate(net->activation, hidden + units.from, n);
-    memcpy(open, hidden + units.from, n * sizeof *open);
-    multiply(net, &layer->expand, input, net->width, units, NULL, hidden);
-    for (int i = 0; i < n; i++) hidden[units.from + i] *= open[i];
 }
 
-static void read_layer(const Network *net, const Text *text, int index, int place, Share share) {
+static void read_layer(const Network *net, const Text *text, int index, Places places,
+                       Share share) {
     const Layer *layer = net->layers + index;
-    const int C = net->width, F = net->hidden, wide = net->n_heads * net->head_size;
+    const int C = net->width, F = net->hidden, wide = net->n_heads * net->head_size, n = places.n;
+    const int row = (net->n_heads + 2 * net->n_key_heads) * net->head_size;
     const int post = !net->norm_first;
     const int longest = net->max_len > text->n_memory ? net->max_len : text->n_memory;
     const Range rows = part_of(C, share), units = part_of(F, share);
-    const int64_t at = (int64_t)index * net->max_len + place;
-    float *x = text->stream + at * C, *next = x + (int64_t)net->max_len * C;
-    float *attended = text->work, *hidden = attended + wide;
-    float *first = hidden + F, *second = first + C, *third = second + C; /* sums of the stream */
-    float normed[C], weights[longest];
+    const int64_t at = (int64_t)index * net->max_len + places.first;
+    const Vectors x = {text->stream + at * C, C}, next = {x.at + (int64_t)net->max_len * C, C};
+    const Vectors attended = {text->work, wide}, hidden = {attended.at + n * wide, F};
+    const Vectors open = {hidden.at + n * F, F};
+    const Vectors first = {open.at + n * F, C}, second = {first.at + n * C, C};
+    const Vectors third = {second.at + n * C, C}; /* sums of the stream */
+    float normed[n * C], weights[longest];
 
-    float *row = text->heads + at * (net->n_heads + 2 * net->n_key_heads) * net->head_size;
     Sides own = {x, x};
-    if (!post) own = before(net, layer->self.norm, layer->self.norm, x, x, normed);
-    attend_to_past(net, &layer->self, own.input, place, share, row, weights, attended);
+    if (!post) own = before(net, layer->self.norm, layer->self.norm, n, x, x, normed);
+    attend_to_past(net, &layer->self, own.input, places, share,
+                   (Vectors){text->heads + at * row, row}, weights, attended);
 #pragma omp barrier
-    multiply(net, &layer->self.output, attended, wide, rows, own.stream, first);
+    multiply(net, &layer->self.output, n, attended, wide, rows, own.stream, first);
 #pragma omp barrier
     Norm last = layer->self.norm;
-    float *sum = first;
+    Vectors sum = first;
     if (net->crosses) {
-        Sides cross = before(net, layer->cross.norm, last, x, sum, normed);
-        attend_to_memory(net, text, index, cross.input, share, text->crossing + at * wide, weights,
-                         attended);
+        Sides cross = before(net, layer->cross.norm, last, n, x, sum, normed);
+        attend_to_memory(net, text, index, cross.input, n, share,
+                         (Vectors){text->crossing + at * wide, wide}, weights, attended);
 #pragma omp barrier
-        multiply(net, &layer->cross.output, attended, wide, rows, cross.stream, second);
+        multiply(net, &layer->cross.output, n, attended, wide, rows, cross.stream, second);
 #pragma omp barrier
         last = layer->cross.norm;
         sum = second;
     }
-    Sides forward = before(net, layer->norm, last, x, sum, normed);
-    expand(net, layer, forward.input, units, hidden);
+    Sides forward = before(net, layer->norm, last, n, x, sum, normed);
+    expand(net, layer, n, forward.input, units, hidden, open);
 #pragma omp barrier
-    multiply(net, &layer->contract, hidden, F, rows, forward.stream, post ? third : next);
+    multiply(net, &layer->contract, n, hidden, F, rows, forward.stream, post ? third : next);
 #pragma omp barrier
     if (post) {
-        if (share.index == 0) normalise(net, layer->norm, third, C, next);
+        if (share.index == 0) normalise(net, layer->norm, n, third, next.at);
 #pragma omp barrier
     }
 }
@@ -96,26 +98,28 @@ static void embed(const Network *net, int token, int place, float *x) {
         if (net->positions) x[i] += net->positions[(int64_t)place * C + i];
         if (net->kind) x[i] += net->kind[i];
     }
-    if (net->start.gain) normalise(net, net->start, x, C, x);
+    if (net->start.gain) normalise_one(net, net->start, x, C, x);
 }
 
-/* The logits of what leaves the last layer: this thread's share of them. */
-static void predict(const Network *net, const float *out, float *work, Share share, float *logits) {
+/* The logits of what leaves the last layer, of one token: this thread's share of them. */
+static void predict(const Network *net, float *out, float *work, Share share, float *logits) {
     const int C = net->width;
     float normed[C];
     if (net->end.gain) {
-        normalise(net, net->end, out, C, normed);
+        normalise_one(net, net->end, out, C, normed);
         out = normed;
     }
     if (net->dense.weight) {
-        multiply(net, &net->dense, out, C, part_of(C, share), NULL, work);
+        multiply(net, &net->dense, 1, (Vectors){out, C}, C, part_of(C, share), NONE,
+                 (Vectors){work, C});
 #pragma omp barrier
         memcpy(normed, work, sizeof normed);
         activate(net->activation, normed, C);
-        normalise(net, net->dense_norm, normed, C, normed);
+        normalise_one(net, net->dense_norm, normed, C, normed);
         out = normed;
     }
-    multiply(net, &net->head, out, C, part_of(net->vocabulary, share), NULL, logits);
+    multiply(net, &net->head, 1, (Vectors){out, C}, C, part_of(net->vocabulary, share), NONE,
+             (Vectors){logits, net->vocabulary});
 }
 
 static Share own_share(void) {
@@ -126,30 +130,38 @@ static Share own_share(void) {
 #endif
 }
 
-/* Read `token` at `place`: what it adds to the text, and the logits (V,) for the token after it.
- * What stands before `place` must have been read. */
-void read_token(const Network *net, const Text *text, float *logits, int token, int place,
-                int n_threads) {
-    float *x = text->stream + (int64_t)place * net->width;
-    embed(net, token, place, x);
+/* Read n tokens at `place` and the places after it: what they add to the text, and the logits (V,)
+ * for the token after the last of them. What stands before `place` must have been read. */
+void read_tokens(const Network *net, const Text *text, float *logits, const int *tokens, int n,
+                 int place, int n_threads) {
+    const int C = net->width;
+    float *x = text->stream + (int64_t)place * C;
+    for (int t = 0; t < n; t++) embed(net, tokens[t], place + t, x + (int64_t)t * C);
 #pragma omp parallel num_threads(n_threads)
     {
-        Share share = own_share();
-        for (int i = 0; i < net->n_layers; i++) read_layer(net, text, i, place, share);
-        const float *out = x + (int64_t)net->n_layers * net->max_len * net->width;
+        const Share share = own_share();
+        for (int done = 0; done < n; done += MOST_TOKENS) {
+            const int left = n - done;
+            const Places places = {left < MOST_TOKENS ? left : MOST_TOKENS, place + done};
+            for (int i = 0; i < net->n_layers; i++) read_layer(net, text, i, places, share);
+        }
+        float *out = x + ((int64_t)net->n_layers * net->max_len + n - 1) * C;
         predict(net, out, text->work, share, logits);
     }
 }
 
-/* y = W x for W (n_rows, n) of a type, by one of the kernels: to time and to test them. */
-void multiply_rows(int kernel, int type, const void *weights, int n_rows, const float *x, int n,
-                   float *y, int n_threads) {
+/* y = W x for W (n_rows, n) of a type and n_tokens vectors x that follow each other, by one of the
+ * kernels: to time and to test them. */
+void multiply_rows(int kernel, int type, const void *weights, int n_rows, const float *x,
+                   int n_tokens, int n, float *y, int n_threads) {
+    const Kernel *own = KERNELS_HERE + kernel;
 #pragma omp parallel num_threads(n_threads)
     {
         const Range rows = part_of(n_rows, own_share());
-        const int64_t first = (int64_t)rows.from * n * (type == FLOAT32 ? 4 : 2);
-        KERNELS_HERE[kernel].of[type]((const char *)weights + first, rows.to - rows.from, x, n,
-                                      y + rows.from);
+        const char *first = (const char *)weights + (int64_t)rows.from * n * (type ? 2 : 4);
+        const int count = rows.to - rows.from;
+        if (n_tokens == 1) own->of[type](first, count, x, n, y + rows.from);
+        else own->several[type](first, count, x, n, n_tokens, n, y + rows.from, n_rows);
     }
 }
 

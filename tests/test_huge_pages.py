@@ -1,0 +1,34 @@
+"""Weights in large pages: where they lie and what they are stays."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from pathlib import Path
+
+import torch
+
+from transformer.inference.engines.huge_pages import PAGE_BYTES, use_huge_pages
+
+
+def test_weights_move_to_large_pages_with_their_numbers_and_addresses():
+    weights = [torch.rand(2**20) for _ in range(4)]
+    before, places = [one.clone() for one in weights], [one.data_ptr() for one in weights]
+    pages = use_huge_pages(weights)
+    assert [one.data_ptr() for one in weights] == places
+    assert all(map(torch.equal, weights, before))
+    if sys.platform.startswith("linux"):
+        told = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8")
+        held = int(re.search(r"AnonHugePages:\s+(\d+) kB", told)[1])
+        assert pages * PAGE_BYTES <= 1024 * held
+    assert pages or not collapses()
+
+
+def collapses() -> bool:
+    """Whether this machine's Linux makes large pages at once."""
+    if not sys.platform.startswith("linux"):
+        return False
+    release = tuple(int(number) for number in platform.release().split(".")[:2])
+    chosen = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return release >= (6, 1) and chosen.exists() and "[never]" not in chosen.read_text()
