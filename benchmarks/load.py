@@ -54,6 +54,12 @@ class Task:
     alone: Run
 
 
+def writers() -> list[Model]:
+    """The bundled models that generate; an encoder alone does not."""
+    models = map(transformer.load, transformer.bundled_names())
+    return [model for model in models if model.config.family != "encoder"]
+
+
 def tasks_for(models: Sequence[Model], count: int) -> list[Task]:
     """`count` different requests, the models taking turns: sampled texts, and searches."""
     return [_task(models[place % len(models)], place) for place in range(count)]
@@ -238,8 +244,7 @@ def main() -> None:
         help="add figures that are as promised to the JSON under this name",
     )
     options = parser.parse_args()
-    models = [transformer.load(name) for name in transformer.bundled_names()]
-    tasks = tasks_for(models, options.visitors)
+    tasks = tasks_for(writers(), options.visitors)
     with served(options.port) as start_s:
         (server,) = psutil.Process().children()
         url = f"http://127.0.0.1:{options.port}/"

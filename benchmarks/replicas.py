@@ -29,8 +29,7 @@ from pathlib import Path
 
 import httpx
 
-import transformer
-from benchmarks.load import load, tasks_for
+from benchmarks.load import load, tasks_for, writers
 from benchmarks.visitor import Visitor, page_facts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,8 +123,7 @@ async def _killed(one: Replica, seconds: float) -> None:
 
 
 async def _with_a_death(url: str, served: list[Replica], visitors: int, seconds: float) -> int:
-    models = [transformer.load(name) for name in transformer.bundled_names()]
-    tasks = tasks_for(models, min(visitors, 60))
+    tasks = tasks_for(writers(), min(visitors, 60))
     death = asyncio.create_task(_killed(served[0], seconds))
     report = await load(url, tasks, visitors, seconds, None, replicas=True)
     await death

@@ -57,7 +57,7 @@ def test_the_first_screen_of_the_readme_says_the_same_in_every_language(language
 
 
 @pytest.mark.parametrize("language", languages()[1:])
-@pytest.mark.parametrize("name", ["stories", "translate-en-fr"])
+@pytest.mark.parametrize("name", transformer.bundled_names())
 def test_a_model_card_says_the_same_in_every_language(name, language):
     """Its figures and commands are the English one's, and the page shows it to who reads it."""
     model = transformer.load(name)

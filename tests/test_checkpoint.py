@@ -91,11 +91,12 @@ def test_saving_again_leaves_no_file_of_the_last_time(tiny_model, tmp_path, monk
 
 
 def test_bundled_checkpoints_load_by_name_and_stay_below_ten_megabytes():
-    assert "stories" in transformer.bundled_names()
+    assert transformer.bundled_names() == ["stories", "translate-en-fr", "fill-in"]
     for name in transformer.bundled_names():
         model = transformer.load(name)
         assert model.name == name
-        run = model.generate("Once upon a time", max_new_tokens=2)
-        assert len(run.steps) >= 1
+        if model.config.family != "encoder":
+            run = model.generate("Once upon a time", max_new_tokens=2)
+            assert len(run.steps) >= 1
         for path in (checkpoint.BUNDLED / name).iterdir():
             assert path.stat().st_size < 10_000_000

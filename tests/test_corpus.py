@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from builders import save_model
 
-from transformer import Model, load
+from transformer import Model, bundled_names, load
 from transformer.analysis.corpus import Summary, dossiers, over_texts, summary_of
 from transformer.analysis.corpus.__main__ import alike_of, main
 from transformer.analysis.corpus.alike import FARTHEST, clusters, standardised
@@ -221,7 +221,7 @@ def test_every_pair_of_clusters_left_is_farther_apart_than_what_was_joined() -> 
 
 
 def test_clusters_are_those_of_a_plain_loop_over_all_pairs() -> None:
-    for name in ("stories", "translate-en-fr"):
+    for name in bundled_names():
         content = json.loads((BUNDLED / name / "heads.json").read_text(encoding="utf-8"))
         for kind in {head["kind"] for head in content["heads"]}:
             own = [head for head in content["heads"] if head["kind"] == kind]

@@ -138,11 +138,15 @@ def test_files_the_readme_links_to_exist():
 
 
 @pytest.mark.parametrize("name", transformer.bundled_names())
-def test_every_bundled_model_loads_writes_and_has_a_card(name):
+def test_every_bundled_model_loads_writes_or_fills_in_and_has_a_card(name):
     model = transformer.load(name)
     for heading in ("## Data", "## Training", "## Scores", "## Limits"):
         assert heading in model.card
-    run = model.generate("Once upon a time", max_new_tokens=8)
-    assert len(run.steps) > 0
-    weights = run.trace.weights("decoder", "self")
+    if model.config.family == "encoder":
+        assert len(model.fill("Once upon a [MASK].").guesses) == 1
+        run, stack = model.trace("Once upon a time"), "encoder"
+    else:
+        run, stack = model.generate("Once upon a time", max_new_tokens=8), "decoder"
+        assert len(run.steps) > 0
+    weights = run.trace.weights(stack, "self")
     assert weights.sum(-1).sub(1).abs().max() < 1e-5

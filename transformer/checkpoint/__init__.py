@@ -12,6 +12,7 @@ Nothing is ever unpickled.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,8 +48,14 @@ BUNDLED = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "checkpoints"
 
 
 def bundled_names() -> list[str]:
-    """Names of the checkpoints that come with the project."""
-    return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
+    """Names of the checkpoints that come with the project. The page opens on the first: those that
+    write stand before an encoder alone."""
+
+    def order(path: Path) -> tuple[bool, str]:
+        family = json.loads(path.read_text(encoding="utf-8"))["model"].get("family")
+        return family == "encoder", path.parent.name
+
+    return [path.parent.name for path in sorted(BUNDLED.glob("*/config.json"), key=order)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
