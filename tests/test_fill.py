@@ -143,6 +143,9 @@ def test_a_token_is_guessed_with_what_follows_and_without(model):
     assert found.probabilities == pytest.approx(both[list(found.ids)].tolist(), abs=1e-6)
     assert found.from_left == pytest.approx(left[list(found.ids)].tolist(), abs=1e-6)
     assert run.ids[place] in found.ids
+    assert found.ids[:8] == tuple(both.topk(8).indices.tolist())
+    assert set(left.topk(3).indices.tolist()) <= set(found.ids)
+    assert len(set(found.ids)) == len(found.ids)
 
 
 def test_what_ends_every_text_of_a_bert_ends_its_left_side_too(tmp_path):

@@ -13,16 +13,17 @@ from transformer.runs.checks import is_whole
 from transformer.runs.run import Run
 from transformer.tokenizer.hidden import around
 
-N_BEST = 10
+N_BEST, N_FROM_LEFT = 8, 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaskedToken:
     """What is said of the place of one token.
 
-    ids, labels: the likeliest tokens with it masked, the likeliest first, and the token itself
-    where it is not among them and the text does not hide it. probabilities: theirs; from_left:
-    theirs where what stands to the right of the place is cut off.
+    ids, labels: the N_BEST likeliest tokens with it masked, the likeliest first; those of the
+    N_FROM_LEFT likeliest from the left alone that are not among them; and the token itself, where
+    it is not either and the text does not hide it. probabilities: theirs; from_left: theirs where
+    what stands to the right of the place is cut off.
     """
 
     place: int
@@ -52,12 +53,14 @@ def masked_token(model: LoadedModel, run: Run, place: int) -> MaskedToken:
             )
         )
     whole = [*run.ids[:place], mask, *run.ids[place + 1 :]]
-    left = [*whole[: place + 1], *_end(model, run, place)]
+    cut = [*whole[: place + 1], *_end(model, run, place)]
     both, from_left = (
         network(torch.tensor([ids], device=model.device))[0, place].float().softmax(dim=-1).cpu()
-        for ids in (whole, left)
+        for ids in (whole, cut)
     )
     ids = both.topk(min(N_BEST, len(both))).indices.tolist()
+    left_best = from_left.topk(min(N_FROM_LEFT, len(both))).indices.tolist()
+    ids += [index for index in left_best if index not in ids]
     ids += [] if run.ids[place] in (*ids, mask) else [run.ids[place]]
     return MaskedToken(
         place=place,

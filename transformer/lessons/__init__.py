@@ -17,7 +17,8 @@ from transformer.messages import say
 FOLDER = Path(__file__).parent / "texts"
 # The bundled ones, in the order in which a class takes them.
 ORDER = (
-    "attention", "masks", "positions", "heads", "prediction", "translation", "breaking", "learning",
+    "attention", "masks", "positions", "heads", "prediction", "translation", "filling",
+    "breaking", "learning",
 )  # fmt: skip
 
 

@@ -239,7 +239,8 @@ class Choose(Check):
 
 @dataclass(frozen=True, kw_only=True)
 class Said(Check):
-    """The network's own text, and how it came about; all that is named has to be so.
+    """The network's own text, or what it finds for [MASK], and how that came about; all that is
+    named has to be so.
 
     has, lacks: words in it, or not. text: a part of what it was given. alters: kinds of what is
     altered in the network. forced: a token was taken in place of another. changed: the intact
@@ -261,7 +262,7 @@ class Said(Check):
         """By the run alone."""
         if missing := self._missing(ground.run):
             return Verdict(right=False, says=missing)
-        said = written(ground.run)
+        said = written(ground)
         right = self.has in said and not (self.lacks and self.lacks in said)
         if right and self.changed:
             right = ground.lab.intact_ids(ground.run, forced=False) != ground.run.ids
@@ -301,9 +302,19 @@ def method_of(run: Run) -> str:
     return "beam" if request.beams > 1 else "greedy" if request.sampling is None else "sample"
 
 
-def written(run: Run) -> str:
-    """What the network itself added to a text; of an encoder, the text that was read."""
-    return "".join(step.text for step in run.steps) if run.steps else run.text
+def written(ground: Ground) -> str:
+    """What the network itself added to a text: its likeliest tokens where an encoder's text hides
+    some; of any other encoder, the text that was read."""
+    run = ground.run
+    if run.steps or run.config.family != "encoder":
+        return "".join(step.text for step in run.steps) if run.steps else run.text
+    tokenizer = ground.lab.model(run.model).tokenizer
+    found = [
+        ground.lab.masked_token(run, place).ids[0]
+        for place, index in enumerate(run.ids)
+        if index == tokenizer.mask_id
+    ]
+    return "".join(map(tokenizer.text, found)) or run.text
 
 
 def worded(name: str) -> str:

@@ -74,7 +74,10 @@ def shown_by(experiments: Experiments, fields: Mapping[str, str]) -> Ground:
             settings_of(*(values[one] for one in SETTINGS)),
             {"interventions": link.interventions, "forced_tokens": link.forced_tokens},
         )
-        run = service.generate(name, text, **settings)
+        if service.model(name).config.family == "encoder":
+            run = service.read(name, text)
+        else:
+            run = service.generate(name, text, **settings)
     lines = link.lines.split("\n") if link.lines else None
     batch = service.batch(name, lines) if lines else service.store.batch(service.examples[name][1])
     _check_places(run, link.view)

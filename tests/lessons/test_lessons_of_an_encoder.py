@@ -1,0 +1,103 @@
+"""What a lesson asks of an encoder alone: the words that it finds for [MASK]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from transformer import Run, Tokenizer
+from transformer.inference.model import Model
+from transformer.lessons.check_header import check_of
+from transformer.lessons.quantities import Ground, of
+from transformer.lessons.stored import stored
+from transformer.model.presets import preset
+from transformer.model.transformer import build_transformer
+from transformer.ui.experiments import Experiments
+from transformer.ui.service import Service
+from transformer.ui.verify_lessons import shown_by
+
+STORY = "The dog ran up the hill and Tom ran after the dog."
+HIDDEN = "The [MASK] ran up the [MASK]."
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    torch.manual_seed(0)
+    tokenizer = Tokenizer.train([STORY] * 3, 300).with_mask()
+    config = preset(
+        "bert", vocab_size=tokenizer.vocab_size, d_model=16, n_heads=2, n_layers=1, d_ff=32,
+        max_len=64, dropout=0.0, attention_dropout=0.0,
+    )  # fmt: skip
+    network = build_transformer(config).eval()
+    return Model(name="tiny", config=config, tokenizer=tokenizer, network=network)
+
+
+@pytest.fixture(scope="module")
+def experiments(model: Model) -> Experiments:
+    return Experiments(Service([model], trainings=0))
+
+
+@pytest.fixture(scope="module")
+def ground(experiments: Experiments) -> Ground:
+    """What the page shows of a step's state."""
+    return shown_by(experiments, {"model": "tiny", "text": HIDDEN, "tab": "prediction"})
+
+
+def places(model: Model, run: Run) -> list[int]:
+    return [at for at, index in enumerate(run.ids) if index == model.tokenizer.mask_id]
+
+
+def chances(model: Model, ids: list[int], place: int) -> torch.Tensor:
+    with torch.inference_mode():
+        return model.network(torch.tensor([ids]))[0, place].softmax(dim=-1)
+
+
+def test_a_hidden_token_is_measured_from_both_sides_and_from_the_left(ground: Ground, model: Model):
+    first, _ = places(model, ground.run)
+    ids = list(ground.run.ids)
+    both, left = chances(model, ids, first), chances(model, ids[: first + 1], first)
+    for index in both.topk(3).indices.tolist():
+        given = {"token": first, "text": model.tokenizer.text(index)}
+        assert of(ground, "guess", given) == pytest.approx(float(both[index]), abs=1e-6)
+        assert of(ground, "guess_from_left", given) == pytest.approx(float(left[index]), abs=1e-6)
+    assert of(ground, "guess", {"token": first, "text": "nowhere"}) == 0
+    with pytest.raises(ValueError, match="token must be a whole number from 0"):
+        of(ground, "guess", {"token": len(ids), "text": "dog"})
+
+
+def test_a_choice_about_a_hidden_token_is_stored_as_its_number(ground: Ground, model: Model):
+    first, _ = places(model, ground.run)
+    both = chances(model, list(ground.run.ids), first)
+    best = float(both.max())
+    text = model.tokenizer.text(int(both.argmax()))
+    check = check_of(
+        {"choose": "guess", "token": first, "text": text, "bounds": [best - 0.001, best + 0.001]}
+    )
+    assert check.right_answer(ground) == {"option": 1}
+    found = stored(check, ground)
+    assert found is not None
+    assert found["values"] == pytest.approx([best], abs=1e-6)
+
+
+def test_what_an_encoder_finds_is_what_it_says(ground: Ground, model: Model):
+    ids = list(ground.run.ids)
+    found = [
+        model.tokenizer.text(int(chances(model, ids, place).argmax()))
+        for place in places(model, ground.run)
+    ]
+
+    def graded(check: dict[str, Any]) -> tuple[bool, str]:
+        verdict = check_of({"run": check}).grade(ground, {})
+        return verdict.right, verdict.says
+
+    said = "".join(found)
+    assert graded({"has": said}) == (True, f"The network says “{said.strip()}”.")
+    assert not graded({"lacks": said})[0]
+    assert not graded({"has": " ran up"})[0]  # stands in the text, but was not found
+
+
+def test_a_text_that_hides_nothing_is_what_was_read(experiments: Experiments):
+    whole = shown_by(experiments, {"model": "tiny", "text": STORY})
+    assert check_of({"run": {"has": "ran up"}}).grade(whole, {}).right
