@@ -13,9 +13,12 @@ from their_tokenizers import word_piece
 
 import transformer
 from transformer import Tokenizer
+from transformer.analysis.corpus import summary_of
 from transformer.analysis.masked_token import masked_token
 from transformer.inference.fill import MOST
 from transformer.inference.model import Model
+from transformer.model.intervention_hooks import hooks_of
+from transformer.model.interventions import Silence
 from transformer.model.network import IGNORED
 from transformer.model.presets import preset
 from transformer.model.transformer import build_transformer
@@ -157,6 +160,30 @@ def test_what_ends_every_text_of_a_bert_ends_its_left_side_too(tmp_path):
     with torch.inference_mode():
         chances = bert.network(torch.tensor([left]))[0, 2].softmax(dim=-1)
     assert found.from_left == pytest.approx(chances[list(found.ids)].tolist(), abs=1e-6)
+
+
+def test_what_silence_costs_an_encoder_is_its_loss_at_every_seventh_token(model):
+    found = summary_of(model, STORY, 2, silence=True).kinds["encoder.self"]
+    ids = torch.tensor([model.trace(STORY).ids])
+    places = list(range(3, ids.shape[1], 7))
+
+    def loss(*silenced):
+        total = 0.0
+        read = ids.clone()
+        for place in places:
+            read[0, place] = model.tokenizer.mask_id
+        with torch.inference_mode():
+            logits = model.network(read, hooks=hooks_of(silenced, model.config))[0]
+        for place in places:
+            total -= float(logits[place].log_softmax(-1)[ids[0, place]])
+        return total / len(places)
+
+    for head in range(2):
+        rise = loss(Silence("encoder", 0, heads=[head])) - loss()
+        assert abs(rise) > 1e-5
+        assert found.cost[0, head] / 1e6 == pytest.approx(rise, abs=3e-6)
+    assert int(found.n_costs) == 1
+    assert int(summary_of(model, STORY, 2).kinds["encoder.self"].n_costs) == 0
 
 
 def test_words_are_whole(tokenizer):
