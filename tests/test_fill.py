@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 import torch
+from builders import model_of
 from test_adapters import write
 from their_tokenizers import word_piece
 
@@ -38,13 +39,11 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def model(tokenizer) -> Model:
-    torch.manual_seed(0)
     config = preset(
         "bert", vocab_size=tokenizer.vocab_size, d_model=16, n_heads=2, n_layers=1, d_ff=32,
         max_len=64, dropout=0.0, attention_dropout=0.0,
     )  # fmt: skip
-    network = build_transformer(config).eval()
-    return Model(name="tiny", config=config, tokenizer=tokenizer, network=network)
+    return model_of("tiny", config, tokenizer)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from builders import model_of
 
 from transformer import Run, Tokenizer
 from transformer.inference.model import Model
@@ -13,7 +14,6 @@ from transformer.lessons.check_header import check_of
 from transformer.lessons.quantities import Ground, of
 from transformer.lessons.stored import stored
 from transformer.model.presets import preset
-from transformer.model.transformer import build_transformer
 from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
 from transformer.ui.verify_lessons import shown_by
@@ -24,14 +24,12 @@ HIDDEN = "The [MASK] ran up the [MASK]."
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    torch.manual_seed(0)
     tokenizer = Tokenizer.train([STORY] * 3, 300).with_mask()
     config = preset(
         "bert", vocab_size=tokenizer.vocab_size, d_model=16, n_heads=2, n_layers=1, d_ff=32,
         max_len=64, dropout=0.0, attention_dropout=0.0,
     )  # fmt: skip
-    network = build_transformer(config).eval()
-    return Model(name="tiny", config=config, tokenizer=tokenizer, network=network)
+    return model_of("tiny", config, tokenizer)
 
 
 @pytest.fixture(scope="module")
