@@ -18,7 +18,7 @@ from transformer.analysis.logit_lens import with_lens
 from transformer.checkpoint import bundled_names
 from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.runs.request import Request
 from transformer.runs.run import Run
 from transformer.views import saving
@@ -193,7 +193,7 @@ def _picture(arguments: argparse.Namespace) -> tuple[str, dict[str, Any], Path] 
     if arguments.picture is None and arguments.picture_file is None:
         return None
     if arguments.picture is None or arguments.picture_file is None:
-        raise ValueError(say("--picture and --picture-file go together; got one of them"))
+        raise invalid("--picture and --picture-file go together; got one of them")
     name, *given = arguments.picture
     values = saving.check(name, given, arguments.picture_file)
     _check_place("picture-file", arguments.picture_file)
@@ -268,24 +268,22 @@ def _save(run: Run, name: str, path: Path) -> None:
     try:
         write(run, path)
     except OSError as error:
-        raise ValueError(
-            say("cannot write {path}: {reason}", path=path, reason=error.strerror)
-        ) from error
+        raise invalid("cannot write {path}: {reason}", path=path, reason=error.strerror) from error
     print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
 
 
 def _check_place(name: str, path: Path) -> None:
     """Raise ValueError if a file cannot be there, before anything is generated."""
     if path.is_dir():
-        raise ValueError(
-            say("cannot write {path}: it is a folder; --{name} needs a file", path=path, name=name)
+        raise invalid(
+            "cannot write {path}: it is a folder; --{name} needs a file", path=path, name=name
         )
     if not path.parent.is_dir():
-        raise ValueError(
-            say("cannot write {path}: there is no folder {folder}", path=path, folder=path.parent)
+        raise invalid(
+            "cannot write {path}: there is no folder {folder}", path=path, folder=path.parent
         )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ValueError(say("cannot write {path}: permission denied", path=path))
+        raise invalid("cannot write {path}: permission denied", path=path)
 
 
 def _fail(sentence: str) -> int:

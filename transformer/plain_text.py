@@ -10,7 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from transformer.messages import say
+from transformer.messages import invalid
 
 PLAIN_ENGLISH = "plain English"  # what a checkpoint's metadata says of its "source_text"
 
@@ -61,9 +61,7 @@ class Reader:
         if self.source_text != PLAIN_ENGLISH:
             return text
         if not plain(text):
-            raise ValueError(
-                say("the text must have at least one character that can be seen; got none")
-            )
+            raise invalid("the text must have at least one character that can be seen; got none")
         return plain(text)
 
     def sentences(self, text: str) -> list[str]:

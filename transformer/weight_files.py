@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from transformer.messages import say
+from transformer.messages import invalid, say
 
 READ = {
     "F16": torch.float16,
@@ -54,12 +54,10 @@ class WeightFiles(Mapping[str, Tensor]):
             raise _unreadable(place.path, error) from error
         ends = torch.stack(tensor.aminmax()) if tensor.numel() else tensor  # needs no room
         if not bool(ends.isfinite().all()):
-            raise ValueError(
-                say(
-                    "{folder} has numbers in {name} that are not finite",
-                    folder=place.path.parent,
-                    name=name,
-                )
+            raise invalid(
+                "{folder} has numbers in {name} that are not finite",
+                folder=place.path.parent,
+                name=name,
             )
         return tensor
 
@@ -75,14 +73,12 @@ class _Place:
     def read(self) -> Tensor:
         """The tensor, from the file."""
         if self._kind not in READ:
-            raise ValueError(
-                say(
-                    "{folder} has {dtype} numbers in {name}; allowed: {allowed}",
-                    folder=self.path.parent,
-                    dtype=self._kind,
-                    name=self.name,
-                    allowed=", ".join(READ),
-                )
+            raise invalid(
+                "{folder} has {dtype} numbers in {name}; allowed: {allowed}",
+                folder=self.path.parent,
+                dtype=self._kind,
+                name=self.name,
+                allowed=", ".join(READ),
             )
         tensor = torch.empty(self._shape, dtype=READ[self._kind])
         with self.path.open("rb") as file:

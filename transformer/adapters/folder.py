@@ -16,7 +16,7 @@ from transformer import checkpoint, their_tokenizers
 from transformer.adapters import bert, gpt2, llama, marian, neox
 from transformer.adapters.options import Values, padding_of
 from transformer.checkpoint import Checkpoint, CheckpointError
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.model.weights import network_with
@@ -110,12 +110,10 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
     """
     kind = values.get("model_type")
     if kind not in ADAPTERS:
-        raise ValueError(
-            say(
-                "it has model_type {got}; what is read: {allowed}",
-                got=repr(kind),
-                allowed=sorted(ADAPTERS),
-            )
+        raise invalid(
+            "it has model_type {got}; what is read: {allowed}",
+            got=repr(kind),
+            allowed=sorted(ADAPTERS),
         )
     config = ADAPTERS[kind].config(values, max_len)
     weights = ADAPTERS[kind].weights(_files(folder), config, values)

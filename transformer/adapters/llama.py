@@ -17,7 +17,7 @@ from transformer.adapters.options import (
     rotary_of,
 )
 from transformer.adapters.stored import Stored
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 
 PREFIX = "model."
@@ -88,12 +88,10 @@ def _window(values: Values, max_len: int) -> int | None:
         slides = [one == "sliding_attention" for one in given or ()]
         slides = slides or [layer >= first for layer in range(n_layers)]
     if len(set(slides)) > 1:
-        raise ValueError(
-            say(
-                "some of its layers read {window} tokens and others all; what is read: one window "
-                "for all layers, or a --max-len of at most that",
-                window=window,
-            )
+        raise invalid(
+            "some of its layers read {window} tokens and others all; what is read: one window "
+            "for all layers, or a --max-len of at most that",
+            window=window,
         )
     return int(window) if slides[0] else None
 

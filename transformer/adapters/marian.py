@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer.adapters.options import ACTIVATIONS, Values, needed, one_of, only
 from transformer.adapters.stored import Stored
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 
 PREFIX = "model."
@@ -70,14 +70,12 @@ def _same(values: Values, name: str) -> int:
     """What encoder and decoder have alike."""
     encoder, decoder = needed(values, f"encoder_{name}", f"decoder_{name}")
     if encoder != decoder:
-        raise ValueError(
-            say(
-                "its encoder has {name}={encoder} and its decoder {decoder}; what is read: as many "
-                "in both",
-                name=name,
-                encoder=encoder,
-                decoder=decoder,
-            )
+        raise invalid(
+            "its encoder has {name}={encoder} and its decoder {decoder}; what is read: as many "
+            "in both",
+            name=name,
+            encoder=encoder,
+            decoder=decoder,
         )
     return int(encoder)
 

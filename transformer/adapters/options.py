@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid
 
 # Their names of our activations.
 ACTIVATIONS = {
@@ -27,13 +27,11 @@ def only(values: Values, **allowed: Any) -> None:
     for name, wanted in allowed.items():
         got = values.get(name)
         if got is not None and got != wanted:
-            raise ValueError(
-                say(
-                    "it has {name}={got}; what is read: {name}={wanted}",
-                    name=name,
-                    got=repr(got),
-                    wanted=repr(wanted),
-                )
+            raise invalid(
+                "it has {name}={got}; what is read: {name}={wanted}",
+                name=name,
+                got=repr(got),
+                wanted=repr(wanted),
             )
 
 
@@ -41,13 +39,11 @@ def one_of(values: Values, name: str, allowed: Mapping[str, str], default: str) 
     """Our name of a choice. Raises ValueError for one that we do not have."""
     got = values.get(name) or default
     if got not in allowed:
-        raise ValueError(
-            say(
-                "it has {name}={got}; what is read: {allowed}",
-                name=name,
-                got=repr(got),
-                allowed=list(allowed),
-            )
+        raise invalid(
+            "it has {name}={got}; what is read: {allowed}",
+            name=name,
+            got=repr(got),
+            allowed=list(allowed),
         )
     return allowed[got]
 
@@ -56,7 +52,7 @@ def needed(values: Values, *names: str) -> list[Any]:
     """The values of these. Raises ValueError for one that is not there."""
     for name in names:
         if values.get(name) is None:
-            raise ValueError(say("its config.json has no {name}; needed: a number", name=name))
+            raise invalid("its config.json has no {name}; needed: a number", name=name)
     return [values[name] for name in names]
 
 

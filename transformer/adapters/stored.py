@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from torch import Tensor
 
-from transformer.messages import say
+from transformer.messages import invalid
 
 
 class Stored:
@@ -33,7 +33,7 @@ class Stored:
     def take(self, name: str) -> Tensor:
         """The weight of this name. Raises ValueError where there is none."""
         if name not in self._left:
-            raise ValueError(say("the weight {name} is missing; it is needed", name=repr(name)))
+            raise invalid("the weight {name} is missing; it is needed", name=repr(name))
         return self._weights[self._left.pop(name)]
 
     def linear(self, ours: str, theirs: str, *, bias: bool = True) -> dict[str, Tensor]:
@@ -44,9 +44,7 @@ class Stored:
     def finish(self) -> None:
         """Raise ValueError where something is left that nobody took."""
         if self._left:
-            raise ValueError(
-                say(
-                    "it has a weight {name} that this network has no place for",
-                    name=repr(min(self._left)),
-                )
+            raise invalid(
+                "it has a weight {name} that this network has no place for",
+                name=repr(min(self._left)),
             )

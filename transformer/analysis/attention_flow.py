@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.runs.checks import is_whole
 from transformer.runs.head_data import array, check_row, sites_of
 from transformer.runs.run import Batch, Run
@@ -70,12 +70,10 @@ def _upto(run: Run | Batch, stack: str, layer: int | None, row: int) -> Weights:
 
 def _checked(layer: Any, n_layers: int) -> int:
     if not is_whole(layer) or not 0 <= layer < n_layers:
-        raise ValueError(
-            say(
-                "layer must be a whole number from 0 to {last}, or None; got {got}",
-                last=n_layers - 1,
-                got=repr(layer),
-            )
+        raise invalid(
+            "layer must be a whole number from 0 to {last}, or None; got {got}",
+            last=n_layers - 1,
+            got=repr(layer),
         )
     return int(layer)
 

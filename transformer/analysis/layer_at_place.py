@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.blocks import Layer, Residual
 from transformer.model.feed_forward import FeedForward
 from transformer.model.sites import Site
@@ -101,20 +101,16 @@ def layer_at_place(
 
 def _layer(model: LoadedModel, run: Run, stack: str, layer: int) -> tuple[Layer, list[Tensor]]:
     if run.config != model.config:
-        raise ValueError(
-            say(
-                "the layers of a run need the model that made it, {model}; got {got}, "
-                "whose configuration is another",
-                model=run.model,
-                got=model.name,
-            )
+        raise invalid(
+            "the layers of a run need the model that made it, {model}; got {got}, "
+            "whose configuration is another",
+            model=run.model,
+            got=model.name,
         )
     if stack not in run.trace.residuals:
-        raise ValueError(
-            say(
-                "this run was read from a file without residual streams, which its layers "
-                "need; needed: an NPZ, or the run itself"
-            )
+        raise invalid(
+            "this run was read from a file without residual streams, which its layers "
+            "need; needed: an NPZ, or the run itself"
         )
     made: Any = getattr(model.network, stack).layers[layer]
     return made, run.trace.residuals[stack]
@@ -126,12 +122,10 @@ def _work_of(made: Layer, kind: str, run: Run, site: Site, place: int) -> Any:
         return made.feed_forward
     record = run.trace[site]
     if record.values is None:
-        raise ValueError(
-            say(
-                "the record of {site} holds no queries, keys and values; needed: one made "
-                "by the network itself",
-                site=site,
-            )
+        raise invalid(
+            "the record of {site} holds no queries, keys and values; needed: one made "
+            "by the network itself",
+            site=site,
         )
     heads = torch.einsum("hk,hkd->hd", record.weights[0, :, place], record.values[0])
     output = getattr(made, f"{kind}_attention").output

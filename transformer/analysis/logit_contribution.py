@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from transformer.analysis.text_before import TextBefore
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral
 from transformer.model.blocks import Residual
 from transformer.model.hooks import Point
 from transformer.model.norms import RMSNorm
@@ -67,12 +67,8 @@ def logit_contribution(
     network, last = text.network, run.config.output_vocab_size - 1
     target = run.ids[place] if target is None else target
     if not is_whole(target) or not 0 <= target <= last:
-        raise ValueError(
-            say(
-                "target must be a whole number from 0 to {last}; got {got}",
-                last=last,
-                got=repr(target),
-            )
+        raise invalid(
+            "target must be a whole number from 0 to {last}; got {got}", last=last, got=repr(target)
         )
     written = _LastColumn(network.last_stack.name)
     logit = float(text.logits([written])[0, target])
@@ -88,14 +84,12 @@ def logit_contribution(
         added["output bias",] = float(network.head.bias[target])
     found = _sorted(run, place, target, logit, added)
     if abs(found.total - logit) > EXACT * (1 + abs(logit)):
-        raise ValueError(
-            say(
-                "a logit of {model} is not the sum of what its parts add: they add up to {total}, "
-                "and it is {logit}",
-                model=run.model,
-                total=numeral(found.total, ".4f"),
-                logit=numeral(logit, ".4f"),
-            )
+        raise invalid(
+            "a logit of {model} is not the sum of what its parts add: they add up to {total}, "
+            "and it is {logit}",
+            model=run.model,
+            total=numeral(found.total, ".4f"),
+            logit=numeral(logit, ".4f"),
         )
     return found
 
@@ -128,12 +122,10 @@ class _Parts:
     def pass_norm(self, norm: nn.Module, shift: tuple[Any, ...]) -> None:
         """Put each part through the norm, with the scale that it has for their sum."""
         if not isinstance(norm, nn.LayerNorm | RMSNorm):
-            raise ValueError(
-                say(
-                    "what a part adds to a logit is worked out for layer norm and RMS norm; this "
-                    "network has {norm}",
-                    norm=type(norm).__name__,
-                )
+            raise invalid(
+                "what a part adds to a logit is worked out for layer norm and RMS norm; this "
+                "network has {norm}",
+                norm=type(norm).__name__,
             )
         if isinstance(norm, nn.LayerNorm):
             self.of = {name: part - part.mean() for name, part in self.of.items()}

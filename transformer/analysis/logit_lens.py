@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.intervention_hooks import hooks_of
 from transformer.model.interventions import Break
 from transformer.model.transformer import EncoderOnly
@@ -77,21 +77,17 @@ def surprise(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
 def _streams(model: LoadedModel, run: Run) -> list[Tensor]:
     """L + 1 times (1, T, C). Raises ValueError for a run that this model cannot have made."""
     if run.config != model.config:
-        raise ValueError(
-            say(
-                "the lens of a run needs the model that made it, {model}; got {got}, "
-                "whose configuration is another",
-                model=run.model,
-                got=model.name,
-            )
+        raise invalid(
+            "the lens of a run needs the model that made it, {model}; got {got}, "
+            "whose configuration is another",
+            model=run.model,
+            got=model.name,
         )
     stack = model.network.last_stack.name
     if stack not in run.trace.residuals:
-        raise ValueError(
-            say(
-                "this run was read from a file without residual streams, which the lens "
-                "needs; needed: an NPZ, or the run itself"
-            )
+        raise invalid(
+            "this run was read from a file without residual streams, which the lens "
+            "needs; needed: an NPZ, or the run itself"
         )
     return run.trace.residuals[stack]
 

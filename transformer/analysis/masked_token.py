@@ -8,7 +8,7 @@ import torch
 
 from transformer.inference.fill import check_fills
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.runs.checks import is_whole
 from transformer.runs.run import Run
 from transformer.tokenizer.hidden import around
@@ -45,12 +45,10 @@ def masked_token(model: LoadedModel, run: Run, place: int) -> MaskedToken:
     """
     network, mask = check_fills(model)
     if not is_whole(place) or not 0 <= place < len(run.ids):
-        raise ValueError(
-            say(
-                "place must be a whole number from 0 to {last}; got {got}",
-                last=len(run.ids) - 1,
-                got=repr(place),
-            )
+        raise invalid(
+            "place must be a whole number from 0 to {last}; got {got}",
+            last=len(run.ids) - 1,
+            got=repr(place),
         )
     whole = [*run.ids[:place], mask, *run.ids[place + 1 :]]
     cut = [*whole[: place + 1], *_end(model, run, place)]

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformer.analysis.text_before import TextBefore, in_parts
 from transformer.inference.intervened import activations_of
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.hooks import Point, unchanged
 from transformer.model.intervention_hooks import ActivationCache, Patched, Replacement
 from transformer.model.interventions import PARTS
@@ -82,10 +82,10 @@ def most_changed(model: LoadedModel, run: Run, other: str) -> int:
     """
     network = model.network
     if not isinstance(network, EncoderDecoder):
-        raise ValueError(say("{name} reads no source: needed: an encoder-decoder", name=model.name))
+        raise invalid("{name} reads no source: needed: an encoder-decoder", name=model.name)
     ids = list(run.ids[: run.config.output_max_len + 1])
     if len(ids) < 2:
-        raise ValueError(say("the run has no token that the network predicted"))
+        raise invalid("the run has no token that the network predicted")
 
     def told(source: list[int]) -> Tensor:
         logits = network(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.checks import is_whole
@@ -92,9 +92,7 @@ def row_arithmetic(
     check_row(run, row)
     check_head(head, n_heads_at(run.trace, found))
     if head == "mean":
-        raise ValueError(
-            say("one head has queries of its own, their mean has none; got head 'mean'")
-        )
+        raise invalid("one head has queries of its own, their mean has none; got head 'mean'")
     head = int(head)
     labels, key_labels = labels_of(run, found, row)
     record = one_head(run.trace, found, row, head)
@@ -122,12 +120,10 @@ def _place(query: Any, n_queries: int) -> int:
     if query is None:
         return n_queries - 1
     if not is_whole(query) or not 0 <= query < n_queries:
-        raise ValueError(
-            say(
-                "query must be a whole number from 0 to {last}; got {got}",
-                last=n_queries - 1,
-                got=repr(query),
-            )
+        raise invalid(
+            "query must be a whole number from 0 to {last}; got {got}",
+            last=n_queries - 1,
+            got=repr(query),
         )
     return int(query)
 
@@ -135,12 +131,10 @@ def _place(query: Any, n_queries: int) -> int:
 def _parts(record: AttentionRecord) -> tuple[Any, Any, Any]:
     """(queries, keys, values), each (B, H, T, D)."""
     if record.queries is None or record.keys is None or record.values is None:
-        raise ValueError(
-            say(
-                "the record of {site} holds no queries, keys and values; needed: one made "
-                "by the network itself",
-                site=record.site,
-            )
+        raise invalid(
+            "the record of {site} holds no queries, keys and values; needed: one made "
+            "by the network itself",
+            site=record.site,
         )
     return record.queries, record.keys, record.values
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.runs.checks import is_whole
@@ -35,14 +35,12 @@ class TextBefore:
         first = run.trace_start + 1
         last = min(len(run.ids), run.trace_start + run.config.output_max_len + 1) - 1
         if not is_whole(place) or not first <= place <= last:
-            raise ValueError(
-                say(
-                    "the token must be one that the network predicted, at a place from "
-                    "{first} to {last}; got {got}",
-                    first=first,
-                    last=last,
-                    got=repr(place),
-                )
+            raise invalid(
+                "the token must be one that the network predicted, at a place from "
+                "{first} to {last}; got {got}",
+                first=first,
+                last=last,
+                got=repr(place),
             )
         ids = run.ids[run.trace_start : place]
         return cls(model.generator_network, run.source_ids, ids)

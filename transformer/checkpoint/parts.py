@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from transformer import their_tokenizers
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site, sites_of
 from transformer.tokenizer import Tokenizer
@@ -120,7 +120,7 @@ def read_heads(folder: Path, config: ModelConfig) -> dict[str, Any] | None:
             numbers = [metric["mean"] for metric in one["metrics"].values()]
             known = site in sites_of(config) and one["head"] in range(config.n_heads)
             if not known or not all(isinstance(number, int | float) for number in numbers):
-                raise ValueError(say("the network has no head {head}", head=one))
+                raise invalid("the network has no head {head}", head=one)
         return {**content, "n_texts": int(content["n_texts"]), "texts": dict(content["texts"])}
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise CheckpointError(

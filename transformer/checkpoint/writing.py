@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer.checkpoint.parts import FORMAT, HeldOutSample
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.weights import weights_of
 from transformer.tokenizer import Tokenizer
@@ -42,8 +42,8 @@ def save(
     before anything is written.
     """
     if dtype not in DTYPES:
-        raise ValueError(
-            say("dtype must be one of {allowed}; got {got}", allowed=list(DTYPES), got=repr(dtype))
+        raise invalid(
+            "dtype must be one of {allowed}; got {got}", allowed=list(DTYPES), got=repr(dtype)
         )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

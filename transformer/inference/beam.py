@@ -10,7 +10,7 @@ import torch
 
 from transformer.inference import deadline
 from transformer.inference.logit_sources import pad
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.checks import check_number, check_whole
@@ -66,7 +66,7 @@ def beam_search(
     check_whole("beams", beams, 1, MAX_BEAMS)
     check_number("length_penalty", length_penalty, 0.0, MAX_LENGTH_PENALTY)
     if not sources or not all(sources):
-        raise ValueError(say("beam search needs at least one source, each of at least one token"))
+        raise invalid("beam search needs at least one source, each of at least one token")
     search = _Search(model, sources, start_id, end_id, beams, length_penalty)
     for step in range(min(max_new_tokens, model.config.output_max_len)):
         if not search.active or (step and deadline.is_over()):
@@ -89,9 +89,7 @@ class _Search:
     ) -> None:
         padding_id = model.config.padding_id
         if padding_id is None and len({len(source) for source in sources}) > 1:
-            raise ValueError(
-                say("sources of unequal length need a model with a padding_id; it has none")
-            )
+            raise invalid("sources of unequal length need a model with a padding_id; it has none")
         self.model, self.beams, self.end_id = model, beams, end_id
         self.length_penalty = length_penalty
         self.source = pad(sources, padding_id or 0).to(model.device)  # (N, Ts)

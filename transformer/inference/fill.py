@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.transformer import EncoderOnly
 from transformer.runs.checks import is_whole
 
@@ -50,15 +50,14 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
     """
     network, mask = check_fills(model)
     if not is_whole(n_best) or not 1 <= n_best <= MOST:
-        raise ValueError(
-            say("n_best must be a whole number from 1 to {most}; got {got}",
-                most=MOST, got=repr(n_best))
-        )  # fmt: skip
+        raise invalid(
+            "n_best must be a whole number from 1 to {most}; got {got}", most=MOST, got=repr(n_best)
+        )
     ids = model.prepare(text).ids
     model.check_length(len(ids))
     places = [place for place, index in enumerate(ids) if index == mask]
     if not places:
-        raise ValueError(say("a text to fill in must hold [MASK]; got {got}", got=repr(text[:60])))
+        raise invalid("a text to fill in must hold [MASK]; got {got}", got=repr(text[:60]))
     logits = network(torch.tensor([ids], device=model.device))[0, places].float()
     best = logits.softmax(dim=-1).topk(min(n_best, logits.shape[1]))
     guesses = [
@@ -79,13 +78,11 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
 def check_fills(model: LoadedModel) -> tuple[EncoderOnly, int]:
     """The network and the id that hides a token. Raises ValueError where nothing can be filled."""
     if not isinstance(model.network, EncoderOnly) or model.tokenizer.mask_id is None:
-        raise ValueError(
-            say(
-                "only an encoder alone whose tokenizer has a mask token fills in hidden tokens; "
-                "{name} is {family}",
-                name=model.name,
-                family=model.config.family,
-            )
+        raise invalid(
+            "only an encoder alone whose tokenizer has a mask token fills in hidden tokens; "
+            "{name} is {family}",
+            name=model.name,
+            family=model.config.family,
         )
     return model.network, model.tokenizer.mask_id
 

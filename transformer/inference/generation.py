@@ -13,7 +13,7 @@ from transformer.inference.decode_session import DecodeSession
 from transformer.inference.intervened import IntervenedSource
 from transformer.inference.logit_sources import LogitSource, logit_source_of
 from transformer.inference.sampling import apply_sampling, draw
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.runs.candidates import (
@@ -58,9 +58,7 @@ def generate(
     """
     rows = [list(prompt) for prompt in prompts]
     if not rows or not all(rows):
-        raise ValueError(
-            say("generation needs at least one token to go on from in each prompt; got none")
-        )
+        raise invalid("generation needs at least one token to go on from in each prompt; got none")
     logit_source: LogitSource
     if not hooks:
         logit_source = logit_source_of(model, rows, sources, end_id, session)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from transformer.inference.loaded import LoadedModel, Prepared
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.hooks import Hook
 from transformer.model.intervention_hooks import ActivationCache, hooks_of
@@ -36,7 +36,7 @@ class IntervenedSource:
         self.network, self.row, self.hooks = network, row, hooks
         if isinstance(network, EncoderDecoder):
             if not source:
-                raise ValueError(say("an encoder-decoder needs a source of at least one token"))
+                raise invalid("an encoder-decoder needs a source of at least one token")
             self.source = torch.tensor([list(source)], device=network.device)
             self.memory = network.encode(self.source, hooks=hooks)
 
@@ -73,22 +73,18 @@ def check_interventions(model: LoadedModel, request: Request, prepared: Prepared
         if source and patch.stack == "decoder":
             read = [*prepared.ids, *request.forced_tokens]
         if len(ids) > model.config.max_len:
-            raise ValueError(
-                say(
-                    "the other text of a patch is {n_tokens} tokens long; {name} reads at "
-                    "most {max_len}",
-                    n_tokens=len(ids),
-                    name=model.name,
-                    max_len=model.config.max_len,
-                )
+            raise invalid(
+                "the other text of a patch is {n_tokens} tokens long; {name} reads at "
+                "most {max_len}",
+                n_tokens=len(ids),
+                name=model.name,
+                max_len=model.config.max_len,
             )
         if patch.positions and patch.positions[-1] >= len(read):
-            raise ValueError(
-                say(
-                    "the other run has places from 0 to {last} there; got {got}",
-                    last=len(read) - 1,
-                    got=patch.positions[-1],
-                )
+            raise invalid(
+                "the other run has places from 0 to {last} there; got {got}",
+                last=len(read) - 1,
+                got=patch.positions[-1],
             )
 
 

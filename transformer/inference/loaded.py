@@ -11,7 +11,7 @@ import torch
 from transformer.checkpoint import HeldOutSample
 from transformer.inference.engines.buffers import Engine
 from transformer.inference.engines.choice import engine_of
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.plain_text import Reader
@@ -81,8 +81,8 @@ class LoadedModel:
     def generator_network(self) -> DecoderOnly | EncoderDecoder:
         """The network, if it has a decoder; else ValueError."""
         if isinstance(self.network, EncoderOnly):
-            raise ValueError(
-                say("{name} is an encoder: it reads text but cannot generate any", name=self.name)
+            raise invalid(
+                "{name} is an encoder: it reads text but cannot generate any", name=self.name
             )
         return self.network
 
@@ -105,13 +105,11 @@ class LoadedModel:
     def check_length(self, n_tokens: int) -> None:
         """Raise ValueError for more tokens than an encoder reads at once."""
         if n_tokens > self.config.max_len:
-            raise ValueError(
-                say(
-                    "the text is {n_tokens} tokens long; {name} reads at most {max_len}",
-                    n_tokens=n_tokens,
-                    name=self.name,
-                    max_len=self.config.max_len,
-                )
+            raise invalid(
+                "the text is {n_tokens} tokens long; {name} reads at most {max_len}",
+                n_tokens=n_tokens,
+                name=self.name,
+                max_len=self.config.max_len,
             )
 
     def check(self, request: Request) -> None:
@@ -119,20 +117,16 @@ class LoadedModel:
         highest = self.config.output_vocab_size - 1
         for token in request.forced_tokens:
             if token > highest or token == self.config.output_padding_id:
-                raise ValueError(
-                    say(
-                        "a forced token must be an id from 0 to {highest}, without the "
-                        "padding {padding}; got {got}",
-                        highest=highest,
-                        padding=self.config.output_padding_id,
-                        got=token,
-                    )
+                raise invalid(
+                    "a forced token must be an id from 0 to {highest}, without the "
+                    "padding {padding}; got {got}",
+                    highest=highest,
+                    padding=self.config.output_padding_id,
+                    got=token,
                 )
         if request.beams > 1 and not isinstance(self.network, EncoderDecoder):
-            raise ValueError(
-                say(
-                    "a beam search needs an encoder-decoder; {name} is {family}; allowed: beams=1",
-                    name=self.name,
-                    family=self.config.family,
-                )
+            raise invalid(
+                "a beam search needs an encoder-decoder; {name} is {family}; allowed: beams=1",
+                name=self.name,
+                family=self.config.family,
             )

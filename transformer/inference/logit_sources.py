@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer.inference.decode_session import DecodeSession
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
@@ -65,20 +65,16 @@ def _network_source(
     padding_id = model.config.padding_id
     if padding_id is None:
         if len({len(row) for row in rows}) > 1:
-            raise ValueError(
-                say("prompts of unequal length need a model with a padding_id; it has none")
-            )
+            raise invalid("prompts of unequal length need a model with a padding_id; it has none")
         padding_id = end_id  # never looked at: no row is padded
     if isinstance(model, DecoderOnly):
         return _DecoderSource(model, rows, padding_id)
     if not isinstance(model, EncoderDecoder):
-        raise ValueError(
-            say("a {family} model cannot generate; it has no decoder", family=model.config.family)
+        raise invalid(
+            "a {family} model cannot generate; it has no decoder", family=model.config.family
         )
     if sources is None or len(sources) != len(rows) or not all(sources):
-        raise ValueError(
-            say("an encoder-decoder needs one source of at least one token for each prompt")
-        )
+        raise invalid("an encoder-decoder needs one source of at least one token for each prompt")
     return _EncoderDecoderSource(model, rows, [list(source) for source in sources], padding_id)
 
 

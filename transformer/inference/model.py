@@ -20,7 +20,7 @@ from transformer.inference.intervened import check_interventions, hooks_for
 from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.record import batch_of, run_of
 from transformer.inference.stream import Stream
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.interventions import Intervention
 from transformer.runs.candidates import GenerationStep
 from transformer.runs.checks import check_texts
@@ -96,12 +96,10 @@ class Model(LoadedModel):
         shared = settings.pop("seed", 0)
         seeds = [shared] * len(texts) if seeds is None else seeds
         if len(seeds) != len(texts):
-            raise ValueError(
-                say(
-                    "one seed a text is needed; got {n_seeds} for {n_texts} texts",
-                    n_seeds=len(seeds),
-                    n_texts=len(texts),
-                )
+            raise invalid(
+                "one seed a text is needed; got {n_seeds} for {n_texts} texts",
+                n_seeds=len(seeds),
+                n_texts=len(texts),
             )
         requests = [
             request_of(text, {**settings, "seed": seed})
@@ -201,12 +199,10 @@ class Model(LoadedModel):
 
     def _check_translator(self) -> None:
         if self.config.family != "encoder-decoder":
-            raise ValueError(
-                say(
-                    "translating needs an encoder-decoder; {name} is {family}",
-                    name=self.name,
-                    family=self.config.family,
-                )
+            raise invalid(
+                "translating needs an encoder-decoder; {name} is {family}",
+                name=self.name,
+                family=self.config.family,
             )
 
     def _alone(self, request: Request) -> Run:
@@ -230,10 +226,8 @@ def device_of(device: str | torch.device) -> torch.device:
     except (RuntimeError, TypeError):
         found = None
     if found is None or str(found) not in (*allowed, "cpu:0"):
-        raise ValueError(
-            say(
-                "device must be one of {allowed}; got {got}", allowed=allowed, got=repr(str(device))
-            )
+        raise invalid(
+            "device must be one of {allowed}; got {got}", allowed=allowed, got=repr(str(device))
         )
     return found
 

@@ -13,7 +13,7 @@ from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import forced_steps
 from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.logit_sources import pad
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.hooks import Hook
 from transformer.model.masks import padding_mask
 from transformer.model.stacks import Embedding, Stack
@@ -115,7 +115,7 @@ def batch_of(
     """
     sides = [row.source for row in rows], [row.ids for row in rows]
     if model.config.padding_id is None and any(len(set(map(len, side))) > 1 for side in sides):
-        raise ValueError(say("texts of unequal length need a model with a padding_id; it has none"))
+        raise invalid("texts of unequal length need a model with a padding_id; it has none")
     sources, targets = (pad(side, model.tokenizer.padding_id) for side in sides)
     trace = Trace()
     both = isinstance(model.network, EncoderDecoder)

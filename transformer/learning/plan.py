@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.training.exercises import EXERCISES, Exercise
 from transformer.training.stepwise import Step, small_config, steps
@@ -93,7 +93,5 @@ def plan_of(values: Any) -> Plan:
     """A plan from plain values. Raises ValueError for an unknown field or a wrong value."""
     fields = [field.name for field in dataclasses.fields(Plan)]
     if not isinstance(values, Mapping) or not set(values) <= set(fields) or "task" not in values:
-        raise ValueError(
-            say("a training must be an object of {allowed}, with a task", allowed=fields)
-        )
+        raise invalid("a training must be an object of {allowed}, with a task", allowed=fields)
     return Plan(**values)

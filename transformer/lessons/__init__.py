@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.lessons.lesson import Lesson, read_lesson
-from transformer.messages import say
+from transformer.messages import invalid
 
 FOLDER = Path(__file__).parent / "texts"
 # The bundled ones, in the order in which a class takes them.
@@ -26,7 +26,7 @@ def read_folder(folder: str | Path) -> dict[str, Lesson]:
     """Every lesson of a folder, by name. Raises ValueError, naming what is wrong and where."""
     found = Path(folder)
     if not found.is_dir():
-        raise ValueError(say("{folder} is no folder of lessons", folder=folder))
+        raise invalid("{folder} is no folder of lessons", folder=folder)
     lessons = (read_lesson(one) for one in sorted(found.iterdir()) if any(one.glob("*.md")))
     return {lesson.name: lesson for lesson in lessons}
 
@@ -47,5 +47,5 @@ def add_lessons(folders: Sequence[str | Path]) -> None:
     for folder in folders:
         for name, lesson in read_folder(folder).items():
             if name in all_lessons():
-                raise ValueError(say("two lessons are called {name}", name=repr(name)))
+                raise invalid("two lessons are called {name}", name=repr(name))
             _LESSONS[name] = lesson

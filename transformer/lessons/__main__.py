@@ -12,7 +12,7 @@ from pathlib import Path
 from transformer.checkpoint import bundled_names
 from transformer.inference.model import load
 from transformer.lessons import FOLDER, add_lessons, all_lessons, read_folder
-from transformer.messages import ENGLISH, languages, numeral, say, speaking
+from transformer.messages import ENGLISH, invalid, languages, numeral, say, speaking
 from transformer.ui.experiments import Experiments
 from transformer.ui.lesson_file import lesson_file
 from transformer.ui.service import Service
@@ -40,8 +40,8 @@ def export(name: str, names: list[str], language: str, out: Path) -> None:
     """Write a lesson's file. Raises ValueError for a lesson that there is not."""
     known = all_lessons()
     if name not in known:
-        raise ValueError(
-            say("lesson must be one of {allowed}; got {got}", allowed=list(known), got=repr(name))
+        raise invalid(
+            "lesson must be one of {allowed}; got {got}", allowed=list(known), got=repr(name)
         )
     with speaking(language):
         text = lesson_file(known[name], _experiments(names))

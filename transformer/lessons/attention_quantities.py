@@ -13,7 +13,7 @@ from transformer.lessons.quantity import (
     record_of,
     whole,
 )
-from transformer.messages import mark, say
+from transformer.messages import invalid, mark
 from transformer.model.trace import AttentionRecord
 from transformer.runs.head_data import check_head
 from transformer.runs.memo import remembered
@@ -88,7 +88,7 @@ def _metric(name: str) -> Measure:
         own = _metrics(ground.run, place.stack, place.kind).heads
         found = next(one for one in own if (one.layer, one.head) == (place.layer, head))
         if name not in found.values:
-            raise ValueError(say("heads of {site} have no {name}", site=site, name=name))
+            raise invalid("heads of {site} have no {name}", site=site, name=name)
         return found.values[name]
 
     return measure
@@ -115,7 +115,7 @@ def _column(record: AttentionRecord, key: int) -> int:
 
 def _batch(ground: Ground) -> Batch:
     if ground.batch is None:
-        raise ValueError(say("this is about several texts, read together: there are none"))
+        raise invalid("this is about several texts, read together: there are none")
     return ground.batch
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number, Said
 from transformer.lessons.quantities import QUANTITIES
-from transformer.messages import say
+from transformer.messages import invalid
 
 KINDS = ("click", "number", "choose", "run")
 
@@ -15,11 +15,11 @@ KINDS = ("click", "number", "choose", "run")
 def check_of(given: Any) -> Check:
     """The check of a step's header. Raises ValueError for one that is not known."""
     if not isinstance(given, dict):
-        raise ValueError(say("check must be a table; got {got}", got=repr(given)))
+        raise invalid("check must be a table; got {got}", got=repr(given))
     given = dict(given)
     kind = next((one for one in KINDS if one in given), None)
     if kind is None:
-        raise ValueError(say("a check needs one of {allowed}", allowed=", ".join(KINDS)))
+        raise invalid("a check needs one of {allowed}", allowed=", ".join(KINDS))
     value = given.pop(kind)
     if kind == "run":
         return _said(value)
@@ -32,18 +32,17 @@ def check_of(given: Any) -> Check:
         return Number(of=value, arguments=given, **extra)
     lists = [name for name, one in given.items() if isinstance(one, list)]
     if len(lists) != (0 if extra else 1):
-        raise ValueError(
-            say("a choice has bounds, or one argument that is a list; got {got}", got=repr(given))
+        raise invalid(
+            "a choice has bounds, or one argument that is a list; got {got}", got=repr(given)
         )
     return Choose(of=value, arguments=given, bounds=tuple(extra.get("bounds", ())))
 
 
 def _click(what: Any, given: dict[str, Any]) -> Click:
     if what not in CLICKED:
-        raise ValueError(
-            say("click must be one of {allowed}; got {got}", allowed=", ".join(CLICKED),
-                got=repr(what))
-        )  # fmt: skip
+        raise invalid(
+            "click must be one of {allowed}; got {got}", allowed=", ".join(CLICKED), got=repr(what)
+        )
     name = given.pop("of", None)
     more = {key: given.pop(key) for key in ("least", "within") if key in given}
     wanted = [one for one in _arguments(name) if one not in given]
@@ -61,22 +60,24 @@ def _said(given: Any) -> Said:
         "method": str, "model": str,
     }  # fmt: skip
     if not isinstance(given, dict) or not given:
-        raise ValueError(say("run must be a table of what the run is to be"))
+        raise invalid("run must be a table of what the run is to be")
     for name, value in given.items():
         if name not in allowed or not isinstance(value, allowed[name]):
-            raise ValueError(
-                say("run takes {allowed}; got {got}", allowed=", ".join(allowed),
-                    got=f"{name} = {value!r}")
-            )  # fmt: skip
+            raise invalid(
+                "run takes {allowed}; got {got}",
+                allowed=", ".join(allowed),
+                got=f"{name} = {value!r}",
+            )
     return Said(**given | {"alters": tuple(given.get("alters", ()))})
 
 
 def _arguments(name: Any) -> tuple[str, ...]:
     if name not in QUANTITIES:
-        raise ValueError(
-            say("a quantity is one of {allowed}; got {got}", allowed=", ".join(QUANTITIES),
-                got=repr(name))
-        )  # fmt: skip
+        raise invalid(
+            "a quantity is one of {allowed}; got {got}",
+            allowed=", ".join(QUANTITIES),
+            got=repr(name),
+        )
     return QUANTITIES[name].arguments
 
 
@@ -84,9 +85,9 @@ def _measured(name: Any, given: Mapping[str, Any], free: tuple[str, ...]) -> Non
     """Raise ValueError unless the quantity gets what it takes, and nothing else."""
     wanted = set(_arguments(name))
     if sorted([*given, *free]) != sorted(wanted):
-        raise ValueError(
-            say(
-                "{name} takes {wanted}; got {got}", name=name, wanted=", ".join(sorted(wanted)),
-                got=", ".join(sorted([*given, *free])),
-            )
-        )  # fmt: skip
+        raise invalid(
+            "{name} takes {wanted}; got {got}",
+            name=name,
+            wanted=", ".join(sorted(wanted)),
+            got=", ".join(sorted([*given, *free])),
+        )

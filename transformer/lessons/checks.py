@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.lessons.quantities import OF_A_BATCH, QUANTITIES, Ground, of
-from transformer.messages import mark, numeral, say
+from transformer.messages import invalid, mark, numeral, say
 from transformer.model.sites import Site
 from transformer.runs.memo import remembered
 from transformer.runs.run import Run
@@ -162,7 +162,7 @@ class Number(Check):
         """Right within the tolerance."""
         got = answer.get("number")
         if not isinstance(got, int | float) or isinstance(got, bool):
-            raise ValueError(say("the answer must be a number; got {got}", got=repr(got)[:40]))
+            raise invalid("the answer must be a number; got {got}", got=repr(got)[:40])
         value = of(ground, self.of, self.arguments)
         if abs(got - value) > self.tolerance + 1e-9:
             return Verdict(right=False, says=say("It is not {got}.", got=_number(got)))
@@ -198,10 +198,11 @@ class Choose(Check):
         """Right where it is the best one."""
         got = answer.get("option")
         if not isinstance(got, int) or not 0 <= got < self.n_options:
-            raise ValueError(
-                say("the answer must be one of the {n} sentences; got {got}", n=self.n_options,
-                    got=repr(got)[:40])
-            )  # fmt: skip
+            raise invalid(
+                "the answer must be one of the {n} sentences; got {got}",
+                n=self.n_options,
+                got=repr(got)[:40],
+            )
         right = got == self._best(ground)
         if self.bounds and not right:
             return Verdict(right=False, says=say("That is not so on this run."))

@@ -11,7 +11,7 @@ from typing import Any
 from transformer.lessons.check_header import check_of
 from transformer.lessons.checks import Check
 from transformer.lessons.markdown import Part, read
-from transformer.messages import ENGLISH, say
+from transformer.messages import ENGLISH, invalid, say
 
 MAX_BYTES = 100_000  # of a language's file
 IN_HEADER = ("minutes", "model")
@@ -66,7 +66,7 @@ def read_lesson(folder: Path) -> Lesson:
             raise ValueError(_in(path, error)) from error
         own = own or path
     if own is None:
-        raise ValueError(say("{folder} holds no LANGUAGE.md, such as en.md", folder=folder))
+        raise invalid("{folder} holds no LANGUAGE.md, such as en.md", folder=folder)
     try:
         steps = tuple(_step(part) for part in words[own.stem][1:])
         minutes = _minutes(words[own.stem][0])
@@ -83,7 +83,7 @@ def _in(path: Path, error: object) -> str:
 
 def _text(path: Path) -> str:
     if path.stat().st_size > MAX_BYTES:
-        raise ValueError(say("a lesson's file must have at most {most} bytes", most=MAX_BYTES))
+        raise invalid("a lesson's file must have at most {most} bytes", most=MAX_BYTES)
     return path.read_text(encoding="utf-8")
 
 
@@ -92,42 +92,39 @@ def _minutes(part: Part) -> int:
     _known(header, IN_HEADER)
     minutes = header.get("minutes")
     if not isinstance(minutes, int) or not 1 <= minutes <= 90:
-        raise ValueError(
-            say("minutes must be a whole number from 1 to 90; got {got}", got=repr(minutes))
-        )
+        raise invalid("minutes must be a whole number from 1 to 90; got {got}", got=repr(minutes))
     return minutes
 
 
 def _step(part: Part) -> Step:
     header = part.header
     if header is None:
-        raise ValueError(say("the step “{title}” has no header", title=part.title))
+        raise invalid("the step “{title}” has no header", title=part.title)
     try:
         _known(header, IN_STEP)
         check = check_of(header["check"]) if "check" in header else None
         if (check is not None) != bool(part.task):
-            raise ValueError(say("a check needs a task (“> …”), and a task a check"))
+            raise invalid("a check needs a task (“> …”), and a task a check")
         if check is not None and check.n_options != len(part.options):
-            raise ValueError(
-                say("the check has {n} options; the text has {got}", n=check.n_options,
-                    got=len(part.options))
-            )  # fmt: skip
+            raise invalid(
+                "the check has {n} options; the text has {got}",
+                n=check.n_options,
+                got=len(part.options),
+            )
         return Step(
             state=header.get("state", {}), sight=header.get("sight", ""), check=check,
             types=bool(header.get("types", check is not None and check.kind == "run")),
             solution=header.get("solution", ""),
         )  # fmt: skip
     except ValueError as error:
-        raise ValueError(
-            say("the step “{title}”: {error}", title=part.title, error=error)
-        ) from error
+        raise invalid("the step “{title}”: {error}", title=part.title, error=error) from error
 
 
 def _known(header: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
     for name in header:
         if name not in allowed:
-            raise ValueError(
-                say("a header has {allowed}; got {got}", allowed=", ".join(allowed), got=repr(name))
+            raise invalid(
+                "a header has {allowed}; got {got}", allowed=", ".join(allowed), got=repr(name)
             )
 
 

@@ -21,7 +21,7 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid
 
 FENCE = "```"
 _ITEM = re.compile(r"(-|\d+\.)\s+(.*)")
@@ -49,7 +49,7 @@ def read(text: str) -> list[Part]:
         if line.startswith("#"):
             parts.append(_headed(line, at, first=not parts))
         elif line and not parts:
-            raise ValueError(say("line {line}: a lesson begins with “# Title”", line=at + 1))
+            raise invalid("line {line}: a lesson begins with “# Title”", line=at + 1)
         elif line.startswith(FENCE):
             at = _header(lines, at, parts[-1])
         elif line:
@@ -57,15 +57,15 @@ def read(text: str) -> list[Part]:
             continue
         at += 1
     if not parts:
-        raise ValueError(say("line {line}: a lesson begins with “# Title”", line=1))
+        raise invalid("line {line}: a lesson begins with “# Title”", line=1)
     return parts
 
 
 def _headed(line: str, at: int, *, first: bool) -> Part:
     marks, _, title = line.partition(" ")
     if marks != ("#" if first else "##") or not title.strip():
-        raise ValueError(
-            say("line {line}: one “# Title” for the lesson, “## Title” for a step", line=at + 1)
+        raise invalid(
+            "line {line}: one “# Title” for the lesson, “## Title” for a step", line=at + 1
         )
     return Part(title=title.strip())
 
@@ -74,11 +74,11 @@ def _header(lines: list[str], start: int, part: Part) -> int:
     """The line that ends the header."""
     end = next((n for n in range(start + 1, len(lines)) if lines[n].strip() == FENCE), None)
     if end is None:
-        raise ValueError(say("line {line}: a header without an end", line=start + 1))
+        raise invalid("line {line}: a header without an end", line=start + 1)
     try:
         part.header = tomllib.loads("\n".join(lines[start + 1 : end]))
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(say("line {line}: {error}", line=start + 1, error=error)) from error
+        raise invalid("line {line}: {error}", line=start + 1, error=error) from error
     return end
 
 

@@ -14,7 +14,7 @@ from transformer.learning.words import sudden_fall
 from transformer.lessons.attention_quantities import OF_A_BATCH  # adds those of attention
 from transformer.lessons.quantity import QUANTITIES, Ground, called, of, whole
 from transformer.lessons.token_quantities import guess, guess_from_left  # adds those of tokens
-from transformer.messages import mark, say
+from transformer.messages import invalid, mark
 
 __all__ = ["OF_A_BATCH", "QUANTITIES", "Ground", "guess", "guess_from_left", "of"]
 
@@ -52,7 +52,7 @@ def head_size(ground: Ground) -> float:
     """d, of whose root the scores are divided by."""
     record = next(iter(ground.run.trace))
     if record.queries is None:
-        raise ValueError(say("this run has no queries"))
+        raise invalid("this run has no queries")
     return float(record.queries.shape[-1])
 
 
@@ -60,8 +60,8 @@ def head_size(ground: Ground) -> float:
 def loss_fell(ground: Ground, task: str) -> float:
     """The end of the most sudden fall of a recorded training."""
     if task not in PLANS:
-        raise ValueError(
-            say("task must be one of {allowed}; got {got}", allowed=list(PLANS), got=repr(task))
+        raise invalid(
+            "task must be one of {allowed}; got {got}", allowed=list(PLANS), got=repr(task)
         )
     found = sudden_fall(recorded(task).losses)
     return float(found[1]) if found else 0.0
@@ -70,5 +70,5 @@ def loss_fell(ground: Ground, task: str) -> float:
 def _positions(ground: Ground) -> Tensor:
     matrices = ground.run.position_matrices
     if not matrices:
-        raise ValueError(say("this network adds no positions"))
+        raise invalid("this network adds no positions")
     return list(matrices.values())[-1]

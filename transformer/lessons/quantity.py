@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.analysis.laboratory import Laboratory
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.trace import AttentionRecord
 from transformer.runs.run import Batch, Run
 
@@ -73,10 +73,11 @@ def record_of(ground: Ground, site: str, head: int) -> AttentionRecord:
 def whole(name: str, got: Any, end: int, first: int = 0) -> int:
     """A count from first to end - 1. Raises ValueError for anything else."""
     if not isinstance(got, int) or isinstance(got, bool) or not first <= got < end:
-        raise ValueError(
-            say(
-                "{name} must be a whole number from {least} to {last}; got {got}",
-                name=name, least=first, last=end - 1, got=repr(got),
-            )
-        )  # fmt: skip
+        raise invalid(
+            "{name} must be a whole number from {least} to {last}; got {got}",
+            name=name,
+            least=first,
+            last=end - 1,
+            got=repr(got),
+        )
     return got

@@ -5,7 +5,7 @@ from __future__ import annotations
 from transformer.analysis.ablation import HeadImportance
 from transformer.analysis.logit_contribution import LogitContribution
 from transformer.lessons.quantity import Ground, called, record_of, whole
-from transformer.messages import mark, say
+from transformer.messages import invalid, mark
 from transformer.model.sites import Site
 from transformer.runs.candidates import GenerationStep
 from transformer.runs.memo import remembered
@@ -53,7 +53,7 @@ def contribution(ground: Ground, site: str, head: int, token: int) -> float:
     place, family = Site.parse(site), ground.run.config.family
     record_of(ground, site, head)
     if place.stack == "encoder" and family != "encoder":
-        raise ValueError(say("heads of {site} have no {name}", site=site, name="contribution"))
+        raise invalid("heads of {site} have no {name}", site=site, name="contribution")
     return float(_contribution(ground, token).heads[place.kind][place.layer, head])
 
 
@@ -72,7 +72,7 @@ def knows_from(ground: Ground, token: int) -> float:
     """The layer after which, to the end, the lens says what the last layer says; from 1."""
     lens = ground.lab.with_lens(ground.run).lens
     if lens is None:
-        raise ValueError(say("this run has no lens"))
+        raise invalid("this run has no lens")
     best = lens.ids[:, whole("token", token, lens.ids.shape[1]), 0]
     wrong = (best != best[-1]).nonzero()
     return float(wrong[-1] + 1) if len(wrong) else 0.0

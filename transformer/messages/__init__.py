@@ -1,6 +1,6 @@
 """What the project says to people, in their language. The English sentence itself is the key.
 
-    raise ValueError(say("top_k must be 0 to {most}; got {got}", most=size, got=repr(k)))
+    raise invalid("top_k must be 0 to {most}; got {got}", most=size, got=repr(k))
 
 A placeholder is a name in braces and nothing more; how a number is written says `numeral`. What is
 declared where the module is read (titles, words, helps) is marked with `mark` there, and said where
@@ -18,8 +18,8 @@ from typing import Any
 from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
 
 __all__ = [
-    "ENGLISH", "Catalogue", "catalogue", "chosen", "filled", "language", "languages", "mark",
-    "numeral", "say", "say_n", "signs", "speaking",
+    "ENGLISH", "Catalogue", "catalogue", "chosen", "filled", "invalid", "language", "languages",
+    "mark", "numeral", "say", "say_n", "signs", "speaking",
 ]  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
@@ -40,6 +40,11 @@ def say_n(one: str, many: str, n: int, /, **values: object) -> str:
     known = catalogue(_LANGUAGE.get())
     own = {name: known.one(str(values[name])) for name in OURS & values.keys()}
     return filled(known.form(one, many, n), {"n": numeral(n)} | values | own)
+
+
+def invalid(sentence: str, /, **values: object) -> ValueError:
+    """The error of whoever gave a value that cannot be: to raise, with its reason said."""
+    return ValueError(say(sentence, **values))
 
 
 def mark(sentence: str) -> str:

@@ -21,7 +21,8 @@ from transformer.messages.catalogues import FOLDER
 
 ROOT = FOLDER.parent.parent
 TEMPLATE = FOLDER / "messages.pot"
-SAYING = {"say": 1, "wording": 1, "mark": 1, "say_n": 2}  # how many sentences each takes
+# How many sentences each takes.
+SAYING = {"say": 1, "invalid": 1, "wording": 1, "mark": 1, "say_n": 2}
 # JavaScript: literals, or several of them with "+" between.
 _LITERAL = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 _TEXT = rf"{_LITERAL}(?:\s*\+\s*{_LITERAL})*"

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config_checks import check
 from transformer.model.rotary import RotarySettings
 
@@ -146,13 +146,11 @@ class ModelConfig:
         fields = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - fields)
         if unknown:
-            raise ValueError(
-                say(
-                    "unknown model setting {name}; allowed: {allowed}",
-                    name=repr(unknown[0]),
-                    allowed=sorted(fields),
-                )
+            raise invalid(
+                "unknown model setting {name}; allowed: {allowed}",
+                name=repr(unknown[0]),
+                allowed=sorted(fields),
             )
         if "vocab_size" not in values:
-            raise ValueError(say("a model configuration needs vocab_size; got none"))
+            raise invalid("a model configuration needs vocab_size; got none")
         return cls(**values)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.inits import INITS
 from transformer.model.norms import NORMS, PLACEMENTS
@@ -51,13 +51,11 @@ def _check_choices(config: Any) -> None:
     for name, allowed in choices.items():
         got = getattr(config, name)
         if not isinstance(got, str) or got not in allowed:
-            raise ValueError(
-                say(
-                    "{name} must be one of {allowed}; got {got}",
-                    name=name,
-                    allowed=list(allowed),
-                    got=repr(got),
-                )
+            raise invalid(
+                "{name} must be one of {allowed}; got {got}",
+                name=name,
+                allowed=list(allowed),
+                got=repr(got),
             )
 
 
@@ -71,42 +69,34 @@ def _check_sizes(config: Any) -> None:
         _check_whole(name, getattr(config, name), 1)
     _check_whole("n_token_types", config.n_token_types, 0)
     if config.head_size is None and config.d_model % config.n_heads:
-        raise ValueError(
-            say(
-                "n_heads must divide d_model; got d_model={d_model}, n_heads={n_heads}",
-                d_model=config.d_model,
-                n_heads=config.n_heads,
-            )
+        raise invalid(
+            "n_heads must divide d_model; got d_model={d_model}, n_heads={n_heads}",
+            d_model=config.d_model,
+            n_heads=config.n_heads,
         )
     if POSITIONS[config.positions].pairs and config.d_model % 2:
-        raise ValueError(
-            say(
-                "{positions} positions need an even d_model; got {got}",
-                positions=config.positions,
-                got=config.d_model,
-            )
+        raise invalid(
+            "{positions} positions need an even d_model; got {got}",
+            positions=config.positions,
+            got=config.d_model,
         )
     for name in ("dropout", "attention_dropout", "feed_forward_dropout"):
         got = getattr(config, name)
         if not _is_number(got) or not 0 <= got < 1:
-            raise ValueError(
-                say("{name} must be at least 0 and below 1; got {got}", name=name, got=repr(got))
+            raise invalid(
+                "{name} must be at least 0 and below 1; got {got}", name=name, got=repr(got)
             )
     if not _is_number(config.norm_eps) or not 0 < config.norm_eps < 1:
-        raise ValueError(
-            say("norm_eps must be above 0 and below 1; got {got}", got=repr(config.norm_eps))
-        )
+        raise invalid("norm_eps must be above 0 and below 1; got {got}", got=repr(config.norm_eps))
 
 
 def _check_whole(name: str, got: Any, least: int) -> None:
     if not isinstance(got, int) or isinstance(got, bool) or got < least:
-        raise ValueError(
-            say(
-                "{name} must be a whole number of at least {least}; got {got}",
-                name=name,
-                least=least,
-                got=repr(got),
-            )
+        raise invalid(
+            "{name} must be a whole number of at least {least}; got {got}",
+            name=name,
+            least=least,
+            got=repr(got),
         )
 
 
@@ -114,36 +104,30 @@ def _check_switches(config: Any) -> None:
     for field in dataclasses.fields(config):
         got = getattr(config, field.name)
         if isinstance(field.default, bool) and not isinstance(got, bool):
-            raise ValueError(
-                say("{name} must be True or False; got {got}", name=field.name, got=repr(got))
-            )
+            raise invalid("{name} must be True or False; got {got}", name=field.name, got=repr(got))
     if config.output_bias not in (None, True, False):
-        raise ValueError(
-            say("output_bias must be True, False or None; got {got}", got=repr(config.output_bias))
+        raise invalid(
+            "output_bias must be True, False or None; got {got}", got=repr(config.output_bias)
         )
     if config.parallel and config.norm != "pre":
-        raise ValueError(say("parallel needs norm='pre'; got norm={norm}", norm=repr(config.norm)))
+        raise invalid("parallel needs norm='pre'; got norm={norm}", norm=repr(config.norm))
 
 
 def _check_heads(config: Any) -> None:
     if config.n_heads % config.key_heads:
-        raise ValueError(
-            say(
-                "n_key_heads must divide n_heads; got n_heads={n_heads}, n_key_heads={n_key_heads}",
-                n_heads=config.n_heads,
-                n_key_heads=config.n_key_heads,
-            )
+        raise invalid(
+            "n_key_heads must divide n_heads; got n_heads={n_heads}, n_key_heads={n_key_heads}",
+            n_heads=config.n_heads,
+            n_key_heads=config.n_key_heads,
         )
     plain = (config.head_size, config.n_key_heads) == (None, None) and not config.norm_heads
     if config.shared_projection and not plain:
-        raise ValueError(
-            say(
-                "shared_projection goes with heads of d_model / n_heads features alone; got "
-                "head_size={head_size}, n_key_heads={n_key_heads}, norm_heads={norm_heads}",
-                head_size=config.head_size,
-                n_key_heads=config.n_key_heads,
-                norm_heads=config.norm_heads,
-            )
+        raise invalid(
+            "shared_projection goes with heads of d_model / n_heads features alone; got "
+            "head_size={head_size}, n_key_heads={n_key_heads}, norm_heads={norm_heads}",
+            head_size=config.head_size,
+            n_key_heads=config.n_key_heads,
+            norm_heads=config.norm_heads,
         )
 
 
@@ -151,37 +135,29 @@ def _check_rotary(config: Any) -> None:
     for name in ("rotary_base", "rotary_factor", "rotary_low", "rotary_high"):
         got = getattr(config, name)
         if not _is_number(got) or not 0 < got < float("inf"):
-            raise ValueError(
-                say("{name} must be a number above 0; got {got}", name=name, got=repr(got))
-            )
+            raise invalid("{name} must be a number above 0; got {got}", name=name, got=repr(got))
     if config.rotary_low >= config.rotary_high:
-        raise ValueError(
-            say(
-                "rotary_low must be below rotary_high; got {low}, {high}",
-                low=config.rotary_low,
-                high=config.rotary_high,
-            )
+        raise invalid(
+            "rotary_low must be below rotary_high; got {low}, {high}",
+            low=config.rotary_low,
+            high=config.rotary_high,
         )
     if not POSITIONS[config.positions].turns:
         return
     size, trained = config.rotary.size, config.rotary_trained_len or config.max_len
     if size % 2 or size > config.d_head:
-        raise ValueError(
-            say(
-                "rotary positions turn an even number of a head's {d_head} features; got {got}",
-                d_head=config.d_head,
-                got=size,
-            )
+        raise invalid(
+            "rotary positions turn an even number of a head's {d_head} features; got {got}",
+            d_head=config.d_head,
+            got=size,
         )
     longest = max(config.max_len, config.output_max_len)
     if config.rotary_scaling == "dynamic" and longest > trained:
-        raise ValueError(
-            say(
-                "dynamic scaling turns every token anew beyond the trained {trained} tokens; "
-                "needed: a max_len of at most that; got {got}",
-                trained=trained,
-                got=longest,
-            )
+        raise invalid(
+            "dynamic scaling turns every token anew beyond the trained {trained} tokens; "
+            "needed: a max_len of at most that; got {got}",
+            trained=trained,
+            got=longest,
         )
 
 
@@ -193,34 +169,28 @@ def _check_embeddings(config: Any) -> None:
     two_stacks = config.family == "encoder-decoder"
     for name in ("target_vocab_size", "target_max_len", "target_padding_id"):
         if getattr(config, name) is not None and not two_stacks:
-            raise ValueError(
-                say(
-                    "{name} is for an encoder-decoder; got family={family}",
-                    name=name,
-                    family=repr(config.family),
-                )
+            raise invalid(
+                "{name} is for an encoder-decoder; got family={family}",
+                name=name,
+                family=repr(config.family),
             )
     if config.share_embeddings and (
         not two_stacks or config.output_vocab_size != config.vocab_size
     ):
-        raise ValueError(
-            say(
-                "share_embeddings needs an encoder-decoder with one joint vocabulary; got "
-                "family={family}, vocab_size={vocab_size}, "
-                "target_vocab_size={target_vocab_size}",
-                family=repr(config.family),
-                vocab_size=config.vocab_size,
-                target_vocab_size=config.target_vocab_size,
-            )
+        raise invalid(
+            "share_embeddings needs an encoder-decoder with one joint vocabulary; got "
+            "family={family}, vocab_size={vocab_size}, "
+            "target_vocab_size={target_vocab_size}",
+            family=repr(config.family),
+            vocab_size=config.vocab_size,
+            target_vocab_size=config.target_vocab_size,
         )
     if config.padded_start and (not two_stacks or config.output_padding_id is None):
-        raise ValueError(
-            say(
-                "padded_start needs an encoder-decoder with a padding_id; got family={family}, "
-                "padding_id={padding_id}",
-                family=repr(config.family),
-                padding_id=config.padding_id,
-            )
+        raise invalid(
+            "padded_start needs an encoder-decoder with a padding_id; got family={family}, "
+            "padding_id={padding_id}",
+            family=repr(config.family),
+            padding_id=config.padding_id,
         )
     one_for_both = two_stacks and config.target_padding_id is None
     smallest = min(config.vocab_size, config.output_vocab_size)
@@ -231,11 +201,9 @@ def _check_embeddings(config: Any) -> None:
 def _check_id(name: str, got: Any, vocab_size: int) -> None:
     is_id = isinstance(got, int) and not isinstance(got, bool) and 0 <= got < vocab_size
     if got is not None and not is_id:
-        raise ValueError(
-            say(
-                "{name} must be an id below {vocab_size} or None; got {got}",
-                name=name,
-                vocab_size=vocab_size,
-                got=repr(got),
-            )
+        raise invalid(
+            "{name} must be an id below {vocab_size} or None; got {got}",
+            name=name,
+            vocab_size=vocab_size,
+            got=repr(got),
         )

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.masks import check_is_mask
 
 
@@ -43,12 +43,10 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
     Source: Vaswani et al. 2017, equation 1. Departure: dropout is the caller's.
     """
     if k.shape[-2] != v.shape[-2]:
-        raise ValueError(
-            say(
-                "keys and values must have one length; got {n_keys} keys, {n_values} values",
-                n_keys=k.shape[-2],
-                n_values=v.shape[-2],
-            )
+        raise invalid(
+            "keys and values must have one length; got {n_keys} keys, {n_values} values",
+            n_keys=k.shape[-2],
+            n_values=v.shape[-2],
         )
     weights = masked_softmax(attention_scores(q, k), mask)
     return weights @ v, weights

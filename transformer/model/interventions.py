@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.model.breaks import BREAKS, breaks_of
 from transformer.model.config import ModelConfig
 from transformer.model.intervention_words import mask_words, patch_words, silence_words
@@ -85,12 +85,10 @@ class EditMask:
     def __post_init__(self) -> None:
         check_names(self.stack, 0 if self.layer is None else self.layer, self.kind)
         if isinstance(self.without, str) or not isinstance(self.without, Sequence):
-            raise ValueError(
-                say(
-                    "without must be a list out of {allowed}; got {got}",
-                    allowed=list(MASKS),
-                    got=repr(self.without),
-                )
+            raise invalid(
+                "without must be a list out of {allowed}; got {got}",
+                allowed=list(MASKS),
+                got=repr(self.without),
             )
         for name in self.without:
             check_choice("without", name, MASKS)
@@ -109,12 +107,10 @@ class EditMask:
         highest = max((p for cell in (*self.allow, *self.forbid) for p in cell if p), default=0)
         longest = max(config.max_len, config.output_max_len)
         if highest >= longest:
-            raise ValueError(
-                say(
-                    "a cell's places must be from 0 to {last}, what the network reads; got {got}",
-                    last=longest - 1,
-                    got=highest,
-                )
+            raise invalid(
+                "a cell's places must be from 0 to {last}, what the network reads; got {got}",
+                last=longest - 1,
+                got=highest,
             )
 
     def __str__(self) -> str:
@@ -135,12 +131,10 @@ class Break:
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError if the network has nothing to switch off."""
         if self.what not in breaks_of(config):
-            raise ValueError(
-                say(
-                    "this network has no such part for {what}; allowed: {allowed}",
-                    what=repr(self.what),
-                    allowed=breaks_of(config),
-                )
+            raise invalid(
+                "this network has no such part for {what}; allowed: {allowed}",
+                what=repr(self.what),
+                allowed=breaks_of(config),
             )
 
     def __str__(self) -> str:
@@ -173,9 +167,7 @@ class Patch:
         if self.heads is not None:
             object.__setattr__(self, "heads", indices_of("heads", self.heads))
         if not isinstance(self.text, str) or not self.text.strip():
-            raise ValueError(
-                say("a patch needs the text of the other run; got {got}", got=repr(self.text))
-            )
+            raise invalid("a patch needs the text of the other run; got {got}", got=repr(self.text))
 
     @property
     def site(self) -> Site:
@@ -213,7 +205,7 @@ def interventions_of(values: Any) -> tuple[Intervention, ...]:
     Raises ValueError that says what was got and what is allowed.
     """
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
-        raise ValueError(say("interventions must be a list; got {got}", got=type(values).__name__))
+        raise invalid("interventions must be a list; got {got}", got=type(values).__name__)
     return tuple(v if isinstance(v, Intervention) else _of(v) for v in values)
 
 
@@ -232,34 +224,28 @@ def without_padding_mask(config: ModelConfig) -> tuple[EditMask, ...]:
 def _of(values: Any) -> Intervention:
     if not isinstance(values, Mapping) or values.get("type") not in list(TYPES):
         got = values.get("type") if isinstance(values, Mapping) else values
-        raise ValueError(
-            say(
-                "an intervention's type must be one of {allowed}; got {got}",
-                allowed=list(TYPES),
-                got=repr(got),
-            )
+        raise invalid(
+            "an intervention's type must be one of {allowed}; got {got}",
+            allowed=list(TYPES),
+            got=repr(got),
         )
     made = TYPES[values["type"]]
     fields = {field.name: field for field in dataclasses.fields(made)}
     given = {str(name): value for name, value in values.items() if name != "type"}
     if unknown := [name for name in given if name not in fields]:
-        raise ValueError(
-            say(
-                "unknown field {name} of a {kind}; allowed: {allowed}",
-                name=repr(unknown[0]),
-                kind=repr(made.type),
-                allowed=sorted(fields),
-            )
+        raise invalid(
+            "unknown field {name} of a {kind}; allowed: {allowed}",
+            name=repr(unknown[0]),
+            kind=repr(made.type),
+            allowed=sorted(fields),
         )
     needed = [f.name for f in fields.values() if f.default is dataclasses.MISSING]
     if missing := [name for name in needed if name not in given]:
-        raise ValueError(
-            say(
-                "a {kind} needs {needed}; {missing} is missing",
-                kind=repr(made.type),
-                needed=needed,
-                missing=repr(missing[0]),
-            )
+        raise invalid(
+            "a {kind} needs {needed}; {missing} is missing",
+            kind=repr(made.type),
+            needed=needed,
+            missing=repr(missing[0]),
         )
     return made(**given)
 

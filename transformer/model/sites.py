@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from transformer.messages import mark, say
+from transformer.messages import invalid, mark
 from transformer.model.config import ModelConfig
 
 STACKS = (mark("encoder"), mark("decoder"))
@@ -32,14 +32,12 @@ class Site(NamedTuple):
             or not parts[1].isdigit()
             or parts[2] not in KINDS
         ):
-            raise ValueError(
-                say(
-                    "a site is written STACK.LAYER.KIND with STACK one of {stacks} and "
-                    "KIND one of {kinds}, e.g. 'decoder.0.self'; got {got}",
-                    stacks=list(STACKS),
-                    kinds=list(KINDS),
-                    got=repr(text),
-                )
+            raise invalid(
+                "a site is written STACK.LAYER.KIND with STACK one of {stacks} and "
+                "KIND one of {kinds}, e.g. 'decoder.0.self'; got {got}",
+                stacks=list(STACKS),
+                kinds=list(KINDS),
+                got=repr(text),
             )
         return cls(parts[0], int(parts[1]), parts[2])
 

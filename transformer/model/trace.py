@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.hooks import Point
 from transformer.model.sites import Site as Site
 
@@ -110,20 +110,14 @@ class Trace:
         try:
             key = Site.parse(site) if isinstance(site, str) else Site(*site)
         except TypeError as error:
-            raise ValueError(
-                say(
-                    "a site is (stack, layer, kind) or its name; got {got}; recorded: {known}",
-                    got=repr(site),
-                    known=_names(self.records),
-                )
+            raise invalid(
+                "a site is (stack, layer, kind) or its name; got {got}; recorded: {known}",
+                got=repr(site),
+                known=_names(self.records),
             ) from error
         if key not in self.records:
-            raise ValueError(
-                say(
-                    "no record of site {key}; recorded: {known}",
-                    key=key,
-                    known=_names(self.records),
-                )
+            raise invalid(
+                "no record of site {key}; recorded: {known}", key=key, known=_names(self.records)
             )
         return key
 
@@ -153,13 +147,11 @@ class Trace:
     def _of(self, stack: str, kind: str) -> list[AttentionRecord]:
         found = [self.records[s] for s in self.records if (s.stack, s.kind) == (stack, kind)]
         if not found:
-            raise ValueError(
-                say(
-                    "no {stack} {kind}-attention was recorded; recorded: {known}",
-                    stack=stack,
-                    kind=kind,
-                    known=_names(self.records),
-                )
+            raise invalid(
+                "no {stack} {kind}-attention was recorded; recorded: {known}",
+                stack=stack,
+                kind=kind,
+                known=_names(self.records),
             )
         return found
 

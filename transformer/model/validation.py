@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.sites import KINDS, STACKS, Site, sites_of
 
@@ -19,17 +19,15 @@ def check_site(site: Site, config: ModelConfig) -> None:
         first = [other for other in sites if other.layer == 0]
         last = config.n_layers - 1
         names = ", ".join(f"{s} to {s._replace(layer=last)}" for s in first)
-        raise ValueError(
-            say("this network has no site {site}; its sites: {names}", site=site, names=names)
-        )
+        raise invalid("this network has no site {site}; its sites: {names}", site=site, names=names)
 
 
 def check_heads(heads: Sequence[int], config: ModelConfig) -> None:
     """Raise ValueError unless each head is one of the network's."""
     for head in heads:
         if head >= config.n_heads:
-            raise ValueError(
-                say("heads must be from 0 to {last}; got {got}", last=config.n_heads - 1, got=head)
+            raise invalid(
+                "heads must be from 0 to {last}; got {got}", last=config.n_heads - 1, got=head
             )
 
 
@@ -38,21 +36,17 @@ def check_names(stack: Any, layer: Any, kind: Any) -> None:
     check_choice("stack", stack, STACKS)
     check_choice("kind", kind, KINDS)
     if not _is_place(layer):
-        raise ValueError(
-            say("layer must be a whole number of at least 0; got {got}", got=repr(layer))
-        )
+        raise invalid("layer must be a whole number of at least 0; got {got}", got=repr(layer))
 
 
 def check_choice(name: str, got: Any, allowed: Sequence[str]) -> None:
     """Raise ValueError, listing what is allowed, for anything else."""
     if not isinstance(got, str) or got not in allowed:
-        raise ValueError(
-            say(
-                "{name} must be one of {allowed}; got {got}",
-                name=name,
-                allowed=list(allowed),
-                got=repr(got),
-            )
+        raise invalid(
+            "{name} must be one of {allowed}; got {got}",
+            name=name,
+            allowed=list(allowed),
+            got=repr(got),
         )
 
 
@@ -60,13 +54,11 @@ def indices_of(name: str, got: Any) -> tuple[int, ...]:
     """Whole numbers from 0, sorted, each once. Raises ValueError for anything else."""
     is_list = isinstance(got, Sequence) and not isinstance(got, str)
     if not is_list or len(got) > MAX_CELLS or not all(map(_is_place, got)):
-        raise ValueError(
-            say(
-                "{name} must be a list of at most {most} whole numbers from 0; got {got}",
-                name=name,
-                most=numeral(MAX_CELLS),
-                got=_short(got),
-            )
+        raise invalid(
+            "{name} must be a list of at most {most} whole numbers from 0; got {got}",
+            name=name,
+            most=numeral(MAX_CELLS),
+            got=_short(got),
         )
     return tuple(sorted(set(got)))
 
@@ -75,15 +67,13 @@ def cells_of(name: str, got: Any) -> tuple[tuple[int | None, int | None], ...]:
     """(query, key) places, None for a whole row or column. Raises ValueError for anything else."""
     is_list = isinstance(got, Sequence) and not isinstance(got, str)
     if not is_list or len(got) > MAX_CELLS or not all(map(_is_cell, got)):
-        raise ValueError(
-            say(
-                "{name} must be a list of at most {most} pairs [query, key] of whole "
-                "numbers from 0, one of which may be null for a whole row or column; got "
-                "{got}",
-                name=name,
-                most=numeral(MAX_CELLS),
-                got=_short(got),
-            )
+        raise invalid(
+            "{name} must be a list of at most {most} pairs [query, key] of whole "
+            "numbers from 0, one of which may be null for a whole row or column; got "
+            "{got}",
+            name=name,
+            most=numeral(MAX_CELLS),
+            got=_short(got),
         )
     return tuple((query, key) for query, key in got)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.stored import NARROW, Linear, Table
 from transformer.model.summary import blocks
@@ -68,42 +68,36 @@ def _check_size(config: ModelConfig, weights: dict[str, Tensor]) -> None:
     Done before the network is made, so that a wrong configuration cannot ask for endless memory.
     """
     if config.n_layers > len(weights):
-        raise ValueError(
-            say(
-                "{n_layers} layers, but only {n_weights} tensors",
-                n_layers=config.n_layers,
-                n_weights=len(weights),
-            )
+        raise invalid(
+            "{n_layers} layers, but only {n_weights} tensors",
+            n_layers=config.n_layers,
+            n_weights=len(weights),
         )
     held = sum(tensor.numel() for tensor in weights.values())
     described = sum(block.n_parameters for block in blocks(config))
     n_positions = config.max_len + config.output_max_len
     described += n_positions * config.d_model  # of positions that are worked out, not learned
     if described > MANY_TIMES * held + ROOM:
-        raise ValueError(
-            say(
-                "it describes {described} numbers, but its weights hold {held}",
-                described=numeral(described),
-                held=numeral(held),
-            )
+        raise invalid(
+            "it describes {described} numbers, but its weights hold {held}",
+            described=numeral(described),
+            held=numeral(held),
         )
 
 
 def _check_fit(wanted: dict[str, Tensor], weights: dict[str, Tensor]) -> None:
     missing, extra = sorted(set(wanted) - set(weights)), sorted(set(weights) - set(wanted))
     if missing:
-        raise ValueError(say("it lacks {missing}", missing=repr(missing[0])))
+        raise invalid("it lacks {missing}", missing=repr(missing[0]))
     if extra:
-        raise ValueError(say("it has an unknown {extra}", extra=repr(extra[0])))
+        raise invalid("it has an unknown {extra}", extra=repr(extra[0]))
     for name, tensor in weights.items():
         if tensor.shape != wanted[name].shape:
-            raise ValueError(
-                say(
-                    "{name} is {shape}, needed: {needed}",
-                    name=name,
-                    shape=tuple(tensor.shape),
-                    needed=tuple(wanted[name].shape),
-                )
+            raise invalid(
+                "{name} is {shape}, needed: {needed}",
+                name=name,
+                shape=tuple(tensor.shape),
+                needed=tuple(wanted[name].shape),
             )
 
 

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
@@ -34,7 +34,7 @@ def from_json(text: str) -> Run:
     try:
         written = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(say("this is not JSON: {error}", error=error)) from error
+        raise invalid("this is not JSON: {error}", error=error) from error
     return _read(
         written, lambda: {name: _unwritten(value) for name, value in written["arrays"].items()}
     )
@@ -47,8 +47,8 @@ def read_npz(place: str | Path | IO[bytes]) -> Run:
             arrays = {name: loaded[name] for name in loaded.files}
         written = json.loads(bytes(arrays.pop(TEXT)))
     except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            say("this file holds no run of the formats {allowed}", allowed=list(READ))
+        raise invalid(
+            "this file holds no run of the formats {allowed}", allowed=list(READ)
         ) from error
     return _read(written, lambda: arrays)
 
@@ -61,23 +61,19 @@ def _unwritten(value: dict[str, Any]) -> NDArray[Any]:
 def _read(written: Any, arrays: Callable[[], Arrays]) -> Run:
     if not isinstance(written, dict) or written.get("schema") not in READ:
         got = written.get("schema") if isinstance(written, dict) else type(written).__name__
-        raise ValueError(
-            say(
-                "this is not a run of the formats {allowed}; got {got}",
-                allowed=list(READ),
-                got=repr(got),
-            )
+        raise invalid(
+            "this is not a run of the formats {allowed}; got {got}",
+            allowed=list(READ),
+            got=repr(got),
         )
     try:
         tensors = {name: torch.from_numpy(np.array(value)) for name, value in arrays().items()}
         return _run_from(written, tensors)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(
-            say(
-                "this run is not whole: {error_type} at {error}",
-                error_type=type(error).__name__,
-                error=error,
-            )
+        raise invalid(
+            "this run is not whole: {error_type} at {error}",
+            error_type=type(error).__name__,
+            error=error,
         ) from error
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from transformer.messages import mark, numeral, say
+from transformer.messages import invalid, mark, numeral, say
 
 
 class Refused(ValueError):
@@ -63,26 +63,22 @@ def check_whole(name: str, got: Any, lowest: int, highest: int) -> None:
 def check_text(text: Any) -> None:
     """Raise ValueError unless it is a text with something in it."""
     if not isinstance(text, str):
-        raise ValueError(say("the text must be a string; got {got}", got=type(text).__name__))
+        raise invalid("the text must be a string; got {got}", got=type(text).__name__)
     if not text.strip():
-        raise ValueError(
-            say("the text must have at least one character that is not a space; got none")
-        )
+        raise invalid("the text must have at least one character that is not a space; got none")
 
 
 def check_texts(texts: Any) -> None:
     """Raise ValueError unless these are several texts, each with something in it."""
     if isinstance(texts, str):
-        raise ValueError(
-            say(
-                "a list of texts is needed; got one string, {texts}: put it in []",
-                texts=repr(texts[:40]),
-            )
+        raise invalid(
+            "a list of texts is needed; got one string, {texts}: put it in []",
+            texts=repr(texts[:40]),
         )
     if not isinstance(texts, Sequence):
-        raise ValueError(say("a list of texts is needed; got {got}", got=type(texts).__name__))
+        raise invalid("a list of texts is needed; got {got}", got=type(texts).__name__)
     if not texts:
-        raise ValueError(say("at least one text is needed; got an empty list"))
+        raise invalid("at least one text is needed; got an empty list")
     check_each(texts)
 
 
@@ -92,11 +88,9 @@ def check_each(texts: Sequence[Any], check: Callable[[Any], Any] = check_text) -
         try:
             check(text)
         except ValueError as error:
-            raise ValueError(
-                say(
-                    "text {place} of {n_texts}, counted from 0: {error}",
-                    place=place,
-                    n_texts=len(texts),
-                    error=error,
-                )
+            raise invalid(
+                "text {place} of {n_texts}, counted from 0: {error}",
+                place=place,
+                n_texts=len(texts),
+                error=error,
             ) from error

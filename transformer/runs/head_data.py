@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.checks import is_whole
@@ -99,13 +99,11 @@ def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
     kinds = run.trace.kinds()
     if (stack, kind) not in kinds:
         known = ", ".join(f"{a} {b}" for a, b in kinds)
-        raise ValueError(
-            say(
-                "no {stack} {kind}-attention was recorded; recorded: {known}",
-                stack=stack,
-                kind=kind,
-                known=known,
-            )
+        raise invalid(
+            "no {stack} {kind}-attention was recorded; recorded: {known}",
+            stack=stack,
+            kind=kind,
+            known=known,
         )
     return [site for site in run.trace.sites if (site.stack, site.kind) == (stack, kind)]
 
@@ -113,12 +111,10 @@ def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
 def check_head(head: Any, n_heads: int) -> None:
     """Raise ValueError unless head is 0..n_heads-1 or "mean"."""
     if head != "mean" and not (is_whole(head) and 0 <= head < n_heads):
-        raise ValueError(
-            say(
-                "head must be a whole number from 0 to {last} or 'mean'; got {got}",
-                last=n_heads - 1,
-                got=repr(head),
-            )
+        raise invalid(
+            "head must be a whole number from 0 to {last} or 'mean'; got {got}",
+            last=n_heads - 1,
+            got=repr(head),
         )
 
 
@@ -126,21 +122,19 @@ def check_row(run: Run | Batch, row: Any) -> None:
     """Raise ValueError unless row is a sentence of the batch (a Run has only row 0)."""
     last = len(run.texts) - 1 if isinstance(run, Batch) else 0
     if not is_whole(row) or not 0 <= row <= last:
-        raise ValueError(
-            say("row must be a whole number from 0 to {last}; got {got}", last=last, got=repr(row))
+        raise invalid(
+            "row must be a whole number from 0 to {last}; got {got}", last=last, got=repr(row)
         )
 
 
 def check_choice(name: str, got: Any, allowed: tuple[str, ...]) -> None:
     """Raise ValueError, listing the allowed ones, for anything else."""
     if got not in allowed:
-        raise ValueError(
-            say(
-                "{name} must be one of {allowed}; got {got}",
-                name=name,
-                allowed=list(allowed),
-                got=repr(got),
-            )
+        raise invalid(
+            "{name} must be one of {allowed}; got {got}",
+            name=name,
+            allowed=list(allowed),
+            got=repr(got),
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.trace import AttentionRecord, Site, Trace
 from transformer.runs.request import Request
@@ -54,7 +54,7 @@ def from_attention(
     targets = _sentences(tokens, several)
     sources = _sentences(source_tokens, several) if source_tokens is not None else []
     if both and not sources:
-        raise ValueError(say("encoder and cross attention need source_tokens; got none"))
+        raise invalid("encoder and cross attention need source_tokens; got none")
     hidden = _is_causal(weights) if causal is None and weights is not None else bool(causal)
     stack = "decoder" if both or hidden else "encoder"
     kinds = [
@@ -64,7 +64,7 @@ def from_attention(
     ]
     records = {record.site: record for kind in kinds for record in kind.records()}
     if not records:
-        raise ValueError(say("there are no weights to draw; needed: weights, encoder or cross"))
+        raise invalid("there are no weights to draw; needed: weights, encoder or cross")
     family = "encoder-decoder" if both else stack
     return _made(name, _config(family, records), Trace(records=records), targets, sources, several)
 
@@ -87,20 +87,18 @@ class _Kind:
         shape = (len(self.queries), _longest(self.queries), _longest(self.keys))
         got = (weights.shape[1], *weights.shape[3:])
         if got != shape:
-            raise ValueError(
-                say(
-                    "the {stack}'s {kind}-attention must be of {n_texts} texts, "
-                    "{n_queries} query and {n_keys} key tokens, as the tokens are; got "
-                    "{got_texts} texts, {got_queries} queries and {got_keys} keys",
-                    stack=self.stack,
-                    kind=self.kind,
-                    n_texts=shape[0],
-                    n_queries=shape[1],
-                    n_keys=shape[2],
-                    got_texts=got[0],
-                    got_queries=got[1],
-                    got_keys=got[2],
-                )
+            raise invalid(
+                "the {stack}'s {kind}-attention must be of {n_texts} texts, "
+                "{n_queries} query and {n_keys} key tokens, as the tokens are; got "
+                "{got_texts} texts, {got_queries} queries and {got_keys} keys",
+                stack=self.stack,
+                kind=self.kind,
+                n_texts=shape[0],
+                n_queries=shape[1],
+                n_keys=shape[2],
+                got_texts=got[0],
+                got_queries=got[1],
+                got_keys=got[2],
             )
         mask = self._mask(weights)
         for layer, each in enumerate(weights):
@@ -124,41 +122,35 @@ def _stacked(given: Any, what: str) -> Tensor:
     """(L, B, H, Tq, Tk) float32. Raises ValueError for anything that is no attention."""
     layers = given if isinstance(given, np.ndarray | Tensor) else list(given)
     if any(layer is None for layer in layers):
-        raise ValueError(
-            say(
-                "the {what} has no weights at some layer; of Hugging Face's transformers, "
-                "ask for attn_implementation='eager' and output_attentions=True",
-                what=what,
-            )
+        raise invalid(
+            "the {what} has no weights at some layer; of Hugging Face's transformers, "
+            "ask for attn_implementation='eager' and output_attentions=True",
+            what=what,
         )
     try:
         found = torch.stack([_tensor(layer) for layer in layers])
     except (RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(
-            say("the {what} must be arrays of one shape a layer: {error}", what=what, error=error)
+        raise invalid(
+            "the {what} must be arrays of one shape a layer: {error}", what=what, error=error
         ) from error
     if found.dim() == 4:
         found = found[:, None]
     if found.dim() != 5 or 0 in found.shape:
-        raise ValueError(
-            say(
-                "the {what} must be (L, H, T, T) or (L, B, H, T, T); got {got}",
-                what=what,
-                got=tuple(found.shape),
-            )
+        raise invalid(
+            "the {what} must be (L, H, T, T) or (L, B, H, T, T); got {got}",
+            what=what,
+            got=tuple(found.shape),
         )
     sums = found.sum(dim=-1)
     near = (sums - 1).abs().minimum(sums.abs()) <= ROW_SUM
     if not bool(found.isfinite().all()) or bool((found < 0).any()) or not bool(near.all()):
-        raise ValueError(
-            say(
-                "the {what} must be weights after softmax, of which each row sums to 1; "
-                "got values from {lowest} to {highest}, and a row that sums to {total}",
-                what=what,
-                lowest=numeral(found.min(), "g"),
-                highest=numeral(found.max(), "g"),
-                total=numeral(sums[~near][0] if not bool(near.all()) else 1, "g"),
-            )
+        raise invalid(
+            "the {what} must be weights after softmax, of which each row sums to 1; "
+            "got values from {lowest} to {highest}, and a row that sums to {total}",
+            what=what,
+            lowest=numeral(found.min(), "g"),
+            highest=numeral(found.max(), "g"),
+            total=numeral(sums[~near][0] if not bool(near.all()) else 1, "g"),
         )
     return found
 
@@ -179,8 +171,8 @@ def _is_causal(given: Any) -> bool:
 def _are_several(tokens: Any) -> bool:
     """Whether these are the tokens of several texts. Raises ValueError for what is no list."""
     if isinstance(tokens, str) or not isinstance(tokens, Sequence) or not tokens:
-        raise ValueError(
-            say("tokens must be a list of strings, or one list a text; got {got}", got=repr(tokens))
+        raise invalid(
+            "tokens must be a list of strings, or one list a text; got {got}", got=repr(tokens)
         )
     return not isinstance(tokens[0], str)
 
@@ -189,13 +181,11 @@ def _sentences(tokens: Any, several: bool) -> Sentences:
     rows = list(tokens) if several else [tokens]
     for row in rows:
         if isinstance(row, str) or not isinstance(row, Sequence) or not row:
-            raise ValueError(
-                say("each text must be a list of at least one token; got {got}", got=repr(row))
+            raise invalid(
+                "each text must be a list of at least one token; got {got}", got=repr(row)
             )
         if not all(isinstance(token, str) for token in row):
-            raise ValueError(
-                say("each token must be a string; got {got} and the like", got=repr(row[0]))
-            )
+            raise invalid("each token must be a string; got {got} and the like", got=repr(row[0]))
     return [[_shown(token) for token in row] for row in rows]
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.interventions import Intervention, interventions_of
 from transformer.runs.checks import check_number, check_text, check_whole, is_whole
 
@@ -36,8 +36,8 @@ class Sampling:
         try:
             check_number("temperature", self.temperature, MIN_TEMPERATURE, MAX_TEMPERATURE)
         except ValueError as error:
-            raise ValueError(
-                say("{error}; to take the likeliest token each time, ask for 0", error=error)
+            raise invalid(
+                "{error}; to take the likeliest token each time, ask for 0", error=error
             ) from None
         if self.top_k is not None:
             check_whole("top_k", self.top_k, 1, 1_000_000)
@@ -99,22 +99,18 @@ class Request:
         check_whole("beams", self.beams, 1, MAX_BEAMS)
         check_number("length_penalty", self.length_penalty, 0.0, MAX_LENGTH_PENALTY)
         if self.sampling is not None and self.beams > 1:  # also validates the sampling
-            raise ValueError(
-                say(
-                    "a beam search does not sample; got beams={beams} with a temperature "
-                    "or filter; allowed: beams=1 with them, or more beams without",
-                    beams=self.beams,
-                )
+            raise invalid(
+                "a beam search does not sample; got beams={beams} with a temperature "
+                "or filter; allowed: beams=1 with them, or more beams without",
+                beams=self.beams,
             )
         object.__setattr__(self, "forced_tokens", _forced(self.forced_tokens, self.max_new_tokens))
         object.__setattr__(self, "interventions", interventions_of(self.interventions))
         if self.beams > 1 and (self.forced_tokens or self.interventions):
-            raise ValueError(
-                say(
-                    "a beam search runs the network as it is and chooses every token; got "
-                    "beams={beams} with interventions or forced tokens; allowed: beams=1",
-                    beams=self.beams,
-                )
+            raise invalid(
+                "a beam search runs the network as it is and chooses every token; got "
+                "beams={beams} with interventions or forced tokens; allowed: beams=1",
+                beams=self.beams,
             )
 
     @property
@@ -134,8 +130,8 @@ def request_of(text: str, settings: Mapping[str, Any]) -> Request:
     known = [name for name in Request.__dataclass_fields__ if name != "text"]
     unknown = [name for name in settings if name not in known]
     if unknown:
-        raise ValueError(
-            say("unknown setting {name}; allowed: {known}", name=repr(unknown[0]), known=known)
+        raise invalid(
+            "unknown setting {name}; allowed: {known}", name=repr(unknown[0]), known=known
         )
     return Request(text=text, **settings)
 
@@ -148,13 +144,11 @@ def _is_zero(temperature: Any) -> bool:
 def _forced(got: Any, max_new_tokens: int) -> tuple[int, ...]:
     is_list = isinstance(got, Sequence | np.ndarray) and not isinstance(got, str)
     if not is_list or not all(is_whole(token) and token >= 0 for token in got):
-        raise ValueError(say("forced_tokens must be a list of token ids, whole numbers from 0"))
+        raise invalid("forced_tokens must be a list of token ids, whole numbers from 0")
     if len(got) > max_new_tokens:
-        raise ValueError(
-            say(
-                "at most max_new_tokens={max_new_tokens} tokens can be forced; got {got}",
-                max_new_tokens=max_new_tokens,
-                got=len(got),
-            )
+        raise invalid(
+            "at most max_new_tokens={max_new_tokens} tokens can be forced; got {got}",
+            max_new_tokens=max_new_tokens,
+            got=len(got),
         )
     return tuple(map(int, got))

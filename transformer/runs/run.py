@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.runs import archive, batch_archive
 from transformer.runs.checks import is_whole
 from transformer.runs.compact_trace import row_of
@@ -42,12 +42,10 @@ class Batch(BatchData, Drawable):
     def alone(self, row: int) -> Run:
         """One of its texts as a Run, its padding included. Raises ValueError for no such row."""
         if not is_whole(row) or not 0 <= row < len(self.texts):
-            raise ValueError(
-                say(
-                    "row must be a whole number from 0 to {last}; got {got}",
-                    last=len(self.texts) - 1,
-                    got=repr(row),
-                )
+            raise invalid(
+                "row must be a whole number from 0 to {last}; got {got}",
+                last=len(self.texts) - 1,
+                got=repr(row),
             )
         both = self.target_ids is not None
         ids = self.target_ids if self.target_ids is not None else self.ids

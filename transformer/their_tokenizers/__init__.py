@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.their_tokenizers.fast import FastTokenizer, SpecialIds
 from transformer.their_tokenizers.marian import MarianTokenizer
 
@@ -21,13 +21,11 @@ def read(folder: Path, ids: SpecialIds, vocab_size: int) -> FastTokenizer | Mari
         return MarianTokenizer(folder, ids, vocab_size)
     path = folder / "tokenizer.json"
     if not path.is_file():
-        raise ValueError(
-            say(
-                "{folder} holds no tokenizer.json; needed: one, or Marian's source.spm, target.spm "
-                "and vocab.json (transformers writes it: AutoTokenizer.from_pretrained(...)"
-                ".save_pretrained(...))",
-                folder=folder,
-            )
+        raise invalid(
+            "{folder} holds no tokenizer.json; needed: one, or Marian's source.spm, target.spm "
+            "and vocab.json (transformers writes it: AutoTokenizer.from_pretrained(...)"
+            ".save_pretrained(...))",
+            folder=folder,
         )
     return FastTokenizer(path, ids, vocab_size)
 
@@ -47,10 +45,8 @@ def from_settings(folder: Path, settings: Any, vocab_size: int) -> FastTokenizer
             padding=None if settings["padding"] is None else int(settings["padding"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            say(
-                "the ids under 'tokenizer' must be start, ends and padding; got {got}",
-                got=repr(settings),
-            )
+        raise invalid(
+            "the ids under 'tokenizer' must be start, ends and padding; got {got}",
+            got=repr(settings),
         ) from error
     return read(folder, ids, vocab_size)

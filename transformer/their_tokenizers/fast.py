@@ -11,7 +11,7 @@ from typing import Any
 
 from tokenizers import Tokenizer as BPETokenizer
 
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.tokenizer import Tokenizer
 from transformer.tokenizer.labels import byte_level, show
 
@@ -74,8 +74,8 @@ class FastTokenizer(TheirTokenizer):
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # bare Exception, and a panic that is not even that
-            raise ValueError(
-                say("{path} is not a readable tokenizer file: {error}", path=path, error=error)
+            raise invalid(
+                "{path} is not a readable tokenizer file: {error}", path=path, error=error
             ) from error
         bpe.no_truncation()
         bpe.no_padding()
@@ -133,14 +133,12 @@ def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:
     names = [""] * vocab_size
     for name, index in bpe.get_vocab().items():
         if index >= vocab_size:
-            raise ValueError(
-                say(
-                    "the tokenizer has a token {index}, {name}, and the network {vocab_size}; "
-                    "needed: ids below that",
-                    index=index,
-                    name=repr(name),
-                    vocab_size=vocab_size,
-                )
+            raise invalid(
+                "the tokenizer has a token {index}, {name}, and the network {vocab_size}; "
+                "needed: ids below that",
+                index=index,
+                name=repr(name),
+                vocab_size=vocab_size,
             )
         names[index] = name
     return names

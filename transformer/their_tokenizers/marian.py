@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.their_tokenizers.fast import SpecialIds, TheirTokenizer
 
 FILES = ("source.spm", "target.spm", "vocab.json")
@@ -69,17 +69,13 @@ def _vocabulary(path: Path, vocab_size: int) -> dict[str, int]:
         good = isinstance(found, dict) and _UNKNOWN in found
         good = good and all(isinstance(i, int) and 0 <= i < vocab_size for i in found.values())
     except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(
-            say("{path} is not readable JSON: {error}", path=path, error=error)
-        ) from error
+        raise invalid("{path} is not readable JSON: {error}", path=path, error=error) from error
     if not good:
-        raise ValueError(
-            say(
-                "{path} must give each piece, {unknown} among them, an id below {vocab_size}",
-                path=path,
-                unknown=_UNKNOWN,
-                vocab_size=vocab_size,
-            )
+        raise invalid(
+            "{path} must give each piece, {unknown} among them, an id below {vocab_size}",
+            path=path,
+            unknown=_UNKNOWN,
+            vocab_size=vocab_size,
         )
     return dict(found)
 
@@ -88,12 +84,12 @@ def _pieces(path: Path) -> Any:
     try:
         from sentencepiece import SentencePieceProcessor
     except ImportError as error:
-        raise ValueError(
-            say("Marian's texts need the package sentencepiece: pip install '.[hub]'")
+        raise invalid(
+            "Marian's texts need the package sentencepiece: pip install '.[hub]'"
         ) from error
     try:
         return SentencePieceProcessor(model_file=str(path))
     except (OSError, RuntimeError) as error:
-        raise ValueError(
-            say("{path} is not a readable SentencePiece model: {error}", path=path, error=error)
+        raise invalid(
+            "{path} is not a readable SentencePiece model: {error}", path=path, error=error
         ) from error

@@ -10,7 +10,7 @@ from typing import Any
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BPETokenizer
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral, say
 from transformer.tokenizer.labels import byte_level, show
 
 PADDING = "<|padding|>"
@@ -44,12 +44,10 @@ class Tokenizer:
             self._specials[self._mask_id] = MASK
         names = {index: name for name, index in bpe.get_vocab().items()}
         if set(names) != set(range(len(names))):
-            raise ValueError(
-                say(
-                    "its {n_names} ids must count up from 0; highest: {highest}",
-                    n_names=len(names),
-                    highest=max(names),
-                )
+            raise invalid(
+                "its {n_names} ids must count up from 0; highest: {highest}",
+                n_names=len(names),
+                highest=max(names),
             )
         self._by_character = isinstance(bpe.model, models.WordLevel)
         to_bytes = _character if self._by_character else byte_level
@@ -64,12 +62,10 @@ class Tokenizer:
         """Learn merges from texts. vocab_size counts the 256 bytes and the three specials."""
         smallest = 256 + len(SPECIALS)
         if vocab_size < smallest:
-            raise ValueError(
-                say(
-                    "vocab_size must be at least {smallest}; got {got}",
-                    smallest=smallest,
-                    got=vocab_size,
-                )
+            raise invalid(
+                "vocab_size must be at least {smallest}; got {got}",
+                smallest=smallest,
+                got=vocab_size,
             )
         bpe = BPETokenizer(models.BPE())
         bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -101,8 +97,8 @@ class Tokenizer:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # bare Exception, and a panic that is not even that
-            raise ValueError(
-                say("{path} is not a readable tokenizer file: {error}", path=path, error=error)
+            raise invalid(
+                "{path} is not a readable tokenizer file: {error}", path=path, error=error
             ) from error
         try:
             found = cls(bpe)
@@ -110,8 +106,8 @@ class Tokenizer:
             found._check_texts()
             return found
         except ValueError as error:
-            raise ValueError(
-                say("{path} is not a tokenizer of this project: {error}", path=path, error=error)
+            raise invalid(
+                "{path} is not a tokenizer of this project: {error}", path=path, error=error
             ) from error
 
     def with_mask(self) -> Tokenizer:
@@ -145,12 +141,10 @@ class Tokenizer:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise ValueError(
-                say(
-                    "the text holds half of a surrogate pair at character {start}, which "
-                    "is not valid Unicode; allowed: any valid Unicode text",
-                    start=error.start,
-                )
+            raise invalid(
+                "the text holds half of a surrogate pair at character {start}, which "
+                "is not valid Unicode; allowed: any valid Unicode text",
+                start=error.start,
             ) from error
         self._check_characters(text)
         return self._encoded(text)
@@ -162,7 +156,7 @@ class Tokenizer:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # the library panics where a pattern takes too long
-            raise ValueError(say("the tokenizer's own pattern cannot split this text")) from error
+            raise invalid("the tokenizer's own pattern cannot split this text") from error
 
     def prompt(self, text: str) -> list[int]:
         """What a decoder goes on from, or an encoder alone reads: the end of another text first."""
@@ -226,33 +220,27 @@ class Tokenizer:
         """Raise ValueError unless the ids of a few hard texts are their bytes."""
         for text in () if self._known else HARD:
             if self.to_bytes(self.encode(text)) != text.encode():
-                raise ValueError(
-                    say("the ids of {text} stand for another text", text=repr(text[:20]))
-                )
+                raise invalid("the ids of {text} stand for another text", text=repr(text[:20]))
 
     def _check_characters(self, text: str) -> None:
         unknown = next((c for c in text if c not in self._known), None) if self._known else None
         if unknown is not None:
             allowed = "".join(sorted(self._known.difference(SPECIALS)))
-            raise ValueError(
-                say(
-                    "the text holds {unknown}, which this model never learned; allowed: "
-                    "the {n_allowed} characters {allowed}",
-                    unknown=repr(unknown),
-                    n_allowed=numeral(len(allowed)),
-                    allowed=repr(allowed[:100]),
-                )
+            raise invalid(
+                "the text holds {unknown}, which this model never learned; allowed: "
+                "the {n_allowed} characters {allowed}",
+                unknown=repr(unknown),
+                n_allowed=numeral(len(allowed)),
+                allowed=repr(allowed[:100]),
             )
 
     def _special(self, name: str) -> int:
         index = self._bpe.token_to_id(name)
         if index is None:
-            raise ValueError(
-                say(
-                    "the tokenizer has no {name} token; needed: {allowed}",
-                    name=name,
-                    allowed=list(SPECIALS),
-                )
+            raise invalid(
+                "the tokenizer has no {name} token; needed: {allowed}",
+                name=name,
+                allowed=list(SPECIALS),
             )
         return index
 
@@ -280,14 +268,10 @@ def _check_plain(content: dict[str, Any], *, in_bytes: bool) -> None:
             names, token = ", ".join(taken), repr(one["content"])
             wrong.append(say("{names} for the token {token}", names=names, token=token))
     if wrong:
-        raise ValueError(
-            say("it has {wrong}; needed: a plain byte-level BPE", wrong=", ".join(wrong))
-        )
+        raise invalid("it has {wrong}; needed: a plain byte-level BPE", wrong=", ".join(wrong))
 
 
 def _character(name: str) -> bytes:
     if len(name) != 1:
-        raise ValueError(
-            say("token {name} is no character; needed: single characters", name=repr(name))
-        )
+        raise invalid("token {name} is no character; needed: single characters", name=repr(name))
     return name.encode()

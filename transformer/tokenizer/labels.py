@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from transformer.messages import say
+from transformer.messages import invalid
 
 _VISIBLE = {" ": "␣", "\n": "⏎", "\t": "⇥"}
 # Letters, marks and symbols that draw nothing, and the sign that stands for broken text elsewhere.
@@ -65,6 +65,6 @@ def byte_level(name: str) -> bytes:
     try:
         return bytes(table[character] for character in name)
     except KeyError as error:
-        raise ValueError(
-            say("token {name} is not byte-level; needed: a byte-level BPE", name=repr(name))
+        raise invalid(
+            "token {name} is not byte-level; needed: a byte-level BPE", name=repr(name)
         ) from error

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.inference.model import Model, load
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.training.calibrate import calibrate
 from transformer.training.data import read_documents, read_pairs, read_parallel
 from transformer.training.evaluate import Score, score_documents, score_pairs
@@ -177,12 +177,10 @@ def _target_language(model: Model) -> str:
     data = recipe.get("data") if isinstance(recipe, dict) else None
     target = data.get("target") if isinstance(data, dict) else None
     if not isinstance(target, str):
-        raise ValueError(
-            say(
-                "--tokenised must know the language of the translations; the recipe of "
-                "{name} names none; give --language, such as --language fr",
-                name=model.name,
-            )
+        raise invalid(
+            "--tokenised must know the language of the translations; the recipe of "
+            "{name} names none; give --language, such as --language fr",
+            name=model.name,
         )
     return target
 
@@ -233,9 +231,7 @@ def _calibrate(arguments: list[str]) -> None:
     parser.add_argument("--out", required=True, type=Path, help="folder of the new checkpoint")
     options = parser.parse_args(arguments)
     if options.documents < 1:
-        raise ValueError(
-            say("--documents must be a whole number from 1; got {got}", got=options.documents)
-        )
+        raise invalid("--documents must be a whole number from 1; got {got}", got=options.documents)
     model = load(options.checkpoint, options.device)
     documents = read_documents(options.data)[: options.documents]
     temperature = calibrate(model, documents, options.out)

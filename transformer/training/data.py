@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from torch import Tensor
 
 from transformer.inference.logit_sources import pad
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.tokenizer import END, Tokenizer
 
 Row = TypeVar("Row")
@@ -60,8 +60,8 @@ def _cut(path: Path) -> Texts:
     (text,) = documents
     middle = text.find("\n", int(TRAIN_SHARE * len(text)))
     if middle < 0:
-        raise ValueError(
-            say("{path} is too short to train and to validate with; needed: more lines", path=path)
+        raise invalid(
+            "{path} is too short to train and to validate with; needed: more lines", path=path
         )
     return Texts(train=[text[:middle]], valid=[text[middle + 1 :]])
 
@@ -71,28 +71,24 @@ def read_documents(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(
-            say("cannot read training text {path}: {error}", path=path, error=error)
+        raise invalid(
+            "cannot read training text {path}: {error}", path=path, error=error
         ) from error
     lines = text.splitlines()
     if END not in lines and all(line.count("\t") == 1 for line in lines):
-        raise ValueError(
-            say(
-                "{path} holds sentence pairs, a tab in every line; needed: documents, "
-                "each ended by a line {end}",
-                path=path,
-                end=END,
-            )
+        raise invalid(
+            "{path} holds sentence pairs, a tab in every line; needed: documents, "
+            "each ended by a line {end}",
+            path=path,
+            end=END,
         )
     documents = [part.strip("\n") for part in f"\n{text}\n".split(f"\n{END}\n")]
     documents = [document for document in documents if document.strip()]
     if not documents:
-        raise ValueError(
-            say(
-                "{path} holds no documents; needed: text, each document ended by {end}",
-                path=path,
-                end=END,
-            )
+        raise invalid(
+            "{path} holds no documents; needed: text, each document ended by {end}",
+            path=path,
+            end=END,
         )
     return documents
 
@@ -116,18 +112,16 @@ def read_pairs(path: Path) -> list[Pair]:
     for number, line in enumerate(_lines(path), start=1):
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
-            raise ValueError(
-                say(
-                    "{path}, line {number}: needed: a source, a tab, a target; got {got}",
-                    path=path,
-                    number=number,
-                    got=repr(line),
-                )
+            raise invalid(
+                "{path}, line {number}: needed: a source, a tab, a target; got {got}",
+                path=path,
+                number=number,
+                got=repr(line),
             )
         pairs.append((parts[0], parts[1]))
     if not pairs:
-        raise ValueError(
-            say("{path} holds no sentence pairs; needed: one a line, separated by a tab", path=path)
+        raise invalid(
+            "{path} holds no sentence pairs; needed: one a line, separated by a tab", path=path
         )
     return pairs
 
@@ -136,15 +130,13 @@ def read_parallel(source: Path, target: Path) -> list[Pair]:
     """Line n of two files says the same thing. Raises ValueError if their lengths differ."""
     sources, targets = _lines(source), _lines(target)
     if len(sources) != len(targets) or not sources:
-        raise ValueError(
-            say(
-                "{source} and {target} must have equally many lines, at least one; got "
-                "{n_sources} and {n_targets}",
-                source=source,
-                target=target,
-                n_sources=len(sources),
-                n_targets=len(targets),
-            )
+        raise invalid(
+            "{source} and {target} must have equally many lines, at least one; got "
+            "{n_sources} and {n_targets}",
+            source=source,
+            target=target,
+            n_sources=len(sources),
+            n_targets=len(targets),
         )
     return list(zip(sources, targets, strict=True))
 
@@ -153,8 +145,8 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(
-            say("cannot read training text {path}: {error}", path=path, error=error)
+        raise invalid(
+            "cannot read training text {path}: {error}", path=path, error=error
         ) from error
 
 
@@ -172,8 +164,8 @@ def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) 
     try:
         from datasets import load_dataset
     except ImportError as error:
-        raise ValueError(
-            say("reading from the Hub needs the package datasets; install requirements-dev.txt")
+        raise invalid(
+            "reading from the Hub needs the package datasets; install requirements-dev.txt"
         ) from error
     try:
         stream = load_dataset(name, split=split, streaming=True)
@@ -181,15 +173,13 @@ def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) 
         yield from (row["text"] for row in rows if row["text"].strip())
     except Exception as error:  # whatever the network or the Hub raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(
-            say(
-                "cannot stream {name} ({split}) from the Hugging Face Hub: {reason}; with "
-                "no network, give --data {instead}",
-                name=repr(name),
-                split=split,
-                reason=reason,
-                instead=instead,
-            )
+        raise invalid(
+            "cannot stream {name} ({split}) from the Hugging Face Hub: {reason}; with "
+            "no network, give --data {instead}",
+            name=repr(name),
+            split=split,
+            reason=reason,
+            instead=instead,
         ) from error
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.training.data import Pair, collate, encode_documents
 
@@ -63,12 +63,10 @@ def score_documents(model: Model, documents: Sequence[str]) -> Score:
     """
     network, tokenizer = model.network, model.tokenizer
     if not isinstance(network, DecoderOnly):
-        raise ValueError(
-            say(
-                "bits per byte need a decoder-only model; {name} is {family}",
-                name=model.name,
-                family=model.config.family,
-            )
+        raise invalid(
+            "bits per byte need a decoder-only model; {name} is {family}",
+            name=model.name,
+            family=model.config.family,
         )
     started = time.perf_counter()
     rows = encode_documents(tokenizer, list(documents))
@@ -90,12 +88,10 @@ def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
     """
     network, tokenizer = model.network, model.tokenizer
     if not isinstance(network, EncoderDecoder):
-        raise ValueError(
-            say(
-                "sentence pairs need an encoder-decoder; {name} is {family}",
-                name=model.name,
-                family=model.config.family,
-            )
+        raise invalid(
+            "sentence pairs need an encoder-decoder; {name} is {family}",
+            name=model.name,
+            family=model.config.family,
         )
     started = time.perf_counter()
     nats, tokens = 0.0, 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.presets import PRESETS, preset
 from transformer.plain_text import PLAIN_ENGLISH
@@ -53,32 +53,24 @@ class Settings:
         for name in ("steps", "batch_tokens", "validate_every", "save_every"):
             got = getattr(self, name)
             if not isinstance(got, int) or got < 1:
-                raise ValueError(
-                    say(
-                        "{name} must be a whole number of at least 1; got {got}",
-                        name=name,
-                        got=repr(got),
-                    )
+                raise invalid(
+                    "{name} must be a whole number of at least 1; got {got}",
+                    name=name,
+                    got=repr(got),
                 )
         if not 0 <= self.decay_from <= 1:
-            raise ValueError(
-                say("decay_from must be from 0 to 1; got {got}", got=repr(self.decay_from))
-            )
+            raise invalid("decay_from must be from 0 to 1; got {got}", got=repr(self.decay_from))
         if self.optimizer not in OPTIMIZERS:
-            raise ValueError(
-                say(
-                    "optimizer must be one of {allowed}; got {got}",
-                    allowed=list(OPTIMIZERS),
-                    got=repr(self.optimizer),
-                )
+            raise invalid(
+                "optimizer must be one of {allowed}; got {got}",
+                allowed=list(OPTIMIZERS),
+                got=repr(self.optimizer),
             )
         if self.precision not in PRECISIONS:
-            raise ValueError(
-                say(
-                    "precision must be one of {allowed}; got {got}",
-                    allowed=list(PRECISIONS),
-                    got=repr(self.precision),
-                )
+            raise invalid(
+                "precision must be one of {allowed}; got {got}",
+                allowed=list(PRECISIONS),
+                got=repr(self.precision),
             )
 
     def learning_rate_at(self, step: int) -> float:
@@ -139,29 +131,23 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     if name_or_path in recipe_names():
         path = RECIPES / f"{name_or_path}.toml"
     if not path.is_file():
-        raise ValueError(
-            say(
-                "no recipe {name}; allowed: a .toml file, or one of {allowed}",
-                name=repr(name_or_path),
-                allowed=recipe_names(),
-            )
+        raise invalid(
+            "no recipe {name}; allowed: a .toml file, or one of {allowed}",
+            name=repr(name_or_path),
+            allowed=recipe_names(),
         )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(
-            say("{path} is not readable TOML: {error}", path=path, error=error)
-        ) from error
+        raise invalid("{path} is not readable TOML: {error}", path=path, error=error) from error
     _check_keys(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})
     task = content.get("task")
     if task not in TASKS:
-        raise ValueError(
-            say(
-                "{path}: task must be one of {allowed}; got {got}",
-                path=path,
-                allowed=list(TASKS),
-                got=repr(task),
-            )
+        raise invalid(
+            "{path}: task must be one of {allowed}; got {got}",
+            path=path,
+            allowed=list(TASKS),
+            got=repr(task),
         )
     _check_family(path, task, content.get("model", {}))
     _check_keys(f"{path}: [data]", content.get("data", {}), DATA)
@@ -169,23 +155,19 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     tokens = content.get("tokenizer", {})
     _check_keys(f"{path}: [tokenizer]", tokens, {"kind", "vocab_size"})
     if tokens.get("kind", BPE) not in TOKENIZERS:
-        raise ValueError(
-            say(
-                "{path}: tokenizer.kind must be one of {allowed}; got {got}",
-                path=path,
-                allowed=list(TOKENIZERS),
-                got=repr(tokens["kind"]),
-            )
+        raise invalid(
+            "{path}: tokenizer.kind must be one of {allowed}; got {got}",
+            path=path,
+            allowed=list(TOKENIZERS),
+            got=repr(tokens["kind"]),
         )
     source_text = content.get("data", {}).get("source_text")
     if source_text not in (None, PLAIN_ENGLISH):
-        raise ValueError(
-            say(
-                "{path}: [data] source_text must be {plain_english} or absent; got {got}",
-                path=path,
-                plain_english=repr(PLAIN_ENGLISH),
-                got=repr(source_text),
-            )
+        raise invalid(
+            "{path}: [data] source_text must be {plain_english} or absent; got {got}",
+            path=path,
+            plain_english=repr(PLAIN_ENGLISH),
+            got=repr(source_text),
         )
     _check_keys(f"{path}: [training]", training, {f.name for f in dataclasses.fields(Settings)})
     for name in ("betas", "sample_prompts"):
@@ -207,39 +189,33 @@ def _check_family(path: Path, task: str, model: dict[str, Any]) -> None:
     """Raise ValueError unless the [model] table makes a network that can do the task."""
     name = model.get("preset")
     if name not in PRESETS:
-        raise ValueError(
-            say(
-                "{path}: model.preset must be one of {allowed}; got {got}",
-                path=path,
-                allowed=list(PRESETS),
-                got=repr(name),
-            )
+        raise invalid(
+            "{path}: model.preset must be one of {allowed}; got {got}",
+            path=path,
+            allowed=list(PRESETS),
+            got=repr(name),
         )
     family, needed = model.get("family", PRESETS[name]["family"]), FAMILIES[task]
     if family != needed:
         fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
-        raise ValueError(
-            say(
-                "{path}: the task {task} needs the family {needed}; the preset {name} is "
-                "of the family {family}; allowed: {fitting}",
-                path=path,
-                task=repr(task),
-                needed=repr(needed),
-                name=repr(name),
-                family=repr(family),
-                fitting=fitting,
-            )
+        raise invalid(
+            "{path}: the task {task} needs the family {needed}; the preset {name} is "
+            "of the family {family}; allowed: {fitting}",
+            path=path,
+            task=repr(task),
+            needed=repr(needed),
+            name=repr(name),
+            family=repr(family),
+            fitting=fitting,
         )
 
 
 def _check_keys(where: str, got: dict[str, Any], allowed: set[str]) -> None:
     unknown = sorted(set(got) - allowed)
     if unknown:
-        raise ValueError(
-            say(
-                "{where}: unknown entry {name}; allowed: {allowed}",
-                where=where,
-                name=repr(unknown[0]),
-                allowed=sorted(allowed),
-            )
+        raise invalid(
+            "{where}: unknown entry {name}; allowed: {allowed}",
+            where=where,
+            name=repr(unknown[0]),
+            allowed=sorted(allowed),
         )

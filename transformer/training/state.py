@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.training.side_by_side import updated_by
 
 STATE = "training"  # the folder in a checkpoint's
@@ -44,8 +44,8 @@ def load_state(
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
             progress: dict[str, Any] = json.loads(file.metadata()["progress"])
     except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise ValueError(
-            say("{path} is not a readable training state: {error}", path=path, error=error)
+        raise invalid(
+            "{path} is not a readable training state: {error}", path=path, error=error
         ) from error
     with torch.no_grad():
         for name, parameter in network.named_parameters():
@@ -54,11 +54,8 @@ def load_state(
         prefix = f"optimizer/{place}/"
         moments = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
         if not moments:
-            raise ValueError(
-                say(
-                    "{path} was written by an older version; train anew, with another --out",
-                    path=path,
-                )
+            raise invalid(
+                "{path} was written by an older version; train anew, with another --out", path=path
             )
         for key, value in moments.items():
             moments[key] = value if key == "step" else value.to(updated.device)
@@ -76,6 +73,6 @@ def read_progress(folder: Path) -> dict[str, Any] | None:
             progress: dict[str, Any] = json.loads(file.metadata()["progress"])
             return progress
     except (SafetensorError, KeyError, ValueError) as error:
-        raise ValueError(
-            say("{path} is not a readable training state: {error}", path=path, error=error)
+        raise invalid(
+            "{path} is not a readable training state: {error}", path=path, error=error
         ) from error

@@ -13,7 +13,7 @@ from torch import nn
 
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.model import Model
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import FeedForward
 from transformer.model.presets import preset as preset_of
@@ -97,15 +97,13 @@ def steps(
     process. Raises ValueError for what is unknown.
     """
     if task not in EXERCISES:
-        raise ValueError(
-            say("task must be one of {allowed}; got {got}", allowed=list(EXERCISES), got=repr(task))
+        raise invalid(
+            "task must be one of {allowed}; got {got}", allowed=list(EXERCISES), got=repr(task)
         )
     exercise = EXERCISES[task]
     n_steps = exercise.n_steps if n_steps is None else n_steps
     if isinstance(n_steps, bool) or not isinstance(n_steps, int) or not 1 <= n_steps <= MOST_STEPS:
-        raise ValueError(
-            say("n_steps must be 1 to {most}; got {got}", most=MOST_STEPS, got=repr(n_steps))
-        )
+        raise invalid("n_steps must be 1 to {most}; got {got}", most=MOST_STEPS, got=repr(n_steps))
     config = small_config(exercise, preset, **changes)
     settings = Settings(
         steps=n_steps, learning_rate=learning_rate, optimizer="muon", betas=(0.9, 0.98),

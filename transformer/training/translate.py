@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from transformer.inference.beam import beam_search
 from transformer.inference.model import Model
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.transformer import EncoderDecoder
 from transformer.training.data import Pair
 
@@ -45,24 +45,20 @@ def translate(
     """
     network, tokenizer = model.network, model.tokenizer
     if not isinstance(network, EncoderDecoder):
-        raise ValueError(
-            say(
-                "translating needs an encoder-decoder; {name} is {family}",
-                name=model.name,
-                family=model.config.family,
-            )
+        raise invalid(
+            "translating needs an encoder-decoder; {name} is {family}",
+            name=model.name,
+            family=model.config.family,
         )
     read = [model.reader.read_as(sentence) for sentence in sentences]
     sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch(read)]
     longest = max(map(len, sources), default=0)
     if longest > model.config.max_len:
-        raise ValueError(
-            say(
-                "a sentence is {longest} tokens long; {name} reads at most {max_len}",
-                longest=longest,
-                name=model.name,
-                max_len=model.config.max_len,
-            )
+        raise invalid(
+            "a sentence is {longest} tokens long; {name} reads at most {max_len}",
+            longest=longest,
+            name=model.name,
+            max_len=model.config.max_len,
         )
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
     result = [""] * len(sources)
@@ -160,10 +156,8 @@ def _check_language(language: str) -> None:
 
     known = sorted(set(NonbreakingPrefixes().available_langs.values()))
     if language not in known:
-        raise ValueError(
-            say(
-                "the language must be one that has Moses rules; got {got}; allowed: {known}",
-                got=repr(language),
-                known=known,
-            )
+        raise invalid(
+            "the language must be one that has Moses rules; got {got}; allowed: {known}",
+            got=repr(language),
+            known=known,
         )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.training.recipe import Settings
 from transformer.training.side_by_side import updated_by
 
@@ -110,12 +110,8 @@ def updates(
         all_nats, n_ending = team.add(told).tolist()
         loss = all_nats / total
         if not math.isfinite(loss):
-            raise ValueError(
-                say(
-                    "the loss became {loss} at step {step}; lower learning_rate",
-                    loss=loss,
-                    step=step,
-                )
+            raise invalid(
+                "the loss became {loss} at step {step}; lower learning_rate", loss=loss, step=step
             )
         yield Update(
             step=step + 1, epoch=epoch, index=index, tokens=total, loss=loss, norm=float(norm),

@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from transformer.inference import deadline
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.model.interventions import Intervention, to_dict
 from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
@@ -66,10 +66,10 @@ class MadeAgain:
         """made: id -> request_of_run or request_of_batch. Raises ValueError for anything else, and
         if nobody waits for it any more; RunGone where too many are being made."""
         if not isinstance(made, Mapping) or len(made) > MOST:
-            raise ValueError(say("made must be an object of at most {most} runs", most=MOST))
+            raise invalid("made must be an object of at most {most} runs", most=MOST)
         for key, again in made.items():
             if not isinstance(key, str) or not ID.fullmatch(key) or not isinstance(again, Mapping):
-                raise ValueError(say("made must name each run by its id, and say how it was made"))
+                raise invalid("made must name each run by its id, and say how it was made")
             if self._service.store.has(key):
                 continue
             if not self._room.acquire(blocking=False):  # who waits holds a thread; the page asks on
@@ -104,5 +104,5 @@ class MadeAgain:
         settings = again["settings"]
         if not isinstance(settings, Mapping) or not settings.keys() <= SETTINGS:
             allowed = sorted(SETTINGS)
-            raise ValueError(say("settings must be an object of {allowed}", allowed=allowed))
+            raise invalid("settings must be an object of {allowed}", allowed=allowed)
         return self._service.generate(model, text, **settings)

@@ -18,7 +18,7 @@ from gradio.context import LocalContext
 from gradio.events import api
 
 from transformer.inference.deadline import until
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.ui.api_values import (
     attention_values,
     batch_values,
@@ -219,12 +219,10 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
             parameters: what the picture is told, by name, as /views lists it
         """
         if not isinstance(picture, str) or picture not in PICTURES:
-            raise ValueError(
-                say(
-                    "picture must be one of {allowed}; got {got}",
-                    allowed=list(PICTURES),
-                    got=repr(picture),
-                )
+            raise invalid(
+                "picture must be one of {allowed}; got {got}",
+                allowed=list(PICTURES),
+                got=repr(picture),
             )
         asked = PICTURES[picture]
         subject = asked.takes if asked.takes in ("batch", "model") else "run"

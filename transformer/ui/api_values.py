@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer.inference.fill import Filled
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral
 from transformer.model.validation import check_choice
 from transformer.runs.candidates import GenerationStep
 from transformer.runs.head_data import head_view
@@ -106,16 +106,14 @@ def numbers(matrix: NDArray[Any], packed: bool) -> Any:
     Raises ValueError for more than MAX_LISTED numbers that are not to be packed.
     """
     if not isinstance(packed, bool):
-        raise ValueError(say("packed must be true or false; got {got}", got=repr(packed)))
+        raise invalid("packed must be true or false; got {got}", got=repr(packed))
     if not packed:
         if matrix.size > MAX_LISTED:
-            raise ValueError(
-                say(
-                    "{size} numbers are too many for nested lists; allowed: at most "
-                    "{most}, or packed=True",
-                    size=numeral(matrix.size),
-                    most=numeral(MAX_LISTED),
-                )
+            raise invalid(
+                "{size} numbers are too many for nested lists; allowed: at most "
+                "{most}, or packed=True",
+                size=numeral(matrix.size),
+                most=numeral(MAX_LISTED),
             )
         return matrix.tolist()
     little = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("<"))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.runs.run import Run
 from transformer.ui.experiments import Experiments
 from transformer.ui.limits import check_input
@@ -123,7 +123,7 @@ def endpoints(
         if service.model(model).config.family == "encoder-decoder":
             return scored(_translated(service, model, text, target), target)
         if target:
-            raise ValueError(say("a target is for a translator; {model} is none", model=model))
+            raise invalid("a target is for a translator; {model} is none", model=model)
         return scored(service.read(model, text), text)
 
     return [importance, next_token, patching, breaks], score
@@ -133,10 +133,8 @@ def score_values(run: Run, surprise: Sequence[float | None], text: str) -> dict[
     """The surprise of a run's tokens as plain values. Raises ValueError where nothing foresees."""
     bits = [bit for bit in surprise if bit is not None]
     if not bits:
-        raise ValueError(
-            say(
-                "{model} is an encoder: it foresees nothing, so a text has no cost", model=run.model
-            )
+        raise invalid(
+            "{model} is an encoder: it foresees nothing, so a text has no cost", model=run.model
         )
     n_bytes = len(text.encode())
     return {

@@ -9,7 +9,7 @@ from typing import Any
 
 from transformer.inference.model import Model
 from transformer.learning.samples import held_out, prompt_of
-from transformer.messages import mark, say
+from transformer.messages import invalid, mark
 from transformer.training.exercises import EXERCISES
 from transformer.ui.tour import opening_of
 
@@ -121,7 +121,7 @@ def is_offered(text: str, models: Iterable[Model]) -> bool:
     Raises ValueError for what is no text.
     """
     if not isinstance(text, str):
-        raise ValueError(say("the text must be a string; got {got}", got=type(text).__name__))
+        raise invalid("the text must be a string; got {got}", got=type(text).__name__)
     examples = [example_of(model) for model in models]
     offered = {text for example in examples for text in (example.text, *example.suggestions)}
     batches = {"\n".join(example.batch) for example in examples}
@@ -136,12 +136,10 @@ def _fitting(model: Model, text: str) -> str:
     for beginning in _beginnings(model.tokenizer.readable(text)):
         if _fits(model, beginning):
             return beginning
-    raise ValueError(
-        say(
-            "{name} reads too little at once for any text: max_len is {max_len}",
-            name=model.name,
-            max_len=model.config.max_len,
-        )
+    raise invalid(
+        "{name} reads too little at once for any text: max_len is {max_len}",
+        name=model.name,
+        max_len=model.config.max_len,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
 
 # What the page may load and talk to. Its scripts and styles are Gradio's too, many of them written
@@ -132,12 +132,10 @@ def policy_for(embed_on: Sequence[str]) -> str:
     """POLICY, with which pages of these origins may show ours too. Raises ValueError for others."""
     for origin in embed_on:
         if not ORIGIN.fullmatch(origin):
-            raise ValueError(
-                say(
-                    "a page that may embed this one is named by its origin, https://HOST or "
-                    "https://HOST:PORT; got {got}",
-                    got=repr(origin),
-                )
+            raise invalid(
+                "a page that may embed this one is named by its origin, https://HOST or "
+                "https://HOST:PORT; got {got}",
+                got=repr(origin),
             )
     return " ".join((POLICY, *embed_on))  # it ends with those that may
 

@@ -19,7 +19,7 @@ from transformer.analysis.step_filters import StepFilters, step_filters
 from transformer.inference.deadline import Deadline, renewed
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral, say
 from transformer.model.interventions import Break
 from transformer.model.sites import sites_of
 from transformer.runs.memo import remembered
@@ -42,11 +42,9 @@ def continued(model: Model, request: Request) -> tuple[int, ...]:
     with renewed(MAX_SECONDS) as deadline:
         ids = (*stream.prompt_ids, *(step.token for step in stream))
     if deadline.why is not None:
-        raise ValueError(
-            say(
-                "this text takes longer than the {most} s that it is allowed",
-                most=numeral(MAX_SECONDS, ".0f"),
-            )
+        raise invalid(
+            "this text takes longer than the {most} s that it is allowed",
+            most=numeral(MAX_SECONDS, ".0f"),
         )
     return ids
 
@@ -198,15 +196,13 @@ class Experiments:
         n_read = n_variants * (_read(run, place) + len(run.source_ids))
         operations = 2 * self.service.model(run.model).n_parameters * n_read
         if operations > MAX_OPERATIONS:
-            raise ValueError(
-                say(
-                    "this would read {n_read} tokens, about {operations} million million "
-                    "operations, of which {most} are allowed: choose an earlier token or a "
-                    "shorter text",
-                    n_read=numeral(n_read),
-                    operations=numeral(operations / 1e12, ".1f"),
-                    most=numeral(MAX_OPERATIONS / 1e12, ".0f"),
-                )
+            raise invalid(
+                "this would read {n_read} tokens, about {operations} million million "
+                "operations, of which {most} are allowed: choose an earlier token or a "
+                "shorter text",
+                n_read=numeral(n_read),
+                operations=numeral(operations / 1e12, ".1f"),
+                most=numeral(MAX_OPERATIONS / 1e12, ".0f"),
             )
 
     @contextmanager

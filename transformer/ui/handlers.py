@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transformer.inference.deadline import Deadline, until
-from transformer.messages import mark, say, say_n
+from transformer.messages import invalid, mark, say, say_n
 from transformer.model.interventions import without_padding_mask
 from transformer.runs.candidates import GenerationStep
 from transformer.runs.checks import Refused
@@ -48,12 +48,10 @@ def settings_of(
     Raises ValueError for an unknown method; the rest is checked by the request itself.
     """
     if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(
-            say(
-                "the method must be one of {allowed}; got {got}",
-                allowed=list(METHODS),
-                got=repr(method),
-            )
+        raise invalid(
+            "the method must be one of {allowed}; got {got}",
+            allowed=list(METHODS),
+            got=repr(method),
         )
     settings: dict[str, Any] = {"max_new_tokens": length, "seed": seed}
     if method == SAMPLE:
@@ -62,7 +60,7 @@ def settings_of(
         settings |= {"beams": beams, "length_penalty": length_penalty}
     for name, value in settings.items():
         if value is None:
-            raise ValueError(say("{setting} is empty: give a number", setting=say(WORDS[name])))
+            raise invalid("{setting} is empty: give a number", setting=say(WORDS[name]))
     off = {"top_k": 0, "top_p": 1}
     return {name: None if value == off.get(name) else value for name, value in settings.items()}
 
@@ -74,12 +72,10 @@ def altered_settings(settings: dict[str, Any], altered: Any) -> dict[str, Any]:
     else; what an intervention may be is checked by the request.
     """
     if not isinstance(altered, dict) or set(altered) - set(INTACT):
-        raise ValueError(
-            say(
-                "what is altered must be an object with {allowed}; got {got}",
-                allowed=list(INTACT),
-                got=repr(altered),
-            )
+        raise invalid(
+            "what is altered must be an object with {allowed}; got {got}",
+            allowed=list(INTACT),
+            got=repr(altered),
         )
     given = {name: value for name, value in altered.items() if value}
     if given:

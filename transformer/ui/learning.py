@@ -19,7 +19,7 @@ from transformer.learning.samples import held_out
 from transformer.learning.trainer import BROKEN
 from transformer.learning.words import told
 from transformer.learning.worker import DONE, LATE, STOPPED
-from transformer.messages import mark, numeral, say
+from transformer.messages import invalid, mark, numeral, say
 from transformer.model.intervention_hooks import hooks_of
 from transformer.model.interventions import Break, Silence, interventions_of
 from transformer.training.exercises import EXERCISES
@@ -129,12 +129,12 @@ class Learning:
         model = self._service.model(data.get("model"))
         task = (model.metadata or {}).get("exercise")
         if task not in EXERCISES:
-            raise ValueError(say("{name} has learned none of the exercises", name=model.name))
+            raise invalid("{name} has learned none of the exercises", name=model.name)
         given = data.get("interventions", ())
         check_interventions(given)
         altered = interventions_of(given)
         if not all(isinstance(one, Silence | Break) for one in altered):
-            raise ValueError(say("only silenced heads and switches act on every question alike"))
+            raise invalid("only silenced heads and switches act on every question alike")
         exercise, hooks = EXERCISES[task], hooks_of(altered, model.config)
         rows = held_out(exercise, ASKED)
         intact = share_right(model.network, exercise, rows)
@@ -175,7 +175,7 @@ def _kept(record: Record, at: Any) -> Snapshot:
     steps = sorted(record.snapshots)
     step = steps[-1] if at is None and steps else at
     if not isinstance(step, int) or isinstance(step, bool) or step not in record.snapshots:
-        raise ValueError(say("at must be one of {allowed}; got {got}", allowed=steps, got=repr(at)))
+        raise invalid("at must be one of {allowed}; got {got}", allowed=steps, got=repr(at))
     return record.snapshots[step]
 
 

@@ -11,7 +11,7 @@ from transformer.lessons.checks import Check
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.markdown import Part
 from transformer.lessons.quantities import Ground
-from transformer.messages import language, say
+from transformer.messages import invalid, language
 from transformer.model.sites import Site
 from transformer.runs.run import Run
 from transformer.ui.experiments import Experiments
@@ -115,45 +115,46 @@ def _step(step: Step, words: Part) -> dict[str, Any]:
 def _lesson(name: Any) -> Lesson:
     known = all_lessons()
     if not isinstance(name, str) or name not in known:
-        raise ValueError(
-            say("lesson must be one of {allowed}; got {got}", allowed=list(known),
-                got=repr(name)[:60])
-        )  # fmt: skip
+        raise invalid(
+            "lesson must be one of {allowed}; got {got}", allowed=list(known), got=repr(name)[:60]
+        )
     return known[name]
 
 
 def _steps(data: Mapping[str, Any]) -> Step:
     lesson, at = _lesson(data.get("name")), data.get("step")
     if not isinstance(at, int) or isinstance(at, bool) or not 1 <= at <= len(lesson.steps):
-        raise ValueError(
-            say("step must be a whole number from 1 to {last}; got {got}", last=len(lesson.steps),
-                got=repr(at)[:60])
-        )  # fmt: skip
+        raise invalid(
+            "step must be a whole number from 1 to {last}; got {got}",
+            last=len(lesson.steps),
+            got=repr(at)[:60],
+        )
     return lesson.steps[at - 1]
 
 
 def _check(data: Mapping[str, Any]) -> Check:
     check = _steps(data).check
     if check is None:
-        raise ValueError(say("this step asks nothing"))
+        raise invalid("this step asks nothing")
     return check
 
 
 def _answer(given: Any, check: Check, run: Run) -> dict[str, Any]:
     """What the page says, in the check's own words. Raises ValueError for anything else."""
     if not isinstance(given, Mapping) or set(given) - set(FROM_PAGE):
-        raise ValueError(
-            say("an answer must be an object with {allowed}; got {got}",
-                allowed=", ".join(FROM_PAGE), got=repr(given)[:60])
-        )  # fmt: skip
+        raise invalid(
+            "an answer must be an object with {allowed}; got {got}",
+            allowed=", ".join(FROM_PAGE),
+            got=repr(given)[:60],
+        )
     answer = dict(given)
     if check.kind == "cell":
         site = str(check.arguments["site"])  # type: ignore[attr-defined]
         if answer.get("site") != site:
-            raise ValueError(say("this is about {site}; another place is shown", site=site))
+            raise invalid("this is about {site}; another place is shown", site=site)
         row, _, column = str(answer.get("cell", "")).partition(",")
         if not (row.isdecimal() and column.isdecimal() and len(row + column) < 12):
-            raise ValueError(say("click a cell of the picture"))
+            raise invalid("click a cell of the picture")
         answer |= {"query": int(row) + _first_row(run, Site.parse(site)), "key": int(column)}
     return answer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral, say
 from transformer.runs.checks import check_each, check_text, check_whole
 from transformer.runs.request import MAX_BEAMS
 from transformer.ui.language import wording
@@ -138,12 +138,10 @@ def check_input(text: Any) -> str:
     """A text that may be read. Raises ValueError for an empty or too long one."""
     check_text(text)
     if len(text) > MAX_CHARACTERS:
-        raise ValueError(
-            say(
-                "the text must have at most {most} characters; got {got}",
-                most=numeral(MAX_CHARACTERS),
-                got=numeral(len(text)),
-            )
+        raise invalid(
+            "the text must have at most {most} characters; got {got}",
+            most=numeral(MAX_CHARACTERS),
+            got=numeral(len(text)),
         )
     return str(text)
 
@@ -157,28 +155,20 @@ def check_length(max_new_tokens: Any) -> int:
 def check_interventions(interventions: Any) -> None:
     """Raise ValueError for too many of them; what each may be is checked by the request."""
     if isinstance(interventions, Sequence) and len(interventions) > MAX_INTERVENTIONS:
-        raise ValueError(
-            say(
-                "a request must have at most {most} interventions; got {got}",
-                most=MAX_INTERVENTIONS,
-                got=numeral(len(interventions)),
-            )
+        raise invalid(
+            "a request must have at most {most} interventions; got {got}",
+            most=MAX_INTERVENTIONS,
+            got=numeral(len(interventions)),
         )
 
 
 def check_texts(texts: Any) -> list[str]:
     """A batch. Raises ValueError unless it is 1 to MAX_TEXTS texts that may be read."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise ValueError(
-            say("the texts must be a list of strings; got {got}", got=type(texts).__name__)
-        )
+        raise invalid("the texts must be a list of strings; got {got}", got=type(texts).__name__)
     if not 1 <= len(texts) <= MAX_TEXTS:
-        raise ValueError(
-            say(
-                "a batch must have from 1 to {most} texts; got {got}",
-                most=MAX_TEXTS,
-                got=len(texts),
-            )
+        raise invalid(
+            "a batch must have from 1 to {most} texts; got {got}", most=MAX_TEXTS, got=len(texts)
         )
     check_each(texts, check_input)
     return list(texts)
@@ -187,16 +177,14 @@ def check_texts(texts: Any) -> list[str]:
 def lines_of(text: Any) -> list[str]:
     """The batch that a visitor typed, one text a line; empty lines are left out."""
     if not isinstance(text, str):
-        raise ValueError(say("the text must be a string; got {got}", got=type(text).__name__))
+        raise invalid("the text must be a string; got {got}", got=type(text).__name__)
     if len(text) > MAX_CHARACTERS * MAX_TEXTS:
-        raise ValueError(
-            say(
-                "the batch must have at most {most} characters; got {got}",
-                most=numeral(MAX_CHARACTERS * MAX_TEXTS),
-                got=numeral(len(text)),
-            )
+        raise invalid(
+            "the batch must have at most {most} characters; got {got}",
+            most=numeral(MAX_CHARACTERS * MAX_TEXTS),
+            got=numeral(len(text)),
         )
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
-        raise ValueError(say("the batch needs at least one line with text in it; got none"))
+        raise invalid("the batch needs at least one line with text in it; got none")
     return check_texts(lines)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral, say
 from transformer.model.interventions import to_dict
 from transformer.runs.run import Batch, Run
 from transformer.ui.examples import BEAM, GREEDY, SAMPLE
@@ -86,7 +86,7 @@ def read_link(query: Any) -> PageState:
             elif name in _READERS:
                 values[name] = _READERS[name](text)
             else:
-                raise ValueError(say("this page does not know such a part; the rest is used"))
+                raise invalid("this page does not know such a part; the rest is used")
         except ValueError as error:
             problems.append(say("The link's {name}: {error}.", name=repr(given[:40]), error=error))
     return PageState(
@@ -161,14 +161,12 @@ def pairs_of(query: Any) -> dict[str, str]:
     Raises ValueError if they cannot be read.
     """
     if not isinstance(query, str):
-        raise ValueError(say("a link must be a string; got {got}", got=type(query).__name__))
+        raise invalid("a link must be a string; got {got}", got=type(query).__name__)
     if len(query) > MAX_LINK_CHARACTERS:
-        raise ValueError(
-            say(
-                "a link must have at most {most} characters; got {got}",
-                most=numeral(MAX_LINK_CHARACTERS),
-                got=numeral(len(query)),
-            )
+        raise invalid(
+            "a link must have at most {most} characters; got {got}",
+            most=numeral(MAX_LINK_CHARACTERS),
+            got=numeral(len(query)),
         )
     pairs: dict[str, str] = {}
     for name, text in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
@@ -177,8 +175,8 @@ def pairs_of(query: Any) -> dict[str, str]:
     if "z" in pairs:
         pairs = _inflated(pairs.pop("z")) | pairs
     if len(pairs) > MAX_NAMES:
-        raise ValueError(
-            say("a link must have at most {most} names; got {got}", most=MAX_NAMES, got=len(pairs))
+        raise invalid(
+            "a link must have at most {most} names; got {got}", most=MAX_NAMES, got=len(pairs)
         )
     return pairs
 
@@ -197,19 +195,16 @@ def _inflated(packed: str) -> dict[str, str]:
     except (binascii.Error, zlib.error, ValueError) as error:
         raise ValueError(unreadable) from error
     if len(state) > MAX_STATE_BYTES:
-        raise ValueError(
-            say(
-                "a link must hold at most {most} bytes; it holds more",
-                most=numeral(MAX_STATE_BYTES),
-            )
+        raise invalid(
+            "a link must hold at most {most} bytes; it holds more", most=numeral(MAX_STATE_BYTES)
         )
     if not inflater.eof:
         raise ValueError(unreadable)
     values = _json(state, say("the link's compressed part must be JSON"))
     if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
-        raise ValueError(say("the link's compressed part must be an object of strings"))
+        raise invalid("the link's compressed part must be an object of strings")
     if not all(_is_whole(name) for name in values):
-        raise ValueError(say("a name in the link holds half of a character"))
+        raise invalid("a name in the link holds half of a character")
     return {name: text for name, text in values.items() if not _is_foreign(name)}
 
 
@@ -217,7 +212,7 @@ def _json(text: str | bytes, refusal: str) -> Any:
     """Raises ValueError with this refusal for all but JSON, also for JSON too deep to be read."""
 
     def refuse(constant: str) -> None:
-        raise ValueError(say("{constant} is no JSON", constant=constant))
+        raise invalid("{constant} is no JSON", constant=constant)
 
     try:
         return json.loads(text, parse_constant=refuse)
@@ -232,42 +227,40 @@ def _is_whole(text: str) -> bool:
 
 def _encodable(text: str) -> str:
     if not _is_whole(text):
-        raise ValueError(say("it holds half of a character"))
+        raise invalid("it holds half of a character")
     return text
 
 
 def _short(text: str) -> str:
     if len(text) > MAX_VIEW_CHARACTERS:
-        raise ValueError(
-            say(
-                "it must have at most {most} characters; got {got}",
-                most=MAX_VIEW_CHARACTERS,
-                got=len(text),
-            )
+        raise invalid(
+            "it must have at most {most} characters; got {got}",
+            most=MAX_VIEW_CHARACTERS,
+            got=len(text),
         )
     return _encodable(text)
 
 
 def _number(text: str) -> int | float:
     if not text.isascii() or not _NUMBER.fullmatch(text):
-        raise ValueError(say("it must be a number; got {got}", got=repr(text[:40])))
+        raise invalid("it must be a number; got {got}", got=repr(text[:40]))
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(say("it must be a finite number; got {got}", got=repr(text)))
+        raise invalid("it must be a finite number; got {got}", got=repr(text))
     return int(text) if text.lstrip("-").isdecimal() else number
 
 
 def _ids(text: str) -> list[int]:
     parts = text.split(",")
     if not all(part.isascii() and part.isdecimal() and len(part) <= 9 for part in parts):
-        raise ValueError(say("it must be token ids, whole numbers with commas between them"))
+        raise invalid("it must be token ids, whole numbers with commas between them")
     return [int(part) for part in parts]
 
 
 def _altered(text: str) -> list[Any]:
     values = _json(_encodable(text), say("it must be JSON"))
     if not isinstance(values, list):
-        raise ValueError(say("it must be a list; got {got}", got=type(values).__name__))
+        raise invalid("it must be a list; got {got}", got=type(values).__name__)
     return values
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from transformer.analysis.head_measures import ALL
 from transformer.learning.moment_words import about, told
 from transformer.learning.moments import HeadNumber, Moments, story_moments
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral, say
 from transformer.runs.checks import check_whole
 from transformer.views import VIEWS
 from transformer.views.moments.curves import moment_curves
@@ -28,7 +28,7 @@ def moment(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     moments = story_moments()
     if moments is None:
-        raise ValueError(say("no moments of a training come with this page"))
+        raise invalid("no moments of a training come with this page")
     place, sentence, layer, head = _chosen(moments, data)
     now, read = moments.standings[place], moments.sentences[sentence]
     dark = data.get("dark") is True
@@ -62,8 +62,8 @@ def _chosen(moments: Moments, data: Mapping[str, Any]) -> tuple[int, int, int, i
     steps, (n_layers, n_heads) = moments.steps, moments.shape
     step = steps[-1] if values["step"] is None else values["step"]
     if step not in steps:
-        raise ValueError(
-            say("{name} must be one of {allowed}; got {got}", name="step", allowed=steps, got=step)
+        raise invalid(
+            "{name} must be one of {allowed}; got {got}", name="step", allowed=steps, got=step
         )
     check_whole("sentence", values["sentence"], 0, len(moments.sentences) - 1)
     first = _opened(moments)

@@ -13,7 +13,7 @@ from typing import Any
 
 import gradio as gr
 
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.runs.request import request_of
 from transformer.ui import handlers
 from transformer.ui.choose_model import Changes, words_of
@@ -133,7 +133,7 @@ def _check_standing(settings: Mapping[str, Any]) -> None:
         if name == "method":
             continue
         if got is not None and (isinstance(got, bool) or not isinstance(got, int | float)):
-            raise ValueError(say("{name} must be a number; got {got}", name=name, got=repr(got)))
+            raise invalid("{name} must be a number; got {got}", name=name, got=repr(got))
 
 
 def _standing(

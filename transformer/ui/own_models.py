@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from transformer.inference.model import Model
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.ui.limits import LEFT_AGE_S, MAX_OWN_MODELS
 from transformer.ui.visitors import ASKER
 
@@ -61,12 +61,10 @@ class OwnModels:
         with self._lock:
             own = self._all.get(name)
             if own is None or (asker and asker != own.visitor):
-                raise ValueError(
-                    say(
-                        "model {name} was trained in a visit: it belonged to that visit alone, and "
-                        "is gone with it; train one anew in the tab Learn",
-                        name=repr(name.partition(SIGN)[0]),
-                    )
+                raise invalid(
+                    "model {name} was trained in a visit: it belonged to that visit alone, and "
+                    "is gone with it; train one anew in the tab Learn",
+                    name=repr(name.partition(SIGN)[0]),
                 )
             if asker:
                 own.until = None  # a visit that seemed to have ended has not

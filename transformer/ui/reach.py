@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import gradio as gr
 import segno
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral, say
 from transformer.ui.view_functions import Ask, server_function
 
 # 93 modules across and four of margin on both sides: on a projector of 720 lines each is 6 high,
@@ -43,7 +43,7 @@ def code_of(*, page: Any, query: Any, host: str | None, port: int | None) -> dic
     else could open the address, or nobody could read the code.
     """
     if not isinstance(page, str) or not isinstance(query, str):
-        raise ValueError(say("page and query must be strings"))
+        raise invalid("page and query must be strings")
     address = reachable(page, host, port) + (f"#{query}" if query else "")
     return {"address": address, "picture": picture(address)}
 
@@ -57,20 +57,18 @@ def reachable(
     """
     seen = urlsplit(page)
     if seen.scheme not in ("http", "https") or not seen.hostname or not page.isascii():
-        raise ValueError(say("page must be an address of the web; got {got}", got=repr(page[:80])))
+        raise invalid("page must be an address of the web; got {got}", got=repr(page[:80]))
     if not is_here(seen.hostname):
         return page
     if host is None or (is_here(host) and not is_everywhere(host)):
-        raise ValueError(
-            say(
-                "This page is served for this machine alone, so a code would lead nobody here. "
-                "Start it with {command}: then everybody on the same network can open it.",
-                command="python app.py --host 0.0.0.0",
-            )
+        raise invalid(
+            "This page is served for this machine alone, so a code would lead nobody here. "
+            "Start it with {command}: then everybody on the same network can open it.",
+            command="python app.py --host 0.0.0.0",
         )
     name = (own or own_address)() if is_everywhere(host) else host
     if name is None:
-        raise ValueError(say("This machine is on no network, so nobody else can open the page."))
+        raise invalid("This machine is on no network, so nobody else can open the page.")
     return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
 
 

@@ -11,7 +11,7 @@ from transformer.inference.deadline import CANCELLED, why_over
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.interventions import Patch
 from transformer.runs.candidates import GenerationStep
 from transformer.runs.run import Batch, Run
@@ -51,7 +51,7 @@ class Service:
         self, models: Sequence[Model], gpu: Decorator | None = None, trainings: int = MAX_TRAININGS
     ) -> None:
         if not models:
-            raise ValueError(say("the page needs at least one model; got none"))
+            raise invalid("the page needs at least one model; got none")
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {model.name: model for model in models}
         self.visitors = Visitors()
@@ -103,12 +103,10 @@ class Service:
         if is_own(name) and name not in self.models:
             return self.own.model(name, visitor)
         if not isinstance(name, str) or name not in self.models:
-            raise ValueError(
-                say(
-                    "model must be one of {allowed}; got {got}",
-                    allowed=list(self.models),
-                    got=repr(name),
-                )
+            raise invalid(
+                "model must be one of {allowed}; got {got}",
+                allowed=list(self.models),
+                got=repr(name),
             )
         return self.models[name]
 
@@ -170,12 +168,10 @@ class Service:
         """
         model = self.model(name)
         if model.config.family != "encoder-decoder":
-            raise ValueError(
-                say(
-                    "translating needs an encoder-decoder; {name} is {family}",
-                    name=name,
-                    family=model.config.family,
-                )
+            raise invalid(
+                "translating needs an encoder-decoder; {name} is {family}",
+                name=name,
+                family=model.config.family,
             )
         check_length(settings.get("max_new_tokens"))
         check_interventions(settings.get("interventions"))
@@ -255,14 +251,12 @@ def check_names(named: Iterable[tuple[str, str]]) -> None:
     known: dict[str, str] = {}
     for name, origin in named:
         if name in known:
-            raise ValueError(
-                say(
-                    "two models are called {name}: {first} and {second}; rename the "
-                    "folder of one of them, or leave one out",
-                    name=repr(name),
-                    first=known[name],
-                    second=origin,
-                )
+            raise invalid(
+                "two models are called {name}: {first} and {second}; rename the "
+                "folder of one of them, or leave one out",
+                name=repr(name),
+                first=known[name],
+                second=origin,
             )
         known[name] = origin
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.runs.compact_trace import bytes_of, moved
 from transformer.runs.run import Batch, Run
 from transformer.ui.limits import (
@@ -118,14 +118,14 @@ class RunStore:
         """The run of an id. Raises RunGone if there is none, ValueError if it is a batch's."""
         item = self._get(key)
         if not isinstance(item, Run):
-            raise ValueError(say("this id belongs to a batch; needed: that of a run"))
+            raise invalid("this id belongs to a batch; needed: that of a run")
         return item
 
     def batch(self, key: object) -> Batch:
         """The batch of an id. Raises RunGone if there is none, ValueError if it is a run's."""
         item = self._get(key)
         if not isinstance(item, Batch):
-            raise ValueError(say("this id belongs to a run; needed: that of a batch"))
+            raise invalid("this id belongs to a run; needed: that of a batch")
         return item
 
     def any(self, key: object) -> Kept:

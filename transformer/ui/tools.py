@@ -15,7 +15,7 @@ from typing import Any
 
 import gradio as gr
 
-from transformer.messages import say
+from transformer.messages import invalid
 
 PACKAGE = "mcp>=1.21,<2"  # as Gradio asks for it
 CALLER = ("x-gradio-user", "mcp")  # the header by which Gradio marks a tool's call
@@ -29,13 +29,11 @@ def check_tools() -> None:
         version = "none"
     major, minor = ([*version.split("."), ""])[:2]
     if major != "1" or not minor.isdecimal() or int(minor) < 21:
-        raise ValueError(
-            say(
-                "serving tools over MCP needs the package {package}; installed: "
-                '{version}; allowed: pip install "{package}", or no --mcp',
-                package=PACKAGE,
-                version=version,
-            )
+        raise invalid(
+            "serving tools over MCP needs the package {package}; installed: "
+            '{version}; allowed: pip install "{package}", or no --mcp',
+            package=PACKAGE,
+            version=version,
         )
 
 

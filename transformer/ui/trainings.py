@@ -14,7 +14,7 @@ from transformer.learning.trainer import Trainer
 from transformer.learning.watch import Report
 from transformer.learning.wire import Job
 from transformer.learning.worker import STOPPED
-from transformer.messages import language, say
+from transformer.messages import invalid, language
 from transformer.training.exercises.asking import check_question
 from transformer.ui.limits import (
     LEFT_AGE_S,
@@ -103,13 +103,11 @@ class Trainings:
             for old in [one for one in self._all.values() if one.visitor == visitor]:
                 self._forget(old)
             if not self._at_once:
-                raise ValueError(say("nothing can be trained on this server; see a recorded run"))
+                raise invalid("nothing can be trained on this server; see a recorded run")
             if len(self._waiting) >= MAX_TRAININGS_WAITING:
-                raise ValueError(
-                    say(
-                        "{most} trainings are waiting; see a recorded run, or try again soon",
-                        most=MAX_TRAININGS_WAITING,
-                    )
+                raise invalid(
+                    "{most} trainings are waiting; see a recorded run, or try again soon",
+                    most=MAX_TRAININGS_WAITING,
                 )
             key, record = secrets.token_urlsafe(16), Record(plan=plan)
             training = Training(key=key, visitor=visitor, record=record, question=question)
@@ -123,16 +121,14 @@ class Trainings:
         with self._lock:
             training = self._all.get(key) if isinstance(key, str) else None
             if training is None or training.visitor != visitor:
-                raise ValueError(say("the server no longer keeps this training; begin it again"))
+                raise invalid("the server no longer keeps this training; begin it again")
             training.seen_at, training.left = time.monotonic(), False
             return training
 
     def steer(self, training: Training, do: object) -> None:
         """Pause, go on, make one step, or stop. Raises ValueError for anything else."""
         if do not in DO:
-            raise ValueError(
-                say("do must be one of {allowed}; got {got}", allowed=list(DO), got=repr(do))
-            )
+            raise invalid("do must be one of {allowed}; got {got}", allowed=list(DO), got=repr(do))
         with self._lock:
             if do == "stop" and training.state == WAITING:
                 self._end(training, STOPPED)

@@ -11,7 +11,7 @@ from transformer.learning.recorded import recorded
 from transformer.lessons.checks import Answer, Check, Said
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.quantities import Ground
-from transformer.messages import say, speaking
+from transformer.messages import invalid, speaking
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.ui.examples import example_of
@@ -55,7 +55,7 @@ def _opened(experiments: Experiments, step: Step, before: Ground | None) -> Grou
     """What the page shows once the step's state is opened."""
     if not step.state:
         if before is None:
-            raise ValueError(say("the first step needs a state"))
+            raise invalid("the first step needs a state")
         return before
     return shown_by(experiments, state_of(step.state))
 
@@ -92,7 +92,7 @@ def _check_places(run: Run, view: Mapping[str, str]) -> None:
     token = view.get("token", "0")
     if token.isdecimal() and int(token) >= len(run.labels):
         last = len(run.labels) - 1
-        raise ValueError(say("token must be at most {last}; got {got}", last=last, got=token))
+        raise invalid("token must be at most {last}; got {got}", last=last, got=token)
 
 
 def _held(
@@ -111,9 +111,9 @@ def _held(
             passed, failed = check.grade(after, right or {}), check.grade(ground, wrong)
         said = said or passed.says
         if not passed.right:
-            raise ValueError(say("the answer to it is not right: {says}", says=passed.says))
+            raise invalid("the answer to it is not right: {says}", says=passed.says)
         if failed.right:
-            raise ValueError(say("it cannot be failed: {says}", says=failed.says))
+            raise invalid("it cannot be failed: {says}", says=failed.says)
     _not_there_yet(check, step, ground)
     return after, said
 
@@ -122,7 +122,7 @@ def _solved(experiments: Experiments, step: Step, ground: Ground) -> Ground:
     if isinstance(step.solution, Mapping) and "learn" in step.solution:
         return Ground(run=_learned(experiments, step.solution, ground), lab=experiments)
     if not step.solution:
-        raise ValueError(say("it needs a solution: a state of the page that answers it"))
+        raise invalid("it needs a solution: a state of the page that answers it")
     return shown_by(experiments, state_of(step.solution))
 
 
@@ -151,7 +151,7 @@ def _wrong(check: Check, ground: Ground) -> Answer:
     for answer in check.answers(ground):
         if not check.grade(ground, answer).right:
             return answer
-    raise ValueError(say("it cannot be failed: every answer is right"))
+    raise invalid("it cannot be failed: every answer is right")
 
 
 def _not_there_yet(check: Check, step: Step, ground: Ground) -> None:
@@ -164,13 +164,14 @@ def _not_there_yet(check: Check, step: Step, ground: Ground) -> None:
     elif check.kind == "token" and fields.get("token", "").isdecimal():
         start = {"token": int(fields["token"]), "stack": "own"}
     if start and check.grade(ground, start).right:
-        raise ValueError(say("the page answers it already as it opens: {start}", start=start))
+        raise invalid("the page answers it already as it opens: {start}", start=start)
 
 
 def _enough_hints(lesson: Lesson, step: int) -> None:
     for language, parts in lesson.words.items():
         if len(parts[step].hints) < LEAST_HINTS:
-            raise ValueError(
-                say("{language}: a check has at least {least} hints", language=language,
-                    least=LEAST_HINTS)
-            )  # fmt: skip
+            raise invalid(
+                "{language}: a check has at least {least} hints",
+                language=language,
+                least=LEAST_HINTS,
+            )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from anyio import to_thread
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.ui.again import MadeAgain
 from transformer.ui.experiments import Experiments
 from transformer.ui.idle_queue import FILES, IDLE
@@ -57,12 +57,10 @@ def answer(experiments: Experiments, picture: Picture, data: Mapping[str, Any]) 
     Raises ValueError for what it cannot be asked, RunGone for a run that is no longer kept.
     """
     if not isinstance(data, Mapping):
-        raise ValueError(
-            say(
-                "{name} must be asked with an object; got {got}",
-                name=picture.name,
-                got=type(data).__name__,
-            )
+        raise invalid(
+            "{name} must be asked with an object; got {got}",
+            name=picture.name,
+            got=type(data).__name__,
         )
     given = dict(data)
     of = _subjects(experiments, picture, given)
@@ -126,12 +124,10 @@ def server_function(
     def ask(data: dict[str, Any]) -> Answer:
         try:
             if not isinstance(data, dict):
-                raise ValueError(
-                    say(
-                        "{name} must be asked with an object; got {got}",
-                        name=name,
-                        got=type(data).__name__,
-                    )
+                raise invalid(
+                    "{name} must be asked with an object; got {got}",
+                    name=name,
+                    got=type(data).__name__,
                 )
             given = dict(data)
             made = given.pop("made", None)
@@ -166,7 +162,7 @@ def plain(value: Any) -> Any:
 def kept(store: RunStore, *, runs: Any) -> Answer:
     """Which of these runs the server still has; asking does not keep them longer."""
     if not isinstance(runs, list) or len(runs) > MAX_ASKED:
-        raise ValueError(say("runs must be a list of at most {most} ids", most=MAX_ASKED))
+        raise invalid("runs must be a list of at most {most} ids", most=MAX_ASKED)
     return {"kept": [store.has(run) for run in runs]}
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.analysis.mask_removal import masks_of
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.views.architecture.architecture import architecture
 from transformer.views.attention.alignment import alignment, alignment_links
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
@@ -58,10 +58,8 @@ def add_views(folders: Sequence[str | Path]) -> None:
     for view in find_views(__name__, places):
         taken = {picture.name for picture in view.pictures} & set(PICTURES)
         if view.name in VIEWS or taken:
-            raise ValueError(
-                say(
-                    "the view {name} and its pictures need names of their own", name=repr(view.name)
-                )
+            raise invalid(
+                "the view {name} and its pictures need names of their own", name=repr(view.name)
             )
         VIEWS[view.name] = view
         PICTURES.update({picture.name: picture for picture in view.pictures})

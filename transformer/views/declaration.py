@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.views.parameters import Item, Parameter
 
 Takes = Literal["run", "batch", "run or batch", "model", "runs"]
@@ -53,16 +53,14 @@ class Picture:
         known = {parameter.name for parameter in self.parameters}
         for name in given:
             if name not in known and name != "dark":
-                raise ValueError(
-                    say(
-                        "{name} takes {allowed}; got {got}",
-                        name=self.name,
-                        allowed=sorted(known) or "nothing",
-                        got=repr(name),
-                    )
+                raise invalid(
+                    "{name} takes {allowed}; got {got}",
+                    name=self.name,
+                    allowed=sorted(known) or "nothing",
+                    got=repr(name),
                 )
         if not isinstance(given.get("dark", False), bool):
-            raise ValueError(say("dark must be true or false; got {got}", got=repr(given["dark"])))
+            raise invalid("dark must be true or false; got {got}", got=repr(given["dark"]))
         values = {
             one.name: one.check(given[one.name], item) for one in self.parameters
             if one.name in given
@@ -155,8 +153,6 @@ def find_views(package: str, folders: Any) -> Iterator[View]:
         if view is None:
             continue
         if not isinstance(view, View) or view.name in views:
-            raise ValueError(
-                say("VIEW of {name} must be a View with a name of its own", name=found.name)
-            )
+            raise invalid("VIEW of {name} must be a View with a name of its own", name=found.name)
         views[view.name] = view
         yield view

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral
 from transformer.runs.run import Batch, Run
 
 Item = Run | Batch
@@ -68,13 +68,11 @@ class Choice(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> str:
         if not isinstance(got, str) or got not in self.options:
-            raise ValueError(
-                say(
-                    "{name} must be one of {allowed}; got {got}",
-                    name=self.name,
-                    allowed=list(self.options),
-                    got=_short(got),
-                )
+            raise invalid(
+                "{name} must be one of {allowed}; got {got}",
+                name=self.name,
+                allowed=list(self.options),
+                got=_short(got),
             )
         return got
 
@@ -95,22 +93,18 @@ class Whole(Parameter):
         last = most if isinstance(most, int) else 2**31 - 1
         if not _is_whole(got) or not self.least <= got <= last:
             if last == 2**31 - 1:
-                raise ValueError(
-                    say(
-                        "{name} must be a whole number from {least}; got {got}",
-                        name=self.name,
-                        least=numeral(self.least),
-                        got=_short(got),
-                    )
-                )
-            raise ValueError(
-                say(
-                    "{name} must be a whole number from {least} to {last}; got {got}",
+                raise invalid(
+                    "{name} must be a whole number from {least}; got {got}",
                     name=self.name,
                     least=numeral(self.least),
-                    last=numeral(last),
                     got=_short(got),
                 )
+            raise invalid(
+                "{name} must be a whole number from {least} to {last}; got {got}",
+                name=self.name,
+                least=numeral(self.least),
+                last=numeral(last),
+                got=_short(got),
             )
         return int(got)
 
@@ -137,14 +131,12 @@ class Number(Parameter):
     def _checked(self, got: Any, item: Item | None) -> float:
         is_number = isinstance(got, int | float) and not isinstance(got, bool)
         if not is_number or not self.least <= got <= self.most:
-            raise ValueError(
-                say(
-                    "{name} must be a number from {least} to {most}; got {got}",
-                    name=self.name,
-                    least=numeral(self.least, "g"),
-                    most=numeral(self.most, "g"),
-                    got=_short(got),
-                )
+            raise invalid(
+                "{name} must be a number from {least} to {most}; got {got}",
+                name=self.name,
+                least=numeral(self.least, "g"),
+                most=numeral(self.most, "g"),
+                got=_short(got),
             )
         return float(got)
 
@@ -168,8 +160,8 @@ class Flag(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> bool:
         if not isinstance(got, bool):
-            raise ValueError(
-                say("{name} must be true or false; got {got}", name=self.name, got=_short(got))
+            raise invalid(
+                "{name} must be true or false; got {got}", name=self.name, got=_short(got)
             )
         return got
 
@@ -187,13 +179,11 @@ class Words(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> str:
         if not isinstance(got, str) or len(got) > LONGEST:
-            raise ValueError(
-                say(
-                    "{name} must be a text of at most {longest} characters; got {got}",
-                    name=self.name,
-                    longest=numeral(LONGEST),
-                    got=_short(got),
-                )
+            raise invalid(
+                "{name} must be a text of at most {longest} characters; got {got}",
+                name=self.name,
+                longest=numeral(LONGEST),
+                got=_short(got),
             )
         return got
 
@@ -210,13 +200,11 @@ class Wholes(Parameter):
             or len(got) > self.most
             or not all(map(_is_whole, got))
         ):
-            raise ValueError(
-                say(
-                    "{name} must be a list of at most {most} whole numbers; got {got}",
-                    name=self.name,
-                    most=self.most,
-                    got=_short(got),
-                )
+            raise invalid(
+                "{name} must be a list of at most {most} whole numbers; got {got}",
+                name=self.name,
+                most=self.most,
+                got=_short(got),
             )
         return [int(one) for one in got]
 
@@ -236,12 +224,10 @@ class HeadOrMean(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> int | str:
         if got != "mean" and not _is_whole(got):
-            raise ValueError(
-                say(
-                    "{name} must be a whole number or 'mean'; got {got}",
-                    name=self.name,
-                    got=_short(got),
-                )
+            raise invalid(
+                "{name} must be a whole number or 'mean'; got {got}",
+                name=self.name,
+                got=_short(got),
             )
         return got if isinstance(got, str) else int(got)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.runs.run import Run
 from transformer.views import PICTURES, VIEWS
 from transformer.views.declaration import Picture, takes_argument
@@ -39,33 +39,27 @@ def check(name: str, given: Sequence[str], path: Path) -> dict[str, Any]:
     """
     pictures = drawable()
     if name not in pictures:
-        raise ValueError(
-            say(
-                "the picture must be one of {allowed}; got {got}",
-                allowed=sorted(pictures),
-                got=repr(name),
-            )
+        raise invalid(
+            "the picture must be one of {allowed}; got {got}",
+            allowed=sorted(pictures),
+            got=repr(name),
         )
     if path.suffix not in FORMS:
-        raise ValueError(
-            say(
-                "a picture's file must end in one of {allowed}; got {got}",
-                allowed=list(FORMS),
-                got=repr(path.name),
-            )
+        raise invalid(
+            "a picture's file must end in one of {allowed}; got {got}",
+            allowed=list(FORMS),
+            got=repr(path.name),
         )
     known = {parameter.name: parameter for parameter in pictures[name].parameters}
     values: dict[str, Any] = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or key not in known:
-            raise ValueError(
-                say(
-                    "{name} takes NAME=VALUE with one of {allowed}; got {got}",
-                    name=name,
-                    allowed=sorted(known),
-                    got=repr(text),
-                )
+            raise invalid(
+                "{name} takes NAME=VALUE with one of {allowed}; got {got}",
+                name=name,
+                allowed=sorted(known),
+                got=repr(text),
             )
         values[key] = known[key].read(value)
     return pictures[name].checked(values)

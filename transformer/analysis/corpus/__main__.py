@@ -17,7 +17,7 @@ from transformer.analysis.corpus.over_texts import over_texts
 from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_measures import ALL
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.training.data import HUB, hub_texts
 
 
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             n_silenced=asked.silence, workers=asked.workers, ray=asked.ray, told=tell,
         )  # fmt: skip
         if not done:
-            raise ValueError(say("{path} holds no text", path=asked.data.args[0]))
+            raise invalid("{path} holds no text", path=asked.data.args[0])
         heads = dossiers(summary)
         texts = named_texts(heads, asked.data())
     except (OSError, ValueError) as error:

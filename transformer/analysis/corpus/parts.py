@@ -13,7 +13,7 @@ from pathlib import Path
 from transformer.analysis.corpus.reading import summary_of
 from transformer.analysis.corpus.summary import Summary
 from transformer.inference.model import Model
-from transformer.messages import say
+from transformer.messages import invalid
 
 END_OF_TEXT = "<|endoftext|>"  # alone on a line: texts may then have several lines
 PART = 100  # texts
@@ -79,7 +79,7 @@ def texts_of(path: Path) -> Iterator[str]:
         with path.open(encoding="utf-8") as file:
             yield from _parted(file) if parted else (line.strip() for line in file if line.strip())
     except UnicodeDecodeError as error:
-        raise ValueError(say("{path} is not UTF-8 text: {error}", path=path, error=error)) from None
+        raise invalid("{path} is not UTF-8 text: {error}", path=path, error=error) from None
 
 
 def _parted(lines: Iterable[str]) -> Iterator[str]:

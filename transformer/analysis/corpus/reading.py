@@ -13,7 +13,7 @@ from transformer.analysis.corpus.summary import UNIT, HeadSums, MetricSums, Summ
 from transformer.analysis.head_measures import measure, names_of, repeats_of
 from transformer.analysis.text_before import MAX_WEIGHTS, in_parts
 from transformer.inference.model import Model
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.hooks import unchanged
 from transformer.model.intervention_hooks import silenced_one_by_one
 from transformer.model.sites import sites_of
@@ -58,7 +58,7 @@ def read(model: Model, text: str) -> Run:
     run = model.trace(text)
     assert isinstance(run, Run)
     if run.trace_start:
-        raise ValueError(say("the text is longer than the network reads"))
+        raise invalid("the text is longer than the network reads")
     return run
 
 

@@ -20,7 +20,7 @@ from transformer.analysis.corpus.parts import Corpus, Part
 from transformer.analysis.corpus.processes import Done
 from transformer.analysis.corpus.summary import write_whole
 from transformer.inference.model import load
-from transformer.messages import say
+from transformer.messages import invalid
 
 LOCAL = "local"  # a cluster of this machine, for this run alone
 READER_CPUS = 0.1  # reading waits for the workers
@@ -38,8 +38,8 @@ def by_ray(corpus: Corpus, folder: Path, workers: int, address: str) -> Iterator
     try:
         import ray.data
     except ImportError:
-        raise ValueError(
-            say("Ray is not installed; needed: {command}", command="pip install 'ray[data]'")
+        raise invalid(
+            "Ray is not installed; needed: {command}", command="pip install 'ray[data]'"
         ) from None
     model = load(corpus.model)
     with _cluster(ray, workers, address), _settings(ray):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.hooks import Hook
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
@@ -124,13 +124,11 @@ def check_question(exercise: Exercise, question: object) -> str:
     most = longest_question(exercise)
     good = isinstance(question, str) and set(question) <= set(exercise.letters)
     if not isinstance(question, str) or not good or not 1 <= len(question) <= most:
-        raise ValueError(
-            say(
-                "the question must be 1 to {most} of the characters {letters}; got {got}",
-                most=most,
-                letters=exercise.letters,
-                got=repr(question)[:60],
-            )
+        raise invalid(
+            "the question must be 1 to {most} of the characters {letters}; got {got}",
+            most=most,
+            letters=exercise.letters,
+            got=repr(question)[:60],
         )
     return question
 

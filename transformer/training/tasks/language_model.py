@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.inference.model import Model
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.tokenizer import Tokenizer
 from transformer.training.data import collate, encode_documents, load_texts, windows_of
@@ -27,13 +27,11 @@ class LanguageModel(Task):
 
     def __init__(self, recipe: Recipe, source: str) -> None:
         if source == DOWNLOAD:
-            raise ValueError(
-                say(
-                    "--data {download} is for translation; {name} learns from documents; "
-                    "allowed: a folder with train.txt and valid.txt, or hub:OWNER/NAME",
-                    download=DOWNLOAD,
-                    name=recipe.name,
-                )
+            raise invalid(
+                "--data {download} is for translation; {name} learns from documents; "
+                "allowed: a folder with train.txt and valid.txt, or hub:OWNER/NAME",
+                download=DOWNLOAD,
+                name=recipe.name,
             )
         self.documents = load_texts(source)
 

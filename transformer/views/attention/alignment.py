@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import mark, numeral, say
+from transformer.messages import invalid, mark, numeral, say
 from transformer.runs.checks import check_number, is_whole
 from transformer.runs.head_data import (
     array,
@@ -103,12 +103,10 @@ def _weights(run: Run | Batch, layer: Any, head: Any, row: Any) -> NDArray[np.fl
     check_head(head, records[0].weights.shape[1])
     whole = is_whole(layer)
     if layer != "mean" and not (whole and 0 <= layer < len(records)):
-        raise ValueError(
-            say(
-                "layer must be a whole number from 0 to {last} or 'mean'; got {got}",
-                last=len(records) - 1,
-                got=repr(layer),
-            )
+        raise invalid(
+            "layer must be a whole number from 0 to {last} or 'mean'; got {got}",
+            last=len(records) - 1,
+            got=repr(layer),
         )
     chosen = records if layer == "mean" else [records[layer]]
     weights = np.stack([array(record.weights[row]) for record in chosen])  # (L, H, Tq, Tk)

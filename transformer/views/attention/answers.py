@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.runs.head_data import HeadView, head_view, sites_of
 from transformer.runs.run import Batch, Run
 from transformer.runs.stored_head import stored_head
@@ -95,12 +95,8 @@ def answer_flow(
     if which == "mean":
         place["kind"] = kind
     elif kind != "self":
-        raise ValueError(
-            say(
-                "{which} is defined for self-attention; got kind {kind}",
-                which=which,
-                kind=repr(kind),
-            )
+        raise invalid(
+            "{which} is defined for self-attention; got kind {kind}", which=which, kind=repr(kind)
         )
     look: dict[str, Any] = {"scale": scale, "range_": range, "dark": dark}
     figure = draw(item, hover=False, **place, **look)

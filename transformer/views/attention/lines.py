@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.messages import mark, numeral, say
+from transformer.messages import invalid, mark, numeral, say
 from transformer.model.site_words import attention_name
 from transformer.runs.checks import check_number, is_whole
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
@@ -88,12 +88,10 @@ def _check(view: HeadView, query: Any, threshold: Any) -> None:
     last = len(view.query_labels) - 1
     whole = is_whole(query)
     if query is not None and not (whole and 0 <= query <= last):
-        raise ValueError(
-            say(
-                "query must be a whole number from 0 to {last}, or None; got {got}",
-                last=last,
-                got=repr(query),
-            )
+        raise invalid(
+            "query must be a whole number from 0 to {last}, or None; got {got}",
+            last=last,
+            got=repr(query),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from transformer.analysis.laboratory import Laboratory
-from transformer.messages import mark, say
+from transformer.messages import invalid, mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
@@ -58,7 +58,7 @@ def answer_equation(
     found = item.trace.find(site)
     check_head(head, item.config.n_heads)
     if head == "mean":
-        raise ValueError(say("numbers are shown of one head; got head 'mean'"))
+        raise invalid("numbers are shown of one head; got head 'mean'")
     last = len(item.queries(found.stack)) - 1
     row = last if query is None else min(query, last)
     look = Look(lab=lab, run=item, site=found, head=head, place=row)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformer.messages import say
+from transformer.messages import invalid
 
 ROOT = Path(__file__).resolve().parents[3]  # holds the package
 SHORT = 6  # lines that are shown in full; of longer code the marked lines alone
@@ -82,13 +82,11 @@ def _found(symbol: str, lines: Sequence[str], hidden: set[int], part: str, piece
     ]
     twice = any(line.count(text) > 1 for at, line in enumerate(lines) if at not in hidden)
     if not lit or len(places) != 1 or twice:
-        raise ValueError(
-            say(
-                "the source of {symbol} must have {piece} in it once; found {count} lines",
-                symbol=symbol,
-                piece=repr(text),
-                count=len(places),
-            )
+        raise invalid(
+            "the source of {symbol} must have {piece} in it once; found {count} lines",
+            symbol=symbol,
+            piece=repr(text),
+            count=len(places),
         )
     ((at, start),) = places
     return at, start + len(before), start + len(before) + len(lit), part
@@ -104,7 +102,7 @@ def _source(symbol: str) -> tuple[str, int, list[str], set[int]]:
     for name in names:
         node = next((one for one in node.body if name in _names_of(one)), None)
         if node is None:
-            raise ValueError(say("there is no {symbol} in the source", symbol=symbol))
+            raise invalid("there is no {symbol} in the source", symbol=symbol)
     lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
     margin = len(lines[0]) - len(lines[0].lstrip())
     return (

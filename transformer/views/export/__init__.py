@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import NamedTuple
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral
 from transformer.runs import archive
 from transformer.runs.head_data import check_choice
 from transformer.runs.run import Run
@@ -81,15 +81,13 @@ def _csv(asked: Asked) -> Answer:
 
 def _check_size(size: int, what: str) -> None:
     if size > MAX_EXPORT_BYTES:
-        raise ValueError(
-            say(
-                "this run's {what} would be {size} MB; the page sends at most {most} MB: "
-                "take a shorter text, the CSV of one head, or `python -m transformer` "
-                "with --json, --npz or --html, which have no limit",
-                what=what,
-                size=numeral(size / 1e6, ".0f"),
-                most=numeral(MAX_EXPORT_BYTES / 1e6, ".0f"),
-            )
+        raise invalid(
+            "this run's {what} would be {size} MB; the page sends at most {most} MB: "
+            "take a shorter text, the CSV of one head, or `python -m transformer` "
+            "with --json, --npz or --html, which have no limit",
+            what=what,
+            size=numeral(size / 1e6, ".0f"),
+            most=numeral(MAX_EXPORT_BYTES / 1e6, ".0f"),
         )
 
 

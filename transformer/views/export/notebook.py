@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.messages import language, numeral, say
+from transformer.messages import invalid, language, numeral, say
 from transformer.messages.markup import whole_page
 from transformer.runs.head_data import array, check_choice, records_of
 from transformer.runs.run import Batch, Run
@@ -45,8 +45,8 @@ def draw(run: Run | Batch, view: str, *choices: Any, **look: Any) -> go.Figure:
     try:
         return drawn[view](run, *choices, **look)
     except TypeError as error:
-        raise ValueError(
-            say("the view {view} cannot be drawn so: {error}", view=repr(view), error=error)
+        raise invalid(
+            "the view {view} cannot be drawn so: {error}", view=repr(view), error=error
         ) from error
 
 

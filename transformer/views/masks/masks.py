@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.analysis.mask_removal import BoolArray, masks_of
-from transformer.messages import mark, say
+from transformer.messages import invalid, mark, say
 from transformer.runs.head_data import check_choice
 from transformer.runs.run import Batch
 from transformer.views.attention.heatmap import TEXT_LIMIT
@@ -38,15 +38,13 @@ def mask_heatmap(
     title: text of ours, never a token's. Raises ValueError if the labels do not fit the mask.
     """
     if allowed.shape != (len(query_labels), len(key_labels)):
-        raise ValueError(
-            say(
-                "a mask needs one label for each query and key; got {n_query_labels} and "
-                "{n_key_labels} labels for a mask of {n_rows} x {n_columns}",
-                n_query_labels=len(query_labels),
-                n_key_labels=len(key_labels),
-                n_rows=allowed.shape[0],
-                n_columns=allowed.shape[1],
-            )
+        raise invalid(
+            "a mask needs one label for each query and key; got {n_query_labels} and "
+            "{n_key_labels} labels for a mask of {n_rows} x {n_columns}",
+            n_query_labels=len(query_labels),
+            n_key_labels=len(key_labels),
+            n_rows=allowed.shape[0],
+            n_columns=allowed.shape[1],
         )
     colours = style.theme(dark)
     cells = go.Heatmap(

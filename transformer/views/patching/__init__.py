@@ -6,7 +6,7 @@ from typing import Any
 
 from transformer.analysis.laboratory import Laboratory
 from transformer.inference.model import Model
-from transformer.messages import mark, say
+from transformer.messages import invalid, mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import Choice, Item, Whole, Words
@@ -81,13 +81,11 @@ def _place(lab: Laboratory, run: Run, other: str, place: int | None) -> int:
     """The token to look at. Raises ValueError unless the network predicted it with all of the text
     in sight."""
     if run.trace_start:
-        raise ValueError(
-            say(
-                "this text is longer than the {max_len} tokens that {model} reads at "
-                "once, so its places move; patch a shorter one",
-                max_len=run.config.max_len,
-                model=run.model,
-            )
+        raise invalid(
+            "this text is longer than the {max_len} tokens that {model} reads at "
+            "once, so its places move; patch a shorter one",
+            max_len=run.config.max_len,
+            model=run.model,
         )
     if place is None:
         return lab.most_changed(run, other) if run.source_ids else _first(run)

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import mark, numeral, say
+from transformer.messages import invalid, mark, numeral, say
 from transformer.model.site_words import of_stack
 from transformer.runs.checks import is_whole
 from transformer.runs.head_data import array, check_choice
@@ -65,7 +65,7 @@ def input_parts(run: Run, stack: str | None = None) -> InputParts:
     """
     known = tuple(run.trace.embedded)
     if not known:
-        raise ValueError(say("this run's trace holds no embeddings; needed: a network's own trace"))
+        raise invalid("this run's trace holds no embeddings; needed: a network's own trace")
     chosen = known[-1] if stack is None else stack
     check_choice("stack", chosen, known)
     token = array(run.trace.embedded[chosen][0])
@@ -171,12 +171,8 @@ def input_token(
     last = len(found.sum) - 1
     chosen = last if place is None else place
     if not is_whole(chosen) or not 0 <= chosen <= last:
-        raise ValueError(
-            say(
-                "place must be a whole number from 0 to {last}; got {got}",
-                last=last,
-                got=repr(place),
-            )
+        raise invalid(
+            "place must be a whole number from 0 to {last}; got {got}", last=last, got=repr(place)
         )
     theme = style.theme(dark)
     colours = {"token": theme.accent, "position": theme.second, "sum": theme.text}

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.model.positions import sinusoidal_matrix
 from transformer.model.site_words import of_stack, stack_name
 from transformer.runs.checks import is_whole
@@ -34,9 +34,7 @@ def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
     known = list(run.position_matrices)
     chosen = known[-1] if stack is None else stack
     if chosen not in known:
-        raise ValueError(
-            say("stack must be one of {known}; got {got}", known=known, got=repr(stack))
-        )
+        raise invalid("stack must be one of {known}; got {got}", known=known, got=repr(stack))
     return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
 
 
@@ -47,7 +45,7 @@ def formula_matrix(run: Run, stack: str | None = None) -> Matrix:
     """
     max_len, size = matrix_of(run, stack)[1].shape
     if size % 2:
-        raise ValueError(say("the sinusoidal formula needs an even d_model; got {got}", got=size))
+        raise invalid("the sinusoidal formula needs an even d_model; got {got}", got=size)
     return array(sinusoidal_matrix(max_len, size, run.config.positions == "sinusoidal-halves"))
 
 
@@ -194,20 +192,16 @@ def position_similarity(
 def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
     whole = all(map(is_whole, dimensions))
     if not whole or not all(0 <= d < size for d in dimensions):
-        raise ValueError(
-            say(
-                "dimensions must be whole numbers from 0 to {last}; got {got}",
-                last=size - 1,
-                got=repr(list(dimensions)),
-            )
+        raise invalid(
+            "dimensions must be whole numbers from 0 to {last}; got {got}",
+            last=size - 1,
+            got=repr(list(dimensions)),
         )
     if not 1 <= len(dimensions) <= MAX_CURVES or len(set(dimensions)) != len(dimensions):
-        raise ValueError(
-            say(
-                "dimensions must be 1 to {most} different numbers; got {got}",
-                most=MAX_CURVES,
-                got=repr(list(dimensions)),
-            )
+        raise invalid(
+            "dimensions must be 1 to {most} different numbers; got {got}",
+            most=MAX_CURVES,
+            got=repr(list(dimensions)),
         )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral, say
 from transformer.model.site_words import of_stack
 from transformer.runs.checks import is_whole
 from transformer.runs.run import Run
@@ -58,7 +58,7 @@ def rotation_matrix(k: int, d_model: int) -> Doubles:
     Source: Vaswani et al. 2017, section 3.5, worked out.
     """
     if d_model % 2:
-        raise ValueError(say("sinusoidal positions need an even d_model; got {got}", got=d_model))
+        raise invalid("sinusoidal positions need an even d_model; got {got}", got=d_model)
     first = np.arange(0, d_model, 2)
     angle = k * 10_000.0 ** (-first / d_model)
     matrix = np.zeros((d_model, d_model))
@@ -85,19 +85,17 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
     chosen, table, _ = matrix_of(run, stack)
     known, size = table.shape
     if not is_whole(k) or not 1 <= k < known:
-        raise ValueError(
-            say("k must be a whole number from 1 to {last}; got {got}", last=known - 1, got=repr(k))
+        raise invalid(
+            "k must be a whole number from 1 to {last}; got {got}", last=known - 1, got=repr(k)
         )
     here, there = table[:-k].astype(np.float64), table[k:].astype(np.float64)
     fitted = run.config.positions != "sinusoidal"
     if k > largest_shift(run, stack):
-        raise ValueError(
-            say(
-                "a map of {size} dimensions fitted to {n_here} pairs of positions would "
-                "fit anything, so it is not shown; needed: more than {size} pairs",
-                size=size,
-                n_here=len(here),
-            )
+        raise invalid(
+            "a map of {size} dimensions fitted to {n_here} pairs of positions would "
+            "fit anything, so it is not shown; needed: more than {size} pairs",
+            size=size,
+            n_here=len(here),
         )
     matrix = _fit(here, there) if fitted else rotation_matrix(k, size)
     missed = here @ matrix.T - there

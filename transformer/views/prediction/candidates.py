@@ -6,7 +6,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.messages import mark, numeral, say
+from transformer.messages import invalid, mark, numeral, say
 from transformer.runs.candidates import Candidate, GenerationStep
 from transformer.runs.checks import is_whole
 from transformer.runs.request import Request, Sampling
@@ -52,16 +52,12 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
 def step_of(run: Run, index: Any) -> GenerationStep:
     """A step by its index, counted from 0. Raises ValueError saying which there are."""
     if not run.steps:
-        raise ValueError(
-            say("this run generated nothing, so it has no step; got {got}", got=repr(index))
-        )
+        raise invalid("this run generated nothing, so it has no step; got {got}", got=repr(index))
     if not is_whole(index) or not 0 <= index < len(run.steps):
-        raise ValueError(
-            say(
-                "step_index must be a whole number from 0 to {last}; got {got}",
-                last=len(run.steps) - 1,
-                got=repr(index),
-            )
+        raise invalid(
+            "step_index must be a whole number from 0 to {last}; got {got}",
+            last=len(run.steps) - 1,
+            got=repr(index),
         )
     return run.steps[index]
 

@@ -20,7 +20,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import numeral, say
+from transformer.messages import invalid, numeral, say
 from transformer.model.site_words import of_stack
 from transformer.model.summary import last_stack
 from transformer.runs.checks import check_whole
@@ -56,11 +56,9 @@ class LensView:
 def lens_of(run: Run) -> Lens:
     """The run's lens. Raises ValueError if it has not been worked out."""
     if run.lens is None:
-        raise ValueError(
-            say(
-                "this run has no logit lens yet, which takes the network; needed: the run "
-                "that transformer.with_lens(model, run) gives"
-            )
+        raise invalid(
+            "this run has no logit lens yet, which takes the network; needed: the run "
+            "that transformer.with_lens(model, run) gives"
         )
     return run.lens
 

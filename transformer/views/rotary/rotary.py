@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import mark, numeral, say
+from transformer.messages import invalid, mark, numeral, say
 from transformer.model.sites import Site
 from transformer.runs.checks import is_whole
 from transformer.runs.head_data import SiteLike, array, check_head, labels_of, record_of
@@ -71,11 +71,9 @@ def angles_of(run: Run, stack: str) -> Doubles:
     Raises ValueError for a network that turns nothing.
     """
     if not turns(run):
-        raise ValueError(
-            say(
-                "only rotary positions turn queries and keys; this network's are {positions}",
-                positions=run.config.positions,
-            )
+        raise invalid(
+            "only rotary positions turn queries and keys; this network's are {positions}",
+            positions=run.config.positions,
         )
     matrix = array(run.position_matrices[stack]).astype(np.float64)
     cosines, sines = np.split(matrix, 2, axis=1)
@@ -93,7 +91,7 @@ def turned(
     record = record_of(run, site)
     angles = angles_of(run, record.site.stack)
     if record.site.kind == "cross":
-        raise ValueError(say("cross-attention turns nothing; needed: self-attention"))
+        raise invalid("cross-attention turns nothing; needed: self-attention")
     check_head(head, record.weights.shape[1])
     assert record.queries is not None
     assert record.keys is not None
@@ -251,8 +249,10 @@ def _period(angles: Doubles) -> float:
 
 def _place(name: str, got: object, length: int) -> int:
     if not is_whole(got) or not 0 <= int(got) < length:
-        raise ValueError(
-            say("{name} must be a whole number from 0 to {last}; got {got}",
-                name=name, last=length - 1, got=repr(got))
-        )  # fmt: skip
+        raise invalid(
+            "{name} must be a whole number from 0 to {last}; got {got}",
+            name=name,
+            last=length - 1,
+            got=repr(got),
+        )
     return int(got)

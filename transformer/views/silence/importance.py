@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.analysis.ablation import HeadImportance, NextToken
-from transformer.messages import mark, numeral, say
+from transformer.messages import invalid, mark, numeral, say
 from transformer.model.site_words import attention_name
 from transformer.runs.head_data import array
 from transformer.views.drawing import style
@@ -39,13 +39,11 @@ def importance(
     """
     known = ", ".join(f"{a} {b}" for a, b in found.change)
     if (stack, kind) not in found.change:
-        raise ValueError(
-            say(
-                "no {stack} {kind}-attention was silenced; silenced: {known}",
-                stack=stack,
-                kind=kind,
-                known=known,
-            )
+        raise invalid(
+            "no {stack} {kind}-attention was silenced; silenced: {known}",
+            stack=stack,
+            kind=kind,
+            known=known,
         )
     change = array(found.change[stack, kind])
     limit = largest_change(found)
