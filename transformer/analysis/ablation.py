@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.text_before import TextBefore, in_parts
+from transformer.checks import check_choice
 from transformer.inference.intervened import hooks_for
 from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.model.hooks import unchanged
 from transformer.model.intervention_hooks import silenced_one_by_one
 from transformer.model.interventions import SILENCED_BY
 from transformer.model.sites import Site, sites_of
-from transformer.model.validation import check_choice
 from transformer.runs.run import Run
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer.checks import is_whole
 from transformer.messages import invalid
-from transformer.runs.checks import is_whole
 from transformer.runs.head_data import array, check_row, sites_of
 from transformer.runs.run import Batch, Run
 

@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from transformer.analysis.text_before import TextBefore
+from transformer.checks import check_whole
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid, numeral
 from transformer.model.blocks import Residual
 from transformer.model.hooks import Point
 from transformer.model.norms import RMSNorm
 from transformer.model.transformer import EncoderDecoder
-from transformer.runs.checks import is_whole
 from transformer.runs.run import Run
 
 EXACT = 1e-3  # by which the parts' sum may miss a logit of 1, of which float32 makes 1e-5 or so
@@ -66,10 +66,7 @@ def logit_contribution(
     text = TextBefore.of(model, run, place)
     network, last = text.network, run.config.output_vocab_size - 1
     target = run.ids[place] if target is None else target
-    if not is_whole(target) or not 0 <= target <= last:
-        raise invalid(
-            "target must be a whole number from 0 to {last}; got {got}", last=last, got=repr(target)
-        )
+    check_whole("target", target, 0, last)
     written = _LastColumn(network.last_stack.name)
     logit = float(text.logits([written])[0, target])
     parts = _Parts()

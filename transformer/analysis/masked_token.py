@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import torch
 
+from transformer.checks import check_whole
 from transformer.inference.fill import check_fills
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import invalid
-from transformer.runs.checks import is_whole
 from transformer.runs.run import Run
 from transformer.tokenizer.hidden import around
 
@@ -44,12 +43,7 @@ def masked_token(model: LoadedModel, run: Run, place: int) -> MaskedToken:
     place that the run does not have.
     """
     network, mask = check_fills(model)
-    if not is_whole(place) or not 0 <= place < len(run.ids):
-        raise invalid(
-            "place must be a whole number from 0 to {last}; got {got}",
-            last=len(run.ids) - 1,
-            got=repr(place),
-        )
+    check_whole("place", place, 0, len(run.ids) - 1)
     whole = [*run.ids[:place], mask, *run.ids[place + 1 :]]
     cut = [*whole[: place + 1], *_end(model, run, place)]
     both, from_left = (

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.text_before import TextBefore, in_parts
+from transformer.checks import check_choice, check_whole
 from transformer.inference.intervened import activations_of
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid
@@ -17,8 +18,7 @@ from transformer.model.intervention_hooks import ActivationCache, Patched, Repla
 from transformer.model.interventions import PARTS
 from transformer.model.sites import Site
 from transformer.model.transformer import EncoderDecoder
-from transformer.model.validation import check_choice, check_site
-from transformer.runs.checks import check_whole
+from transformer.model.validation import check_site
 from transformer.runs.run import Run
 
 

@@ -12,18 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer.checks import check_whole
 from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
-from transformer.runs.checks import is_whole
-from transformer.runs.head_data import (
-    Head,
-    SiteLike,
-    array,
-    check_head,
-    check_row,
-    labels_of,
-)
+from transformer.runs.head_data import Head, SiteLike, array, check_head, check_row, labels_of
 from transformer.runs.run import Batch, Run
 from transformer.runs.stored_head import n_heads_at, one_head
 
@@ -119,13 +112,7 @@ def row_arithmetic(
 def _place(query: Any, n_queries: int) -> int:
     if query is None:
         return n_queries - 1
-    if not is_whole(query) or not 0 <= query < n_queries:
-        raise invalid(
-            "query must be a whole number from 0 to {last}; got {got}",
-            last=n_queries - 1,
-            got=repr(query),
-        )
-    return int(query)
+    return check_whole("query", query, 0, n_queries - 1)
 
 
 def _parts(record: AttentionRecord) -> tuple[Any, Any, Any]:

@@ -9,12 +9,12 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from transformer.checks import is_whole
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
-from transformer.runs.checks import is_whole
 from transformer.runs.run import Run
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer.checkpoint.parts import FORMAT, HeldOutSample
-from transformer.messages import invalid
+from transformer.checks import check_choice
 from transformer.model.config import ModelConfig
 from transformer.model.weights import weights_of
 from transformer.tokenizer import Tokenizer
@@ -41,10 +41,7 @@ def save(
     dtype: what the weights are stored in, one of DTYPES. Raises ValueError for another,
     before anything is written.
     """
-    if dtype not in DTYPES:
-        raise invalid(
-            "dtype must be one of {allowed}; got {got}", allowed=list(DTYPES), got=repr(dtype)
-        )
+    check_choice("dtype", dtype, DTYPES)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, "model": config.to_dict(), "metadata": metadata or {}}

@@ -8,12 +8,12 @@ from operator import itemgetter
 
 import torch
 
+from transformer.checks import check_number, check_whole
 from transformer.inference import deadline
 from transformer.inference.logit_sources import pad
 from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import EncoderDecoder
-from transformer.runs.checks import check_number, check_whole
 from transformer.runs.request import MAX_BEAMS, MAX_LENGTH_PENALTY
 from transformer.runs.search import BeamNode, Hypothesis
 

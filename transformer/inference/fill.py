@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import torch
 
+from transformer.checks import check_whole
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid
 from transformer.model.transformer import EncoderOnly
-from transformer.runs.checks import is_whole
 
 N_BEST = 5
 MOST = 50  # candidates a place
@@ -49,10 +49,7 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
     [MASK], and one that is too long.
     """
     network, mask = check_fills(model)
-    if not is_whole(n_best) or not 1 <= n_best <= MOST:
-        raise invalid(
-            "n_best must be a whole number from 1 to {most}; got {got}", most=MOST, got=repr(n_best)
-        )
+    check_whole("n_best", n_best, 1, MOST)
     ids = model.prepare(text).ids
     model.check_length(len(ids))
     places = [place for place, index in enumerate(ids) if index == mask]

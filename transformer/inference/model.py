@@ -12,6 +12,7 @@ from typing import Unpack
 import torch
 
 from transformer import adapters, checkpoint
+from transformer.checks import check_texts
 from transformer.inference.beam_runs import search
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
@@ -23,7 +24,6 @@ from transformer.inference.stream import Stream
 from transformer.messages import invalid
 from transformer.model.interventions import Intervention
 from transformer.runs.candidates import GenerationStep
-from transformer.runs.checks import check_texts
 from transformer.runs.request import Request, Settings, request_of
 from transformer.runs.run import Batch, Run
 

@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 from transformer.checkpoint import bundled_names
+from transformer.checks import check_choice
 from transformer.inference.model import load
 from transformer.lessons import FOLDER, add_lessons, all_lessons, read_folder
-from transformer.messages import ENGLISH, invalid, languages, numeral, say, speaking
+from transformer.messages import ENGLISH, languages, numeral, say, speaking
 from transformer.ui.experiments import Experiments
 from transformer.ui.lesson_file import lesson_file
 from transformer.ui.service import Service
@@ -39,10 +40,7 @@ def check(folder: str, names: list[str]) -> int:
 def export(name: str, names: list[str], language: str, out: Path) -> None:
     """Write a lesson's file. Raises ValueError for a lesson that there is not."""
     known = all_lessons()
-    if name not in known:
-        raise invalid(
-            "lesson must be one of {allowed}; got {got}", allowed=list(known), got=repr(name)
-        )
+    check_choice("lesson", name, known)
     with speaking(language):
         text = lesson_file(known[name], _experiments(names))
         out.write_text(text, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import Metrics, head_metrics
+from transformer.checks import check_whole
 from transformer.lessons.quantity import (
     QUANTITIES,
     Ground,
@@ -11,7 +12,6 @@ from transformer.lessons.quantity import (
     Quantity,
     called,
     record_of,
-    whole,
 )
 from transformer.messages import invalid, mark
 from transformer.model.trace import AttentionRecord
@@ -106,11 +106,11 @@ def _row(ground: Ground, record: AttentionRecord, query: int) -> int:
     """The row of a query, whose place is told in the whole text."""
     own = record.site.stack == "decoder" or ground.run.config.family == "encoder"
     start = ground.run.trace_start if own else 0
-    return whole("query", query, start + record.weights.shape[2], start) - start
+    return check_whole("query", query, start, start + record.weights.shape[2] - 1) - start
 
 
 def _column(record: AttentionRecord, key: int) -> int:
-    return whole("key", key, record.weights.shape[3])
+    return check_whole("key", key, 0, record.weights.shape[3] - 1)
 
 
 def _batch(ground: Ground) -> Batch:
@@ -120,4 +120,4 @@ def _batch(ground: Ground) -> Batch:
 
 
 def _sentence(ground: Ground, sentence: int) -> int:
-    return whole("sentence", sentence, len(_batch(ground).texts))
+    return check_whole("sentence", sentence, 0, len(_batch(ground).texts) - 1)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from transformer.checks import check_choice, check_whole
 from transformer.learning.recorded import PLANS, recorded
 from transformer.learning.words import sudden_fall
 from transformer.lessons.attention_quantities import OF_A_BATCH  # adds those of attention
-from transformer.lessons.quantity import QUANTITIES, Ground, called, of, whole
+from transformer.lessons.quantity import QUANTITIES, Ground, called, of
 from transformer.lessons.token_quantities import guess, guess_from_left  # adds those of tokens
 from transformer.messages import invalid, mark
 
@@ -23,15 +24,17 @@ __all__ = ["OF_A_BATCH", "QUANTITIES", "Ground", "guess", "guess_from_left", "of
 def position(ground: Ground, position: int, dimension: int) -> float:
     """An entry of the matrix that is added to the tokens."""
     matrix = _positions(ground)
-    at = whole("position", position, matrix.shape[0])
-    return float(matrix[at, whole("dimension", dimension, matrix.shape[1])])
+    n_positions, size = matrix.shape
+    at = check_whole("position", position, 0, n_positions - 1)
+    return float(matrix[at, check_whole("dimension", dimension, 0, size - 1)])
 
 
 @called(mark("the similarity (cosine) of the two positions"))
 def position_similarity(ground: Ground, position: int, other: int) -> float:
     """-1 to 1."""
     matrix = _positions(ground)
-    a, b = (matrix[whole("position", one, matrix.shape[0])] for one in (position, other))
+    last = len(matrix) - 1
+    a, b = (matrix[check_whole("position", one, 0, last)] for one in (position, other))
     return float(torch.nn.functional.cosine_similarity(a, b, dim=0))
 
 
@@ -59,10 +62,7 @@ def head_size(ground: Ground) -> float:
 @called(mark("the step at which the loss has fallen"))
 def loss_fell(ground: Ground, task: str) -> float:
     """The end of the most sudden fall of a recorded training."""
-    if task not in PLANS:
-        raise invalid(
-            "task must be one of {allowed}; got {got}", allowed=list(PLANS), got=repr(task)
-        )
+    check_choice("task", task, PLANS)
     found = sudden_fall(recorded(task).losses)
     return float(found[1]) if found else 0.0
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.analysis.laboratory import Laboratory
-from transformer.messages import invalid
+from transformer.checks import check_whole
 from transformer.model.trace import AttentionRecord
 from transformer.runs.run import Batch, Run
 
@@ -66,18 +66,5 @@ def of(ground: Ground, name: str, arguments: Mapping[str, Any]) -> float:
 def record_of(ground: Ground, site: str, head: int) -> AttentionRecord:
     """The attention of a place, with this head. Raises ValueError for none."""
     record = ground.run.trace[ground.run.trace.find(str(site))]
-    whole("head", head, record.weights.shape[1])
+    check_whole("head", head, 0, record.weights.shape[1] - 1)
     return record
-
-
-def whole(name: str, got: Any, end: int, first: int = 0) -> int:
-    """A count from first to end - 1. Raises ValueError for anything else."""
-    if not isinstance(got, int) or isinstance(got, bool) or not first <= got < end:
-        raise invalid(
-            "{name} must be a whole number from {least} to {last}; got {got}",
-            name=name,
-            least=first,
-            last=end - 1,
-            got=repr(got),
-        )
-    return got

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from transformer.analysis.ablation import HeadImportance
 from transformer.analysis.logit_contribution import LogitContribution
-from transformer.lessons.quantity import Ground, called, record_of, whole
+from transformer.checks import check_whole
+from transformer.lessons.quantity import Ground, called, record_of
 from transformer.messages import invalid, mark
 from transformer.model.sites import Site
 from transformer.runs.candidates import GenerationStep
@@ -34,7 +35,7 @@ def kept(ground: Ground, token: int) -> float:
 def surprise(ground: Ground, token: int) -> float:
     """-log2 of the probability that the network gave the token before it came."""
     found = ground.lab.with_lens(ground.run).surprise or ()
-    value = found[whole("token", token, len(found))]
+    value = found[check_whole("token", token, 0, len(found) - 1)]
     return 0.0 if value is None else float(value)
 
 
@@ -73,7 +74,7 @@ def knows_from(ground: Ground, token: int) -> float:
     lens = ground.lab.with_lens(ground.run).lens
     if lens is None:
         raise invalid("this run has no lens")
-    best = lens.ids[:, whole("token", token, lens.ids.shape[1]), 0]
+    best = lens.ids[:, check_whole("token", token, 0, lens.ids.shape[1] - 1), 0]
     wrong = (best != best[-1]).nonzero()
     return float(wrong[-1] + 1) if len(wrong) else 0.0
 
@@ -91,7 +92,7 @@ def guess_from_left(ground: Ground, token: int, text: str) -> float:
 
 
 def _guessed(ground: Ground, token: int, text: str, *, from_left: bool) -> float:
-    key = ("masked", whole("token", token, len(ground.run.ids)))
+    key = ("masked", check_whole("token", token, 0, len(ground.run.ids) - 1))
     found = remembered(ground.run, key, lambda: ground.lab.masked_token(ground.run, token))
     tokenizer = ground.lab.model(ground.run.model).tokenizer
     numbers = found.from_left if from_left else found.probabilities
@@ -112,5 +113,5 @@ def _contribution(ground: Ground, token: int) -> LogitContribution:
 
 def _step(ground: Ground, token: int) -> GenerationStep:
     run = ground.run
-    return run.steps[whole("token", token, run.n_prompt + len(run.steps), run.n_prompt)
+    return run.steps[check_whole("token", token, run.n_prompt, run.n_prompt + len(run.steps) - 1)
                      - run.n_prompt]  # fmt: skip

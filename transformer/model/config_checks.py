@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Collection
 from typing import Any
 
+from transformer.checks import check_choice
 from transformer.messages import invalid
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.inits import INITS
@@ -49,14 +50,7 @@ def _check_choices(config: Any) -> None:
         "init": INITS,
     }
     for name, allowed in choices.items():
-        got = getattr(config, name)
-        if not isinstance(got, str) or got not in allowed:
-            raise invalid(
-                "{name} must be one of {allowed}; got {got}",
-                name=name,
-                allowed=list(allowed),
-                got=repr(got),
-            )
+        check_choice(name, getattr(config, name), allowed)
 
 
 def _check_sizes(config: Any) -> None:

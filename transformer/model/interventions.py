@@ -12,19 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from transformer.checks import check_choice
 from transformer.messages import invalid, say
 from transformer.model.breaks import BREAKS, breaks_of
 from transformer.model.config import ModelConfig
 from transformer.model.intervention_words import mask_words, patch_words, silence_words
 from transformer.model.sites import Site, sites_of
-from transformer.model.validation import (
-    cells_of,
-    check_choice,
-    check_heads,
-    check_names,
-    check_site,
-    indices_of,
-)
+from transformer.model.validation import cells_of, check_heads, check_names, check_site, indices_of
 
 SILENCED_BY = ("zero", "mean")
 MASKS = ("causal", "padding")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from transformer.checks import check_choice, shortened
 from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.sites import KINDS, STACKS, Site, sites_of
@@ -39,17 +40,6 @@ def check_names(stack: Any, layer: Any, kind: Any) -> None:
         raise invalid("layer must be a whole number of at least 0; got {got}", got=repr(layer))
 
 
-def check_choice(name: str, got: Any, allowed: Sequence[str]) -> None:
-    """Raise ValueError, listing what is allowed, for anything else."""
-    if not isinstance(got, str) or got not in allowed:
-        raise invalid(
-            "{name} must be one of {allowed}; got {got}",
-            name=name,
-            allowed=list(allowed),
-            got=repr(got),
-        )
-
-
 def indices_of(name: str, got: Any) -> tuple[int, ...]:
     """Whole numbers from 0, sorted, each once. Raises ValueError for anything else."""
     is_list = isinstance(got, Sequence) and not isinstance(got, str)
@@ -58,7 +48,7 @@ def indices_of(name: str, got: Any) -> tuple[int, ...]:
             "{name} must be a list of at most {most} whole numbers from 0; got {got}",
             name=name,
             most=numeral(MAX_CELLS),
-            got=_short(got),
+            got=shortened(got),
         )
     return tuple(sorted(set(got)))
 
@@ -73,7 +63,7 @@ def cells_of(name: str, got: Any) -> tuple[tuple[int | None, int | None], ...]:
             "{got}",
             name=name,
             most=numeral(MAX_CELLS),
-            got=_short(got),
+            got=shortened(got),
         )
     return tuple((query, key) for query, key in got)
 
@@ -87,8 +77,3 @@ def _is_cell(got: Any) -> bool:
 
 def _is_place(got: Any) -> bool:
     return isinstance(got, int) and not isinstance(got, bool) and 0 <= got < 2**31
-
-
-def _short(got: Any) -> str:
-    text = repr(got)
-    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from transformer.checks import check_whole, is_whole
 from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
-from transformer.runs.checks import is_whole
 from transformer.runs.compact_trace import Heads
 from transformer.runs.run import Batch, Run
 from transformer.runs.stored_head import n_heads_at, stored_head
@@ -108,11 +108,12 @@ def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
     return [site for site in run.trace.sites if (site.stack, site.kind) == (stack, kind)]
 
 
-def check_head(head: Any, n_heads: int) -> None:
-    """Raise ValueError unless head is 0..n_heads-1 or "mean"."""
+def check_head(head: Any, n_heads: int, name: str = "head") -> None:
+    """Raise ValueError unless head (or a layer, by its name) is 0..n_heads-1 or "mean"."""
     if head != "mean" and not (is_whole(head) and 0 <= head < n_heads):
         raise invalid(
-            "head must be a whole number from 0 to {last} or 'mean'; got {got}",
+            "{name} must be a whole number from 0 to {last} or 'mean'; got {got}",
+            name=name,
             last=n_heads - 1,
             got=repr(head),
         )
@@ -121,21 +122,7 @@ def check_head(head: Any, n_heads: int) -> None:
 def check_row(run: Run | Batch, row: Any) -> None:
     """Raise ValueError unless row is a sentence of the batch (a Run has only row 0)."""
     last = len(run.texts) - 1 if isinstance(run, Batch) else 0
-    if not is_whole(row) or not 0 <= row <= last:
-        raise invalid(
-            "row must be a whole number from 0 to {last}; got {got}", last=last, got=repr(row)
-        )
-
-
-def check_choice(name: str, got: Any, allowed: tuple[str, ...]) -> None:
-    """Raise ValueError, listing the allowed ones, for anything else."""
-    if got not in allowed:
-        raise invalid(
-            "{name} must be one of {allowed}; got {got}",
-            name=name,
-            allowed=list(allowed),
-            got=repr(got),
-        )
+    check_whole("row", row, 0, last)
 
 
 def labels_of(run: Run | Batch, site: Site, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,9 +8,9 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from transformer.checks import check_number, check_text, check_whole, is_whole
 from transformer.messages import invalid
 from transformer.model.interventions import Intervention, interventions_of
-from transformer.runs.checks import check_number, check_text, check_whole, is_whole
 
 MAX_NEW_TOKENS = 4096
 MAX_SEED = 2**32 - 1

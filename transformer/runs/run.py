@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.messages import invalid
+from transformer.checks import check_whole
 from transformer.runs import archive, batch_archive
-from transformer.runs.checks import is_whole
 from transformer.runs.compact_trace import row_of
 from transformer.runs.data import BatchData, RunData
 from transformer.runs.drawing import Drawable, pictures
@@ -41,12 +40,7 @@ class Batch(BatchData, Drawable):
 
     def alone(self, row: int) -> Run:
         """One of its texts as a Run, its padding included. Raises ValueError for no such row."""
-        if not is_whole(row) or not 0 <= row < len(self.texts):
-            raise invalid(
-                "row must be a whole number from 0 to {last}; got {got}",
-                last=len(self.texts) - 1,
-                got=repr(row),
-            )
+        check_whole("row", row, 0, len(self.texts) - 1)
         both = self.target_ids is not None
         ids = self.target_ids if self.target_ids is not None else self.ids
         labels = (self.target_labels if both else self.labels)[row]

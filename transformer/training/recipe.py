@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from transformer.checks import check_choice
 from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.presets import PRESETS, preset
@@ -60,18 +61,8 @@ class Settings:
                 )
         if not 0 <= self.decay_from <= 1:
             raise invalid("decay_from must be from 0 to 1; got {got}", got=repr(self.decay_from))
-        if self.optimizer not in OPTIMIZERS:
-            raise invalid(
-                "optimizer must be one of {allowed}; got {got}",
-                allowed=list(OPTIMIZERS),
-                got=repr(self.optimizer),
-            )
-        if self.precision not in PRECISIONS:
-            raise invalid(
-                "precision must be one of {allowed}; got {got}",
-                allowed=list(PRECISIONS),
-                got=repr(self.precision),
-            )
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("precision", self.precision, PRECISIONS)
 
     def learning_rate_at(self, step: int) -> float:
         """Warm-up from zero, then constant, then linearly to zero at the last step."""

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from transformer.checks import check_choice
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.model import Model
 from transformer.messages import invalid
@@ -96,10 +97,7 @@ def steps(
     stop, stop asking; the same arguments give the same steps, whatever else is drawn in the
     process. Raises ValueError for what is unknown.
     """
-    if task not in EXERCISES:
-        raise invalid(
-            "task must be one of {allowed}; got {got}", allowed=list(EXERCISES), got=repr(task)
-        )
+    check_choice("task", task, EXERCISES)
     exercise = EXERCISES[task]
     n_steps = exercise.n_steps if n_steps is None else n_steps
     if isinstance(n_steps, bool) or not isinstance(n_steps, int) or not 1 <= n_steps <= MOST_STEPS:

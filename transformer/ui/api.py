@@ -17,8 +17,8 @@ import numpy as np
 from gradio.context import LocalContext
 from gradio.events import api
 
+from transformer.checks import check_choice
 from transformer.inference.deadline import until
-from transformer.messages import invalid
 from transformer.ui.api_values import (
     attention_values,
     batch_values,
@@ -218,12 +218,7 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
             run: the id that /generate, /translate, /trace or /batch gave, or a model's name
             parameters: what the picture is told, by name, as /views lists it
         """
-        if not isinstance(picture, str) or picture not in PICTURES:
-            raise invalid(
-                "picture must be one of {allowed}; got {got}",
-                allowed=list(PICTURES),
-                got=repr(picture),
-            )
+        check_choice("picture", picture, PICTURES)
         asked = PICTURES[picture]
         subject = asked.takes if asked.takes in ("batch", "model") else "run"
         found = answer(experiments, asked, {**(parameters or {}), subject: run})

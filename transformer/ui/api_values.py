@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer.checks import check_choice
 from transformer.inference.fill import Filled
 from transformer.messages import invalid, numeral
-from transformer.model.validation import check_choice
 from transformer.runs.candidates import GenerationStep
 from transformer.runs.head_data import head_view
 from transformer.runs.run import Batch, Run

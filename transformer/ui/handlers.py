@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from transformer.checks import Refused
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import invalid, mark, say, say_n
 from transformer.model.interventions import without_padding_mask
 from transformer.runs.candidates import GenerationStep
-from transformer.runs.checks import Refused
 from transformer.ui.examples import BEAM, METHODS, SAMPLE
 from transformer.ui.limits import lines_of, sentence_of
 from transformer.ui.page_data import batch_facts, outcome, run_facts, running_facts

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from transformer.checks import check_choice, check_whole
 from transformer.lessons import all_lessons
 from transformer.lessons.checks import Check
 from transformer.lessons.lesson import Lesson, Step
@@ -114,22 +115,13 @@ def _step(step: Step, words: Part) -> dict[str, Any]:
 
 def _lesson(name: Any) -> Lesson:
     known = all_lessons()
-    if not isinstance(name, str) or name not in known:
-        raise invalid(
-            "lesson must be one of {allowed}; got {got}", allowed=list(known), got=repr(name)[:60]
-        )
+    check_choice("lesson", name, known)
     return known[name]
 
 
 def _steps(data: Mapping[str, Any]) -> Step:
-    lesson, at = _lesson(data.get("name")), data.get("step")
-    if not isinstance(at, int) or isinstance(at, bool) or not 1 <= at <= len(lesson.steps):
-        raise invalid(
-            "step must be a whole number from 1 to {last}; got {got}",
-            last=len(lesson.steps),
-            got=repr(at)[:60],
-        )
-    return lesson.steps[at - 1]
+    steps = _lesson(data.get("name")).steps
+    return steps[check_whole("step", data.get("step"), 1, len(steps)) - 1]
 
 
 def _check(data: Mapping[str, Any]) -> Check:

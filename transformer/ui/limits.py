@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from transformer.checks import check_each, check_text, check_whole
 from transformer.messages import invalid, numeral, say
-from transformer.runs.checks import check_each, check_text, check_whole
 from transformer.runs.request import MAX_BEAMS
 from transformer.ui.language import wording
 from transformer.views.export import MAX_EXPORT_BYTES

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from transformer.analysis.head_measures import ALL
+from transformer.checks import check_whole
 from transformer.learning.moment_words import about, told
 from transformer.learning.moments import HeadNumber, Moments, story_moments
 from transformer.messages import invalid, numeral, say
-from transformer.runs.checks import check_whole
 from transformer.views import VIEWS
 from transformer.views.moments.curves import moment_curves
 from transformer.views.moments.head import recorded_head

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from transformer.checks import check_choice
 from transformer.learning.plan import Plan
 from transformer.learning.record import Pictures, Record
 from transformer.learning.trainer import Trainer
@@ -127,8 +128,7 @@ class Trainings:
 
     def steer(self, training: Training, do: object) -> None:
         """Pause, go on, make one step, or stop. Raises ValueError for anything else."""
-        if do not in DO:
-            raise invalid("do must be one of {allowed}; got {got}", allowed=list(DO), got=repr(do))
+        check_choice("do", do, DO)
         with self._lock:
             if do == "stop" and training.state == WAITING:
                 self._end(training, STOPPED)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from transformer.checks import check_choice, check_number, check_whole, is_whole, shortened
 from transformer.messages import invalid, numeral
 from transformer.runs.run import Batch, Run
 
@@ -67,14 +68,8 @@ class Choice(Parameter):
     options: Mapping[str, str] = field(default_factory=dict)
 
     def _checked(self, got: Any, item: Item | None) -> str:
-        if not isinstance(got, str) or got not in self.options:
-            raise invalid(
-                "{name} must be one of {allowed}; got {got}",
-                name=self.name,
-                allowed=list(self.options),
-                got=_short(got),
-            )
-        return got
+        check_choice(self.name, got, self.options)
+        return str(got)
 
     def schema(self) -> dict[str, Any]:
         """With its options."""
@@ -90,21 +85,14 @@ class Whole(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> int:
         most = self.most(item) if callable(self.most) and item is not None else self.most
-        last = most if isinstance(most, int) else 2**31 - 1
-        if not _is_whole(got) or not self.least <= got <= last:
-            if last == 2**31 - 1:
-                raise invalid(
-                    "{name} must be a whole number from {least}; got {got}",
-                    name=self.name,
-                    least=numeral(self.least),
-                    got=_short(got),
-                )
+        if isinstance(most, int):
+            check_whole(self.name, got, self.least, most)
+        elif not is_whole(got) or not self.least <= got < 2**31:
             raise invalid(
-                "{name} must be a whole number from {least} to {last}; got {got}",
+                "{name} must be a whole number from {least}; got {got}",
                 name=self.name,
                 least=numeral(self.least),
-                last=numeral(last),
-                got=_short(got),
+                got=shortened(got),
             )
         return int(got)
 
@@ -129,15 +117,7 @@ class Number(Parameter):
     most: float = 1.0
 
     def _checked(self, got: Any, item: Item | None) -> float:
-        is_number = isinstance(got, int | float) and not isinstance(got, bool)
-        if not is_number or not self.least <= got <= self.most:
-            raise invalid(
-                "{name} must be a number from {least} to {most}; got {got}",
-                name=self.name,
-                least=numeral(self.least, "g"),
-                most=numeral(self.most, "g"),
-                got=_short(got),
-            )
+        check_number(self.name, got, self.least, self.most)
         return float(got)
 
     def read(self, text: str) -> Any:
@@ -161,7 +141,7 @@ class Flag(Parameter):
     def _checked(self, got: Any, item: Item | None) -> bool:
         if not isinstance(got, bool):
             raise invalid(
-                "{name} must be true or false; got {got}", name=self.name, got=_short(got)
+                "{name} must be true or false; got {got}", name=self.name, got=shortened(got)
             )
         return got
 
@@ -183,7 +163,7 @@ class Words(Parameter):
                 "{name} must be a text of at most {longest} characters; got {got}",
                 name=self.name,
                 longest=numeral(LONGEST),
-                got=_short(got),
+                got=shortened(got),
             )
         return got
 
@@ -195,16 +175,12 @@ class Wholes(Parameter):
     most: int = 64  # of them
 
     def _checked(self, got: Any, item: Item | None) -> list[int]:
-        if (
-            not isinstance(got, list | tuple)
-            or len(got) > self.most
-            or not all(map(_is_whole, got))
-        ):
+        if not isinstance(got, list | tuple) or len(got) > self.most or not all(map(is_whole, got)):
             raise invalid(
                 "{name} must be a list of at most {most} whole numbers; got {got}",
                 name=self.name,
                 most=self.most,
-                got=_short(got),
+                got=shortened(got),
             )
         return [int(one) for one in got]
 
@@ -223,23 +199,14 @@ class HeadOrMean(Parameter):
     use: Use = "selection"
 
     def _checked(self, got: Any, item: Item | None) -> int | str:
-        if got != "mean" and not _is_whole(got):
+        if got != "mean" and not is_whole(got):
             raise invalid(
                 "{name} must be a whole number or 'mean'; got {got}",
                 name=self.name,
-                got=_short(got),
+                got=shortened(got),
             )
         return got if isinstance(got, str) else int(got)
 
     def read(self, text: str) -> Any:
         """ "mean", or digits as a number."""
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
-
-
-def _is_whole(got: Any) -> bool:
-    return isinstance(got, int) and not isinstance(got, bool)
-
-
-def _short(got: Any) -> str:
-    text = repr(got)
-    return text if len(text) <= 60 else f"{text[:60]}…"

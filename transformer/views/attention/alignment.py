@@ -14,15 +14,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import invalid, mark, numeral, say
-from transformer.runs.checks import check_number, is_whole
-from transformer.runs.head_data import (
-    array,
-    check_choice,
-    check_head,
-    check_row,
-    records_of,
-)
+from transformer.checks import check_choice, check_number
+from transformer.messages import mark, numeral, say
+from transformer.runs.head_data import array, check_head, check_row, records_of
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
 from transformer.views.drawing.columns import Line, column, columns_layout, drawn_lines, headings
@@ -101,13 +95,7 @@ def _weights(run: Run | Batch, layer: Any, head: Any, row: Any) -> NDArray[np.fl
     records = records_of(run, "decoder", "cross")
     check_row(run, row)
     check_head(head, records[0].weights.shape[1])
-    whole = is_whole(layer)
-    if layer != "mean" and not (whole and 0 <= layer < len(records)):
-        raise invalid(
-            "layer must be a whole number from 0 to {last} or 'mean'; got {got}",
-            last=len(records) - 1,
-            got=repr(layer),
-        )
+    check_head(layer, len(records), "layer")
     chosen = records if layer == "mean" else [records[layer]]
     weights = np.stack([array(record.weights[row]) for record in chosen])  # (L, H, Tq, Tk)
     weights = weights if head == "mean" else weights[:, [head]]

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer.runs.head_data import Head, SiteLike, check_choice, head_view
+from transformer.checks import check_choice
+from transformer.runs.head_data import Head, SiteLike, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.attention.heatmap import STAGES
 

@@ -15,9 +15,10 @@ from transformer.analysis.attention_flow import (
     mean_weights,
     rollout_weights,
 )
+from transformer.checks import check_choice
 from transformer.messages import mark, say
 from transformer.model.site_words import attention_name
-from transformer.runs.head_data import check_choice, labels_of, sites_of
+from transformer.runs.head_data import labels_of, sites_of
 from transformer.runs.run import Batch, Run
 from transformer.runs.stored_head import stored_head
 from transformer.views.attention.heatmap import (

@@ -19,9 +19,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
 from transformer.model.site_words import attention_title
-from transformer.runs.head_data import Head, HeadView, SiteLike, check_choice, head_view
+from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.attention.grid import atlas, head_grid
 from transformer.views.drawing import style

@@ -9,9 +9,9 @@ import unicodedata
 from collections.abc import Callable
 from typing import NamedTuple
 
+from transformer.checks import check_choice
 from transformer.messages import invalid, numeral
 from transformer.runs import archive
-from transformer.runs.head_data import check_choice
 from transformer.runs.run import Run
 from transformer.views.attention.csv import head_csv
 from transformer.views.declaration import Answer

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer.checks import check_choice
 from transformer.messages import invalid, language, numeral, say
 from transformer.messages.markup import whole_page
-from transformer.runs.head_data import array, check_choice, records_of
+from transformer.runs.head_data import array, records_of
 from transformer.runs.run import Batch, Run
 from transformer.runs.stored_head import n_heads_at
 from transformer.views import PICTURES

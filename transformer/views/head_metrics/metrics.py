@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 
 from transformer.analysis.head_measures import ALL, Metric
 from transformer.analysis.head_metrics import Metrics, head_metrics
+from transformer.checks import check_choice
 from transformer.messages import numeral, say
 from transformer.model.site_words import attention_name
-from transformer.runs.head_data import check_choice
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 

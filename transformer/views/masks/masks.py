@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.analysis.mask_removal import BoolArray, masks_of
+from transformer.checks import check_choice
 from transformer.messages import invalid, mark, say
-from transformer.runs.head_data import check_choice
 from transformer.runs.run import Batch
 from transformer.views.attention.heatmap import TEXT_LIMIT
 from transformer.views.drawing import style

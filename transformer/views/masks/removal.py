@@ -8,9 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.analysis.mask_removal import Doubles, Removal, acting_masks, without_mask
+from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
 from transformer.model.site_words import attention_name
-from transformer.runs.head_data import SiteLike, check_choice
+from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Batch
 from transformer.views.attention.heatmap import TEXT_LIMIT, weight_colours
 from transformer.views.drawing import style

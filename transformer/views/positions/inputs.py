@@ -9,10 +9,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from transformer.checks import check_choice, check_whole
 from transformer.messages import invalid, mark, numeral, say
 from transformer.model.site_words import of_stack
-from transformer.runs.checks import is_whole
-from transformer.runs.head_data import array, check_choice
+from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 
@@ -170,10 +170,7 @@ def input_token(
     found = input_parts(run, stack)
     last = len(found.sum) - 1
     chosen = last if place is None else place
-    if not is_whole(chosen) or not 0 <= chosen <= last:
-        raise invalid(
-            "place must be a whole number from 0 to {last}; got {got}", last=last, got=repr(place)
-        )
+    check_whole("place", chosen, 0, last)
     theme = style.theme(dark)
     colours = {"token": theme.accent, "position": theme.second, "sum": theme.text}
     dimensions = np.arange(found.sum.shape[1], dtype=np.int32)

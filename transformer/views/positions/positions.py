@@ -9,10 +9,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from transformer.checks import is_whole
 from transformer.messages import invalid, say
 from transformer.model.positions import sinusoidal_matrix
 from transformer.model.site_words import of_stack, stack_name
-from transformer.runs.checks import is_whole
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style

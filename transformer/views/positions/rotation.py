@@ -15,9 +15,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from transformer.checks import check_whole
 from transformer.messages import invalid, numeral, say
 from transformer.model.site_words import of_stack
-from transformer.runs.checks import is_whole
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.positions.positions import matrix_of
@@ -84,10 +84,7 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
     """
     chosen, table, _ = matrix_of(run, stack)
     known, size = table.shape
-    if not is_whole(k) or not 1 <= k < known:
-        raise invalid(
-            "k must be a whole number from 1 to {last}; got {got}", last=known - 1, got=repr(k)
-        )
+    check_whole("k", k, 1, known - 1)
     here, there = table[:-k].astype(np.float64), table[k:].astype(np.float64)
     fitted = run.config.positions != "sinusoidal"
     if k > largest_shift(run, stack):

@@ -6,9 +6,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from transformer.checks import check_whole
 from transformer.messages import invalid, mark, numeral, say
 from transformer.runs.candidates import Candidate, GenerationStep
-from transformer.runs.checks import is_whole
 from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -53,12 +53,7 @@ def step_of(run: Run, index: Any) -> GenerationStep:
     """A step by its index, counted from 0. Raises ValueError saying which there are."""
     if not run.steps:
         raise invalid("this run generated nothing, so it has no step; got {got}", got=repr(index))
-    if not is_whole(index) or not 0 <= index < len(run.steps):
-        raise invalid(
-            "step_index must be a whole number from 0 to {last}; got {got}",
-            last=len(run.steps) - 1,
-            got=repr(index),
-        )
+    check_whole("step_index", index, 0, len(run.steps) - 1)
     return run.steps[index]
 
 

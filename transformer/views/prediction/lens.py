@@ -20,10 +20,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from transformer.checks import check_whole
 from transformer.messages import invalid, numeral, say
 from transformer.model.site_words import of_stack
 from transformer.model.summary import last_stack
-from transformer.runs.checks import check_whole
 from transformer.runs.data import Lens
 from transformer.runs.run import Run
 from transformer.views.drawing import style

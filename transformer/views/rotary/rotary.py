@@ -14,9 +14,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from transformer.checks import check_whole
 from transformer.messages import invalid, mark, numeral, say
 from transformer.model.sites import Site
-from transformer.runs.checks import is_whole
 from transformer.runs.head_data import SiteLike, array, check_head, labels_of, record_of
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -95,9 +95,9 @@ def turned(
     check_head(head, record.weights.shape[1])
     assert record.queries is not None
     assert record.keys is not None
-    length = record.weights.shape[2]
-    at = _place("query", length - 1 if query is None else query, length)
-    other = _place("key", max(at - 1, 0) if key is None else key, length)
+    last = record.weights.shape[2] - 1
+    at = check_whole("query", last if query is None else query, 0, last)
+    other = check_whole("key", max(at - 1, 0) if key is None else key, 0, last)
     q, k = (
         array(part[0, head, place]).astype(np.float64)
         for part, place in ((record.queries, at), (record.keys, other))
@@ -149,7 +149,7 @@ def rotary_pair(
 ) -> go.Figure:
     """One pair of features of a query and a key as arrows in its plane, before and after."""
     found = turned(run, site, head, query, key)
-    _place("pair", pair, found.n_pairs)
+    check_whole("pair", pair, 0, found.n_pairs - 1)
     both = [pair, pair + found.n_pairs]
     colours = {"q": "#0072b2", "k": "#d55e00"}
     arrows = []
@@ -245,14 +245,3 @@ def _turn(vector: Doubles, angles: Doubles) -> Doubles:
 def _period(angles: Doubles) -> float:
     """After how many places a pair, given its angle at each, has turned once."""
     return 2 * math.pi / float(angles[1]) if len(angles) > 1 and angles[1] else math.inf
-
-
-def _place(name: str, got: object, length: int) -> int:
-    if not is_whole(got) or not 0 <= int(got) < length:
-        raise invalid(
-            "{name} must be a whole number from 0 to {last}; got {got}",
-            name=name,
-            last=length - 1,
-            got=repr(got),
-        )
-    return int(got)

@@ -1,9 +1,9 @@
-"""What a caller may give: texts, numbers and whole numbers, refused in one sentence."""
+"""What a caller may give: names, numbers, whole numbers and texts, refused in one sentence."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -49,15 +49,33 @@ def check_number(
         else:
             sentence = mark("{name} must be a number from {lowest} to {highest}; got {got}")
         ends = {"lowest": numeral(lowest, "g"), "highest": numeral(highest, "g")}
-        raise Refused.of(sentence, name=name, **ends, got=repr(got))
+        raise Refused.of(sentence, name=name, **ends, got=shortened(got))
 
 
-def check_whole(name: str, got: Any, lowest: int, highest: int) -> None:
-    """Raise ValueError unless got is a whole number in the range."""
+def check_whole(name: str, got: Any, lowest: int, highest: int) -> int:
+    """The whole number that got is. Raises ValueError unless it is one in the range."""
     if not is_whole(got) or not lowest <= got <= highest:
         sentence = mark("{name} must be a whole number from {lowest} to {highest}; got {got}")
         ends = {"lowest": numeral(lowest), "highest": numeral(highest)}
-        raise Refused.of(sentence, name=name, **ends, got=repr(got))
+        raise Refused.of(sentence, name=name, **ends, got=shortened(got))
+    return int(got)
+
+
+def check_choice(name: str, got: Any, allowed: Collection[str]) -> None:
+    """Raise ValueError, listing what is allowed, for anything else."""
+    if not isinstance(got, str) or got not in allowed:
+        raise invalid(
+            "{name} must be one of {allowed}; got {got}",
+            name=name,
+            allowed=list(allowed),
+            got=shortened(got),
+        )
+
+
+def shortened(got: Any) -> str:
+    """A wrong value as an error tells it back: no longer than a line."""
+    text = repr(got)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def check_text(text: Any) -> None:
