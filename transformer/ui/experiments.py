@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from transformer.analysis.ablation import HeadImportance, NextToken, head_importance, next_token
 from transformer.analysis.held_out import Broken, broken
@@ -29,12 +29,13 @@ from transformer.ui.limits import MAX_EXPERIMENTS, MAX_OPERATIONS, MAX_SECONDS, 
 from transformer.ui.service import Service
 from transformer.ui.turns import Turn
 
+T = TypeVar("T")
 PATIENCE_S = 20.0  # how long a question waits for its turn
 BROKEN_TOKENS = 24  # generated to see what a missing idea does to a text
 
 
-def continued(model: Model, request: Request) -> tuple[int, ...]:
-    """Ids of a request's whole text, of which nothing is recorded.
+def continued(model: Model, run: Run, request: Request) -> tuple[int, ...]:
+    """Ids of a request's whole text, of which nothing is recorded; run: whose request it was.
 
     Raises ValueError if that takes longer than a request may.
     """
@@ -47,21 +48,6 @@ def continued(model: Model, request: Request) -> tuple[int, ...]:
             most=numeral(MAX_SECONDS, ".0f"),
         )
     return ids
-
-
-_QUESTIONS: dict[str, Callable[..., Any]] = {
-    "importance": head_importance,
-    "next": next_token,
-    "contribution": logit_contribution,
-    "masked": masked_token,
-    "patching": patch_effect,
-    "changed": most_changed,
-    "lens": with_lens,
-    "surprise": surprise,
-    "layer": layer_at_place,
-    "filters": step_filters,
-    "continued": lambda model, _, request: continued(model, request),
-}
 
 
 class Experiments:
@@ -87,69 +73,53 @@ class Experiments:
     def importance(self, run: Run, place: int, by: str) -> HeadImportance:
         """See ablation.head_importance."""
         self._check_cost(run, place, len(sites_of(run.config)) * run.config.n_heads)
-        with self._in_turn():
-            found: HeadImportance = self._asked("importance", run, place=place, by=by)
-            return found
+        return self._answered(head_importance, run, place=place, by=by)
 
     def next_token(self, run: Run, place: int) -> NextToken:
         """See ablation.next_token."""
-        with self._in_turn():
-            found: NextToken = self._asked("next", run, place=place)
-            return found
+        return self._answered(next_token, run, place=place)
 
     def masked_token(self, run: Run, place: int) -> MaskedToken:
         """See masked_token.masked_token."""
-        with self._in_turn():
-            found: MaskedToken = self._asked("masked", run, place=place)
-            return found
+        return self._answered(masked_token, run, place=place)
 
     def contribution(self, run: Run, place: int, target: int | None) -> LogitContribution:
         """See logit_contribution.logit_contribution."""
-        with self._in_turn():
-            found: LogitContribution = self._asked("contribution", run, place=place, target=target)
-            return found
+        return self._answered(logit_contribution, run, place=place, target=target)
 
     def patching(self, run: Run, other: str, place: int, **where: Any) -> PatchEffect:
         """See patching.patch_effect."""
         check_input(other)
         n_places = len(run.source_ids) if where.get("stack") == "encoder" else _read(run, place)
         self._check_cost(run, place, run.config.n_layers * n_places)
-        with self._in_turn():
-            found: PatchEffect = self._asked("patching", run, other=other, place=place, **where)
-            return found
+        return self._answered(patch_effect, run, other=other, place=place, **where)
 
     def most_changed(self, run: Run, other: str) -> int:
         """See patching.most_changed."""
         check_input(other)
-        with self._in_turn():
-            found: int = self._asked("changed", run, other=other)
-            return found
+        return self._answered(most_changed, run, other=other)
 
     def with_lens(self, run: Run) -> Run:
         """See logit_lens.with_lens; worked out once."""
         return run if run.lens is not None else remembered(run, "lens", lambda: self._lens(run))
 
     def _lens(self, run: Run) -> Run:
-        with self._in_turn():
-            found: Run = self._asked("lens", run)
-            return found
+        return self._answered(with_lens, run)
 
     def surprise(self, run: Run) -> tuple[float | None, ...]:
         """See logit_lens.surprise."""
-        with self._in_turn():
-            found: tuple[float | None, ...] = self._asked("surprise", run)
-            return found
+        return self._answered(surprise, run)
 
     def layer_at_place(self, run: Run, stack: str, layer: int, place: int) -> LayerAtPlace:
         """See layer_at_place.layer_at_place. One row of one layer is too little to wait for a
         turn, and a whole class asks for it at once."""
         key = ("layer", stack, layer, place)
         where = {"stack": stack, "layer": layer, "place": place}
-        return remembered(run, key, lambda: self._asked("layer", run, **where))
+        return remembered(run, key, lambda: self._asked(layer_at_place, run, **where))
 
     def step_filters(self, run: Run, step: int) -> StepFilters | None:
         """See step_filters.step_filters; as `layer_at_place`."""
-        return remembered(run, ("filters", step), lambda: self._asked("filters", run, step=step))
+        return remembered(run, ("filters", step), lambda: self._asked(step_filters, run, step=step))
 
     def broken(self, name: str) -> list[Broken]:
         """See held_out.broken."""
@@ -183,13 +153,17 @@ class Experiments:
         )
 
     def _continued(self, run: Run, request: Request) -> tuple[int, ...]:
-        with self._in_turn():
-            ids: tuple[int, ...] = self._asked("continued", run, request=request)
-            return ids
+        return self._answered(continued, run, request=request)
 
-    def _ask(self, question: str, run: Run, **values: Any) -> Any:
+    def _answered(self, question: Callable[..., T], run: Run, **values: Any) -> T:
+        """A question's answer, once it is its turn."""
+        with self._in_turn():
+            found: T = self._asked(question, run, **values)
+            return found
+
+    def _ask(self, question: Callable[..., T], run: Run, **values: Any) -> T:
         with renewed(MAX_SECONDS):
-            return _QUESTIONS[question](self.service.model(run.model), run, **values)
+            return question(self.service.model(run.model), run, **values)
 
     def _check_cost(self, run: Run, place: int, n_variants: int) -> None:
         """Raise ValueError for more variants of a text than can be read in the time."""
