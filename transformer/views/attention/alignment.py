@@ -226,5 +226,5 @@ def _reading(found: AlignmentLinks, place: int, by: str) -> str:
 
 
 def _named(column: str, place: int, label: str) -> str:
-    name = style.label(label, style.HOVER_CHARACTERS)
+    name = style.hover(label)
     return say(_PLACES[column], place=place, name=name)

@@ -24,13 +24,12 @@ from transformer.runs.stored_head import stored_head
 from transformer.views.attention.heatmap import (
     RANGES,
     SCALES,
-    TEXT_LIMIT,
     rescale,
     top_of,
     weight_colours,
 )
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import matrix_layout
+from transformer.views.drawing.matrix import TEXT_LIMIT, matrix_layout
 
 _HOVER = mark("query %{y:d}, key %{x:d}: %{text}%{customdata:.4f}<extra></extra>")
 
@@ -153,8 +152,8 @@ def _hover(
 ) -> dict[str, Any]:
     if max(weights.shape) > TEXT_LIMIT:
         return {"customdata": weights, "hovertemplate": say(_HOVER).replace("%{text}", "")}
-    labels = [style.label(text, style.HOVER_CHARACTERS) for text in keys]
-    asking = [style.label(text, style.HOVER_CHARACTERS) for text in queries]
+    labels = [style.hover(text) for text in keys]
+    asking = [style.hover(text) for text in queries]
     text = [
         [say("{query} from {key}<br>", query=query, key=key) for key in labels] for query in asking
     ]

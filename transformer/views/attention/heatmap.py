@@ -24,25 +24,12 @@ from transformer.messages import mark, numeral, say
 from transformer.model.site_words import attention_title
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
-from transformer.views.attention.grid import atlas, head_grid
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import matrix_layout, reading_texts
-
-__all__ = [
-    "RANGES",
-    "SCALES",
-    "STAGES",
-    "TEXT_LIMIT",
-    "atlas",
-    "attention_heatmap",
-    "head_grid",
-    "rescale",
-]
+from transformer.views.drawing.matrix import cell_hover, matrix_layout
 
 STAGES = ("scores", "masked", "weights")
 SCALES = ("linear", "sqrt", "log")
 RANGES = ("fixed", "own")
-TEXT_LIMIT = 64
 LOG_FLOOR = 1e-4  # weights below this share the darkest colour of the log scale
 
 _STAGE_TITLES = {
@@ -54,8 +41,6 @@ _NUMBERS = mark(
     "weight %{customdata[1]:.4f}<br>score %{customdata[0]:.3f}<br>allowed "
     "%{customdata[2]}<extra></extra>"
 )
-_WITH_TOKENS = mark("query %{y:d}, key %{x:d}: %{text}<br>")
-_WITHOUT_TOKENS = mark("query %{y:d}, key %{x:d}<br>")
 
 
 def attention_heatmap(
@@ -147,13 +132,8 @@ def _colours(view: HeadView, stage: str, scale: str, range_: str, dark: bool) ->
         whole = range_ == "fixed"  # asks for no weights, which are not worked out then
         return weight_colours(scale, 1.0 if whole else top_of(view.weights, view.allowed, range_))
     # The same bound before and after the mask, so that switching changes no colour.
-    bound = float(np.abs(view.scores).max(initial=0.0)) or 1.0
-    return {
-        "colorscale": style.diverging(dark),
-        "zmin": -bound,
-        "zmax": bound,
-        "colorbar": style.colorbar(say("score")),
-    }
+    bar = style.colorbar(say("score"))
+    return style.signed(style.bound_of(view.scores), dark) | {"colorbar": bar}
 
 
 def top_of(weights: NDArray[np.float32], allowed: NDArray[np.bool_], range_: str) -> float:
@@ -190,11 +170,7 @@ def _one(weight: float, scale: str) -> float:
 
 def _hover(view: HeadView) -> dict[str, Any]:
     numbers = np.stack([view.scores, view.weights, view.allowed.astype(np.float32)], axis=-1)
-    if max(view.weights.shape) > TEXT_LIMIT:
-        return {"customdata": numbers, "hovertemplate": say(_WITHOUT_TOKENS) + say(_NUMBERS)}
-    text = reading_texts(view.query_labels, view.key_labels)
-    template = say(_WITH_TOKENS) + say(_NUMBERS)
-    return {"customdata": numbers, "hovertemplate": template, "text": text}
+    return cell_hover(view.query_labels, view.key_labels, "<br>" + say(_NUMBERS), numbers)
 
 
 def _title(view: HeadView) -> str:

@@ -181,14 +181,13 @@ def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
     others = view.key_labels if side == "query" else view.query_labels
     heading, sentence, other = _LINKED[side]
     texts = [
-        [say(heading, place=place, name=style.label(label, style.HOVER_CHARACTERS))]
-        for place, label in enumerate(labels)
+        [say(heading, place=place, name=style.hover(label))] for place, label in enumerate(labels)
     ]
     for link in links:
         mine = texts[getattr(link, side)]
         if len(mine) < 4:
             at = getattr(link, other)
-            name = style.label(others[at], style.HOVER_CHARACTERS)
+            name = style.hover(others[at])
             mine.append(
                 say(
                     sentence,

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from transformer.messages import numeral, say
 from transformer.runs.head_data import HeadView, SiteLike, head_view
 from transformer.runs.run import Run
-from transformer.views.attention.heatmap import TEXT_LIMIT
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import matrix_layout
+from transformer.views.drawing.matrix import TEXT_LIMIT, matrix_layout, reading_texts
 
 Head = int | str
 
@@ -119,9 +118,9 @@ def attention_difference(
     keys = shared_labels(columns, of_a.key_labels, of_b.key_labels)
     weights, hidden = _weights(of_a, of_b, rows, columns)
     change = np.where(hidden, np.float32(np.nan), weights[..., 1] - weights[..., 0])
-    limit = float(np.nanmax(np.abs(change), initial=0.0)) or 1.0
+    limit = style.bound_of(change)
     cells = go.Heatmap(
-        z=change, zmin=-limit, zmax=limit, colorscale=style.diverging(dark), hoverongaps=True,
+        z=change, hoverongaps=True, **style.signed(limit, dark),
         colorbar=style.colorbar(say("weight in B − in A")), **_hover(weights, queries, keys),
     )  # fmt: skip
     meta = {
@@ -181,7 +180,5 @@ def _hover(
             "customdata": weights,
             "hovertemplate": say("row %{y}, column %{x}{ending}", ending=ending),
         }
-    across = [style.label(text, style.HOVER_CHARACTERS) for text in keys]
-    down = [style.label(text, style.HOVER_CHARACTERS) for text in queries]
-    text = [[say("{query} reads {key}", query=query, key=key) for key in across] for query in down]
+    text = reading_texts(queries, keys)
     return {"customdata": weights, "hovertemplate": "%{text}" + ending, "text": text}

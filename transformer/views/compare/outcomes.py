@@ -69,9 +69,8 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
         bargap=0.15,
         height=400,
         margin={"l": 60, "r": 16, "t": 72, "b": 110},
-        xaxis=style.axis(
-            say("token"), dark=dark, range=[-0.6, len(pairs) - 0.4], tickmode="array",
-            tickvals=list(range(len(pairs))), ticktext=token_ticks(labels), tickangle=-90,
+        xaxis=style.every_token_axis(
+            say("token"), token_ticks(labels), dark=dark, range=[-0.6, len(pairs) - 0.4]
         ),
         yaxis=style.axis(
             "B − A", dark=dark, range=[-1, 1], showgrid=True, zeroline=True,
@@ -96,7 +95,7 @@ def _differences(
             "pattern": {"shape": ["" if pair.same else "/" for pair in pairs]},
         },
         customdata=found,
-        hovertext=[style.label(text, style.HOVER_CHARACTERS) for text in labels],
+        hovertext=[style.hover(text) for text in labels],
         hovertemplate=(
             say(
                 "%{hovertext}<br>B − A: %{y:+.4f}<br>in A %{customdata[0]:.4f}, in B "
@@ -188,7 +187,7 @@ def _bars(
         colour,
         hatched=name == "B",
         customdata=told,
-        hovertext=[style.label(text, style.HOVER_CHARACTERS) for text in labels],
+        hovertext=[style.hover(text) for text in labels],
         hovertemplate=f"%{{hovertext}}<br>{name}: %{{customdata}}<extra></extra>",
     )
 

@@ -35,9 +35,7 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
     limit = largest(found)
     trace = go.Heatmap(
         z=cells,
-        zmin=-limit,
-        zmax=limit,
-        colorscale=style.diverging(dark),
+        **style.signed(limit, dark),
         customdata=[[f"{row}, {column}" for column in columns] for row in rows],
         texttemplate="%{z:+.2f}" if len(columns) <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
@@ -85,7 +83,7 @@ def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.fl
 
 def largest(found: LogitContribution) -> float:
     """The largest number of the map, up or down; never 0."""
-    return float(np.nanmax(np.abs(table(found)[2]))) or 1e-6
+    return style.bound_of(table(found)[2], 1e-6)
 
 
 def sentence(found: LogitContribution) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numpy.typing import NDArray
+
 from transformer.messages import mark, say
 from transformer.views.drawing import style
+
+TEXT_LIMIT = 64  # tokens on a side: more texts of cells would be ten times all the rest
 
 
 def matrix_layout(
@@ -35,9 +39,23 @@ def matrix_layout(
 
 def reading_texts(query_labels: Sequence[str], key_labels: Sequence[str]) -> list[list[str]]:
     """For each cell, as hover text: which token reads which."""
-    queries = [style.label(text, style.HOVER_CHARACTERS) for text in query_labels]
-    keys = [style.label(text, style.HOVER_CHARACTERS) for text in key_labels]
+    queries = [style.hover(text) for text in query_labels]
+    keys = [style.hover(text) for text in key_labels]
     return [[say("{query} reads {key}", query=query, key=key) for key in keys] for query in queries]
+
+
+def cell_hover(
+    query_labels: Sequence[str], key_labels: Sequence[str], ending: str, numbers: NDArray[Any]
+) -> dict[str, Any]:
+    """Where a cell stands, up to TEXT_LIMIT tokens who reads whom, and `ending` with the numbers.
+
+    numbers: (Tq, Tk) or (Tq, Tk, n), the customdata that the ending names.
+    """
+    if max(len(query_labels), len(key_labels)) > TEXT_LIMIT:
+        return {"customdata": numbers, "hovertemplate": say("query %{y:d}, key %{x:d}") + ending}
+    text = reading_texts(query_labels, key_labels)
+    template = say("query %{y:d}, key %{x:d}: %{text}") + ending
+    return {"customdata": numbers, "hovertemplate": template, "text": text}
 
 
 def _square_axes(

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from plotly.colors import sequential
 
 from transformer.messages import signs
@@ -80,6 +82,16 @@ def diverging(dark: bool = False) -> Colorscale:
     return _evenly(theme(dark).diverging)
 
 
+def signed(bound: float, dark: bool = False) -> dict[str, Any]:
+    """Colours of a heatmap's values from -bound to bound, with 0 in the middle."""
+    return {"colorscale": diverging(dark), "zmin": -bound, "zmax": bound}
+
+
+def bound_of(values: NDArray[Any], least: float = 1.0) -> float:
+    """The largest of these values, up or down, without NaN; where all are 0, `least`."""
+    return float(np.nanmax(np.abs(values), initial=0.0)) or least
+
+
 def _evenly(colours: Sequence[str]) -> Colorscale:
     return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
 
@@ -97,6 +109,11 @@ def shorten(text: str, limit: int) -> str:
 def label(text: str, limit: int = TICK_CHARACTERS) -> str:
     """A token for Plotly text: shortened, escaped, in a direction of its own."""
     return _ISOLATE + escape(shorten(text, limit)) + _RELEASE
+
+
+def hover(text: str) -> str:
+    """A token for Plotly's hover text, which has more room."""
+    return label(text, HOVER_CHARACTERS)
 
 
 def fitted(text: str, room: int) -> tuple[str, int]:
@@ -183,6 +200,16 @@ def token_axis(
     """An axis of tokens at the integers 0, 1, ..."""
     places, texts = axis_labels(labels)
     return axis(title, dark=dark, tickmode="array", tickvals=places, ticktext=texts, **more)
+
+
+def every_token_axis(
+    title: str, texts: Sequence[str], *, dark: bool = False, **more: Any
+) -> dict[str, Any]:
+    """An axis of tokens at 0, 1, ..., all of them labelled, upright. texts: ready for Plotly."""
+    return axis(
+        title, dark=dark, tickmode="array", tickangle=-90, tickvals=list(range(len(texts))),
+        ticktext=list(texts), **more,
+    )  # fmt: skip
 
 
 def colorbar(title: str, **more: Any) -> dict[str, Any]:

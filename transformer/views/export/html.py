@@ -29,8 +29,8 @@ from transformer.runs.head_data import array, head_view, records_of
 from transformer.runs.own_attention import GIVEN
 from transformer.runs.run import Run
 from transformer.views import PICTURES
-from transformer.views.attention import heatmap as attention
-from transformer.views.attention.grid import palette_stops
+from transformer.views.attention.grid import atlas, palette_stops
+from transformer.views.attention.heatmap import LOG_FLOOR, SCALES, attention_heatmap, weight_colours
 from transformer.views.drawing import style
 from transformer.views.drawing.dark_mode import in_the_dark
 from transformer.views.export.bundle import bundle, read_module
@@ -97,7 +97,7 @@ def content(run: Run, pack: Pack) -> dict[str, Any]:
         "attention": [_attention(run, stack, kind, pack) for stack, kind in run.trace.kinds()],
         "palette": palette_stops(),
         "styles": _styles(),
-        "floor": attention.LOG_FLOOR,
+        "floor": LOG_FLOOR,
         "colours": in_the_dark(),
         "steps": [_step(run, index) for index in range(len(run.steps))],
         "masks": _mask_figures(run, pack),
@@ -143,8 +143,8 @@ def _tokens(run: Run) -> list[dict[str, Any]]:
 def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
     records = records_of(run, stack, kind)
     view = head_view(run, records[0].site, 0)
-    figure = attention.attention_heatmap(run, records[0].site, 0, hover=False)
-    small = attention.atlas(run, stack, kind)
+    figure = attention_heatmap(run, records[0].site, 0, hover=False)
+    small = atlas(run, stack, kind)
     return {
         "stack": stack,
         "kind": kind,
@@ -196,7 +196,7 @@ def _products(q: Any, k: Any) -> Any:
 def _styles() -> dict[str, Any]:
     """How cells are coloured: "score", or a scale of the weights."""
     score = {"colorscale": style.diverging(), "colorbar": style.colorbar(say("score"))}
-    return {"score": score} | {scale: attention.weight_colours(scale) for scale in attention.SCALES}
+    return {"score": score} | {scale: weight_colours(scale) for scale in SCALES}
 
 
 def _step(run: Run, index: int) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from transformer.messages import numeral, say
 from transformer.model.site_words import attention_name
 from transformer.runs.run import Run
 from transformer.views.drawing import style
-
-__all__ = ["draw_metric", "head_metrics", "metrics_figure"]
+from transformer.views.drawing.head_map import head_axes, head_labels
 
 NUMBERS_UP_TO = 8  # heads of a layer: with more, numbers would not fit on the cells
 
@@ -49,22 +48,9 @@ def draw_metric(found: Metrics, metric: str, *, dark: bool = False) -> go.Figure
         colorbar=style.colorbar(say(chosen.title) + unit),
         **_range_of(chosen, cells, dark),
     )
-    meta = {
-        "row_labels": [say("layer {place}", place=place) for place in range(n_layers)],
-        "column_labels": [say("head {place}", place=place) for place in range(cells.shape[1])],
-        "metric": metric,
-        "definition": chosen.definition,
-    }
-    axes = {
-        f"{name}axis": style.axis(
-            title, dark=dark, range=span, constrain="domain",
-            tickmode="linear", tick0=0, dtick=max(1, -(-count // style.MAX_TICKS)),
-        )
-        for name, title, count, span in (
-            ("x", say("head"), cells.shape[1], [-0.5, cells.shape[1] - 0.5]),
-            ("y", say("layer"), n_layers, [n_layers - 0.5, -0.5]),
-        )
-    }  # fmt: skip
+    labels = head_labels(cells.shape)
+    meta = labels | {"metric": metric, "definition": chosen.definition}
+    axes = head_axes(cells.shape, dark)
     title = say(
         "{title}{unit} of every head, {attention}",
         title=say(chosen.title),

@@ -26,7 +26,7 @@ def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
         dark=dark,
         meta={"place": found.place, "labels": list(found.labels), "ids": list(found.ids)},
     )  # fmt: skip
-    names = [style.label(text, style.HOVER_CHARACTERS) for text in found.labels]
+    names = [style.hover(text) for text in found.labels]
     pairs = [
         bars(
             name,

@@ -12,25 +12,6 @@ from transformer.views.masks.removal import SHOWN, mask_removed, sentence_of
 from transformer.views.parameters import Choice
 
 
-def answer_mask(
-    item: Batch,
-    *,
-    row: int,
-    which: str,
-    stack: str,
-    kind: str,
-    dark: bool = False,
-) -> Answer:
-    """One mask of one sentence of a batch, in one kind of attention."""
-    figure = mask_figure(item, row, which, dark, stack=stack, kind=kind)
-    return {"figure": figure}
-
-
-def answer_padded(item: Batch, *, stack: str, dark: bool = False) -> Answer:
-    """The picture of the padded batch that a stack read."""
-    return {"figure": padded_batch(item, dark, stack=stack)}
-
-
 def answer_removal(
     item: Batch,
     *,
@@ -85,7 +66,6 @@ VIEW = View(
             title=mark("Padded batch"),
             help=mark("Sentences of different length, filled up with padding to one length."),
             figure=padded_batch,
-            answer=answer_padded,
             takes="batch",
             parameters=(STACK,),
         ),
@@ -94,7 +74,6 @@ VIEW = View(
             title=mark("Masks"),
             help=mark("Which keys each query may read, by each mask and by both."),
             figure=mask_figure,
-            answer=answer_mask,
             takes="batch",
             parameters=(
                 ROW,

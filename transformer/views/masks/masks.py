@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,9 +12,8 @@ from transformer.analysis.mask_removal import BoolArray, masks_of
 from transformer.checks import check_choice
 from transformer.messages import invalid, mark, say
 from transformer.runs.run import Batch
-from transformer.views.attention.heatmap import TEXT_LIMIT
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import hatching, matrix_layout, reading_texts
+from transformer.views.drawing.matrix import TEXT_LIMIT, cell_hover, hatching, matrix_layout
 
 MASKS = ("padding", "causal", "combined")
 
@@ -46,30 +46,26 @@ def mask_heatmap(
             n_rows=allowed.shape[0],
             n_columns=allowed.shape[1],
         )
-    colours = style.theme(dark)
-    cells = go.Heatmap(
-        z=np.where(allowed, np.float32(1), np.float32(np.nan)),
-        customdata=allowed.astype(np.uint8),
-        colorscale=[[0, colours.accent], [1, colours.accent]],
-        zmin=0,
-        zmax=1,
-        showscale=False,
+    ending = say("<br>allowed %{customdata}<extra></extra>")
+    cells = _filled(
+        allowed,
+        dark,
         hoverongaps=True,
         xgap=1 if len(key_labels) <= TEXT_LIMIT else 0,
         ygap=1 if len(query_labels) <= TEXT_LIMIT else 0,
-        **_hover(query_labels, key_labels),
+        **cell_hover(query_labels, key_labels, ending, allowed.astype(np.uint8)),
     )
     says = say("filled: may be read; hatched: hidden")
     layout = matrix_layout(title, says, query_labels, key_labels, dark=dark, meta={})
     return go.Figure(data=[cells], layout=layout)
 
 
-def _hover(query_labels: Sequence[str], key_labels: Sequence[str]) -> dict[str, object]:
-    ending = say("<br>allowed %{customdata}<extra></extra>")
-    if max(len(query_labels), len(key_labels)) > TEXT_LIMIT:
-        return {"hovertemplate": say("query %{y:d}, key %{x:d}") + ending}
-    text = reading_texts(query_labels, key_labels)
-    return {"text": text, "hovertemplate": say("query %{y:d}, key %{x:d}: %{text}") + ending}
+def _filled(where: BoolArray, dark: bool, **more: Any) -> go.Heatmap:
+    """Cells of one colour where something is, NaN elsewhere."""
+    accent = style.theme(dark).accent
+    z = np.where(where, np.float32(1), np.float32(np.nan))
+    colours = [[0, accent], [1, accent]]
+    return go.Heatmap(z=z, colorscale=colours, zmin=0, zmax=1, showscale=False, **more)
 
 
 def mask_figure(
@@ -98,20 +94,10 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
     stacks = tuple(dict.fromkeys(name for name, _ in batch.trace.kinds()))
     stack = stack or stacks[0]
     check_choice("stack", stack, stacks)
-    colours = style.theme(dark)
     real = batch.real(stack).cpu().numpy()
     n_rows, length = real.shape
-    cells = go.Heatmap(
-        z=np.where(real, np.float32(1), np.float32(np.nan)),
-        colorscale=[[0, colours.accent], [1, colours.accent]],
-        zmin=0,
-        zmax=1,
-        showscale=False,
-        xgap=2,
-        ygap=4,
-        customdata=real.astype(np.uint8),
-        **_tokens(batch, stack, real),
-    )
+    found = _tokens(batch, stack, real)
+    cells = _filled(real, dark, xgap=2, ygap=4, customdata=real.astype(np.uint8), **found)
     layout = style.layout(
         say(
             "Padded batch: {n_rows} sentences, each {length} tokens long",

@@ -13,9 +13,9 @@ from transformer.messages import mark, numeral, say
 from transformer.model.site_words import attention_name
 from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Batch
-from transformer.views.attention.heatmap import TEXT_LIMIT, weight_colours
+from transformer.views.attention.heatmap import weight_colours
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import matrix_layout, reading_texts
+from transformer.views.drawing.matrix import cell_hover, matrix_layout
 
 SHOWN = ("weights", "difference")
 _TITLES = {
@@ -102,13 +102,9 @@ def _title(found: Removal, show: str) -> str:
 def _colours(found: Removal, show: str, dark: bool) -> dict[str, Any]:
     if show == "weights":
         return weight_colours("linear")
-    bound = float(np.abs(found.weights - found.real).max(initial=0.0)) or 1.0
-    return {
-        "colorscale": style.diverging(dark),
-        "zmin": -bound,
-        "zmax": bound,
-        "colorbar": style.colorbar(say("change of the weight")),
-    }
+    bar = style.colorbar(say("change of the weight"))
+    bound = style.bound_of(found.weights - found.real)
+    return style.signed(bound, dark) | {"colorbar": bar}
 
 
 def _hover(found: Removal) -> dict[str, Any]:
@@ -117,11 +113,7 @@ def _hover(found: Removal) -> dict[str, Any]:
     ending = say(
         "<br>without the mask %{customdata[0]:.4f}<br>with it %{customdata[1]:.4f}<extra></extra>"
     )
-    where = say("query %{y:d}, key %{x:d}")
-    if max(found.weights.shape) > TEXT_LIMIT:
-        return {"customdata": numbers, "hovertemplate": where + ending}
-    text = reading_texts(view.query_labels, view.key_labels)
-    return {"customdata": numbers, "hovertemplate": where + ": %{text}" + ending, "text": text}
+    return cell_hover(view.query_labels, view.key_labels, ending, numbers)
 
 
 def _meta(found: Removal, show: str, row: int) -> dict[str, Any]:

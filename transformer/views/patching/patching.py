@@ -46,7 +46,7 @@ def patching(
     limit = largest_change(found)
     names = paired_labels(here, other)[:n_places]
     above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
-    shown = style.label(target, style.HOVER_CHARACTERS)
+    shown = style.hover(target)
     layout = style.layout(
         say("Change of ln p({shown}) by a patch: {parts}", shown=shown, parts=say(PARTS[part])),
         say(
@@ -71,7 +71,7 @@ def patching(
 def _cells(found: PatchEffect, names: Sequence[str], dark: bool) -> go.Heatmap:
     change, limit = array(found.change), largest_change(found)
     return go.Heatmap(
-        z=change, zmin=-limit, zmax=limit, colorscale=style.diverging(dark), xgap=1, ygap=1,
+        z=change, **style.signed(limit, dark), xgap=1, ygap=1,
         hovertext=[_hover(names, found.before, row) for row in change],
         hovertemplate=say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"),
         colorbar=style.colorbar(say("change of ln p")),
@@ -125,17 +125,14 @@ def _tokens(
             shown, labels[:n_places], others[: len(shown)], fillvalue=""
         )
     ]
-    return style.axis(
-        title, dark=dark, range=[-0.5, n_places - 0.5], tickmode="array", tickangle=-90,
-        tickvals=list(range(len(strong))), ticktext=strong, **more,
-    )  # fmt: skip
+    return style.every_token_axis(title, strong, dark=dark, range=[-0.5, n_places - 0.5], **more)
 
 
 def _hover(names: Sequence[str], before: float, row: Any) -> list[str]:
     return [
         say(
             "{name}<br>ln p {change}: {before} → {after}<br>p {p_before} → {p_after}",
-            name=style.label(name, style.HOVER_CHARACTERS),
+            name=style.hover(name),
             change=numeral(change, "+.4f"),
             before=numeral(before, ".4f"),
             after=numeral(before + change, ".4f"),

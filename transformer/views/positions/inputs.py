@@ -94,9 +94,7 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
     cells = [
         go.Heatmap(
             z=found.part(name),
-            colorscale=style.diverging(dark),
-            zmin=-bound,
-            zmax=bound,
+            **style.signed(bound, dark),
             colorbar=style.colorbar(say("value")),
             showscale=name == "sum",
             xaxis=f"x{place or ''}",

@@ -75,12 +75,10 @@ def position_matrix(
     Raises ValueError for a stack that the model does not have.
     """
     chosen, name, matrix, used = _table(run, stack, formula)
-    bound = _bound(matrix)
+    bound = style.bound_of(matrix)
     cells = go.Heatmap(
         z=matrix,
-        colorscale=style.diverging(dark),
-        zmin=-bound,
-        zmax=bound,
+        **style.signed(bound, dark),
         colorbar=style.colorbar(say("value")),
         hovertemplate=say("position %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>"),
     )
@@ -163,9 +161,7 @@ def position_similarity(
     unit = matrix / np.where(lengths > 0, lengths, 1)
     cells = go.Heatmap(
         z=(unit @ unit.T).astype(np.float32),
-        colorscale=style.diverging(dark),
-        zmin=-1,
-        zmax=1,
+        **style.signed(1, dark),
         colorbar=style.colorbar(say("cosine")),
         hovertemplate=say("positions %{y} and %{x}<br>cosine %{z:.4f}<extra></extra>"),
     )
@@ -203,10 +199,6 @@ def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
             most=MAX_CURVES,
             got=repr(list(dimensions)),
         )
-
-
-def _bound(matrix: Matrix) -> float:
-    return float(np.abs(matrix).max(initial=0.0)) or 1.0
 
 
 def _used_line(used: int, dark: bool) -> dict[str, Any]:

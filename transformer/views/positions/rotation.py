@@ -128,12 +128,10 @@ def position_shift(
     """
     found = shift(run, k, stack)
     size = len(found.matrix)
-    bound = float(np.abs(found.matrix).max()) or 1.0
+    bound = style.bound_of(found.matrix)
     cells = go.Heatmap(
         z=found.matrix.astype(np.float32),
-        colorscale=style.diverging(dark),
-        zmin=-bound,
-        zmax=bound,
+        **style.signed(bound, dark),
         colorbar=style.colorbar(say("factor")),
         hovertemplate=say(
             "from dimension %{x} to dimension %{y}<br>factor %{z:.4f}<extra></extra>"

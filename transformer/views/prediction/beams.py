@@ -202,7 +202,7 @@ def _hover(search: Search, node: TreeNode) -> str:
     if node.state == "alive" and node.step == len(search.tree) - 1:
         words = say("not ended when the search stopped")
     lines = [
-        style.label(node.label, style.HOVER_CHARACTERS),
+        style.hover(node.label),
         say("step {step}, rank {rank}: {words}", step=node.step, rank=node.rank, words=words),
         say("sum of log-probabilities {score}", score=numeral(node.score, ".4f")),
         say(

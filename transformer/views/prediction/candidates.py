@@ -111,7 +111,7 @@ def _bars(
         f"✕ {reasons[candidate.id]}" if candidate.id in reasons else percent(probability)
         for candidate, probability in zip(shown, after, strict=True)
     ]
-    names = [style.label(text, style.HOVER_CHARACTERS) for text in labels]
+    names = [style.hover(text) for text in labels]
     return [
         bars(
             name,

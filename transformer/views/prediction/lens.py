@@ -156,12 +156,9 @@ def what_is_done(run: Run) -> str:
 
 
 def _tokens(title: str, labels: tuple[str | None, ...], dark: bool, **more: Any) -> dict[str, Any]:
-    return style.axis(
-        title, dark=dark, range=[-0.5, len(labels) - 0.5], tickmode="array", tickangle=-90,
-        tickvals=list(range(len(labels))),
-        ticktext=["" if text is None else style.label(text, TICK_CHARACTERS) for text in labels],
-        **more,
-    )  # fmt: skip
+    texts = ["" if text is None else style.label(text, TICK_CHARACTERS) for text in labels]
+    span = [-0.5, len(labels) - 0.5]
+    return style.every_token_axis(title, texts, dark=dark, range=span, **more)
 
 
 def _came_next(run: Run, view: LensView, dark: bool) -> dict[str, Any]:
@@ -222,22 +219,17 @@ def _hover(run: Run, view: LensView, names: list[str], row: int, column: int) ->
     """The cell's best tokens with their probabilities, and what came next."""
     found = zip(view.ids[row, column], view.probabilities[row, column], strict=True)
     labels = run.candidate_labels
-    lines = [
-        f"{style.label(labels[int(token)], style.HOVER_CHARACTERS)} {numeral(share, '.4f')}"
-        for token, share in found
-    ]
+    lines = [f"{style.hover(labels[int(token)])} {numeral(share, '.4f')}" for token, share in found]
     read, follows = view.read[column], view.follows[column]
     head = [
         say(
             "{layer}, having read {token}:",
             layer=names[row],
-            token=style.label(read, style.HOVER_CHARACTERS),
+            token=style.hover(read),
         )
     ]
     if run.config.family != "encoder" and follows is not None:
-        lines.append(
-            say("came next: {follows}", follows=style.label(follows, style.HOVER_CHARACTERS))
-        )
+        lines.append(say("came next: {follows}", follows=style.hover(follows)))
     lines.append(
         say("the model's own answer stands from “{layer}” on", layer=names[view.stands[column]])
     )

@@ -88,11 +88,9 @@ def surprise(run: Run, *, dark: bool = False) -> go.Figure:
         bargap=0.2,
         showlegend=False,
         hovermode="x",
-        xaxis=style.axis(
-            say("token"), dark=dark, range=[-0.5, len(labels) - 0.5],
-            tickmode="array", tickangle=-90,
-            tickvals=list(range(len(labels))),
-            ticktext=[style.label(text, TICK_CHARACTERS) for text in labels],
+        xaxis=style.every_token_axis(
+            say("token"), [style.label(text, TICK_CHARACTERS) for text in labels], dark=dark,
+            range=[-0.5, len(labels) - 0.5],
         ),
         yaxis=style.axis(say("surprise (bits)"), dark=dark, showgrid=True, rangemode="tozero"),
         shapes=[_mean_line(found, dark)],
@@ -167,7 +165,7 @@ def _bars(run: Run, bits: Any, labels: Sequence[str], dark: bool) -> go.Bar:
 
 
 def _hover(label: str, bits: float | None, given: bool) -> str:
-    name = style.label(label, style.HOVER_CHARACTERS)
+    name = style.hover(label)
     if bits is None:
         return say("{name}<br>the first token: nothing foresaw it", name=name)
     sentence = mark("{name}, generated<br>{bits} bits<br>p = {p}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,6 +15,7 @@ from transformer.model.site_words import attention_name
 from transformer.runs.head_data import array
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
+from transformer.views.drawing.head_map import head_axes, head_labels
 
 NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
 _HOW = {"zero": mark("its output set to 0"), "mean": mark("its output replaced by its mean")}
@@ -47,12 +47,7 @@ def importance(
         )
     change = array(found.change[stack, kind])
     limit = largest_change(found)
-    n_layers, n_heads = change.shape
-    meta = {
-        "row_labels": [say("layer {place}", place=place) for place in range(n_layers)],
-        "column_labels": [say("head {place}", place=place) for place in range(n_heads)],
-        "limit": limit,
-    }
+    meta = head_labels(change.shape) | {"limit": limit}
     title = say(
         "Change of ln p when each head alone is silenced, {attention}",
         attention=attention_name(stack, kind),
@@ -67,7 +62,7 @@ def importance(
         least=numeral(-limit, ".3g"),
         most=numeral(limit, ".3g"),
     )
-    axes = _axes(n_layers, n_heads, dark)
+    axes = head_axes(change.shape, dark)
     layout = style.layout(title, subtitle, dark=dark, meta=meta, **axes)
     return go.Figure(data=[_cells(change, limit, dark)], layout=layout)
 
@@ -75,9 +70,7 @@ def importance(
 def _cells(change: NDArray[np.float32], limit: float, dark: bool) -> go.Heatmap:
     return go.Heatmap(
         z=change,
-        zmin=-limit,
-        zmax=limit,
-        colorscale=style.diverging(dark),
+        **style.signed(limit, dark),
         customdata=np.exp(change),
         texttemplate=f"%{{z:+.{_digits(limit)}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
@@ -133,19 +126,6 @@ def _bars(name: str, values: Sequence[float], labels: Sequence[str], colour: str
         [percent(value) for value in values],
         colour,
         hatched=name == "altered",
-        customdata=[style.label(text, style.HOVER_CHARACTERS) for text in labels],
+        customdata=[style.hover(text) for text in labels],
         hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>",
     )
-
-
-def _axes(n_layers: int, n_heads: int, dark: bool) -> dict[str, Any]:
-    return {
-        f"{name}axis": style.axis(
-            title, dark=dark, range=span, constrain="domain",
-            tickmode="linear", tick0=0, dtick=max(1, -(-count // style.MAX_TICKS)),
-        )
-        for name, title, count, span in (
-            ("x", "head", n_heads, [-0.5, n_heads - 0.5]),
-            ("y", "layer", n_layers, [n_layers - 0.5, -0.5]),
-        )
-    }  # fmt: skip

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
 from transformer.analysis.row_arithmetic import Doubles, Floats, RowArithmetic, row_arithmetic
 from transformer.messages import numeral, say
@@ -111,7 +110,7 @@ def _axes(found: RowArithmetic, panels: dict[str, Any], dark: bool) -> dict[str,
 
 def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, Any]]:
     """A line of text over each panel. None of them holds a token."""
-    q, keys, output = (_bound(part) for part in (found.q, found.keys, found.output))
+    q, keys, output = (style.bound_of(part) for part in (found.q, found.keys, found.output))
     texts = [
         (0, panels["q"], say("q (colours: ±{q})", q=numeral(q, ".3g"))),
         (0, panels["keys"], say("K (colours: ±{keys})", keys=numeral(keys, ".3g"))),
@@ -134,7 +133,7 @@ def _traces(found: RowArithmetic, dark: bool) -> list[Any]:
     colours = style.theme(dark)
     places = np.arange(len(found.key_labels), dtype=np.int32)
     hidden = ["" if allowed else "/" for allowed in found.allowed]
-    names = [style.label(text, style.HOVER_CHARACTERS) for text in found.key_labels]
+    names = [style.hover(text) for text in found.key_labels]
     hover = [
         say("key {place}: {text}", place=place, text=token)
         if allowed
@@ -167,20 +166,14 @@ def _traces(found: RowArithmetic, dark: bool) -> list[Any]:
 
 
 def _cells(matrix: Floats, where: str, dark: bool, **axes: str) -> go.Heatmap:
-    bound = _bound(matrix)
+    bound = style.bound_of(matrix)
     return go.Heatmap(
         z=matrix,
-        colorscale=style.diverging(dark),
-        zmin=-bound,
-        zmax=bound,
+        **style.signed(bound, dark),
         showscale=False,
         hovertemplate=where + "<br>%{z:.4f}<extra></extra>",
         **axes,
     )
-
-
-def _bound(values: NDArray[Any]) -> float:
-    return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
 def _meta(found: RowArithmetic) -> dict[str, Any]:
