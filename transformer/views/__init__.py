@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformer.analysis.head_metrics import head_metrics
 from transformer.analysis.mask_removal import masks_of
 from transformer.messages import invalid
 from transformer.views.architecture.architecture import architecture
@@ -27,7 +26,7 @@ from transformer.views.compare.compare import attention_difference
 from transformer.views.compare.outcomes import candidates_compared, probability_difference
 from transformer.views.contribution.contribution import contribution
 from transformer.views.declaration import Picture, View, find_views
-from transformer.views.head_metrics.metrics import metrics_figure
+from transformer.views.head_metrics.metrics import head_metrics, metrics_figure
 from transformer.views.masks.masks import MASKS, mask_figure, mask_heatmap, padded_batch
 from transformer.views.masks.removal import mask_removed
 from transformer.views.patching.patching import patching

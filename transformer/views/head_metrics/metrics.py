@@ -17,6 +17,8 @@ from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.drawing.head_map import head_axes, head_labels
 
+__all__ = ["draw_metric", "head_metrics", "metrics_figure"]  # the function, not this folder's name
+
 NUMBERS_UP_TO = 8  # heads of a layer: with more, numbers would not fit on the cells
 
 
