@@ -1,5 +1,5 @@
 """The page as it is first met, with the bundled models: its opening, the starts, the tour, and the
-twelve questions that a class asks, each in at most three actions, in English and in French.
+twelve questions that a class asks, each in at most three actions, in English or in French.
 
 What stands on the page is compared with a run made here.
 """
@@ -32,6 +32,11 @@ SHADES = """() => [...document.querySelectorAll("#tokens .text-tokens button.tok
     .map(token => Number(token.style.getPropertyValue("--read")))"""
 FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
     .map(row => [...row].filter(Number.isFinite).length)"""
+# Both sides of the picture are at least so long, and nothing is wider than the window.
+LARGE = """([width, least]) => {
+    const { xaxis, yaxis } = document.querySelector(".large")._fullLayout;
+    return innerWidth === width && document.documentElement.scrollWidth <= width
+        && Math.min(xaxis._length, yaxis._length) >= least; }"""
 CELLS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
 
 
@@ -100,12 +105,6 @@ def visitor(visit: Open, address: str) -> Counted:
     return Counted(visit, address)
 
 
-@pytest.fixture(params=["en", "fr"])
-def asker(request: pytest.FixtureRequest, visit: Open, address: str) -> Counted:
-    """A visitor whose browser speaks English, or another language."""
-    return Counted(visit, address, str(request.param))
-
-
 def shade(weights: torch.Tensor) -> list[float]:
     return [float(weight) ** (2 / 3) for weight in weights]
 
@@ -113,7 +112,14 @@ def shade(weights: torch.Tensor) -> list[float]:
 # --- the opening ----------------------------------------------------------------------------------
 
 
-def test_the_page_opens_on_a_head_that_finishes_names(visitor: Counted) -> None:
+def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(visitor: Counted) -> None:
+    a_head_that_finishes_names_is_shown(visitor)
+    softmax_is_watched_from_scores_to_weights(visitor)
+    a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor)
+    the_text_is_played_token_by_token_with_what_each_reads(visitor)
+
+
+def a_head_that_finishes_names_is_shown(visitor: Counted) -> None:
     run, page = opening("stories"), visitor.page
     assert run.labels[AGAIN : AGAIN + 2] == ("␣B", "r")
     weights = run.trace["decoder.5.self"].weights[0, 0, AGAIN]
@@ -131,7 +137,7 @@ def test_the_page_opens_on_a_head_that_finishes_names(visitor: Counted) -> None:
     assert complaints(visitor.visit, "#top", "#tokens") == []
 
 
-def test_a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor: Counted) -> None:
+def a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor: Counted) -> None:
     run, page = opening("stories"), visitor.page
     weights = run.trace["decoder.5.self"].weights[0, 0]
     visitor.visit.tokens.nth(13).hover()
@@ -155,25 +161,56 @@ def test_a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor: C
     assert 0 <= box["y"] < 900
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (1024, 768), (390, 844)])
+def the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> None:
+    run, page = opening("stories"), visitor.page
+    page.get_by_role("button", name="One token on").click()  # from the last given token
+    unwritten = page.locator("#tokens .unwritten")
+    assert unwritten.count() == len(run.steps)
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function("start => viz.query.index > start", arg=run.n_prompt)
+    page.get_by_role("button", name="Pause").click()
+    here = page.evaluate("viz.query.index")
+    assert unwritten.count() == len(run.ids) - 1 - here
+    assert run.labels[here + 1] in visitor.sentence()
+    page.get_by_role("button", name="One token back").click()
+    assert page.evaluate("viz.query.index") == here - 1
+    page.keyboard.press("Escape")
+    assert unwritten.count() == 0
+
+
+def softmax_is_watched_from_scores_to_weights(visitor: Counted) -> None:
+    page = visitor.page
+    page.evaluate("""() => { window.stages = []; const box = document.querySelector(".attention");
+        new MutationObserver(() => stages.push(box.dataset.stage))
+            .observe(box, { attributeFilter: ["data-stage"] }); }""")
+    page.get_by_role("button", name="Watch softmax").click()
+    page.wait_for_function("new Set(stages).size === 3 && stages.at(-1) === 'weights'")
+    page.emulate_media(reduced_motion="reduce")
+    assert page.get_by_role("button", name="Watch softmax").count() == 0
+    page.emulate_media(reduced_motion="no-preference")
+
+
+@pytest.mark.parametrize("sizes", [[(1440, 900), (1280, 720), (1024, 768)], [(390, 844)]])
 def test_the_picture_is_large_and_the_text_in_sight(
-    visit: Open, address: str, width: int, height: int
+    visit: Open, address: str, sizes: list[tuple[int, int]]
 ) -> None:
-    page = visit(address, width=width, height=height)
-    plot = "document.querySelector('.large')._fullLayout"
-    cells = page.page.evaluate(f"[{plot}.xaxis._length, {plot}.yaxis._length]")
-    assert min(cells) >= (480 if width >= 1024 else 160)
-    labels = page.page.locator(".axis-labels .yaxis:not(.title)")
-    if width >= 1024:
-        assert labels.count() == len(opening("stories").labels) + 1  # all, and the chosen one
-    assert page.page.locator(".axis-labels .chosen").all_inner_texts() == ["␣B", "␣B"]
-    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
-    page.wait_drawn(".worked")
-    page.tokens.nth(AGAIN - 1).click()
-    expect(page.page.locator(".token-says")).to_contain_text("At ␣and")
-    says = page.page.locator(".token-says").bounding_box()
-    assert says is not None
-    assert 0 <= says["y"] < height - 20
+    """In a window of the first size, which then takes the others."""
+    page = visit(address, width=sizes[0][0], height=sizes[0][1])
+    for width, height in sizes:
+        page.page.set_viewport_size({"width": width, "height": height})
+        page.page.evaluate("window.scrollTo(0, 0)")
+        page.page.wait_for_function(LARGE, arg=[width, 480 if width >= 1024 else 160])
+        labels = page.page.locator(".axis-labels .yaxis:not(.title)")
+        if width >= 1024:  # all, and the chosen one
+            expect(labels).to_have_count(len(opening("stories").labels) + 1)
+        expect(page.page.locator(".axis-labels .chosen")).to_have_text(["␣B", "␣B"])
+        page.wait_drawn(".worked")
+        page.tokens.nth(AGAIN - 1).click()
+        expect(page.page.locator(".token-says")).to_contain_text("At ␣and")
+        says = page.page.locator(".token-says").bounding_box()
+        assert says is not None
+        assert 0 <= says["y"] < height - 20
+        page.tokens.nth(AGAIN).click()
 
 
 # --- the tour -------------------------------------------------------------------------------------
@@ -391,25 +428,29 @@ def the_same_on_a_phone(asker: Counted) -> None:
 
 
 # Each series begins at the opening and goes on from where the question before has led.
-SERIES: list[list[Callable[[Counted], None]]] = [
-    [
-        which_head_looks_one_token_back,
-        masks_what_the_causal_one_forbids_and_whose_padding_is_seen,
-        what_is_added_for_position_7,
-        how_layer_2_already_knew,
-        which_head_matters_most_here,
-        why_that_word_and_what_if_it_had_said_another,
-    ],
-    [what_chat_read_in_the_english, what_breaks_without_positions],
-    [what_breaks_without_the_division],
-    [the_same_on_a_phone],
+SERIES: list[tuple[str, list[Callable[[Counted], None]]]] = [
+    (
+        "fr",
+        [
+            which_head_looks_one_token_back,
+            masks_what_the_causal_one_forbids_and_whose_padding_is_seen,
+            what_is_added_for_position_7,
+            how_layer_2_already_knew,
+            which_head_matters_most_here,
+            why_that_word_and_what_if_it_had_said_another,
+        ],
+    ),
+    ("en", [what_chat_read_in_the_english, what_breaks_without_positions]),
+    ("en", [what_breaks_without_the_division, the_same_on_a_phone]),
 ]
 
 
-@pytest.mark.parametrize("questions", SERIES, ids=lambda questions: questions[0].__name__)
+@pytest.mark.parametrize(("language", "questions"), SERIES, ids=["six", "translated", "changed"])
 def test_each_question_takes_three_actions_at_most(
-    asker: Counted, questions: list[Callable[[Counted], None]]
+    visit: Open, address: str, language: str, questions: list[Callable[[Counted], None]]
 ) -> None:
+    """Some are asked in English, some by a visitor whose browser speaks French."""
+    asker = Counted(visit, address, language)
     for question in questions:
         asker.actions = 0
         asker.page.evaluate("window.scrollTo(0, 0)")
@@ -417,35 +458,7 @@ def test_each_question_takes_three_actions_at_most(
         assert asker.actions <= MOST, question.__name__
 
 
-# --- play, softmax in motion, the projector -------------------------------------------------------
-
-
-def test_the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> None:
-    run, page = opening("stories"), visitor.page
-    page.get_by_role("button", name="One token on").click()  # from the last given token
-    unwritten = page.locator("#tokens .unwritten")
-    assert unwritten.count() == len(run.steps)
-    page.get_by_role("button", name="Play", exact=True).click()
-    page.wait_for_function("start => viz.query.index > start", arg=run.n_prompt)
-    page.get_by_role("button", name="Pause").click()
-    here = page.evaluate("viz.query.index")
-    assert unwritten.count() == len(run.ids) - 1 - here
-    assert run.labels[here + 1] in visitor.sentence()
-    page.get_by_role("button", name="One token back").click()
-    assert page.evaluate("viz.query.index") == here - 1
-    page.keyboard.press("Escape")
-    assert unwritten.count() == 0
-
-
-def test_softmax_is_watched_from_scores_to_weights(visitor: Counted) -> None:
-    page = visitor.page
-    page.evaluate("""() => { window.stages = []; const box = document.querySelector(".attention");
-        new MutationObserver(() => stages.push(box.dataset.stage))
-            .observe(box, { attributeFilter: ["data-stage"] }); }""")
-    page.get_by_role("button", name="Watch softmax").click()
-    page.wait_for_function("new Set(stages).size === 3 && stages.at(-1) === 'weights'")
-    page.emulate_media(reduced_motion="reduce")
-    assert page.get_by_role("button", name="Watch softmax").count() == 0
+# --- the projector --------------------------------------------------------------------------------
 
 
 def test_projected_the_type_is_large_and_the_settings_are_away(visit: Open, address: str) -> None:
