@@ -422,12 +422,12 @@ def test_the_code_is_the_file_as_it_stands(pair: tuple[Model, Run]) -> None:
 
 
 def test_a_line_that_moved_on_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    code = Code("model.functional.attention_scores", (("q", "return «q» @"),))
+    code = Code("model.functional.attention_scores", ("q", "return «q» @"))
     ((lit, parts),) = [piece for piece in code.read()["lines"][-1]["pieces"] if piece[1]]
     assert (lit, parts) == ("q", ["q"])
     for piece in ("return «query» @", "«k»", "return «q» + k"):  # none, many, none
         with pytest.raises(ValueError, match="in it once; found"):
-            Code(code.symbol, (("q", piece),)).read()
+            Code(code.symbol, ("q", piece)).read()
     read = inspect.getsource
     source._source.cache_clear()
     with monkeypatch.context() as changed:
@@ -438,7 +438,7 @@ def test_a_line_that_moved_on_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
             code.read()
         source._source.cache_clear()
         with pytest.raises(ValueError, match=r"there is no model\.functional\.nothing"):
-            Code("model.functional.nothing", ()).read()
+            Code("model.functional.nothing").read()
     source._source.cache_clear()
 
 

@@ -56,12 +56,10 @@ def _waves(look: Look, *, halves: bool) -> Topic:
         code=[
             Code(
                 "model.positions.sinusoidal_matrix",
-                (
-                    ("p", "position = «torch.arange(max_len, dtype=torch.float64)[:, None]»"),
-                    ("angle", "= «position * torch.exp(-math.log(10_000.0) * pair / d_model)»"),
-                    ("p", "= «position» * torch"),
-                    *(("position", wave) for wave in waves),
-                ),
+                ("p", "position = «torch.arange(max_len, dtype=torch.float64)[:, None]»"),
+                ("angle", "= «position * torch.exp(-math.log(10_000.0) * pair / d_model)»"),
+                ("p", "= «position» * torch"),
+                *(("position", wave) for wave in waves),
             )
         ],
         tensors=[
@@ -93,10 +91,8 @@ def _learned(look: Look) -> Topic:
         code=[
             Code(
                 "model.positions.LearnedPositions.forward",
-                (
-                    ("position", "return «self.table(positions)»"),
-                    ("p", "self.table(«positions»)"),
-                ),
+                ("position", "return «self.table(positions)»"),
+                ("p", "self.table(«positions»)"),
             )
         ],
         tensors=[place_of(look)],
@@ -119,16 +115,10 @@ def _add_to_token(look: Look, topic: Topic) -> None:
     topic.code.append(
         Code(
             "model.stacks.Embedding.forward",
-            (
-                ("token", "embedded = «self.tokens(ids)»"),
-                *(
-                    [("token", "embedded = «embedded * self.scale»")]
-                    if config.scale_embeddings
-                    else []
-                ),
-                ("position", "added = «self.positions(positions)»"),
-                ("sum", 'x = «embedded + context.at("positions", here, added, embedded=embedded)»'),
-            ),
+            ("token", "embedded = «self.tokens(ids)»"),
+            *([("token", "embedded = «embedded * self.scale»")] if config.scale_embeddings else []),
+            ("position", "added = «self.positions(positions)»"),
+            ("sum", 'x = «embedded + context.at("positions", here, added, embedded=embedded)»'),
         )
     )
     says = say("the token's own vector")

@@ -42,18 +42,19 @@ def found_by_beams(look: Look, step: GenerationStep) -> Topic:
         code=[
             Code(
                 f"{_SEARCH}._extensions",
-                (("gain", "= «decoded[:, -1].float().log_softmax(dim=-1)»"),),
+                ("gain", "= «decoded[:, -1].float().log_softmax(dim=-1)»"),
             ),
-            Code(f"{_SEARCH}._advance", (("score", "(«live.score + gain», parent"),
-                                         ("gain", "live.score + «gain»,"))),
+            Code(
+                f"{_SEARCH}._advance",
+                ("score", "(«live.score + gain», parent"),
+                ("gain", "live.score + «gain»,"),
+            ),
             Code(
                 f"{_SEARCH}._finish",
-                (
-                    ("ranked", "= «score / max(1, len(ids)) ** self.length_penalty»"),
-                    ("score", "= «score» /"),
-                    ("length", "«max(1, len(ids))»"),
-                    ("penalty", "«self.length_penalty»"),
-                ),
+                ("ranked", "= «score / max(1, len(ids)) ** self.length_penalty»"),
+                ("score", "= «score» /"),
+                ("length", "«max(1, len(ids))»"),
+                ("penalty", "«self.length_penalty»"),
             ),
         ],
         tensors=[

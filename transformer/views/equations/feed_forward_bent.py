@@ -140,12 +140,10 @@ def _code(look: Look) -> list[Code]:
     return [
         Code(
             "model.feed_forward.FeedForward.forward",
-            (
-                ("wide", "wide = «self.expand(x)»"),
-                ("x", "self.expand(«x»)"),
-                *bend,
-                ("out", "return «self.contract(self.dropout(wide))»"),
-            ),
+            ("wide", "wide = «self.expand(x)»"),
+            ("x", "self.expand(«x»)"),
+            *bend,
+            ("out", "return «self.contract(self.dropout(wide))»"),
         ),
-        *([Code("model.activations.ACTIVATIONS", (("inner", line),))] if line else []),
+        *([Code("model.activations.ACTIVATIONS", ("inner", line))] if line else []),
     ]

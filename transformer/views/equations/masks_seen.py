@@ -123,7 +123,8 @@ def _causal(look: Look) -> _Condition | None:
         axes=[("Tq", count), ("Tk", count)],
         code=Code(
             "model.masks.causal_mask",
-            (("causal", "«allowed.tril(diagonal=past)»"), ("causal", slides)),
+            ("causal", "«allowed.tril(diagonal=past)»"),
+            ("causal", slides),
         ),
         allowed=causal_mask(count, count, window=window)[look.place].tolist(),
     )
@@ -144,20 +145,18 @@ def _padding(look: Look) -> _Condition | None:
         symbol=row(sub(mi("x"), mi("j")), mo("≠"), words(say("padding")), part="padding"),
         says=say("padding: whether the key is text and no filler"),
         axes=[("B", 1), ("1", 1), ("1", 1), ("Tk", ids.shape[1])],
-        code=Code("model.masks.padding_mask", (("padding", "«ids != padding_id»"),)),
+        code=Code("model.masks.padding_mask", ("padding", "«ids != padding_id»")),
         allowed=found[0, 0, 0].tolist(),
     )
 
 
-_JOINED = Code("model.masks.combine", (("mask", "result = «result & mask»"),))
+_JOINED = Code("model.masks.combine", ("mask", "result = «result & mask»"))
 _FILL = Code(
     "model.functional.masked_softmax",
-    (
-        ("filled", "= «scores.masked_fill(~mask, torch.finfo(scores.dtype).min)»"),
-        ("scores", "= «scores».masked_fill"),
-        ("mask", "masked_fill(~«mask»"),
-        ("fill", "«torch.finfo(scores.dtype).min»"),
-    ),
+    ("filled", "= «scores.masked_fill(~mask, torch.finfo(scores.dtype).min)»"),
+    ("scores", "= «scores».masked_fill"),
+    ("mask", "masked_fill(~«mask»"),
+    ("fill", "«torch.finfo(scores.dtype).min»"),
 )
 
 

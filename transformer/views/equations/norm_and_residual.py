@@ -102,10 +102,8 @@ def _of_layer_norm(look: Look, part: SubLayer) -> Topic:
         code=[
             Code(
                 "model.norms.NORMS",
-                (
-                    (_result(look), '«"layer"»: Norm('),
-                    *((name, "make=«nn.LayerNorm»") for name in inside),
-                ),
+                (_result(look), '«"layer"»: Norm('),
+                *((name, "make=«nn.LayerNorm»") for name in inside),
             ),
         ],
         tensors=[
@@ -143,14 +141,12 @@ def _of_rms(look: Look, part: SubLayer) -> Topic:
         code=[
             Code(
                 "model.norms.unscaled_rms",
-                (("square", "«wide.square().mean(dim=-1, keepdim=True)»"),),
+                ("square", "«wide.square().mean(dim=-1, keepdim=True)»"),
             ),
             Code(
                 "model.norms.RMSNorm.forward",
-                (
-                    (_result(look), "«(unscaled_rms(x, self.eps) * self.scale).to(x.dtype)»"),
-                    ("gain", "* «self.scale»"),
-                ),
+                (_result(look), "«(unscaled_rms(x, self.eps) * self.scale).to(x.dtype)»"),
+                ("gain", "* «self.scale»"),
             ),
         ],
         tensors=[
@@ -190,33 +186,27 @@ def _code_of_way_back(look: Look) -> list[Code]:
         return [
             Code(
                 forward,
-                (
-                    ("x", 'stream = «context.at("skip", self.place, x)»'),
-                    ("out", "return «self._normed(stream + self.dropout(sublayer(x)), context)»"),
-                    ("y", "self._normed(«stream + self.dropout(sublayer(x))», context)"),
-                    ("x", "self._normed(«stream» +"),
-                    ("added", "+ «self.dropout(sublayer(x))»"),
-                ),
+                ("x", 'stream = «context.at("skip", self.place, x)»'),
+                ("out", "return «self._normed(stream + self.dropout(sublayer(x)), context)»"),
+                ("y", "self._normed(«stream + self.dropout(sublayer(x))», context)"),
+                ("x", "self._normed(«stream» +"),
+                ("added", "+ «self.dropout(sublayer(x))»"),
             )
         ]
     own = Code(
         added,
-        (
-            ("added", "return «self.dropout(sublayer(self._normed(x, context)))»"),
-            ("normed", "sublayer(«self._normed(x, context)»)"),
-            ("x", "self._normed(«x», context)"),
-        ),
+        ("added", "return «self.dropout(sublayer(self._normed(x, context)))»"),
+        ("normed", "sublayer(«self._normed(x, context)»)"),
+        ("x", "self._normed(«x», context)"),
     )
     if look.config.parallel:
         return [
             own,
             Code(
                 "model.blocks.Layer._side_by_side",
-                (
-                    ("x", 'made = «context.at("skip", self.place, x)»'),
-                    ("added", "made = made + «self.self_residual.added(»"),
-                    ("out", "return «made + self.feed_forward_residual.added(»"),
-                ),
+                ("x", 'made = «context.at("skip", self.place, x)»'),
+                ("added", "made = made + «self.self_residual.added(»"),
+                ("out", "return «made + self.feed_forward_residual.added(»"),
             ),
         ]
     whole = (
@@ -224,7 +214,7 @@ def _code_of_way_back(look: Look) -> list[Code]:
         ("out", "return «stream + self.added(x, sublayer, context)»"),
         ("added", "stream + «self.added(x, sublayer, context)»"),
     )
-    return [own, Code(forward, whole)]
+    return [own, Code(forward, *whole)]
 
 
 def _trained(look: Look, part: str, symbol: Node, name: str, values: Tensor) -> dict[str, Any]:

@@ -70,22 +70,18 @@ def attention(look: Look) -> Topic:
 _CODE = [
     Code(
         "model.functional.attention_scores",
-        (
-            ("q", "return «q» @"),
-            ("k", "«k.transpose(-2, -1)»"),
-            ("root", "«math.sqrt(size or q.shape[-1])»"),
-            ("scores", "«q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])»"),
-        ),
+        ("q", "return «q» @"),
+        ("k", "«k.transpose(-2, -1)»"),
+        ("root", "«math.sqrt(size or q.shape[-1])»"),
+        ("scores", "«q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])»"),
     ),
     Code(
         _STEPS,
-        (
-            ("scores", "«attention_scores(q, k, self.score_size)»"),
-            ("weights", "«masked_softmax(scores, mask)»"),
-            ("output", "«F.dropout(weights, self.dropout, self.training) @ v»"),
-            ("weights", "F.dropout(«weights»"),
-            ("v", "@ «v»"),
-        ),
+        ("scores", "«attention_scores(q, k, self.score_size)»"),
+        ("weights", "«masked_softmax(scores, mask)»"),
+        ("output", "«F.dropout(weights, self.dropout, self.training) @ v»"),
+        ("weights", "F.dropout(«weights»"),
+        ("v", "@ «v»"),
     ),
 ]
 
@@ -184,15 +180,13 @@ def softmax(look: Look) -> Topic:
         code=[
             Code(
                 "model.functional.masked_softmax",
-                (
-                    ("scores", "return «scores».softmax"),
-                    ("exponentials", ".«softmax»(dim"),
-                    ("largest", ".«softmax»(dim"),
-                    ("sum", "softmax(«dim=-1»)"),
-                    ("weights", "return «scores.softmax(dim=-1)»"),
-                ),
+                ("scores", "return «scores».softmax"),
+                ("exponentials", ".«softmax»(dim"),
+                ("largest", ".«softmax»(dim"),
+                ("sum", "softmax(«dim=-1»)"),
+                ("weights", "return «scores.softmax(dim=-1)»"),
             ),
-            Code(_STEPS, (("weights", "«masked_softmax(scores, mask)»"),)),
+            Code(_STEPS, ("weights", "«masked_softmax(scores, mask)»")),
         ],
         tensors=_shares(look, found),
     )

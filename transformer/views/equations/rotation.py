@@ -105,26 +105,22 @@ def _code_of_rotation() -> list[Code]:
     return [
         Code(
             "model.rotary.frequencies_of",
-            (("theta", "frequencies = «1.0 / settings.base**exponents»"),),
+            ("theta", "frequencies = «1.0 / settings.base**exponents»"),
         ),
         Code(
             "model.rotary.Rotation.__init__",
-            (
-                ("p", "angles = «places[:, None]» *"),
-                ("theta", "* «frequencies_of(settings)»"),
-                ("cos", '"cosines", «angles.cos()»'),
-                ("sin", '"sines", «angles.sin()»'),
-            ),
+            ("p", "angles = «places[:, None]» *"),
+            ("theta", "* «frequencies_of(settings)»"),
+            ("cos", '"cosines", «angles.cos()»'),
+            ("sin", '"sines", «angles.sin()»'),
         ),
         Code(
             "model.rotary.turned",
-            (
-                ("before", "«first, second, rest» = x.split"),
-                ("before", "[«first» * cos"),
-                ("cos", "[first * «cosines» -"),
-                ("before", "- «second» * sines"),
-                ("sin", "- second * «sines»,"),
-                ("after", f"[«{both}», rest]"),
-            ),
+            ("before", "«first, second, rest» = x.split"),
+            ("before", "[«first» * cos"),
+            ("cos", "[first * «cosines» -"),
+            ("before", "- «second» * sines"),
+            ("sin", "- second * «sines»,"),
+            ("after", f"[«{both}», rest]"),
         ),
     ]

@@ -79,15 +79,10 @@ def _greedy(look: Look, step: GenerationStep, says: list[str]) -> Topic:
         code=[
             Code(
                 "inference.generation._take",
-                (
-                    ("drawn", "tokens = «logits.argmax(dim=-1)».tolist()"),
-                    ("logits", "tokens = «logits».argmax"),
-                ),
+                ("drawn", "tokens = «logits.argmax(dim=-1)».tolist()"),
+                ("logits", "tokens = «logits».argmax"),
             ),
-            Code(
-                "runs.candidates.describe",
-                (("probabilities", "«logits.softmax(dim=-1)».gather"),),
-            ),
+            Code("runs.candidates.describe", ("probabilities", "«logits.softmax(dim=-1)».gather")),
         ],
         tensors=[
             of_vocabulary(

@@ -12,7 +12,6 @@ import importlib
 import inspect
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,12 @@ Span = tuple[int, int, int, str]  # line, first and last character, part
 Line = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
 class Code:
     """Where a formula is computed. symbol: "module.name" within `transformer`, a function, a method
     or a table. marks: (part, piece) each. whole: all its lines, however many."""
 
-    symbol: str
-    marks: tuple[tuple[str, str], ...]
-    whole: bool = False
+    def __init__(self, symbol: str, *marks: tuple[str, str], whole: bool = False) -> None:
+        self.symbol, self.marks, self.whole = symbol, marks, whole
 
     def read(self) -> dict[str, Any]:
         """{symbol, file, lines: [{number, pieces: [[text, [part, ...]], ...]}]}; a line without a
