@@ -1,5 +1,6 @@
 // A lesson that needs no network: its steps with the runs that they are about, graded in the page.
 
+import { cardForm } from "../../../ui/static/card_form.js";
 import { el, finder } from "../../../ui/static/dom.js";
 import { marked } from "../../../ui/static/marked_text.js";
 import { say } from "../../../ui/static/messages.js";
@@ -14,9 +15,7 @@ const SECTIONS = { attention: [], prediction: ["more"], masks: [], positions: ["
 const INSIDE = { prediction: ["surprise", "lens"], positions: ["similarity"] };
 
 const find = finder(document.body);
-const [back, next, hint, solve, form, verdict, hints] = [
-  ".card-back", ".card-next", ".card-hint", ".card-solve", ".card-form", ".card-verdict", ".card-hints",
-].map(find); // prettier-ignore
+const [back, next] = [".card-back", ".card-next"].map(find);
 
 /** @type {any} */
 let lesson = null;
@@ -27,15 +26,12 @@ let opening = false; // while the step, not the visitor, chooses heads and token
 let dark = false;
 const step = () => lesson.steps[place];
 
-const tell = ({ right, says }) => {
-  verdict.hidden = says === "";
-  verdict.classList.toggle("right", right === true);
-  const word = right ? say("Right.") : say("Not yet.");
-  verdict.replaceChildren(...(right === null ? [] : [el("strong", "", word), " "]), says);
-  if (right) find(".card").classList.add("solved");
+const judge = (answer) => {
+  const { right, says } = grade(step().check, answer);
+  form.tell(right, says);
 };
 const answered = (kind, answer) => {
-  if (!opening && step().check?.kind === kind) tell(grade(step().check, answer));
+  if (!opening && step().check?.kind === kind) judge(answer);
 };
 
 // ---- what is clicked in the pictures ----
@@ -83,67 +79,25 @@ const showRun = () => {
 
 // ---- the card ----
 
-const answerForm = (event) => {
-  event.preventDefault();
-  const text = new FormData(form).get("answer");
-  if (text === null || text === "") return;
-  const number = Number(String(text).trim().replace(",", ".").replace("−", "-"));
-  if (Number.isNaN(number)) tell({ right: null, says: say("Give a number, such as 0.25.") });
-  else if (step().check.kind === "choose") answered("choose", { option: number });
-  else answered("number", { number });
-};
-
-const field = (type, value, text) => {
-  const label = el("label");
-  const input = el("input");
-  Object.assign(input, { type, name: "answer", value });
-  if (type === "text") input.inputMode = "decimal";
-  label.append(...(type === "text" ? [text, " ", input] : [input, " ", ...marked(text)]));
-  return label;
-};
-const drawForm = ({ check, options }) => {
-  const button = el("button", "", say("Check"));
-  button.type = "submit";
-  form.hidden = !["number", "choose"].includes(check?.kind);
-  if (check?.kind === "number")
-    form.replaceChildren(field("text", "", say("Your answer:")), button);
-  else form.replaceChildren(...options.map((text, at) => field("radio", at, text)));
-};
-
-const drawHints = () => {
-  const count = step().hints.length;
-  const at = hints.children.length;
-  const asked = step().check !== null;
-  hint.hidden = !asked || at >= count;
-  solve.hidden = !asked || at < count;
-  hint.textContent = say("Hint {n} of {count}", { n: at + 1, count: count + 1 });
-};
-const nextHint = () => {
-  const item = el("li");
-  item.append(...marked(step().hints[hints.children.length]));
-  hints.append(item);
-  drawHints();
-};
-
 // The answer as the page would show it; it is graded like any other.
 const solved = () => {
   const { check, run, shows } = step();
   const answer = rightAnswer(check);
-  const { site, head, row, key, stack, token, number, option } = answer;
+  const { site, head, row, key, stack, token } = answer;
   opening = true;
   if (check.kind === "head") pictures.show(lesson.runs[run], { ...shows, site, head });
   const pin = { row, column: key };
   if (check.kind === "cell") pictures.show(lesson.runs[run], { ...shows, site, pin });
   if (check.kind === "token") setQuery(tokenOf({ stack, index: token }));
   opening = false;
-  if (number !== undefined) form.querySelector("input").value = String(number);
-  if (option !== undefined) form.querySelector(`input[value="${option}"]`).checked = true;
-  tell(grade(check, answer));
+  form.show(answer);
+  judge(answer);
 };
+// What is typed or chosen is an answer to the number or the choice that is asked.
+const form = cardForm(find, (given) => answered(step().check.kind, given), solved);
 
 const drawCard = () => {
   const { title, says, task, needs, check } = step();
-  find(".card").classList.remove("solved");
   find(".card-count").textContent = say("{place} of {count}", {
     place: place + 1,
     count: lesson.steps.length,
@@ -159,10 +113,7 @@ const drawCard = () => {
   find(".card-look").textContent = needs;
   find(".card-check").hidden = !task;
   find(".card-task").replaceChildren(...marked(task));
-  hints.replaceChildren();
-  tell({ right: null, says: "" });
-  drawForm({ check, options: step().options });
-  drawHints();
+  form.draw(check?.kind ?? "", step());
   back.disabled = place === 0;
   next.hidden = place === lesson.steps.length - 1;
 };
@@ -187,10 +138,6 @@ startWith((data) => {
   find(".card").hidden = false;
   back.addEventListener("click", () => leaf(-1));
   next.addEventListener("click", () => leaf(1));
-  hint.addEventListener("click", nextHint);
-  solve.addEventListener("click", solved);
-  form.addEventListener("submit", answerForm);
-  form.addEventListener("change", (event) => event.target.type === "radio" && answerForm(event));
   followPictures();
   goTo(0);
 });
