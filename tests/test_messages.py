@@ -58,7 +58,9 @@ def wrongly_said(tree):
         texts = [given.value for given in node.args[:count] if isinstance(given, ast.Constant)]
         names = {keyword.arg for keyword in node.keywords}
         holes = {hole for text in texts for hole in re.findall(r"(?<!%)\{(.*?)\}", text)} - {"n"}
-        marked = name_of(node) in ("say", "invalid") and not texts  # data that was marked
+        marked = (
+            name_of(node) in ("say", "invalid", "wording") and not texts
+        )  # data that was marked
         fits = len(texts) == count and (holes == names - {"n"} or name_of(node) == "mark")
         if not (marked or fits) or isinstance(node.args[0], ast.JoinedStr):
             yield ast.unparse(node)

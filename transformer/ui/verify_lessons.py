@@ -19,7 +19,7 @@ from transformer.ui.experiments import Experiments
 from transformer.ui.handlers import altered_settings, settings_of
 from transformer.ui.lessons import state_of
 from transformer.ui.link import SETTINGS, read_link
-from transformer.ui.page import STARTS
+from transformer.ui.settings import STARTS
 
 LEAST_HINTS = 2  # the third shows the answer, which is worked out
 CHECKER = ""  # nobody's visit
