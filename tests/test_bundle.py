@@ -49,6 +49,12 @@ def test_a_bundle_does_what_its_modules_do_and_each_runs_once() -> None:
     assert ran(bundle("a/start.js", read=PARTS.__getitem__)) == "42 3 2\n"
 
 
+def test_a_bundle_may_give_what_each_of_its_modules_exports() -> None:
+    text = bundle("a/start.js", "b/sums.js", read=PARTS.__getitem__, with_exports=True)
+    look = 'console.log(Object.keys(modules).join(), modules["b/sums.js"].double(4));'
+    assert ran(text + look) == "42 3 2\nb/sums.js,a/effect.js,a/start.js 8\n"
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -542,3 +542,24 @@ def test_gradios_page_has_the_places_that_ours_begins_at() -> None:
     source = (Path(gr.__file__).parent / "templates" / template.PAGE).read_text("utf-8")
     assert source.count("<head>") == 1
     assert len(template.BASE.findall(source)) == 1
+
+
+def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model) -> None:
+    async def described() -> dict[str, Any]:
+        return build(Service([tiny_model])).config
+
+    whole = loops.run(described())
+    assert any(one["type"] == "api" for one in whole["components"])  # else the patch can go
+    seen = template.without_api(whole)
+
+    def numbers(node: dict[str, Any]) -> set[int]:
+        return {node["id"]}.union(*(numbers(one) for one in node.get("children", ())))
+
+    left = [one for one in whole["components"] if one["type"] != "api"]
+    assert seen["components"] == left
+    for layout in (seen["layout"], seen["page"][""]["layout"]):
+        assert {one["id"] for one in left} <= numbers(layout)
+        assert len(numbers(layout)) == len(numbers(whole["layout"])) - (
+            len(whole["components"]) - len(left)
+        )
+    assert seen["dependencies"] == whole["dependencies"]

@@ -19,11 +19,11 @@ import pytest
 from plotly.basedatatypes import BaseTraceType
 
 from transformer.ui import components, modules
-from transformer.ui.components import FIRST, MAIN, PLOTLY_JS, put_first
-from transformer.ui.modules import MODULES, PACKAGE, Modules
+from transformer.ui.components import PLOTLY_JS, put_first
+from transformer.ui.modules import MAIN, MODULES, PACKAGE, PAGE, Modules
 
 SCRIPTS = sorted(name for name in MODULES.assets if name.endswith(".js"))
-OWN = [name for name in SCRIPTS if "/vendor/" not in name]
+OWN = [name for name in SCRIPTS if "/vendor/" not in name and name != PAGE]
 IMPORTS = re.compile(r'^(?:import|\}).* "([^"]+)";$', re.MULTILINE)
 
 
@@ -171,15 +171,17 @@ def test_modules_do_not_import_each_other_in_a_circle():
         graph = {name: wanted for name, wanted in graph.items() if name not in leaves}
 
 
-def test_all_that_the_first_view_needs_is_fetched_at_once():
+def test_the_page_takes_all_that_it_needs_as_one_file():
     def all_of(name: str) -> set[str]:
         return {name}.union(*(all_of(one) for one in imports(name)))
 
-    first = [name for name in OWN if Path(name).stem in FIRST and "mount(" in text_of(name)]
-    assert len(first) == len(FIRST)
-    needed = MODULES.needed_by(MAIN, *first)
-    assert set(needed) == set().union(*(all_of(name) for name in (MAIN, *first)))
-    assert len(needed) == len(set(needed))
+    mounted = [name for name in OWN if "\nexport function mount(" in text_of(name)]
+    script = ask(address(PAGE)).raw.decode()
+    held = re.findall(r'^  "([^"]+)": module\d+,$', script, re.MULTILINE)
+    assert len(held) == len(set(held))
+    assert set(held) == set().union(*(all_of(name) for name in (MAIN, *mounted)))
+    assert not re.search("^import", script, re.MULTILINE)
+    assert len(MODULES.assets[PAGE].encoded("br")) < 100_000
 
 
 def text_of(name: str) -> str:
@@ -192,15 +194,15 @@ def text_of(name: str) -> str:
 def test_the_page_begins_with_our_modules_before_gradios(monkeypatch):
     env = gradio.routes.templates.env
     monkeypatch.setattr(env, "loader", env.loader)
-    put_first()
+    put_first(lambda: "<p>a look</p>")
     source = env.loader.get_source(env, "frontend/index.html")[0]
     order = [
         "window.requestAnimationFrame =",  # rest.js
         "<base ",
-        f'<link rel="modulepreload" href="{MODULES.address(MAIN)}">',
-        f'<script type="module" src="{MODULES.address(MAIN)}">',
+        f'<script type="module" src="{MODULES.address(PAGE)}">',
         "window.gradio_config",
         '<script type="module" crossorigin src="./assets/',
+        "{{ first_look() }}<gradio-app",
     ]
     places = [source.index(part) for part in order]
     assert places == sorted(places)

@@ -18,6 +18,7 @@ from transformer.ui import memory
 from transformer.ui.components import css, put_first
 from transformer.ui.compressed import CompressedPage
 from transformer.ui.exchange import POLICY, policy_for
+from transformer.ui.first_look import first_look
 from transformer.ui.gate import Gate, uptime
 from transformer.ui.gradio_patches import Queue
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
@@ -52,9 +53,9 @@ def launch(
         check_tools()
     policy = policy_for(embed_on)
     memory.bound()
-    put_first()
     MODULES.warm()
     service = Service(models, gpu, trainings)
+    put_first(first_look(service))
     page = build(service)
     failed = threading.Event()
     threading.Thread(target=_sweep, args=[service, page, failed], daemon=True).start()

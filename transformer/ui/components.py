@@ -16,25 +16,20 @@ import gradio as gr
 from transformer import views
 from transformer.ui.gradio_patches.template import begin_page
 from transformer.ui.language import LOST
-from transformer.ui.modules import MODULES
+from transformer.ui.modules import MODULES, PAGE
 from transformer.views.declaration import View
 
 FOLDERS = (Path(__file__).parent / "static", *Path(views.__file__).parent.glob("*/"))
 REFERRER = '<meta name="referrer" content="no-referrer">'  # an address may hold a visitor's words
-MAIN = "ui/static/main.js"
 PLOTLY_JS = "ui/static/vendor/plotly-cartesian.min.js"
-# The components of the first view: their scripts are fetched before Gradio asks for them.
-FIRST = (
-    "share", "languages", "projector", "tour", "card", "seed", "status", "tokens", "hypotheses",
-    "exports", "altered", "attention", "ranking", "worked",
-)  # fmt: skip
 # Gradio runs this once a component stands on the page. What goes wrong is told in the status.
 MOUNT = """
-import(new URL("{address}", document.baseURI))
-  .then((module) => module.mount({{ element, props, trigger, watch, server }}))
+import(new URL("{page}", document.baseURI))
+  .then(({{ modules }}) => modules["{name}"].mount({{ element, props, trigger, watch, server }}))
   .then(() => document.dispatchEvent(new CustomEvent("mounted", {{ detail: element }})))
   .catch((error) => {{
     console.error(error);
+    document.querySelector("#first-look")?.remove();
     const problem = document.querySelector("#status .problem");
     if (!problem) return;
     problem.hidden = false;
@@ -59,7 +54,9 @@ def component(
     return gr.HTML(
         value=value,
         html_template=_find(f"{name}.html").read_text(encoding="utf-8"),
-        js_on_load=MOUNT.format(address=MODULES.address(_module_of(name)), lost=LOST).strip(),
+        js_on_load=MOUNT.format(
+            page=MODULES.address(PAGE), name=_module_of(name), lost=LOST
+        ).strip(),
         apply_default_css=False,
         elem_id=elem_id or name,
         server_functions=list(functions),
@@ -73,11 +70,12 @@ def panel(view: View, ask: Mapping[str, Callable[..., Any]]) -> gr.HTML:
     return component("panel", None, functions, elem_id=f"view-{view.name}", view=view.name)
 
 
-def put_first() -> None:
+def put_first(look: Callable[[], str]) -> None:
     """Have Gradio's page begin with the language that was chosen, with rest.js, which replaces what
-    Gradio's own scripts then hold, and with our modules, which are fetched all at once."""
+    Gradio's own scripts then hold, and with our scripts, which are one file. look: makes the
+    markup that is seen until they have run."""
     first = (_find(name).read_text(encoding="utf-8") for name in ("first_language.js", "rest.js"))
-    begin_page("".join(first), _head())
+    begin_page("".join(first), _head(), look)
 
 
 def css() -> str:
@@ -90,14 +88,14 @@ def css() -> str:
 
 def _head() -> str:
     """What our modules need in the page's head."""
-    needed = MODULES.needed_by(MAIN, *(_module_of(name) for name in FIRST))
-    lines = [f'<link rel="modulepreload" href="{MODULES.address(name)}">' for name in needed]
-    lines.append(f'<script type="module" src="{MODULES.address(MAIN)}"></script>')
-    lines.append(f'<script type="application/json" id="view-schema">{_schema()}</script>')
-    lines.append(
-        f'<link rel="preload" as="script" fetchpriority="low" href="{MODULES.address(PLOTLY_JS)}">'
+    page, plotly = MODULES.address(PAGE), MODULES.address(PLOTLY_JS)
+    lines = (
+        REFERRER,
+        f'<script type="module" src="{page}"></script>',
+        f'<script type="application/json" id="view-schema">{_schema()}</script>',
+        f'<link rel="preload" as="script" fetchpriority="low" href="{plotly}">',
     )
-    return "\n".join((REFERRER, *lines))
+    return "\n".join(lines)
 
 
 def _schema() -> str:

@@ -2,7 +2,8 @@
 
 A file's address mirrors the package: modules/HASH/views/attention/attention.js is
 transformer/views/attention/attention.js. HASH is of all of them together, so that what an address
-answers never changes, and relative imports stay among files of one version.
+answers never changes, and relative imports stay among files of one version. The page itself takes
+one file, PAGE: all its scripts, which apart would be a hundred requests before the first picture.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from starlette.types import Receive, Scope, Send
 from transformer.messages import mark, say
 from transformer.ui.language import again
 from transformer.ui.limits import CLOSED
-from transformer.views.export.bundle import needed_by
+from transformer.views.export.bundle import bundle
 
 PACKAGE = Path(__file__).resolve().parent.parent
 FOLDERS = ("ui/static", "views")
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 PREFIX = "modules/"
+MAIN = "ui/static/main.js"
+PAGE = "ui/static/page.js"  # a bundle of MAIN and of all that can be mounted
 FOREVER = "public, max-age=31536000, immutable"
+MOUNT = "\nexport function mount("
 ONLY_READ = mark("A file can only be read.")
 BROTLI_QUALITY = 9  # of 11, which takes twenty times as long for 8 % less: vendor/ has one made
 
@@ -61,13 +65,14 @@ class Modules:
     def assets(self) -> dict[str, Asset]:
         """By path in the package, with "/"."""
         paths = (path for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*")))
-        return {
+        files = {
             path.relative_to(PACKAGE).as_posix(): Asset(
                 plain=path.read_bytes(), type=TYPES[path.suffix], packed=_packed(path)
             )
             for path in paths
             if path.suffix in TYPES and path.is_file()
         }
+        return files | {PAGE: _page_of(files)}
 
     @cached_property
     def version(self) -> str:
@@ -82,10 +87,6 @@ class Modules:
         """Where a file is served, relative to the page. Raises KeyError for one that is not."""
         self.assets[name]
         return f"{PREFIX}{self.version}/{name}"
-
-    def needed_by(self, *names: str) -> list[str]:
-        """These modules and all that they import, each once; what is imported comes first."""
-        return needed_by(*names, read=lambda name: self.assets[name].plain.decode())
 
     def warm(self) -> threading.Thread:
         """Begin to compress all files, so that no visitor waits for it."""
@@ -127,6 +128,18 @@ def _coding(accepted: str) -> str:
 
 
 MODULES = Modules()
+
+
+def _page_of(files: dict[str, Asset]) -> Asset:
+    """MAIN, where there is one, and every module with a `mount`, and what they import."""
+
+    def read(name: str) -> str:
+        return files[name].plain.decode()
+
+    mounted = [name for name in files if name.endswith(".js") and MOUNT in read(name)]
+    first = [name for name in (MAIN,) if name in files]
+    text = bundle(*first, *mounted, read=read, with_exports=True)
+    return Asset(plain=text.encode(), type=TYPES[".js"])
 
 
 def _packed(path: Path) -> dict[str, bytes]:

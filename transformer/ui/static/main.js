@@ -11,7 +11,6 @@ import "./presenting.js";
 import "./stacked.js";
 import "./history.js";
 import "./terms.js";
-import { loadPlotly } from "./plotly.js";
 import { emit, setDark, setQuery } from "./state.js";
 
 const follow = () => setDark(document.body.classList.contains("dark"));
@@ -23,9 +22,3 @@ document.addEventListener("keydown", (event) => {
   emit("escape");
   setQuery(null);
 });
-
-// plotly.js takes a while to run: it does so while Gradio waits for its own files, and not once the
-// first picture is wanted. If it cannot be had, that picture says so.
-/** @type {(run: () => void) => void} */
-const whenIdle = window.requestIdleCallback ?? ((run) => setTimeout(run, 200));
-whenIdle(() => loadPlotly().catch(() => {}));

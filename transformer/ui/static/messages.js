@@ -54,7 +54,7 @@ export const numeral = (text) => {
 };
 // A whole number, its digits in groups.
 /** @type {(count: number) => string} */
-export const wholeText = (count) => numeral(count.toLocaleString("en-US"));
+export const wholeText = (count) => numeral(String(count).replace(/\B(?=(\d{3})+$)/g, ","));
 
 // A text as a sentence of its own: with a capital letter, and with the language's full stop.
 /** @type {(text: string) => string} */

@@ -4,6 +4,7 @@ import { ask } from "../../ui/static/ask.js";
 import { decodeBytes } from "../../ui/static/bytes.js";
 import { el, finder, nextPaint } from "../../ui/static/dom.js";
 import { declaredChoices } from "../../ui/static/fields.js";
+import { endFirstLook } from "../../ui/static/first_look.js";
 import { isSilent } from "../../ui/static/interventions.js";
 import { escapeLabel } from "../../ui/static/labels.js";
 import { say } from "../../ui/static/messages.js";
@@ -78,6 +79,7 @@ export function mount({ element, props, server }) {
     find(".zoom").hidden = atlas.shape[1] <= MANY;
     heads.mark(state.layer, state.head);
     heads.cross((layer, head) => isSilent({ stack, kind: sort, layer, head }));
+    endFirstLook(find(".large-box"));
   };
 
   const chooseHead = (layer, head) => {
@@ -117,6 +119,7 @@ export function mount({ element, props, server }) {
     Object.assign(state, { numbers, labels: numbers.labels });
     if (isHeatmap()) await drawHeatmap(figure);
     else await drawBetween(current, run);
+    find(".first-head")?.remove();
     if (!current()) return;
     find(".large-title").textContent = pictureTitle(state, kind());
     large.setAttribute(

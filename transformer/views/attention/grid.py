@@ -83,7 +83,7 @@ def head_grid(
     small = atlas(run, stack, kind, row)
     n_layers, n_heads, height, width = small.pixels.shape
     gap = _gap(small)
-    picture = go.Image(source=_data_url(_mosaic(small)), hoverinfo="skip")
+    picture = go.Image(source=data_url(mosaic(small)), hoverinfo="skip")
     rows = [layer * (height + gap) + (height - 1) / 2 for layer in range(n_layers)]
     columns = [head * (width + gap) + (width - 1) / 2 for head in range(n_heads)]
     layout = style.layout(
@@ -151,17 +151,22 @@ def _gap(small: Atlas) -> int:
     return max(1, small.pixels.shape[-1] // 12)
 
 
-def _mosaic(small: Atlas) -> Pixels:
-    """One picture of palette places: 0 = see-through, 1 to 255 = colours of the weights."""
+def tiles(small: Atlas) -> Pixels:
+    """(L, H, Sq, Sk) palette places: 0 = see-through, 1 to 255 = colours of the weights."""
+    return np.where(small.masked == 1, 0, np.maximum(small.pixels, 1)).astype(np.uint8)
+
+
+def mosaic(small: Atlas) -> Pixels:
+    """All tiles in one picture, layers down and heads across."""
     n_layers, _, height, _ = small.pixels.shape
     gap = _gap(small)
-    tiles = np.where(small.masked == 1, 0, np.maximum(small.pixels, 1)).astype(np.uint8)
-    padded = np.pad(tiles, ((0, 0), (0, 0), (0, gap), (0, gap)))
+    padded = np.pad(tiles(small), ((0, 0), (0, 0), (0, gap), (0, gap)))
     joined = padded.transpose(0, 2, 1, 3).reshape(n_layers * (height + gap), -1)
     return joined[:-gap, :-gap]
 
 
-def _data_url(pixels: Pixels) -> str:
+def data_url(pixels: Pixels) -> str:
+    """An indexed PNG as the address of an image."""
     return "data:image/png;base64," + base64.b64encode(indexed_png(pixels)).decode("ascii")
 
 

@@ -99,7 +99,7 @@ def heatmap_of(
         **(_hover(view) if hover else {"hoverinfo": "none"}),
     )
     layout = matrix_layout(
-        _title(view),
+        head_title(view),
         say(_STAGE_TITLES[stage]),
         view.query_labels,
         view.key_labels,
@@ -173,7 +173,8 @@ def _hover(view: HeadView) -> dict[str, Any]:
     return cell_hover(view.query_labels, view.key_labels, "<br>" + say(_NUMBERS), numbers)
 
 
-def _title(view: HeadView) -> str:
+def head_title(view: HeadView) -> str:
+    """ "Decoder self-attention, layer 5, head 0"."""
     site = view.site
     head = say("mean of all heads") if view.head == "mean" else say("head {head}", head=view.head)
     return say(

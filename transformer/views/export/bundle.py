@@ -1,4 +1,4 @@
-"""JavaScript modules as one text, for a page that holds all it needs and can fetch nothing.
+"""JavaScript modules as one text: a page without a server can fetch none, another begins sooner.
 
 The modules stay what they are: each becomes a function that is called once and gives back what the
 module exports, so that names of one do not meet those of another.
@@ -19,6 +19,7 @@ _NAMED = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";$', re.MULTILINE)
 _BARE = re.compile(r'^import "\.[^"]+";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (const|class|(?:async )?function) (\w+)", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*|.*(?:</script|<!--).*", re.MULTILINE | re.IGNORECASE)
+_COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n", re.MULTILINE)
 
 
 def read_module(name: str) -> str:
@@ -45,15 +46,22 @@ def needed_by(*names: str, read: Callable[[str], str] = read_module) -> list[str
     return list(found)
 
 
-def bundle(name: str, *, read: Callable[[str], str] = read_module) -> str:
-    """A module and all that it needs, as the text of one inline module.
+def bundle(
+    *names: str, read: Callable[[str], str] = read_module, with_exports: bool = False
+) -> str:
+    """These modules and all that they need, as the text of one inline module.
 
+    with_exports: it exports `modules`, what each module of it exports, by the module's name.
     Raises ValueError for an import or export that is written in another way than
     `import { a, b as c } from "./x.js";`, `import "./x.js";` and `export const` (class, function),
     and for text that would end an inline script.
     """
-    places = {needed: place for place, needed in enumerate(needed_by(name, read=read))}
-    return "\n".join(_as_function(one, read(one), places) for one in places)
+    places = {needed: place for place, needed in enumerate(needed_by(*names, read=read))}
+    parts = [_as_function(one, read(one), places) for one in places]
+    if with_exports:
+        every = ",\n".join(f'  "{one}": module{place}' for one, place in places.items())
+        parts.append(f"export const modules = {{\n{every},\n}};\n")
+    return "\n".join(parts)
 
 
 def _as_function(name: str, text: str, places: dict[str, int]) -> str:
@@ -62,7 +70,7 @@ def _as_function(name: str, text: str, places: dict[str, int]) -> str:
         return f"const {{{names}}} = module{places[_resolved(name, found[2])]};"
 
     exported = ", ".join(found[2] for found in _EXPORT.finditer(text))
-    text = _EXPORT.sub(r"\1 \2", _BARE.sub("", _NAMED.sub(taken, text)))
+    text = _EXPORT.sub(r"\1 \2", _BARE.sub("", _NAMED.sub(taken, _COMMENT.sub("", text))))
     if other := _OTHER.search(text):
         raise ValueError(
             say(

@@ -1,0 +1,46 @@
+"""What the page is served with stands until its own pictures do, and never longer."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+PAGE_JS = "**/ui/static/page.js"
+PLOTLY_JS = "**/plotly-cartesian.min.js"
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_picture_stands_before_any_script_and_gives_way_to_the_pages_own(memory, server):
+    page = memory(viewport={"width": 390, "height": 844}).new_page()
+    held = []
+    page.route(PAGE_JS, lambda route: held.append(route))
+    page.route(PLOTLY_JS, lambda route: None)  # never answered
+    page.goto(server.url, wait_until="commit")
+    look = page.locator("#first-look")
+    expect(look.locator("[role=status]")).to_have_text("The controls are being loaded.")
+    for picture in look.locator("img").all():
+        expect(picture).to_be_in_viewport()
+        assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 10
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    # The grid can be used; of the large head the served picture stays until Plotly has come.
+    expect(page.locator(".heads-side[data-rev]")).to_be_attached()
+    expect(look).to_have_count(0)
+    expect(page.locator(".large-box .first-head")).to_be_visible()
+    page.context.close()
+
+
+def test_it_does_not_hide_what_a_link_shows_nor_a_page_without_its_scripts(memory, server):
+    page = memory().new_page()
+    page.route(PAGE_JS, lambda route: route.abort())
+    for address in ("#tab=masks", "?embed=attention"):
+        page.goto(f"{server.url}{address}", wait_until="commit")
+        expect(page.locator("gradio-app")).to_be_attached()
+        expect(page.locator("#first-look")).to_have_count(0)
+        page.goto("about:blank")
+    page.goto(server.url)
+    expect(page.locator("#first-look")).to_have_count(0)  # once the first part could not be had
+    expect(page.locator("#generate")).to_be_visible()
+    page.context.close()

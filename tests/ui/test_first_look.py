@@ -1,0 +1,70 @@
+"""What stands on the page before its scripts run shows the stored example's own weights."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+from serving import tiny_model
+
+from transformer.messages import speaking
+from transformer.ui.first_look import first_look
+from transformer.ui.handlers import example
+from transformer.ui.service import Service
+from transformer.ui.tour import first_head
+from transformer.views.attention.grid import palette
+
+
+@pytest.fixture(scope="module")
+def service() -> Service:
+    return Service([tiny_model()])
+
+
+def picture(markup: str, title: str) -> np.ndarray:
+    """Palette places of the image below a caption."""
+    found = re.search(rf'{re.escape(title)}</figcaption><img[^>]* src="data:([^"]+)"', markup)
+    assert found is not None
+    kind, body = found[1].split(";base64,")
+    image = Image.open(io.BytesIO(base64.b64decode(body)))
+    assert (kind, image.mode) == ("image/png", "P")
+    assert bytes(image.getpalette() or b"") == palette().tobytes()
+    return np.asarray(image)
+
+
+def test_both_pictures_are_of_the_stored_runs_weights(service):
+    run = service.store.run(service.examples["tiny"][0])
+    site, head = first_head(example(service, "tiny")[0])
+    weights = run.trace.records[site].weights[0].numpy()
+    assert weights.shape[-1] <= 64  # a longer text would be shown reduced
+    markup = first_look(service)()
+    large = picture(markup, f"Decoder self-attention, layer {site.layer}, head {head}")
+    allowed = np.tril(np.ones_like(weights[head], dtype=bool))
+    assert (large[~allowed] == 0).all()  # see-through
+    shown = (large[allowed] / 255.0) ** 2
+    assert np.abs(shown - weights[head][allowed]).max() < 0.005
+    heads = picture(markup, "Every head")
+    height, width = weights.shape[-2:]
+    gap = (heads.shape[1] - weights.shape[0] * width) // (weights.shape[0] - 1)
+    left = head * (width + gap)
+    top = site.layer * (height + gap)
+    assert (heads[top : top + height, left : left + width] == large).all()
+
+
+def test_it_is_said_in_the_visitors_language_and_its_text_stays_text(service):
+    key = service.examples["tiny"][0]
+    run = service.store.run(key)
+    hostile = dataclasses.replace(run, text="<img src=x onerror=alert(1)> & /*head*/")
+    service.store.run = lambda asked: hostile if asked == key else None
+    try:
+        look = first_look(service)
+    finally:
+        del service.store.run
+    assert "&lt;img src=x onerror=alert(1)&gt; &amp; /*head*/</bdi>" in look()
+    with speaking("fr"):
+        assert "Les commandes arrivent." in look()
+        assert "Every head" not in look()
