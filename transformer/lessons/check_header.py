@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number, Said
+from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number
 from transformer.lessons.quantities import QUANTITIES
+from transformer.lessons.said import Said
 from transformer.messages import invalid
 
 KINDS = ("click", "number", "choose", "run")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transformer.lessons.checks import Said
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.markdown import Part
 from transformer.lessons.quantities import Ground
+from transformer.lessons.said import Said
 from transformer.lessons.stored import stored
 from transformer.messages import language, say
 from transformer.runs.run import Run

@@ -8,9 +8,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from transformer.learning.recorded import recorded
-from transformer.lessons.checks import Answer, Check, Said
+from transformer.lessons.checks import Answer, Check
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.quantities import Ground
+from transformer.lessons.said import Said
 from transformer.messages import invalid, speaking
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
