@@ -61,6 +61,17 @@ def check_whole(name: str, got: Any, lowest: int, highest: int) -> int:
     return int(got)
 
 
+def check_least(name: str, got: Any, least: int) -> None:
+    """Raise ValueError unless got is a whole number of Python's own, at least `least`."""
+    if not isinstance(got, int) or isinstance(got, bool) or got < least:
+        raise invalid(
+            "{name} must be a whole number of at least {least}; got {got}",
+            name=name,
+            least=least,
+            got=shortened(got),
+        )
+
+
 def check_choice(name: str, got: Any, allowed: Collection[str]) -> None:
     """Raise ValueError, listing what is allowed, for anything else."""
     if not isinstance(got, str) or got not in allowed:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection
 from typing import Any
 
-from transformer.checks import check_choice
+from transformer.checks import check_choice, check_least
 from transformer.messages import invalid
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.inits import INITS
@@ -60,8 +60,8 @@ def _check_sizes(config: Any) -> None:
         "rotary_size", "rotary_trained_len",
     ]  # fmt: skip
     for name in [*names, *(name for name in maybe if getattr(config, name) is not None)]:
-        _check_whole(name, getattr(config, name), 1)
-    _check_whole("n_token_types", config.n_token_types, 0)
+        check_least(name, getattr(config, name), 1)
+    check_least("n_token_types", config.n_token_types, 0)
     if config.head_size is None and config.d_model % config.n_heads:
         raise invalid(
             "n_heads must divide d_model; got d_model={d_model}, n_heads={n_heads}",
@@ -82,16 +82,6 @@ def _check_sizes(config: Any) -> None:
             )
     if not _is_number(config.norm_eps) or not 0 < config.norm_eps < 1:
         raise invalid("norm_eps must be above 0 and below 1; got {got}", got=repr(config.norm_eps))
-
-
-def _check_whole(name: str, got: Any, least: int) -> None:
-    if not isinstance(got, int) or isinstance(got, bool) or got < least:
-        raise invalid(
-            "{name} must be a whole number of at least {least}; got {got}",
-            name=name,
-            least=least,
-            got=repr(got),
-        )
 
 
 def _check_switches(config: Any) -> None:

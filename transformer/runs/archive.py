@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from transformer.model.trace import Trace
 from transformer.runs.data import RunData
 from transformer.runs.plain_values import values_of
 
@@ -40,21 +41,30 @@ def arrays_of(run: RunData, fields: Iterable[str] = IN_NPZ) -> Arrays:
     """
     found: Arrays = {"ids": np.array(run.ids, dtype=np.int64)}
     found["source_ids"] = np.array(run.source_ids, dtype=np.int64)
-    for site, record in run.trace.records.items():
-        for field in fields:
-            value = record.allowed if field == "mask" else getattr(record, field)
-            if value is not None:
-                found[f"{site}/{field}"] = array_of(value[0])
+    found |= trace_arrays(run.trace, fields, lambda x: x[0])
     for stack, matrix in run.position_matrices.items():
         found[f"position_matrix/{stack}"] = array_of(matrix)
-    for stack, value in run.trace.embedded.items():
-        found[f"embedded/{stack}"] = array_of(value[0])
-        found[f"positions/{stack}"] = array_of(run.trace.positions[stack][0])
-    for stack, streams in run.trace.residuals.items():
-        found[f"residual/{stack}"] = array_of(torch.stack([x[0] for x in streams]))
     if run.lens is not None:
         found["lens/ids"] = array_of(run.lens.ids)
         found["lens/probabilities"] = array_of(run.lens.probabilities)
+    return found
+
+
+def trace_arrays(
+    trace: Trace, fields: Iterable[str], part: Callable[[Tensor], Tensor] = lambda x: x
+) -> Arrays:
+    """A trace's arrays by name, as in `arrays_of`. part: what is written of each."""
+    found: Arrays = {}
+    for record in trace:
+        for field in fields:
+            value = record.allowed if field == "mask" else getattr(record, field)
+            if value is not None:
+                found[f"{record.site}/{field}"] = array_of(part(value))
+    for stack, value in trace.embedded.items():
+        found[f"embedded/{stack}"] = array_of(part(value))
+        found[f"positions/{stack}"] = array_of(part(trace.positions[stack]))
+    for stack, streams in trace.residuals.items():
+        found[f"residual/{stack}"] = array_of(torch.stack([part(x) for x in streams]))
     return found
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from transformer.runs.archive import IN_NPZ, Arrays, array_of
+from transformer.runs.archive import IN_NPZ, Arrays, array_of, trace_arrays
 from transformer.runs.data import BatchData
 
 SCHEMA = "transformer-batch/1"
@@ -26,17 +25,7 @@ def arrays_of(batch: BatchData) -> Arrays:
     found = {
         name: array_of(value) for name in _TENSORS if (value := getattr(batch, name)) is not None
     }
-    for record in batch.trace:
-        for field in IN_NPZ:
-            value = record.allowed if field == "mask" else getattr(record, field)
-            if value is not None:
-                found[f"{record.site}/{field}"] = array_of(value)
-    for stack, value in batch.trace.embedded.items():
-        found[f"embedded/{stack}"] = array_of(value)
-        found[f"positions/{stack}"] = array_of(batch.trace.positions[stack])
-    for stack, streams in batch.trace.residuals.items():
-        found[f"residual/{stack}"] = array_of(torch.stack(streams))
-    return found
+    return found | trace_arrays(batch.trace, IN_NPZ)
 
 
 def write_npz(batch: BatchData, path: str | Path) -> None:

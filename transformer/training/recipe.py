@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transformer.checks import check_choice
+from transformer.checks import check_choice, check_least
 from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.presets import PRESETS, preset
@@ -52,13 +52,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_tokens", "validate_every", "save_every"):
-            got = getattr(self, name)
-            if not isinstance(got, int) or got < 1:
-                raise invalid(
-                    "{name} must be a whole number of at least 1; got {got}",
-                    name=name,
-                    got=repr(got),
-                )
+            check_least(name, getattr(self, name), 1)
         if not 0 <= self.decay_from <= 1:
             raise invalid("decay_from must be from 0 to 1; got {got}", got=repr(self.decay_from))
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
@@ -132,26 +126,13 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise invalid("{path} is not readable TOML: {error}", path=path, error=error) from error
     _check_keys(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})
-    task = content.get("task")
-    if task not in TASKS:
-        raise invalid(
-            "{path}: task must be one of {allowed}; got {got}",
-            path=path,
-            allowed=list(TASKS),
-            got=repr(task),
-        )
+    task = _one_of(path, "task", content.get("task"), TASKS)
     _check_family(path, task, content.get("model", {}))
     _check_keys(f"{path}: [data]", content.get("data", {}), DATA)
     training = {**content.get("training", {}), **changes}
     tokens = content.get("tokenizer", {})
     _check_keys(f"{path}: [tokenizer]", tokens, {"kind", "vocab_size"})
-    if tokens.get("kind", BPE) not in TOKENIZERS:
-        raise invalid(
-            "{path}: tokenizer.kind must be one of {allowed}; got {got}",
-            path=path,
-            allowed=list(TOKENIZERS),
-            got=repr(tokens["kind"]),
-        )
+    kind = _one_of(path, "tokenizer.kind", tokens.get("kind", BPE), TOKENIZERS)
     source_text = content.get("data", {}).get("source_text")
     if source_text not in (None, PLAIN_ENGLISH):
         raise invalid(
@@ -167,7 +148,7 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     return Recipe(
         name=path.stem,
         task=task,
-        tokenizer=tokens.get("kind", BPE),
+        tokenizer=kind,
         vocab_size=tokens.get("vocab_size", 4096),
         model=content["model"],
         settings=Settings(**training),
@@ -178,14 +159,7 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
 
 def _check_family(path: Path, task: str, model: dict[str, Any]) -> None:
     """Raise ValueError unless the [model] table makes a network that can do the task."""
-    name = model.get("preset")
-    if name not in PRESETS:
-        raise invalid(
-            "{path}: model.preset must be one of {allowed}; got {got}",
-            path=path,
-            allowed=list(PRESETS),
-            got=repr(name),
-        )
+    name = _one_of(path, "model.preset", model.get("preset"), PRESETS)
     family, needed = model.get("family", PRESETS[name]["family"]), FAMILIES[task]
     if family != needed:
         fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
@@ -199,6 +173,18 @@ def _check_family(path: Path, task: str, model: dict[str, Any]) -> None:
             family=repr(family),
             fitting=fitting,
         )
+
+
+def _one_of(path: Path, name: str, got: Any, allowed: Collection[str]) -> str:
+    if got not in allowed:
+        raise invalid(
+            "{path}: {name} must be one of {allowed}; got {got}",
+            path=path,
+            name=name,
+            allowed=list(allowed),
+            got=repr(got),
+        )
+    return str(got)
 
 
 def _check_keys(where: str, got: dict[str, Any], allowed: set[str]) -> None:

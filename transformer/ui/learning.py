@@ -93,7 +93,7 @@ class Learning:
             "wanted": record.plan.exercise.solve(training.question),
             "answer": _answer(training, at),
             "best": _best(record, step),
-            "pictures": _sent(_pictures(training, at)),
+            "pictures": {kind: one.answer() for kind, one in _pictures(training, at).items()},
             "curves": _curves(record, None if at is None else step, data.get("dark") is True),
         }
 
@@ -204,13 +204,6 @@ def _pictures(training: Training, at: Any) -> Pictures:
     if at is None and training.pictures:
         return training.pictures
     return _kept(training.record, at).pictures if training.record.snapshots else {}
-
-
-def _sent(pictures: Pictures) -> Answer:
-    return {
-        kind: {"shape": list(small.pixels.shape), "pixels": small.pixels, "masked": small.masked}
-        for kind, small in pictures.items()
-    }
 
 
 def _best(record: Record, step: int) -> Answer | None:

@@ -148,8 +148,7 @@ def check_input(text: Any) -> str:
 
 def check_length(max_new_tokens: Any) -> int:
     """A number of tokens to generate. Raises ValueError outside 1 to MAX_NEW_TOKENS."""
-    check_whole("max_new_tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
-    return int(max_new_tokens)
+    return check_whole("max_new_tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
 
 
 def check_interventions(interventions: Any) -> None:

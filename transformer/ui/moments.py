@@ -32,7 +32,7 @@ def moment(data: Mapping[str, Any]) -> dict[str, Any]:
     place, sentence, layer, head = _chosen(moments, data)
     now, read = moments.standings[place], moments.sentences[sentence]
     dark = data.get("dark") is True
-    small, surprise = read.atlas(place), read.surprise[place]
+    surprise = read.surprise[place]
     return {
         "about": about(moments),
         "steps": moments.steps, "total": moments.total, "step": now.step,
@@ -42,9 +42,7 @@ def moment(data: Mapping[str, Any]) -> dict[str, Any]:
         "labels": read.labels,
         "surprise": [None if np.isnan(one) else round(float(one), 2) for one in surprise],
         "mean": float(np.nanmean(surprise)),
-        "picture": {
-            "shape": list(small.pixels.shape), "pixels": small.pixels, "masked": small.masked,
-        },
+        "picture": read.atlas(place).answer(),
         "signs": [_sign(one) for one in now.best if one.clear],
         "layer": layer, "head": head,
         "large": recorded_head(

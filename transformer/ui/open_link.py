@@ -86,14 +86,7 @@ def opened(
     values = {**settings, "method": example.methods[0]}
     values |= link.settings
     if values["method"] not in example.methods:
-        allowed = list(example.methods)
-        problems.append(
-            say(
-                "The link's method must be one of {allowed}; got {got}.",
-                allowed=allowed,
-                got=repr(values["method"]),
-            )
-        )
+        problems.append(_no_method(values["method"], example))
         values["method"] = example.methods[0]
     furnished = _furnished(service, name, link, example, _standing(values, typed, example))
     furnished["model"] = gr.Dropdown(choices=service.names(visitor), value=name)
@@ -115,6 +108,14 @@ def opened(
     told = _told(link.view, problems, query=query, **shown)
     boxes = {box: typed[box] for box in ("text", "lines") if box in typed}
     yield {n: furnished[n] for n in OUT_OF_SIGHT} | boxes | {"masks": batch, "share": told}
+
+
+def _no_method(got: Any, example: Example) -> str:
+    return say(
+        "The link's method must be one of {allowed}; got {got}.",
+        allowed=list(example.methods),
+        got=repr(got),
+    )
 
 
 def _reading(

@@ -24,12 +24,7 @@ FEWER = 2  # queries and keys are sent in place of so many times as many scores,
 
 def answer_atlas(item: Run | Batch, *, stack: str, kind: str) -> Answer:
     """Small pictures of all heads: uint8 (L, H, Sq, Sk) and which pixels are masked (Sq, Sk)."""
-    small = small_pictures(item, stack, kind)
-    return {
-        "shape": list(small.pixels.shape),
-        "pixels": small.pixels,
-        "masked": small.masked,
-    }
+    return small_pictures(item, stack, kind).answer()
 
 
 def answer_heatmap(

@@ -38,6 +38,10 @@ class Atlas(NamedTuple):
     pixels: Pixels
     masked: Pixels
 
+    def answer(self) -> dict[str, Any]:
+        """What the page's scripts draw it from."""
+        return {"shape": list(self.pixels.shape), "pixels": self.pixels, "masked": self.masked}
+
 
 def atlas(run: Run | Batch, stack: str, kind: str, row: int = 0) -> Atlas:
     """Thumbnails of every head of one kind of attention, for one sentence.
