@@ -151,18 +151,48 @@ def test_padding_in_a_prompt_is_left_to_the_network(engine):
         assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
 
 
-@pytest.mark.parametrize("n_prompt", [1, 17, 32, 33])
-def test_a_short_prompt_is_read_by_the_compiled_step_another_by_the_network_once(engine, n_prompt):
+@pytest.mark.parametrize("n_prompt", [1, 17, 33])
+def test_a_prompt_is_read_by_the_compiled_step_and_by_the_network_where_there_is_none(
+    engine, n_prompt
+):
     model, passes = network("gpt", max_len=48), []
     prompt = [3 + n % 11 for n in range(n_prompt)]
     plain = tokens(model, engine=None, prompt=prompt)
     fast = engine_of(model, engine)
     model.register_forward_hook(lambda *_: passes.append(1))
     read = tokens(model, engine=fast, prompt=prompt)
-    assert len(passes) == (engine == "packed" or n_prompt > 32)
+    assert len(passes) == (engine == "packed")
     assert [step.token for step in read] == [step.token for step in plain]
     for ours, theirs in zip(read, plain, strict=True):
         assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
+
+
+LONG = [
+    ("gpt", {}), ("gpt", dict(window=40)), ("gpt", dict(norm="post")), ("llama", {}),
+    ("neox", {}), ("qwen3", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize(("preset", "changes"), LONG)
+def test_a_long_prompt_is_read_as_by_the_network_with_all_its_attention(
+    preset, changes, n_threads, threads
+):
+    threads(n_threads)
+    model, trace = network(preset, max_len=600, **changes), Trace()
+    ids = [3 + n * n % 28 for n in range(560)]  # more than are read side by side
+    session = DecodeSession(CompiledDecoder(model))
+    session.begin(ids[:540])
+    logits = session.read(*ids[540:558], ids[558]), session.read(ids[559])
+    with torch.inference_mode():
+        wanted = model(torch.tensor([ids]), trace=trace)[0, -2:]
+    torch.testing.assert_close(torch.stack(logits), wanted, atol=5e-4, rtol=1e-4)
+    found = session.trace()
+    torch.testing.assert_close(
+        found.weights("decoder"), trace.weights("decoder"), atol=5e-5, rtol=0
+    )
+    for ours, theirs in zip(found.residuals["decoder"], trace.residuals["decoder"], strict=True):
+        torch.testing.assert_close(ours, theirs, atol=5e-4, rtol=1e-4)
 
 
 def test_eight_threads_share_an_engine_and_get_their_own_texts(engine):

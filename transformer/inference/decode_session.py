@@ -21,7 +21,7 @@ class DecodeSession:
 
     ids: what was read. logits: (V,), for the token after it.
 
-    The prompt is read in one pass, a short one by the engine, another by the network itself; then
+    The prompt is read in one pass, by the engine where it can, else by the network itself; then
     each `read` costs one row.
     """
 
@@ -34,7 +34,7 @@ class DecodeSession:
     def begin(self, ids: Sequence[int], source: Sequence[int] = ()) -> Tensor:
         """Read the prompt, and the source where there is an encoder: logits (V,)."""
         self.ids = list(ids)
-        if len(self.ids) <= self.engine.prompt_tokens and not source:
+        if self.engine.reads_prompts and not source:
             return self._begin_fast()
         network, recorder = self.engine.network, FusedTrace()
         device = network.device

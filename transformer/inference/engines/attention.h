@@ -75,11 +75,75 @@ static Range rows_of(Range heads, int size) {
     return (Range){heads.from * size, heads.to * size};
 }
 
+/* Of n keys a query may read `seen`, from `first` on: their scores become weights, the others 0. */
+static void weigh(float *restrict scores, int n, int first, int seen, int size) {
+    float *read = scores + first, highest = -INFINITY, total = 0;
+    const float scale = 1.0f / sqrtf((float)size);
+    for (int k = 0; k < seen; k++) highest = read[k] > highest ? read[k] : highest;
+#pragma omp simd reduction(+ : total)
+    for (int k = 0; k < seen; k++) {
+        read[k] = exponential((read[k] - highest) * scale);
+        total += read[k];
+    }
+    for (int k = 0; k < seen; k++) read[k] /= total;
+    memset(scores, 0, first * sizeof *scores);
+    memset(read + seen, 0, (n - first - seen) * sizeof *scores);
+}
+
+/* Self-attention of many tokens, QUERIES of them at once: products of matrices, as those of the
+ * weights are. */
+static void attend_together(const Network *net, Range heads, Vectors rows, Places places,
+                            const Work *work) {
+    const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
+    AddProduct *add_product = KERNELS_HERE[0].add_product;
+    const Vectors attended = work->attended;
+    for (int h = heads.from; h < heads.to; h++) {
+        const float *keys = rows.at + (H + h / (H / G)) * D, *values = keys + G * D;
+        for (int t = 0; t < places.n; t += QUERIES) {
+            const int n = places.n - t < QUERIES ? places.n - t : QUERIES;
+            const int read = places.first + t + 1; /* by the first of these queries, if it may */
+            const int oldest = read > net->window ? read - net->window : 0;
+            const int n_keys = places.first + t + n - oldest;
+            const int64_t from = (oldest - places.first) * rows.apart;
+            const Vectors scores = {work->scores, n_keys + GAP};
+            const Matrix asked = {keys + from, FLOAT32, n_keys, D, rows.apart, 1};
+            const Matrix given = {values + from, FLOAT32, D, n_keys, 1, rows.apart};
+            float *out = attended.at + t * attended.apart + h * D;
+            memset(scores.at, 0, n * scores.apart * sizeof *scores.at);
+            add_product(asked, rows.at + t * rows.apart + h * D, rows.apart, n, scores.at,
+                        scores.apart);
+            for (int q = 0; q < n; q++) {
+                const int seen = read + q < net->window ? read + q : net->window;
+                weigh(scores.at + q * scores.apart, n_keys, read + q - seen - oldest, seen, D);
+                memset(out + q * attended.apart, 0, D * sizeof *out);
+            }
+            add_product(given, scores.at, scores.apart, n, out, attended.apart);
+        }
+    }
+}
+
+/* The same of few, one after the other. weights: room for those of one query. */
+static void attend_in_turn(const Network *net, Range heads, Vectors rows, Places places,
+                           float *weights, Vectors attended) {
+    const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
+    const float *keys = rows.at + (int64_t)H * D, *values = keys + (int64_t)G * D;
+    for (int t = 0; t < places.n; t++) {
+        const int read = places.first + t + 1, n = read < net->window ? read : net->window;
+        const int64_t oldest = (t + 1 - n) * rows.apart;
+        for (int h = heads.from; h < heads.to; h++) {
+            const int at = h / (H / G) * D;
+            attend(rows.at + t * rows.apart + h * D, keys + oldest + at, values + oldest + at,
+                   rows.apart, n, D, weights, attended.at + t * attended.apart + h * D);
+        }
+    }
+}
+
 /* Self-attention: the new queries, keys and values into `rows`, what this thread's heads read of
- * them and of the past into `attended`. */
+ * them and of the past into work->attended. weights: room for those of one query. */
 static void attend_to_past(const Network *net, const Attention *own, Vectors input, Places places,
-                           Share share, Vectors rows, float *weights, Vectors attended) {
+                           const Work *work, Vectors rows, float *weights) {
     const int C = net->width, H = net->n_heads, G = net->n_key_heads, D = net->head_size;
+    const Share share = work->share;
     const Share from_the_end = {share.count - 1 - share.index, share.count}; /* evens the work */
     const int apart = G % share.count == 0; /* each thread makes all that its own heads read */
     const Range heads = part_of(H, share), groups = part_of(G, share);
@@ -99,33 +163,28 @@ static void attend_to_past(const Network *net, const Attention *own, Vectors inp
     if (!apart) {
 #pragma omp barrier
     }
-    for (int t = 0; t < places.n; t++) {
-        const int seen = places.first + t + 1, n = seen < net->window ? seen : net->window;
-        const int64_t oldest = (t + 1 - n) * rows.apart;
-        for (int h = heads.from; h < heads.to; h++) {
-            const int at = h / (H / G) * D;
-            attend(rows.at + t * rows.apart + h * D, keys.at + oldest + at, values.at + oldest + at,
-                   rows.apart, n, D, weights, attended.at + t * attended.apart + h * D);
-        }
-    }
+    if (places.n > FEW_TOKENS)
+        attend_together(net, heads, rows, places, work);
+    else
+        attend_in_turn(net, heads, rows, places, weights, work->attended);
 }
 
 /* Cross-attention: the same for the encoder's memory. */
 static void attend_to_memory(const Network *net, const Text *text, int index, Vectors input,
-                             int n_tokens, Share share, Vectors asked, float *weights,
-                             Vectors attended) {
+                             const Work *work, Vectors asked, float *weights) {
     const Attention *cross = &net->layers[index].cross;
     const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
     const float *memory = text->memory + (int64_t)index * text->n_memory * 2 * G * D;
-    const Range heads = part_of(H, share);
-    multiply(net, &cross->query, n_tokens, input, net->width, rows_of(heads, D), NONE, asked);
-    for (int t = 0; t < n_tokens; t++) {
+    const Range heads = part_of(H, work->share);
+    multiply(net, &cross->query, work->n, input, net->width, rows_of(heads, D), NONE, asked);
+    for (int t = 0; t < work->n; t++) {
+        float *attended = work->attended.at + t * work->attended.apart;
         for (int h = heads.from; h < heads.to; h++) {
             const float *keys = memory + h / (H / G) * D;
             float *query = asked.at + t * asked.apart + h * D;
             if (cross->query_norm.gain) normalise_one(net, cross->query_norm, query, D, query);
             attend(query, keys, keys + G * D, 2 * G * D, text->n_memory, D, weights,
-                   attended.at + t * attended.apart + h * D);
+                   attended + h * D);
         }
     }
 }

@@ -37,10 +37,10 @@ ReadTokens = Callable[[Sequence[int], int], Tensor]
 class Engine(Protocol):
     """Reads one more token of a text faster than the network does. Shared by all texts.
 
-    prompt_tokens: how long a prompt may be that it also reads faster, in a decoder alone.
+    reads_prompts: whether it also reads prompts faster, of a decoder alone.
     """
 
-    prompt_tokens: int
+    reads_prompts: bool
 
     @property
     def name(self) -> str:

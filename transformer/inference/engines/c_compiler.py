@@ -36,10 +36,11 @@ SYMBOL = "read_tokens"
 
 
 class Step(NamedTuple):
-    """read: step.c's function. kernels: the number of the quickest one for each of TYPES; all:
-    what the numbers mean."""
+    """read, work_size: step.c's functions. kernels: the number of the quickest one for each of
+    TYPES; all: what the numbers mean."""
 
     read: Callable[..., None]
+    work_size: Callable[..., int]
     kernels: tuple[int, ...]
     all: list[Kernel]
 
@@ -59,11 +60,13 @@ def compiled_step() -> Step | None:
 
 def step_of(library: ctypes.CDLL, kernels: tuple[int, ...]) -> Step:
     """The step of a library, which is to read weights by these kernels."""
-    function: Any = library[SYMBOL]
+    read: Any = library[SYMBOL]
+    work_size: Any = library["work_size"]
     pointer, number = ctypes.c_void_p, ctypes.c_int
-    function.argtypes = [pointer, pointer, pointer, pointer, number, number, number]
-    function.restype = None
-    return Step(function, kernels, kernels_of(library))
+    read.argtypes = [pointer, pointer, pointer, pointer, number, number, number]
+    read.restype = None
+    work_size.argtypes, work_size.restype = [pointer, number, number, number], ctypes.c_int64
+    return Step(read, work_size, kernels, kernels_of(library))
 
 
 def _compiler() -> tuple[str, ...] | None:

@@ -31,8 +31,6 @@ from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
-MOST_TOKENS = 16  # that are read side by side, as network.h counts them
-
 
 class CompiledDecoder:
     """The decoder of a network as `step.c` reads it.
@@ -42,7 +40,7 @@ class CompiledDecoder:
     """
 
     name = "compiled"
-    prompt_tokens = 32
+    reads_prompts = True
 
     @classmethod
     def unknown(cls, config: ModelConfig) -> list[str]:
@@ -67,6 +65,13 @@ class CompiledDecoder:
     def reader(self, buffers: Buffers) -> ReadTokens:
         """What reads one text's tokens."""
         return _CompiledText(self, buffers)
+
+    def work(self, n_tokens: int, longest: int) -> Tensor:
+        """Room for what is computed between, of n tokens, each of which reads so many at most."""
+        threads = torch.get_num_threads()
+        return torch.empty(
+            self._step.work_size(byref(self._described.network), n_tokens, longest, threads)
+        )
 
     def read(self, text: Text, tokens: Sequence[int], place: int) -> Tensor:
         """Logits (V,) for the token after these. Raises IndexError where one does not fit."""
@@ -99,13 +104,15 @@ class _CompiledText:
     """One text's buffers as `step.c` finds them."""
 
     def __init__(self, decoder: CompiledDecoder, buffers: Buffers) -> None:
-        config = decoder.network.config
-        wide = config.n_heads * config.d_head
-        work = torch.empty(MOST_TOKENS * (wide + 2 * config.d_ff + 3 * config.d_model))
-        tensors = (buffers.heads, buffers.crossing, buffers.stream, buffers.memory, work)
+        self._work = decoder.work(1, 0)  # for one token; for more it is made when they are read
+        tensors = (buffers.heads, buffers.crossing, buffers.stream, buffers.memory, self._work)
         self._decoder, self._held = decoder, tensors
         self._text = Text(*(x.data_ptr() for x in tensors), buffers.memory.shape[1])
 
     def __call__(self, tokens: Sequence[int], place: int) -> Tensor:
         """Read tokens into their places: logits (V,) for the one after them."""
+        count, work = len(tokens), self._work
+        if count > 1:
+            work = self._decoder.work(count, place + count)
+        self._text.work = work.data_ptr()
         return self._decoder.read(self._text, tokens, place)

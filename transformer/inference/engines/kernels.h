@@ -8,6 +8,8 @@
 #include <immintrin.h>
 #endif
 
+#include "panels.h"
+
 #ifdef __AVX512F__
 #define WIDTH 64
 #include "lanes.h"
@@ -21,8 +23,6 @@
 #include "lanes.h"
 #undef WIDTH
 
-enum { FLOAT32, BFLOAT16, FLOAT16, N_TYPES }; /* kernels.py counts them so */
-
 /* y[k] = row k . x, for n_rows rows of n weights that follow each other. */
 typedef void RowsTimes(const void *rows, int n_rows, const float *x, int n, float *y);
 
@@ -30,9 +30,14 @@ typedef void RowsTimes(const void *rows, int n_rows, const float *x, int n, floa
 typedef void RowsTimesSeveral(const void *rows, int n_rows, const float *x, int64_t x_apart,
                               int n_tokens, int n, float *y, int64_t y_apart);
 
+/* y += W x for n_tokens vectors x that are x_apart numbers from one another, as the y y_apart. */
+typedef void AddProduct(Matrix w, const float *x, int64_t x_apart, int n_tokens, float *y,
+                        int64_t y_apart);
+
 typedef struct {
     RowsTimes *of[N_TYPES];
-    RowsTimesSeveral *several[N_TYPES]; /* the same for all of a width */
+    RowsTimesSeveral *several[N_TYPES]; /* the same for all of a width, and add_product */
+    AddProduct *add_product;
     int width, side, ahead; /* bytes of a vector; rows read side by side; bytes asked for ahead */
 } Kernel;
 
@@ -40,7 +45,7 @@ typedef struct {
     {{float32_##side##_##ahead##_##width, bfloat16_##side##_##ahead##_##width,                     \
       float16_##side##_##ahead##_##width},                                                         \
      {several_float32_##width, several_bfloat16_##width, several_float16_##width},                 \
-     width, side, ahead}
+     add_product_##width, width, side, ahead}
 #define KERNELS(width) KERNEL(width, 1, 0), KERNEL(width, 1, 1024), KERNEL(width, 4, 0)
 
 /* The first has the widest registers: the best where several vectors are multiplied by what is

@@ -51,6 +51,7 @@ static inline float SIZED(total)(SIZED(Lanes) x) {
 #include "rows_times.h"
 #undef WEIGHT
 #undef TYPE
+#include "panel_times.h"
 #undef JOIN
 #undef WITH
 #undef SIZED

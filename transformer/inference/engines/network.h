@@ -45,11 +45,16 @@ typedef struct {
     float *crossing; /* (n_layers, max_len, H, D): queries of the cross-attention */
     float *stream;   /* (n_layers + 1, max_len, C): before each layer and after the last */
     float *memory;   /* (n_layers, n_memory, 2, G, D): what the cross-attention reads */
-    float *work;     /* MOST_TOKENS (H D + 2 F + 3 C) numbers */
+    float *work;     /* as many numbers as work_size says */
     int n_memory;
 } Text;
 
-enum { MOST_TOKENS = 16 }; /* that are read side by side; compiled.py counts them so */
+enum {
+    MOST_TOKENS = 512, /* that are read side by side */
+    FEW_TOKENS = 32,   /* up to here, weights are read where they lie; else turned into panels */
+    QUERIES = 48,      /* whose attention is computed at once, where tokens are many */
+    GAP = 16           /* between vectors, so that they do not meet in one place of a cache */
+};
 
 /* A vector for each of the tokens that are read, each `apart` numbers from the one before. */
 typedef struct {
@@ -77,36 +82,33 @@ static Range part_of(int total, Share share) {
                    (int)((int64_t)total * (share.index + 1) / share.count)};
 }
 
-/* y = W x + bias (+ add) of n tokens, for some of the rows. */
-static void multiply(const Network *net, const Linear *map, int n, Vectors x, int n_in, Range rows,
-                     Vectors add, Vectors y) {
-    const int64_t first = (int64_t)rows.from * n_in * (map->type == FLOAT32 ? 4 : 2);
-    const char *weights = (const char *)map->weight + first;
-    const int n_rows = rows.to - rows.from;
-    if (n == 1)
-        KERNELS_HERE[net->kernels[map->type]].of[map->type](weights, n_rows, x.at, n_in,
-                                                            y.at + rows.from);
-    else
-        KERNELS_HERE[0].several[map->type](weights, n_rows, x.at, x.apart, n, n_in,
-                                           y.at + rows.from, y.apart);
+/* y = bias (+ add), or y += these, of n tokens, for some of the rows. */
+static void add_bias(const Linear *map, int n, Range rows, Vectors add, Vectors y, int to_y) {
     for (int t = 0; t < n; t++) {
         const float *more = add.at ? add.at + t * add.apart : NULL;
         float *made = y.at + t * y.apart;
         for (int k = rows.from; k < rows.to; k++)
-            made[k] += (map->bias ? map->bias[k] : 0) + (more ? more[k] : 0);
+            made[k] = (to_y ? made[k] : 0) + (map->bias ? map->bias[k] : 0) + (more ? more[k] : 0);
     }
 }
 
-/* n weights of a type, one row of an embedding, as float32. */
-static void widen(int type, const void *from, int n, float *to) {
-    const uint16_t *halves = from;
-    if (type == FLOAT32) memcpy(to, from, n * sizeof *to);
-    for (int i = 0; i < n && type != FLOAT32; i++) {
-        uint32_t bits = (uint32_t)halves[i] << 16;
-        if (type == FLOAT16) bits = (halves[i] & 0x7fffu) << 13;
-        memcpy(to + i, &bits, sizeof bits);
-        if (type == FLOAT16) to[i] *= halves[i] & 0x8000 ? -0x1p112f : 0x1p112f;
+/* y = W x + bias (+ add) of n tokens, for some of the rows. */
+static void multiply(const Network *net, const Linear *map, int n, Vectors x, int n_in, Range rows,
+                     Vectors add, Vectors y) {
+    Matrix some = {map->weight, map->type, rows.to - rows.from, n_in, n_in, 1};
+    some.at = number_of(some, rows.from, 0);
+    float *made = y.at + rows.from;
+    if (n > FEW_TOKENS) {
+        add_bias(map, n, rows, add, y, 0);
+        KERNELS_HERE[0].add_product(some, x.at, x.apart, n, made, y.apart);
+        return;
     }
+    if (n == 1)
+        KERNELS_HERE[net->kernels[map->type]].of[map->type](some.at, some.n_out, x.at, n_in, made);
+    else
+        KERNELS_HERE[0].several[map->type](some.at, some.n_out, x.at, x.apart, n, n_in, made,
+                                           y.apart);
+    add_bias(map, n, rows, add, y, 1);
 }
 
 /* A layer norm, or with rms a root mean square norm; y may be x. */
@@ -129,9 +131,42 @@ static void normalise_one(const Network *net, Norm norm, const float *x, int n, 
     }
 }
 
-/* The same of n tokens, into rows that follow each other. */
-static Vectors normalise(const Network *net, Norm norm, int n, Vectors x, float *into) {
-    const int C = net->width;
-    for (int t = 0; t < n; t++) normalise_one(net, norm, x.at + t * x.apart, C, into + t * C);
-    return (Vectors){into, C};
+/* Where a layer's numbers lie until they were read: of n tokens, and for this thread. */
+typedef struct {
+    int n;
+    Share share;
+    float *own, *scores; /* n C numbers where tokens are few, else QUERIES (longest + GAP) */
+    Vectors normed, attended, hidden, open, sums[3]; /* shared by all threads */
+} Work;
+
+static Vectors taken(float **room, int n, int64_t apart) {
+    const Vectors part = {*room, apart};
+    *room += n * apart;
+    return part;
+}
+
+/* longest: as many keys as a query may read. */
+static Work divide(const Network *net, float *room, int n, int longest, Share share, float *own) {
+    const int C = net->width, F = net->hidden + GAP;
+    Work work = {.n = n, .share = share, .own = own};
+    work.normed = taken(&room, n, C + GAP);
+    work.attended = taken(&room, n, net->n_heads * net->head_size + GAP);
+    work.hidden = taken(&room, n, F);
+    work.open = taken(&room, n, F);
+    for (int i = 0; i < 3; i++) work.sums[i] = taken(&room, n, C);
+    work.scores = room + (int64_t)share.index * QUERIES * (longest + GAP);
+    return work;
+}
+
+/* The same norm of all tokens. Few of them each thread norms for itself rather than wait. */
+static Vectors normalise(const Network *net, Norm norm, Vectors x, const Work *work) {
+    const int C = net->width, many = work->n > FEW_TOKENS;
+    const Range part = many ? part_of(work->n, work->share) : (Range){0, work->n};
+    const Vectors into = many ? work->normed : (Vectors){work->own, C};
+    for (int t = part.from; t < part.to; t++)
+        normalise_one(net, norm, x.at + t * x.apart, C, into.at + t * into.apart);
+    if (many) {
+#pragma omp barrier
+    }
+    return into;
 }

@@ -51,7 +51,7 @@ class PackedDecoder:
     """
 
     name = "packed"
-    prompt_tokens = 0
+    reads_prompts = False
 
     @classmethod
     def unknown(cls, config: ModelConfig) -> list[str]:

@@ -106,8 +106,9 @@ static inline __attribute__((always_inline)) void IN(tiles)(const WEIGHT *rows, 
         IN(tile)(rows, x + t * x_apart, x_apart, n, y + t * y_apart, y_apart, side, 1);
 }
 
-static void SIZED(WITH(several, TYPE))(const void *weights, int n_rows, const float *x, int64_t x_apart,
-                        int n_tokens, int n, float *y, int64_t y_apart) {
+static void SIZED(WITH(several, TYPE))(const void *weights, int n_rows, const float *x,
+                                       int64_t x_apart, int n_tokens, int n, float *y,
+                                       int64_t y_apart) {
     const WEIGHT *rows = weights;
     int k = 0;
     for (; k + SIDE <= n_rows; k += SIDE, rows += SIDE * n)

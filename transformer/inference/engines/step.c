@@ -2,7 +2,7 @@
  *
  * The arithmetic of transformer/model/, fused: there, every number has a name and a place; here,
  * only what the next token needs is kept, and the weights are read as they are stored, once for
- * MOST_TOKENS.
+ * up to MOST_TOKENS.
  * compiled.py describes the network and the text to it. Each thread computes some of the rows of
  * every matrix; a barrier stands wherever the next product reads what other threads wrote.
  */
@@ -18,72 +18,68 @@ typedef struct {
     Vectors input, stream;
 } Sides;
 
-static Sides before(const Network *net, Norm own, Norm last, int n, Vectors given, Vectors sum,
-                    float *normed) {
+static Sides before(const Network *net, Norm own, Norm last, const Work *work, Vectors given,
+                    Vectors sum) {
     if (!net->norm_first) {
-        const Vectors both = normalise(net, last, n, sum, normed);
+        const Vectors both = normalise(net, last, sum, work);
         return (Sides){both, both};
     }
-    return (Sides){normalise(net, own, n, net->parallel ? given : sum, normed), sum};
+    return (Sides){normalise(net, own, net->parallel ? given : sum, work), sum};
 }
 
-/* Some of the hidden units: expanded, activated, and gated where there is a gate, which `open` is
- * room for. */
-static void expand(const Network *net, const Layer *layer, int n, Vectors input, Range units,
-                   Vectors hidden, Vectors open) {
-    const int gated = layer->gate.weight != NULL, count = units.to - units.from;
-    multiply(net, &layer->expand, n, input, net->width, units, NONE, hidden);
-    if (gated) multiply(net, &layer->gate, n, input, net->width, units, NONE, open);
-    for (int t = 0; t < n; t++) {
-        float *made = hidden.at + t * hidden.apart + units.from;
-        float *gate = open.at + t * open.apart + units.from;
+/* This thread's share of the hidden units: expanded, activated, and gated where there is a gate. */
+static void expand(const Network *net, const Layer *layer, Vectors input, const Work *work) {
+    const Range units = part_of(net->hidden, work->share);
+    const int gated = layer->gate.weight != NULL, count = units.to - units.from, C = net->width;
+    multiply(net, &layer->expand, work->n, input, C, units, NONE, work->hidden);
+    if (gated) multiply(net, &layer->gate, work->n, input, C, units, NONE, work->open);
+    for (int t = 0; t < work->n; t++) {
+        float *made = work->hidden.at + t * work->hidden.apart + units.from;
+        float *gate = work->open.at + t * work->open.apart + units.from;
         activate(net->activation, gated ? gate : made, count);
         for (int i = 0; gated && i < count; i++) made[i] *= gate[i];
     }
 }
 
 static void read_layer(const Network *net, const Text *text, int index, Places places,
-                       Share share) {
+                       const Work *work) {
     const Layer *layer = net->layers + index;
-    const int C = net->width, F = net->hidden, wide = net->n_heads * net->head_size, n = places.n;
-    const int row = (net->n_heads + 2 * net->n_key_heads) * net->head_size;
-    const int post = !net->norm_first;
-    const int longest = net->max_len > text->n_memory ? net->max_len : text->n_memory;
-    const Range rows = part_of(C, share), units = part_of(F, share);
+    const int C = net->width, n = places.n, wide = net->n_heads * net->head_size;
+    const int row = wide + 2 * net->n_key_heads * net->head_size, post = !net->norm_first;
     const int64_t at = (int64_t)index * net->max_len + places.first;
     const Vectors x = {text->stream + at * C, C}, next = {x.at + (int64_t)net->max_len * C, C};
-    const Vectors attended = {text->work, wide}, hidden = {attended.at + n * wide, F};
-    const Vectors open = {hidden.at + n * F, F};
-    const Vectors first = {open.at + n * F, C}, second = {first.at + n * C, C};
-    const Vectors third = {second.at + n * C, C}; /* sums of the stream */
-    float normed[n * C], weights[longest];
+    const Range rows = part_of(C, work->share);
+    float weights[net->max_len > text->n_memory ? net->max_len : text->n_memory];
 
     Sides own = {x, x};
-    if (!post) own = before(net, layer->self.norm, layer->self.norm, n, x, x, normed);
-    attend_to_past(net, &layer->self, own.input, places, share,
-                   (Vectors){text->heads + at * row, row}, weights, attended);
+    if (!post) own = before(net, layer->self.norm, layer->self.norm, work, x, x);
+    attend_to_past(net, &layer->self, own.input, places, work,
+                   (Vectors){text->heads + at * row, row}, weights);
 #pragma omp barrier
-    multiply(net, &layer->self.output, n, attended, wide, rows, own.stream, first);
+    Vectors sum = work->sums[0];
+    multiply(net, &layer->self.output, n, work->attended, wide, rows, own.stream, sum);
 #pragma omp barrier
     Norm last = layer->self.norm;
-    Vectors sum = first;
     if (net->crosses) {
-        Sides cross = before(net, layer->cross.norm, last, n, x, sum, normed);
-        attend_to_memory(net, text, index, cross.input, n, share,
-                         (Vectors){text->crossing + at * wide, wide}, weights, attended);
-#pragma omp barrier
-        multiply(net, &layer->cross.output, n, attended, wide, rows, cross.stream, second);
+        Sides cross = before(net, layer->cross.norm, last, work, x, sum);
+        attend_to_memory(net, text, index, cross.input, work,
+                         (Vectors){text->crossing + at * wide, wide}, weights);
 #pragma omp barrier
         last = layer->cross.norm;
-        sum = second;
-    }
-    Sides forward = before(net, layer->norm, last, n, x, sum, normed);
-    expand(net, layer, n, forward.input, units, hidden, open);
+        sum = work->sums[1];
+        multiply(net, &layer->cross.output, n, work->attended, wide, rows, cross.stream, sum);
 #pragma omp barrier
-    multiply(net, &layer->contract, n, hidden, F, rows, forward.stream, post ? third : next);
+    }
+    Sides forward = before(net, layer->norm, last, work, x, sum);
+    expand(net, layer, forward.input, work);
+#pragma omp barrier
+    sum = post ? work->sums[2] : next;
+    multiply(net, &layer->contract, n, work->hidden, net->hidden, rows, forward.stream, sum);
 #pragma omp barrier
     if (post) {
-        if (share.index == 0) normalise(net, layer->norm, n, third, next.at);
+        const Range own_tokens = part_of(n, work->share);
+        for (int t = own_tokens.from; t < own_tokens.to; t++)
+            normalise_one(net, layer->norm, sum.at + t * C, C, next.at + t * C);
 #pragma omp barrier
     }
 }
@@ -130,6 +126,15 @@ static Share own_share(void) {
 #endif
 }
 
+static int lesser(int a, int b) { return a < b ? a : b; }
+
+/* How many numbers of work there are in reading n tokens, of which a query may read `longest`. */
+int64_t work_size(const Network *net, int n, int longest, int n_threads) {
+    const int wide = net->n_heads * net->head_size + 2 * net->hidden + 4 * net->width + 4 * GAP;
+    const int64_t scores = n > FEW_TOKENS ? (int64_t)n_threads * QUERIES * (longest + GAP) : 0;
+    return (int64_t)lesser(n, MOST_TOKENS) * wide + scores;
+}
+
 /* Read n tokens at `place` and the places after it: what they add to the text, and the logits (V,)
  * for the token after the last of them. What stands before `place` must have been read. */
 void read_tokens(const Network *net, const Text *text, float *logits, const int *tokens, int n,
@@ -140,10 +145,11 @@ void read_tokens(const Network *net, const Text *text, float *logits, const int 
 #pragma omp parallel num_threads(n_threads)
     {
         const Share share = own_share();
+        float own[lesser(n, FEW_TOKENS) * C];
         for (int done = 0; done < n; done += MOST_TOKENS) {
-            const int left = n - done;
-            const Places places = {left < MOST_TOKENS ? left : MOST_TOKENS, place + done};
-            for (int i = 0; i < net->n_layers; i++) read_layer(net, text, i, places, share);
+            const Places places = {lesser(n - done, MOST_TOKENS), place + done};
+            const Work work = divide(net, text->work, places.n, place + n, share, own);
+            for (int i = 0; i < net->n_layers; i++) read_layer(net, text, i, places, &work);
         }
         float *out = x + ((int64_t)net->n_layers * net->max_len + n - 1) * C;
         predict(net, out, text->work, share, logits);
@@ -160,8 +166,15 @@ void multiply_rows(int kernel, int type, const void *weights, int n_rows, const 
         const Range rows = part_of(n_rows, own_share());
         const char *first = (const char *)weights + (int64_t)rows.from * n * (type ? 2 : 4);
         const int count = rows.to - rows.from;
-        if (n_tokens == 1) own->of[type](first, count, x, n, y + rows.from);
-        else own->several[type](first, count, x, n, n_tokens, n, y + rows.from, n_rows);
+        const Matrix part = {first, type, count, n, n, 1};
+        float *made = y + rows.from;
+        if (n_tokens == 1) own->of[type](first, count, x, n, made);
+        else if (n_tokens <= FEW_TOKENS)
+            own->several[type](first, count, x, n, n_tokens, n, made, n_rows);
+        else {
+            for (int t = 0; t < n_tokens; t++) memset(made + t * n_rows, 0, count * sizeof *y);
+            own->add_product(part, x, n, n_tokens, made, n_rows);
+        }
     }
 }
 
