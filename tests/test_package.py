@@ -69,7 +69,7 @@ def environment(folder: Path, what: Path, *options: str) -> Path:
     site = subprocess.run([python, "-c", place], capture_output=True, text=True, check=True)
     path = Path(site.stdout.strip()) / "tests.pth"
     path.write_text(sysconfig.get_path("purelib"), encoding="utf-8")
-    pip("--python", python, "install", *WITHOUT_NETWORK, *options, what)
+    pip("--python", python, "install", "--no-compile", *WITHOUT_NETWORK, *options, what)
     return programs
 
 
@@ -136,6 +136,7 @@ def test_an_installed_package_generates_from_another_folder(programs, tmp_path):
 def test_an_installed_package_opens_the_page_from_another_folder(programs, tmp_path):
     port, log = serving.free_port(), tmp_path / "log"
     command = [programs / "transformer-page", "--port", str(port), "--device", "cpu"]
+    command += ["--checkpoints", "translate-en-fr"]
     bare = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
     with log.open("w") as file:
         process = subprocess.Popen(

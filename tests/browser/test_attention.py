@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from serving import Server
 from visit import Visit
 
+from transformer import Run
 from transformer.ui.examples import EXAMPLES
 
 pytestmark = pytest.mark.browser
@@ -16,8 +17,8 @@ Open = Callable[..., Visit]
 EXAMPLE = EXAMPLES["decoder"]
 
 
-def test_a_stored_run_is_drawn_when_the_page_opens(visit: Open, server: Server) -> None:
-    page = visit()
+def test_a_stored_run_is_drawn_when_the_page_opens(still: Visit, server: Server) -> None:
+    page = still
     run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
     assert page.labels() == list(run.tokens)
     config = server.model.config
@@ -33,7 +34,9 @@ def test_a_stored_run_is_drawn_when_the_page_opens(visit: Open, server: Server) 
     assert shown == config.n_layers * config.n_heads  # each has seen cells and masked ones
 
 
-def test_enter_generates_what_python_generates(visit: Open, server: Server) -> None:
+def test_enter_generates_what_python_generates_and_a_head_has_its_numbers(
+    visit: Open, server: Server
+) -> None:
     page = visit()
     page.set_length(15)
     page.generate("The dog ran")
@@ -41,6 +44,7 @@ def test_enter_generates_what_python_generates(visit: Open, server: Server) -> N
     assert page.labels() == list(run.tokens)
     assert page.page.locator("#tokens .generated").count() == len(run.steps)
     assert "tokens in" in page.page.locator("#status .status").inner_text()
+    a_clicked_head_shows_the_numbers_of_the_trace(page, run)
     seed = page.page.locator(".seed-says")
     expect(seed).to_have_text("Seed 3")
     page.page.get_by_role("button", name="Generate", exact=True).click()
@@ -57,11 +61,7 @@ def test_enter_generates_what_python_generates(visit: Open, server: Server) -> N
     expect(page.page.locator(".setting-seed input")).to_have_value(str(new.request.seed))
 
 
-def test_a_clicked_head_shows_the_numbers_of_the_trace(visit: Open, server: Server) -> None:
-    page = visit()
-    page.set_length(10)
-    page.generate("The dog ran")
-    run = server.model.generate("The dog ran", **{**EXAMPLE.settings, "max_new_tokens": 10})
+def a_clicked_head_shows_the_numbers_of_the_trace(page: Visit, run: Run) -> None:
     with page.drawn(".attention"):
         page.head(1, 2).click()
     assert page.large.get_attribute("data-site") == "decoder.1.self"
@@ -168,6 +168,16 @@ def test_the_bundled_model_is_chosen_drawn_and_generates(visit: Open) -> None:
     page.choose_model("stories")
     page.page.wait_for_function("document.querySelectorAll('.head-grid canvas').length === 48")
     assert "6 layers × 8 heads" in page.page.locator("#headline").inner_text()
+    one_glance_holds_text_grid_head_and_numbers(page)
     page.set_length(20)
     page.generate("Once upon a time")
     assert page.page.locator("#tokens .generated").count() > 0
+
+
+def one_glance_holds_text_grid_head_and_numbers(page: Visit) -> None:
+    page.page.evaluate("window.scrollTo(0, 0)")
+    for selector in ("#text", ".head-grid", ".large", ".readout", "#tokens"):
+        box = page.page.locator(selector).bounding_box()
+        assert box is not None
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 900, selector

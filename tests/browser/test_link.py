@@ -115,19 +115,18 @@ def test_a_link_to_a_translation_draws_its_search_and_its_source_token(
         "&token=encoder.2",
     )  # fmt: skip
     links = "document.querySelector('.lines').layout.meta.links"
-    for there in (address, address.replace(address.split("#")[0], restarted)):
-        other = opened(visit, there)
-        wait_for(other.page, {"picture": "alignment"})
-        assert other.labels() == page.labels()
-        assert other.page.evaluate(links) == page.page.evaluate(links)
-        assert other.sources.nth(2).get_attribute("aria-pressed") == "true"
-        assert other.page.locator(".hypotheses tbody tr").all_inner_texts() == (
-            page.page.locator(".hypotheses tbody tr").all_inner_texts()
-        )
-        assert other.page.locator("#generate").inner_text() == "Translate"
-        assert other.page.locator("#headline").inner_text() == (
-            page.page.locator("#headline").inner_text()
-        )
+    other = opened(visit, address.replace(address.split("#")[0], restarted))
+    wait_for(other.page, {"picture": "alignment"})
+    assert other.labels() == page.labels()
+    assert other.page.evaluate(links) == page.page.evaluate(links)
+    assert other.sources.nth(2).get_attribute("aria-pressed") == "true"
+    assert other.page.locator(".hypotheses tbody tr").all_inner_texts() == (
+        page.page.locator(".hypotheses tbody tr").all_inner_texts()
+    )
+    assert other.page.locator("#generate").inner_text() == "Translate"
+    assert other.page.locator("#headline").inner_text() == (
+        page.page.locator("#headline").inner_text()
+    )
 
 
 def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
@@ -193,9 +192,7 @@ def test_a_link_of_before_opens_and_its_words_move_behind_the_hash(
     assert other.page.evaluate("document.body.classList.contains('dark')")
 
 
-def test_a_link_typed_into_an_open_page_is_opened(visit: Open, server: Server) -> None:
-    page = visit()
-    page.page.evaluate("window.before = true")
+def a_link_typed_into_an_open_page_is_opened(page: Visit) -> None:
     page.page.evaluate("location.hash = 'model=tiny&text=The+fox&length=3&tab=prediction'")
     page.page.wait_for_function("() => viz.run.text === 'The fox' && !viz.isOpening()")
     page.wait_drawn(".prediction")
@@ -218,7 +215,9 @@ def test_a_run_that_the_server_dropped_is_made_again_when_it_is_shown_again(visi
     assert page.page.locator("#status .problem").is_hidden()
 
 
-def test_back_and_forward_go_through_runs_and_tabs_without_loading_the_page(visit: Open) -> None:
+def test_links_typed_and_back_and_forward_are_followed_without_loading_the_page(
+    visit: Open,
+) -> None:
     page = visit()
     page.page.evaluate("window.before = true")
     page.set_length(4)
@@ -238,8 +237,8 @@ def test_back_and_forward_go_through_runs_and_tabs_without_loading_the_page(visi
     expect(page.page.locator("#text textarea")).to_have_value("The fox")
     assert page.wait_for_address("text=The+fox") == first
     page.page.go_forward()
-    page.page.wait_for_function("() => viz.run.text === 'The bird'")
-    assert page.page.evaluate("window.before")
+    page.page.wait_for_function("() => viz.run.text === 'The bird' && !viz.isOpening()")
+    a_link_typed_into_an_open_page_is_opened(page)
 
 
 def test_back_and_forward_pressed_at_once_end_where_they_lead(visit: Open) -> None:

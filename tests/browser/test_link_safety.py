@@ -24,8 +24,17 @@ def opened(visit: Open, address: str, **settings: Any) -> Visit:
     return page
 
 
-def test_who_only_looks_asks_nothing_more_and_fills_no_history(visit: Open) -> None:
-    page = visit()
+def test_who_only_looks_asks_nothing_copies_the_link_and_is_followed_by_a_space(
+    visit: Open, server: Server
+) -> None:
+    permissions = ["clipboard-read", "clipboard-write"]
+    page = visit(own={"permissions": permissions, "viewport": {"width": 1440, "height": 900}})
+    who_only_looks_asks_nothing_more_and_fills_no_history(page)
+    the_outer_page_of_a_space_follows_and_no_other_is_told(page, server)
+    the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(page)
+
+
+def who_only_looks_asks_nothing_more_and_fills_no_history(page: Visit) -> None:
     asked: list[str] = []
     page.page.on("request", lambda request: asked.append(request.url))
     page.page.evaluate("viz.nextPaint()")
@@ -42,10 +51,9 @@ def test_who_only_looks_asks_nothing_more_and_fills_no_history(visit: Open) -> N
     assert not [url for url in asked if "queue/join" in url]
 
 
-def test_the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(visit: Open) -> None:
-    page = visit(own={"permissions": ["clipboard-read", "clipboard-write"]})
-    with page.drawn(".attention"):
-        page.head(1, 1).click()
+def the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(page: Visit) -> None:
+    """Head 1 of layer 1 is shown."""
+    page.page.bring_to_front()
     page.page.locator("#model input").focus()
     page.page.keyboard.press("Tab")
     assert page.page.evaluate("document.activeElement.textContent") == "Copy link"
@@ -135,10 +143,7 @@ def test_words_in_a_link_go_to_the_page_alone_and_are_not_logged(
     assert "Exception ignored" not in log  # as when a page's configuration cannot be copied
 
 
-def test_the_outer_page_of_a_space_follows_and_no_other_is_told(
-    visit: Open, server: Server
-) -> None:
-    page = visit(own={"viewport": {"width": 1440, "height": 900}})
+def the_outer_page_of_a_space_follows_and_no_other_is_told(page: Visit, server: Server) -> None:
     page.page.evaluate(
         "() => { window.told = []; window.onmessage = ({ data }) => told.push(data); }"
     )

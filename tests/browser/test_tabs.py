@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 import whatif
-from playwright.sync_api import expect
+from playwright.sync_api import BrowserContext, expect
 from serving import Server
-from visit import Visit
+from visit import WAIT_MS, Visit
 
 from transformer.ui.examples import EXAMPLES
 from transformer.views.drawing import style
@@ -34,10 +34,15 @@ FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0]
     .map(row => [...row].filter(Number.isFinite).length)"""
 
 
-def test_masks_of_the_stored_batch_then_of_the_visitors_own_lines_and_without_one(
-    visit: Open, server: Server
-) -> None:
+def test_masks_then_positions_then_candidates(visit: Open, server: Server) -> None:
     page = visit()
+    masks_of_the_stored_batch_then_of_the_visitors_own_lines_and_without_one(page, server)
+    positions_then_candidates_of_the_chosen_token(page, server)
+
+
+def masks_of_the_stored_batch_then_of_the_visitors_own_lines_and_without_one(
+    page: Visit, server: Server
+) -> None:
     assert page.page.locator(".masks").count() == 0  # nothing is made before the tab is seen
     page.tab("Masks")
     page.wait_drawn(".masks")
@@ -87,8 +92,7 @@ def read_again_without_its_padding_mask(page: Visit, server: Server) -> None:
     assert "only if both masks allow it" in page.page.locator(".combined-note").inner_text()
 
 
-def test_positions_then_candidates_of_the_chosen_token(visit: Open, server: Server) -> None:
-    page = visit()
+def positions_then_candidates_of_the_chosen_token(page: Visit, server: Server) -> None:
     page.tab("Positions")
     page.wait_drawn(".positions")
     z = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
@@ -133,38 +137,32 @@ def candidates_of_the_chosen_token(page: Visit, server: Server) -> None:
     assert page.tokens.nth(run.n_prompt + 3).get_attribute("aria-pressed") == "true"
 
 
-def test_a_view_that_is_out_of_date_says_so_until_it_is_drawn_again(visit: Open) -> None:
+def test_a_view_out_of_date_says_so_until_it_is_drawn_again_of_a_text_that_slid(
+    visit: Open, server: Server
+) -> None:
     page = visit()
+    page.set_length(60)
     page.tab("Prediction")
     page.wait_drawn(".prediction")
     assert page.page.locator(".prediction").get_attribute("aria-busy") is None
     page.tab("Attention")
     page.page.wait_for_selector(".prediction[aria-busy=true]", state="attached")
-    page.generate("The little dog")
+    page.generate("The dog")
     assert page.page.locator(".prediction").get_attribute("aria-busy") == "true"
     old = page.rev(".prediction")
     page.tab("Prediction")
     page.wait_drawn(".prediction")
     assert page.rev(".prediction") > old
-
-
-def test_a_text_beyond_the_window_says_that_it_slid(visit: Open, server: Server) -> None:
-    page = visit()
-    page.set_length(60)
-    page.generate("The dog")
     count = page.tokens.count()
     if count <= server.model.config.max_len:
         pytest.fail("the text must be longer than the window for this test to say something")
     assert page.page.evaluate("viz.run.trace_start") == count - server.model.config.max_len
-    page.tab("Prediction")
-    page.wait_drawn(".prediction")
     with page.drawn(".prediction"):
         page.tokens.last.click()
     assert "earlier ones no longer fit" in page.page.locator(".step-window").inner_text()
 
 
-def test_page_and_pictures_follow_the_visitors_dark_mode(visit: Open) -> None:
-    page = visit(color_scheme="dark")
+def page_and_pictures_follow_the_visitors_dark_mode(page: Visit) -> None:
     paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert sum(map(int, paper.removeprefix("rgb(").rstrip(")").split(","))) < 150
     ink = "document.querySelector('.large')._fullLayout.font.color"
@@ -184,24 +182,17 @@ def test_nothing_is_wider_than_a_phone(visit: Open) -> None:
             assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, part
 
 
-def test_one_glance_holds_text_grid_head_and_numbers(visit: Open) -> None:
-    page = visit()
-    page.page.locator("#model input").click()
-    with page.drawn(".attention"):
-        page.page.get_by_role("option", name="stories").click()
-    page.page.wait_for_function("document.querySelectorAll('.head-grid canvas').length === 48")
-    for selector in ("#text", ".head-grid", ".large", ".readout", "#tokens"):
-        box = page.page.locator(selector).bounding_box()
-        assert box is not None
-        assert box["y"] >= 0
-        assert box["y"] + box["height"] <= 900, selector
-
-
-def test_a_page_at_rest_asks_for_no_frame(visit: Open) -> None:
-    page = visit(own={})
-    page.page.add_init_script(COUNTING)
-    page.page.reload()
-    Visit(page.page).generate("The fox.")
+def test_a_page_in_the_dark_is_dark_and_at_rest_asks_for_no_frame(
+    memory: Callable[..., BrowserContext], server: Server
+) -> None:
+    context = memory(color_scheme="dark")
+    context.set_default_timeout(WAIT_MS)
+    context.add_init_script(COUNTING)
+    opened = context.new_page()
+    opened.goto(server.url)
+    page = Visit(opened)
+    page_and_pictures_follow_the_visitors_dark_mode(page)
+    page.generate("The fox.")
     for _ in range(20):  # Gradio's sign of loading swings for some seconds after it is gone
         before = page.page.evaluate("window.frames_asked")
         page.page.wait_for_timeout(500)
@@ -210,3 +201,4 @@ def test_a_page_at_rest_asks_for_no_frame(visit: Open) -> None:
     else:
         pytest.fail("the page never rests")
     assert before > 0
+    context.close()

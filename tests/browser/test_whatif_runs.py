@@ -98,6 +98,11 @@ def plain(labels: tuple[str, ...]) -> str:
 
 
 def test_another_token_is_taken_and_the_text_goes_on_as_in_python(whatif: WhatIf) -> None:
+    a_choice_takes_another_token(whatif)
+    a_click_on_a_bar_in_prediction_branches_too(whatif)
+
+
+def a_choice_takes_another_token(whatif: WhatIf) -> None:
     step = 2
     run, page = whatif.run, whatif.page
     page.evaluate("() => { window.heard = 0; viz.on('run', () => (window.heard += 1)); }")
@@ -147,7 +152,7 @@ def test_the_tree_is_walked_by_keyboard_without_running_the_network(whatif: What
     assert levels == ["1", "2"]
 
 
-def test_a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
+def a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.visit.tab("Prediction")
     whatif.visit.wait_drawn(".prediction")
