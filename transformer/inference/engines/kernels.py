@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import torch
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)  # as kernels.h counts them
-SAMPLE_BYTES, WIDTH = 2**24, 1024  # what is read to time a kernel, and its weights a row
-ROUNDS = 5
-GAIN = 0.9  # of the first kernel's time: what takes more is not taken, as timings vary
+SAMPLE_BYTES, WIDTH = 2**24, 256  # what is read to time a kernel, and its weights a row
+ROUNDS = 9
+GAIN = 0.95  # of the first kernel's time: what takes more is not taken, as timings vary
 
 
 class Kernel(NamedTuple):
@@ -47,12 +47,15 @@ def multiplied(
     pointer: Any = ctypes.c_void_p
     at = [pointer(tensor.data_ptr()) for tensor in (weights, x, out)]
     (rows, size), tokens = weights.shape, x.numel() // weights.shape[1]
-    kind, threads = TYPES.index(weights.dtype), torch.get_num_threads()
-    library.multiply_rows(kernel, kind, at[0], rows, at[1], tokens, size, at[2], threads)
+    kind = TYPES.index(weights.dtype)
+    library.multiply_rows(kernel, kind, at[0], rows, at[1], tokens, size, at[2])
 
 
 def quickest(library: ctypes.CDLL) -> tuple[int, ...]:
-    """The number of the best kernel for each of TYPES, by the least of some timings in turn."""
+    """The number of the best kernel for each of TYPES, by the least of some timings in turn.
+
+    What is timed is one thread, without what other processes take of its core.
+    """
     sample = torch.ones(SAMPLE_BYTES // 4)
     return tuple(_quickest_for(library, sample.view(kind).view(-1, WIDTH)) for kind in TYPES)
 
@@ -62,8 +65,8 @@ def _quickest_for(library: ctypes.CDLL, weights: torch.Tensor) -> int:
     least = [float("inf")] * library.kernel_facts(-1, None)
     for _ in range(ROUNDS):
         for kernel in range(len(least)):
-            started = time.perf_counter()
+            started = time.thread_time()
             multiplied(library, kernel, weights, x, out)
-            least[kernel] = min(least[kernel], time.perf_counter() - started)
+            least[kernel] = min(least[kernel], time.thread_time() - started)
     best = min(range(len(least)), key=least.__getitem__)
     return best if least[best] < GAIN * least[0] else 0

@@ -97,10 +97,11 @@ static void embed(const Network *net, int token, int place, float *x) {
     if (net->start.gain) normalise_one(net, net->start, x, C, x);
 }
 
-/* The logits of what leaves the last layer, of one token: this thread's share of them. */
-static void predict(const Network *net, float *out, float *work, Share share, float *logits) {
+/* The logits of what leaves the last layer, of one token: this thread's share of them. normed: room
+ * of this thread's own for C numbers; work: the same of all. */
+static void predict(const Network *net, float *out, float *normed, float *work, Share share,
+                    float *logits) {
     const int C = net->width;
-    float normed[C];
     if (net->end.gain) {
         normalise_one(net, net->end, out, C, normed);
         out = normed;
@@ -109,7 +110,7 @@ static void predict(const Network *net, float *out, float *work, Share share, fl
         multiply(net, &net->dense, 1, (Vectors){out, C}, C, part_of(C, share), NONE,
                  (Vectors){work, C});
 #pragma omp barrier
-        memcpy(normed, work, sizeof normed);
+        memcpy(normed, work, C * sizeof *normed);
         activate(net->activation, normed, C);
         normalise_one(net, net->dense_norm, normed, C, normed);
         out = normed;
@@ -145,36 +146,30 @@ void read_tokens(const Network *net, const Text *text, float *logits, const int 
 #pragma omp parallel num_threads(n_threads)
     {
         const Share share = own_share();
-        float own[lesser(n, FEW_TOKENS) * C];
+        float room[lesser(n, FEW_TOKENS) * C + GAP]; /* that begins where a wide vector may */
+        float *own = (float *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
         for (int done = 0; done < n; done += MOST_TOKENS) {
             const Places places = {lesser(n - done, MOST_TOKENS), place + done};
             const Work work = divide(net, text->work, places.n, place + n, share, own);
             for (int i = 0; i < net->n_layers; i++) read_layer(net, text, i, places, &work);
         }
         float *out = x + ((int64_t)net->n_layers * net->max_len + n - 1) * C;
-        predict(net, out, text->work, share, logits);
+        predict(net, out, own, text->work, share, logits);
     }
 }
 
 /* y = W x for W (n_rows, n) of a type and n_tokens vectors x that follow each other, by one of the
  * kernels: to time and to test them. */
 void multiply_rows(int kernel, int type, const void *weights, int n_rows, const float *x,
-                   int n_tokens, int n, float *y, int n_threads) {
+                   int n_tokens, int n, float *y) {
     const Kernel *own = KERNELS_HERE + kernel;
-#pragma omp parallel num_threads(n_threads)
-    {
-        const Range rows = part_of(n_rows, own_share());
-        const char *first = (const char *)weights + (int64_t)rows.from * n * (type ? 2 : 4);
-        const int count = rows.to - rows.from;
-        const Matrix part = {first, type, count, n, n, 1};
-        float *made = y + rows.from;
-        if (n_tokens == 1) own->of[type](first, count, x, n, made);
-        else if (n_tokens <= FEW_TOKENS)
-            own->several[type](first, count, x, n, n_tokens, n, made, n_rows);
-        else {
-            for (int t = 0; t < n_tokens; t++) memset(made + t * n_rows, 0, count * sizeof *y);
-            own->add_product(part, x, n, n_tokens, made, n_rows);
-        }
+    const Matrix all = {weights, type, n_rows, n, n, 1};
+    if (n_tokens == 1) own->of[type](weights, n_rows, x, n, y);
+    else if (n_tokens <= FEW_TOKENS)
+        own->several[type](weights, n_rows, x, n, n_tokens, n, y, n_rows);
+    else {
+        memset(y, 0, (int64_t)n_tokens * n_rows * sizeof *y);
+        own->add_product(all, x, n, n_tokens, y, n_rows);
     }
 }
 
