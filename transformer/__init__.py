@@ -35,36 +35,11 @@ from transformer.tokenizer import Tokenizer
 __version__ = "0.1.0"
 
 __all__ = [
-    "BREAKS",
-    "PRESETS",
-    "AttentionRecord",
-    "Batch",
-    "Break",
-    "Candidate",
-    "CheckpointError",
-    "EditMask",
-    "GenerationStep",
-    "Model",
-    "ModelConfig",
-    "Patch",
-    "Request",
-    "Run",
-    "Sampling",
-    "Search",
-    "Silence",
-    "Site",
-    "Stream",
-    "Tokenizer",
-    "Trace",
-    "build_transformer",
-    "bundled_names",
-    "from_attention",
-    "from_json",
-    "load",
-    "read_npz",
-    "save",
-    "with_lens",
-]
+    "BREAKS", "PRESETS", "AttentionRecord", "Batch", "Break", "Candidate", "CheckpointError",
+    "EditMask", "GenerationStep", "Model", "ModelConfig", "Patch", "Request", "Run", "Sampling",
+    "Search", "Silence", "Site", "Stream", "Tokenizer", "Trace", "build_transformer",
+    "bundled_names", "from_attention", "from_json", "load", "read_npz", "save", "with_lens",
+]  # fmt: skip
 
 
 def _pictures() -> Pictures:

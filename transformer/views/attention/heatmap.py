@@ -186,13 +186,5 @@ def head_title(view: HeadView) -> str:
 
 
 def _meta(view: HeadView, stage: str, scale: str, row: int) -> dict[str, Any]:
-    return {
-        "site": str(view.site),
-        "stack": view.site.stack,
-        "layer": view.site.layer,
-        "kind": view.site.kind,
-        "head": view.head,
-        "stage": stage,
-        "scale": scale,
-        "row": row,
-    }
+    site = {"site": str(view.site), **view.site._asdict()}
+    return site | {"head": view.head, "stage": stage, "scale": scale, "row": row}

@@ -73,22 +73,14 @@ def _finding(item: Run, found: Metrics) -> dict[str, Any] | None:
     if best is None:
         return None
     labels = item.queries(found.stack)
-    return {
-        "layer": best.layer,
-        "head": best.head,
-        "clear": best.clear,
+    names = ("layer", "head", "clear", "value", "even", "n_rows", "query", "key", "weight")
+    return {name: getattr(best, name) for name in names} | {
         "did": say(DID[best.metric.name]),
         "short": say(best.metric.short),
         "number": say("Largest weight") if best.metric.name == "order" else say("Weight"),
-        "value": best.value,
-        "even": best.even,
-        "n_rows": best.n_rows,
-        "query": best.query,
         "query_label": labels[best.query],
         "next_label": labels[best.query + 1] if best.query + 1 < len(labels) else None,
-        "key": best.key,
         "key_label": item.keys(found.stack, found.kind)[best.key],
-        "weight": best.weight,
     }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -23,6 +22,8 @@ from transformer.views.drawing import style
 from transformer.views.positions.positions import matrix_of
 
 Doubles = NDArray[np.float64]
+# Of a Shift, in the meta of its figure.
+TOLD = ("stack", "k", "fitted", "n_pairs", "largest_miss", "relative_miss", "chance")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -146,7 +147,7 @@ def position_shift(
         ),
         _subtitle(found),
         dark=dark,
-        meta=_meta(found),
+        meta={name: getattr(found, name) for name in TOLD},
         xaxis=style.axis(
             say("dimension of PE(pos)"), dark=dark, range=side, constrain="domain", tickformat="d"
         ),
@@ -168,15 +169,3 @@ def _subtitle(found: Shift) -> str:
         "a rotation for each pair of dimensions; it misses by at most {largest_miss}",
         largest_miss=numeral(found.largest_miss, ".1e"),
     )
-
-
-def _meta(found: Shift) -> dict[str, Any]:
-    return {
-        "stack": found.stack,
-        "k": found.k,
-        "fitted": found.fitted,
-        "n_pairs": found.n_pairs,
-        "largest_miss": found.largest_miss,
-        "relative_miss": found.relative_miss,
-        "chance": found.chance,
-    }

@@ -46,14 +46,8 @@ def _most(found: HeadImportance) -> Answer:
     """The head that matters most, with the token's probability before and after its silence."""
     site, head = found.most()
     change = float(found.change[site.stack, site.kind][site.layer, head])
-    return {
-        "stack": site.stack,
-        "kind": site.kind,
-        "layer": site.layer,
-        "head": head,
-        "before": math.exp(found.log_probability),
-        "after": math.exp(found.log_probability + change),
-    }
+    before, after = found.log_probability, found.log_probability + change
+    return site._asdict() | {"head": head, "before": math.exp(before), "after": math.exp(after)}
 
 
 def answer_next_token(lab: Laboratory, item: Run, *, place: int, dark: bool = False) -> Answer:
