@@ -72,17 +72,21 @@ AXE = """([include, options]) => {
 
 
 def complaints(visit: Visit, *parts: str, rules: Sequence[str] = ()) -> list[str]:
-    """What axe-core finds wrong in these parts, or in all of the project's own, as sentences; its
-    rule of contrast, by far its slowest, looks at one of the texts that stand alike.
+    """What axe-core finds wrong in these parts, or in all of the project's own, as sentences.
 
     rules: by name; none = all of them.
     """
-    parts = parts or (OURS,)
-    if not visit.page.evaluate("Boolean(window.axe)"):
-        visit.page.evaluate(Axe().axe_script)
-    visit.page.evaluate(LOOK, ",".join(parts))
+    return axe_complaints(visit.page, *(parts or (OURS,)), rules=rules)
+
+
+def axe_complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[str]:
+    """The same of any page. The rule of contrast, by far the slowest, looks at one of the texts
+    that stand alike."""
+    if not page.evaluate("Boolean(window.axe)"):
+        page.evaluate(Axe().axe_script)
+    page.evaluate(LOOK, ",".join(parts))
     options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
-    found: list[str] = visit.page.evaluate(AXE, [[[part] for part in parts], options])
+    found: list[str] = page.evaluate(AXE, [[[part] for part in parts], options])
     return found
 
 

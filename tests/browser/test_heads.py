@@ -126,7 +126,7 @@ def test_a_head_chosen_far_down_brings_the_picture_into_view_and_keeps_the_focus
     assert page.large.get_attribute("data-site") == "decoder.1.self"
 
 
-def test_cross_attention_offers_alignment_and_no_rollout(page: Visit) -> None:
+def test_each_kind_of_attention_has_its_own_pictures_and_table(page: Visit, server: Server) -> None:
     page.choose_model("tiny-translator")
     assert page.large.get_attribute("data-site") == "decoder.0.cross"  # a translator opens on it
     page.show_more()
@@ -138,10 +138,10 @@ def test_cross_attention_offers_alignment_and_no_rollout(page: Visit) -> None:
     offered = page.page.locator(".pictures label:visible").all_inner_texts()
     assert offered == ["heatmap", "lines", "mean of heads", "through all layers", "joint"]
     assert page.large.get_attribute("data-picture") == "heatmap"
+    each_kind_of_attention_has_its_own_table(page, server)
 
 
-def test_each_kind_of_attention_has_its_own_table(page: Visit, server: Server) -> None:
-    page.choose_model("tiny-translator")
+def each_kind_of_attention_has_its_own_table(page: Visit, server: Server) -> None:
     example = EXAMPLES["encoder-decoder"]
     run = server.translator.generate(example.text, **example.settings)
     page.attention("decoder cross")  # the table of the first kind may still be on its way
