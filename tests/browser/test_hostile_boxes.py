@@ -66,7 +66,7 @@ def test_another_text_for_a_patch_is_never_more_than_text(visit: Open) -> None:
     assert other.page.evaluate(MADE) == []
 
 
-def test_texts_that_name_a_run_stay_text_in_the_lists_of_runs(visit: Open) -> None:
+def test_texts_that_name_a_run_and_what_is_refused_stay_text(visit: Open) -> None:
     page = visit()
     page.set_length(2)
     for attack in ATTACKS:
@@ -80,10 +80,10 @@ def test_texts_that_name_a_run_stay_text_in_the_lists_of_runs(visit: Open) -> No
     page.wait_drawn(".branch-box")
     page.page.wait_for_selector(".branch-tree .branch")
     assert page.page.evaluate(MADE) == []
+    what_is_refused_is_shown_as_text_too(page)
 
 
-def test_what_is_refused_is_shown_as_text_too(visit: Open) -> None:
-    page = visit()
+def what_is_refused_is_shown_as_text_too(page: Visit) -> None:
     page.tab("Positions")
     page.wait_drawn(".positions")
     for attack in ATTACKS:
