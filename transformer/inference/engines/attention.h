@@ -29,11 +29,19 @@ static void products(const float *restrict rows, int64_t stride, int n_rows,
     }
 }
 
-/* One head of one query over n keys, which stand `stride` numbers apart, as the values do. */
+/* Ask the memory for short rows that are read soon, and stand `stride` numbers apart. */
+static void ask_for(const float *rows, int64_t stride, int n_rows, int n) {
+    for (int t = 0; t < n_rows; t++)
+        for (int i = 0; i < n; i += 16) __builtin_prefetch(rows + t * stride + i);
+}
+
+/* One head of one query over n keys, which stand `stride` numbers apart, as the values do. What the
+ * next head reads lies behind, and is asked for meanwhile. */
 static void attend(const float *restrict query, const float *restrict keys,
                    const float *restrict values, int64_t stride, int n, int size,
                    float *restrict weights, float *restrict out) {
     float highest = -INFINITY, total = 0, scale = 1.0f / sqrtf((float)size);
+    ask_for(keys + size, stride, n, size);
     products(keys, stride, n, query, size, weights);
     for (int t = 0; t < n; t++) highest = weights[t] > highest ? weights[t] : highest;
 #pragma omp simd reduction(+ : total)
@@ -41,6 +49,7 @@ static void attend(const float *restrict query, const float *restrict keys,
         weights[t] = exponential((weights[t] - highest) * scale);
         total += weights[t];
     }
+    ask_for(values + size, stride, n, size);
     for (int i = 0; i < size; i++) out[i] = 0;
     int t = 0;
     for (; t + 4 <= n; t += 4) {
