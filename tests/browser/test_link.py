@@ -166,6 +166,10 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
     assert other.page.locator(".sentence bdi").all_inner_texts() == ["The fox.", "The dog ran."]
     other.tab("Attention")
     expect(other.page.locator(".ranking [aria-sort=descending]")).to_have_count(1)
+    # Where a link names no dimensions, a small network has those of the usual ones that it has.
+    other.page.evaluate("location.hash = 'model=tiny&tab=positions'")
+    other.page.wait_for_selector(".positions[data-dimensions='0,1,8']")
+    assert other.page.locator("#status .problem").is_hidden()
 
 
 def test_a_tab_that_a_phone_keeps_in_its_menu_opens_too(visit: Open, server: Server) -> None:

@@ -21,6 +21,7 @@ from transformer.views.attention.grid import atlas, data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title
 
 TEMPLATE = Path(__file__).parent / "static" / "first_look.html"
+FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
 HOLE = re.compile(r"/\*(text|title|heads|head)\*/")
 
 
@@ -31,7 +32,8 @@ def first_look(service: Service) -> Callable[[], str]:
     run = service.store.run(service.examples[name][0])
     site, head = first_head(example(service, name)[0])
     small = atlas(run, site.stack, site.kind)
-    heads = data_url(mosaic(small))
+    few = small.pixels & FEW_COLOURS
+    heads = data_url(mosaic(small._replace(pixels=few)))
     large = data_url(tiles(small)[site.layer, head])
     view = head_view(run, site, head)
 

@@ -15,6 +15,8 @@ import { mountInputs } from "./position_inputs.js";
 import { fitMargins, heightOf } from "./position_pictures.js";
 import { mountShift } from "./position_shift.js";
 
+const AT_FIRST = [0, 1, 8, 32]; // of a small network those that it has
+
 /** @param {import("../../ui/static/state.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
@@ -22,7 +24,7 @@ export function mount({ element, server }) {
   const input = find(".dimensions");
   const steps = find(".steps-k");
   /** @type {Record<string, any>} */
-  const state = { stack: 0, dimensions: [0, 1, 8, 32], steps: 1 };
+  const state = { stack: 0, dimensions: AT_FIRST, steps: 1 };
   const lab = find(".positions-lab");
   const show = () => (lab.hidden = !!page.run?.turns); // nothing is added: see rotary.js
   on("run", show);
@@ -100,7 +102,7 @@ export function mount({ element, server }) {
   ownFields(
     {
       stack: "0",
-      dimensions: state.dimensions.join(),
+      dimensions: AT_FIRST.join(),
       steps: "1",
       shown: find(".steps-shown").value,
     },
@@ -113,7 +115,8 @@ export function mount({ element, server }) {
     ({ stack, dimensions, steps: k, shown }) => {
       if (!page.run) return;
       state.stack = wholeNumber("stack", stack, 0, page.run.stacks.length - 1);
-      state.dimensions = parseDimensions(dimensions, page.run.d_model);
+      const asked = dimensions !== AT_FIRST.join();
+      state.dimensions = asked ? parseDimensions(dimensions, page.run.d_model) : AT_FIRST;
       state.steps = steps.value = wholeNumber("steps", k, 1, 4096);
       find(".steps-shown").value = oneOf(
         "shown",
