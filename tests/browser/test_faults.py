@@ -229,13 +229,14 @@ def test_health_is_answered_while_the_network_is_busy(slow: Slow) -> None:
         assert health["uptime_s"] > 0
 
 
-def test_a_part_of_the_page_that_cannot_be_loaded_is_told(browser: Browser, slow: Slow) -> None:
+def test_scripts_of_the_page_that_cannot_be_loaded_are_told(browser: Browser, slow: Slow) -> None:
     context = browser.new_context()
     context.set_default_timeout(WAIT_MS)
-    context.route("**/views/worked_row/worked.js", lambda route: route.abort())
+    context.route("**/ui/static/page.js", lambda route: route.abort())
     opened = context.new_page()
     opened.goto(slow.url)
     problem = opened.locator("#status .problem")
     expect(problem).to_contain_text("A part of the page could not be loaded; reload the page.")
-    opened.wait_for_selector(".attention[data-rev]")
+    expect(opened.locator("#first-look")).to_have_count(0)  # which would hide it
+    expect(opened.locator("#generate")).to_be_visible()
     context.close()
