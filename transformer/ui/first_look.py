@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from transformer.messages import language
 from transformer.messages.markup import translated
 from transformer.runs.head_data import head_view
@@ -32,7 +34,7 @@ def first_look(service: Service) -> Callable[[], str]:
     run = service.store.run(service.examples[name][0])
     site, head = first_head(example(service, name)[0])
     small = atlas(run, site.stack, site.kind)
-    few = small.pixels & FEW_COLOURS
+    few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)
     heads = data_url(mosaic(small._replace(pixels=few)))
     large = data_url(tiles(small)[site.layer, head])
     view = head_view(run, site, head)
