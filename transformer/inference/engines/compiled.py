@@ -66,18 +66,18 @@ class CompiledDecoder:
         """What reads one text's tokens."""
         return _CompiledText(self, buffers)
 
-    def work(self, n_tokens: int, longest: int) -> Tensor:
-        """Room for what is computed between, of n tokens, each of which reads so many at most."""
-        threads = torch.get_num_threads()
+    def work(self, n_tokens: int, longest: int, threads: int) -> Tensor:
+        """Room for what these threads compute between, of n tokens, each of which reads `longest`
+        at most; for one token it is the same with any number of threads."""
         return torch.empty(
             self._step.work_size(byref(self._described.network), n_tokens, longest, threads)
         )
 
-    def read(self, text: Text, tokens: Sequence[int], place: int) -> Tensor:
+    def read(self, text: Text, tokens: Sequence[int], place: int, threads: int) -> Tensor:
         """Logits (V,) for the token after these. Raises IndexError where one does not fit."""
         for n, token in enumerate(tokens):
             check_place(self.network, token, place + n)
-        network, threads = self._described.network, torch.get_num_threads()
+        network = self._described.network
         logits, count = torch.empty(network.vocabulary), len(tokens)
         read = (c_int * count)(*tokens)
         self._step.read(
@@ -104,15 +104,15 @@ class _CompiledText:
     """One text's buffers as `step.c` finds them."""
 
     def __init__(self, decoder: CompiledDecoder, buffers: Buffers) -> None:
-        self._work = decoder.work(1, 0)  # for one token; for more it is made when they are read
+        self._work = decoder.work(1, 0, 1)  # for one token; for more it is made when they are read
         tensors = (buffers.heads, buffers.crossing, buffers.stream, buffers.memory, self._work)
         self._decoder, self._held = decoder, tensors
         self._text = Text(*(x.data_ptr() for x in tensors), buffers.memory.shape[1])
 
     def __call__(self, tokens: Sequence[int], place: int) -> Tensor:
         """Read tokens into their places: logits (V,) for the one after them."""
-        count, work = len(tokens), self._work
+        count, work, threads = len(tokens), self._work, torch.get_num_threads()
         if count > 1:
-            work = self._decoder.work(count, place + count)
+            work = self._decoder.work(count, place + count, threads)
         self._text.work = work.data_ptr()
-        return self._decoder.read(self._text, tokens, place)
+        return self._decoder.read(self._text, tokens, place, threads)
