@@ -8,7 +8,7 @@ import { emit, on, page, showProblem } from "./state.js";
 import { typeText } from "./gradio.js";
 
 const PAUSE_MS = 300;
-const WAIT_MS = 5000;
+const WAIT_MS = 60_000; // the answer is there, the run that it names is on its way
 const SETTLED_MS = 3000;
 const HUB = "https://huggingface.co"; // shows a Space inside a page of its own
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
@@ -115,9 +115,11 @@ export const opened = async ({ query, view, problems, run, batch, lines }) => {
   if (asked?.text !== query) return; // another state was asked for meanwhile
   const shown = () =>
     !run || (page.run?.run === run && (!page.batch || page.batch.batch === batch));
-  const until = performance.now() + WAIT_MS; // unless the visitor has gone on to something else
   const mine = asked;
-  while (!shown() && performance.now() < until) await new Promise((done) => setTimeout(done, 20));
+  const until = performance.now() + WAIT_MS;
+  const before = page.run?.run; // the visitor may go on to something else
+  const waits = () => !shown() && (!before || [before, run].includes(page.run?.run));
+  while (waits() && performance.now() < until) await new Promise((done) => setTimeout(done, 20));
   if (asked !== mine) return; // another state was asked for meanwhile
   asked = null;
   if (shown() && run) unseen = lines;
