@@ -20,7 +20,7 @@ from plotly.basedatatypes import BaseTraceType
 
 from transformer.ui import components, modules
 from transformer.ui.components import PLOTLY_JS, put_first
-from transformer.ui.modules import MAIN, MODULES, PACKAGE, PAGE, Modules
+from transformer.ui.modules import APART, MAIN, MODULES, PACKAGE, PAGE, STYLE, Modules
 
 SCRIPTS = sorted(name for name in MODULES.assets if name.endswith(".js"))
 OWN = [name for name in SCRIPTS if "/vendor/" not in name and name != PAGE]
@@ -184,6 +184,17 @@ def test_the_page_takes_all_that_it_needs_as_one_file():
     assert len(MODULES.assets[PAGE].encoded("br")) < 100_000
 
 
+def test_the_page_takes_all_style_sheets_as_one_that_outweighs_gradios():
+    style = ask(address(STYLE)).raw.decode()
+    sheets = [path for path in PACKAGE.rglob("*.css") if APART not in path.as_posix()]
+    assert style.startswith(":root:root:root {\n")
+    for sheet in sheets:
+        text = sheet.read_text(encoding="utf-8")
+        assert modules.ROOT.sub("&", text) in style
+        # What may not stand within a rule is dropped by a browser without a word.
+        assert set(re.findall("@[a-z-]+", text)) <= {"@media", "@container"}, sheet
+
+
 def text_of(name: str) -> str:
     return (PACKAGE / name).read_text(encoding="utf-8")
 
@@ -203,6 +214,7 @@ def test_the_page_begins_with_our_modules_before_gradios(monkeypatch):
         "window.gradio_config",
         '<script type="module" crossorigin src="./assets/',
         "{{ first_look() }}<gradio-app",
+        f'<link rel="stylesheet" href="{MODULES.address(STYLE)}"></body>',
     ]
     places = [source.index(part) for part in order]
     assert places == sorted(places)

@@ -15,7 +15,7 @@ from transformer.inference.engines.choice import engine_words
 from transformer.inference.model import Model
 from transformer.messages import say
 from transformer.ui import memory
-from transformer.ui.components import css, put_first
+from transformer.ui.components import put_first
 from transformer.ui.compressed import CompressedPage
 from transformer.ui.exchange import POLICY, policy_for
 from transformer.ui.first_look import first_look
@@ -76,7 +76,6 @@ def launch(
         strict_cors=True,
         footer_links=["api"],
         theme=_theme(),
-        css=css(),
     )
     if failed.is_set():
         raise RuntimeError(

@@ -16,7 +16,7 @@ import gradio as gr
 from transformer import views
 from transformer.ui.gradio_patches.template import begin_page
 from transformer.ui.language import LOST
-from transformer.ui.modules import MODULES, PAGE
+from transformer.ui.modules import MODULES, PAGE, STYLE
 from transformer.views.declaration import View
 
 FOLDERS = (Path(__file__).parent / "static", *Path(views.__file__).parent.glob("*/"))
@@ -75,15 +75,8 @@ def put_first(look: Callable[[], str]) -> None:
     Gradio's own scripts then hold, and with our scripts, which are one file. look: makes the
     markup that is seen until they have run."""
     first = (_find(name).read_text(encoding="utf-8") for name in ("first_language.js", "rest.js"))
-    begin_page("".join(first), _head(), look)
-
-
-def css() -> str:
-    """The page's style sheet: what components share, then each one's own."""
-    found = (path.name for folder in FOLDERS for path in folder.glob("*.css"))
-    shared = ("pictures.css", "page.css")
-    own = sorted(name for name in found if name not in shared)
-    return "\n".join(_find(name).read_text(encoding="utf-8") for name in (*shared, *own))
+    style = f'<link rel="stylesheet" href="{MODULES.address(STYLE)}">'
+    begin_page("".join(first), _head(), look, style)
 
 
 def _head() -> str:

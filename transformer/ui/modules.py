@@ -3,13 +3,15 @@
 A file's address mirrors the package: modules/HASH/views/attention/attention.js is
 transformer/views/attention/attention.js. HASH is of all of them together, so that what an address
 answers never changes, and relative imports stay among files of one version. The page itself takes
-one file, PAGE: all its scripts, which apart would be a hundred requests before the first picture.
+two: PAGE, all its scripts, and STYLE, all its style sheets; apart they would be a hundred requests
+before the first picture.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,7 +33,11 @@ TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf
 PREFIX = "modules/"
 MAIN = "ui/static/main.js"
 PAGE = "ui/static/page.js"  # a bundle of MAIN and of all that can be mounted
+STYLE = "ui/static/style.css"
+SHARED = ("ui/static/pictures.css", "ui/static/page.css")  # what components share, before their own
+APART = "views/export/static/"  # of the pages that are exported
 FOREVER = "public, max-age=31536000, immutable"
+ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
 MOUNT = "\nexport function mount("
 ONLY_READ = mark("A file can only be read.")
 BROTLI_QUALITY = 9  # of 11, which takes twenty times as long for 8 % less: vendor/ has one made
@@ -72,7 +78,7 @@ class Modules:
             for path in paths
             if path.suffix in TYPES and path.is_file()
         }
-        return files | {PAGE: _page_of(files)}
+        return files | {PAGE: _page_of(files), STYLE: _style_of(files)}
 
     @cached_property
     def version(self) -> str:
@@ -140,6 +146,16 @@ def _page_of(files: dict[str, Asset]) -> Asset:
     first = [name for name in (MAIN,) if name in files]
     text = bundle(*first, *mounted, read=read, with_exports=True)
     return Asset(plain=text.encode(), type=TYPES[".js"])
+
+
+def _style_of(files: dict[str, Asset]) -> Asset:
+    """All style sheets of the page as one. Within three times :root each rule outweighs Gradio's,
+    which stand later and have up to three classes."""
+    own = (name for name in files if name.endswith(".css") and not name.startswith(APART))
+    names = dict.fromkeys((*SHARED, *sorted(own, key=lambda name: Path(name).name)))
+    text = "\n".join(files[name].plain.decode() for name in names if name in files)
+    rules = ROOT.sub("&", text)
+    return Asset(plain=f":root:root:root {{\n{rules}\n}}\n".encode(), type=TYPES[".css"])
 
 
 def _packed(path: Path) -> dict[str, bytes]:

@@ -19,9 +19,10 @@ PAGE = "frontend/index.html"  # Gradio's template of a page
 BASE = re.compile(r"<base [^>]*/>")  # what relative addresses of the template start from
 
 
-def begin_page(first: str, head: str, look: Callable[[], str]) -> None:
-    """Put a script first of all, markup as soon as relative addresses work, and what `look` makes
-    for each visitor at the begin of what is seen."""
+def begin_page(first: str, head: str, look: Callable[[], str], last: str) -> None:
+    """Put a script first of all, markup as soon as relative addresses work, what `look` makes for
+    each visitor at the begin of what is seen, and markup behind all. What stands there keeps
+    nothing from being seen before it has come, and no script of the page runs before."""
     pages = gradio.routes.templates.env
     assert pages.loader is not None
     source = pages.loader.get_source(pages, PAGE)[0]
@@ -29,6 +30,7 @@ def begin_page(first: str, head: str, look: Callable[[], str]) -> None:
     source = source.replace('<html\n\tlang="en"', '<html\n\tlang="{{ tag() }}"', 1)
     source = source.replace("config | toorjson", "config | without_api | page_of | toorjson", 1)
     source = source.replace("<gradio-app", "{{ first_look() }}<gradio-app", 1)
+    source = source.replace("</body>", f"{last}</body>", 1)
     pages.filters.update(page_of=page_of, without_api=without_api)
     pages.globals.update(
         tag=tag, sentences=lambda: Markup(sentences()), first_look=lambda: Markup(look())

@@ -20,9 +20,10 @@ export function mount({ element }) {
   // Projected, the buttons stand in the line of the tabs, which leave them their room.
   const line = button.closest("#top");
   const measure = () => {
+    if (!page.projector) return;
     const parts = [...line.children].map((part) => part.getBoundingClientRect());
     const left = Math.min(...parts.filter(({ width }) => width).map((part) => part.left));
-    const room = page.projector ? line.getBoundingClientRect().right - left + 8 : 0;
+    const room = line.getBoundingClientRect().right - left + 8;
     document.body.style.setProperty("--top-width", `${room}px`);
   };
   for (const part of line.children) new ResizeObserver(measure).observe(part);

@@ -97,7 +97,7 @@ export function mount({ element, props, watch }) {
     note.textContent = button
       ? say("{token}. Esc lets go.", { token: describe(chosen) })
       : say("Point at a token, tap it, or use the arrow keys: the text then shows what it reads.");
-    if (button) keepInSight(box, button);
+    if (button) requestAnimationFrame(() => keepInSight(box, button)); // the page is laid out by then
     shade(chosen);
   };
 
