@@ -62,8 +62,14 @@ def test_enter_generates_what_python_generates_and_a_head_has_its_numbers(
 
 
 def a_clicked_head_shows_the_numbers_of_the_trace(page: Visit, run: Run) -> None:
+    asked: list[str] = []
+    page.page.on("request", lambda one: asked.append(one.post_data or ""))
+    page.head(1, 2).hover()
     with page.drawn(".attention"):
-        page.head(1, 2).click()
+        with page.page.expect_request(lambda one: '"heatmap"' in (one.post_data or "")):
+            page.page.mouse.down()  # where the pointer goes down, before it is a click
+        page.page.mouse.up()
+    assert sum('"heatmap"' in one for one in asked) == 1
     assert page.large.get_attribute("data-site") == "decoder.1.self"
     assert page.large.get_attribute("data-head") == "2"
     assert page.head(1, 2).get_attribute("aria-pressed") == "true"
@@ -141,6 +147,10 @@ def test_a_picture_offers_zoom_and_saving_and_nothing_that_sends_it_away(still: 
     assert "save" in page.page.evaluate(names)
     assert "sendChartToCloud" not in page.page.evaluate(names)
     assert page.page.locator(".axis-labels .yaxis").count() > 1
+    ticks = page.page.locator(".colour-bar .tick")
+    assert ticks.all_inner_texts() == ["0", "0.01", "0.05", "0.2", "0.5", "1"]
+    heights = [tick.evaluate("it => it.getBoundingClientRect().top") for tick in ticks.all()]
+    assert heights == sorted(heights, reverse=True)
     with page.page.expect_download() as saved:
         page.page.mouse.move(*page.cell(1, 0))
         page.page.locator(".modebar-btn[data-title='Save as a picture']").click()

@@ -107,6 +107,20 @@ def test_our_queue_goes_on_without_those_whose_messages_are_not_kept(
     assert loops.run(asked()) == [True, 0]
 
 
+def test_our_queue_at_rest_hardly_takes_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def looks() -> int:
+        gradio_patches.install()
+        queue = page()._queue
+        looked: list[int] = []
+        monkeypatch.setattr(gradio_patches.Queue, "__len__", lambda _: looked.append(1) or 0)
+        queue.start()
+        await asyncio.sleep(0.5)
+        queue.close()
+        return len(looked)
+
+    assert 0 < loops.run(looks()) < 60  # Gradio's own looks four hundred times
+
+
 def test_a_queue_that_ends_by_a_mistake_says_where_and_not_what(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

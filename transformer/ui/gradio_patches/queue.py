@@ -30,6 +30,8 @@ from transformer.ui.limits import (
 )
 from transformer.ui.turns import Turns
 
+LOOK_S = 0.01  # how often it looks whether one can begin; every millisecond is 7 % of a core
+
 
 class Queue(queueing.Queue):
     """Gradio's queue, which nothing that a visitor sends makes end or grow."""
@@ -37,6 +39,8 @@ class Queue(queueing.Queue):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.pending_messages_per_session = Mailboxes(sys.maxsize)
+        self.sleep_when_free = LOOK_S
+        self.progress_update_sleep_when_free = 1.0  # no request of ours tells how far it is
         self.met: Callable[[str, str], object] = lambda session, address: None
         self.turns: dict[str, Turns] = {}  # by concurrency_id
         self._served = 0

@@ -1,20 +1,23 @@
 // Labels of the page's own beside a drawn heatmap, and where its cells are.
 
+import { colourBar } from "./colour_bar.js";
 import { el } from "./dom.js";
 import { drawnIn } from "./drawn.js";
 import { escapeLabel, plainLabel, shortLabel } from "./labels.js";
 
 const LONGEST = 11; // characters
 
-// Labels beside a heatmap drawn with `tools`, where its axes now stand (they move with a zoom).
+// Labels and the colour bar beside a heatmap drawn with `tools`, where its axes now stand (they
+// move with a zoom).
 export const placeAxisLabels = (box) => {
   const { xaxis, yaxis } = box._fullLayout;
   const mine = drawnIn(box);
-  const { layout } = mine.whole;
+  const { data, layout } = mine.whole;
   const key = JSON.stringify([
     [layout.xaxis.ticktext, layout.yaxis.ticktext],
     [layout.width, layout.height],
     [xaxis.range, yaxis.range],
+    data.map(({ colorscale, zmin, zmax, colorbar }) => [colorscale, zmin, zmax, colorbar]),
   ]);
   if (mine.labels?.dataset.key === key) return;
   mine.labels?.remove();
@@ -43,6 +46,8 @@ export const placeAxisLabels = (box) => {
   title("xaxis", xaxis, "left");
   title("yaxis", yaxis, "top");
   Object.assign(made.style, { width: `${layout.width}px`, height: `${layout.height}px` });
+  const bar = colourBar(mine.whole);
+  if (bar) made.append(bar);
   box.after(made);
 };
 

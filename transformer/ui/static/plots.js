@@ -91,6 +91,7 @@ const drawWithTools = async (plotly, box, { data, layout }, on) => {
   for (const axis of ["xaxis", "yaxis"]) {
     bare[axis] = { ...layout[axis], showticklabels: false, ticks: "", title: { text: "" } };
   }
+  for (const trace of data) trace.showscale = false;
   await plotly.react(box, data, bare, configWithTools(plotly));
   listen(box, on);
   placeAxisLabels(box);

@@ -50,8 +50,8 @@ export function mount({ element, props, server }) {
   /** @type {() => void} */
   let refreshLarge = () => {}; // until all parts stand
   const state = declaredChoices("attention", () => refreshLarge());
-  Object.assign(state, { kind: 0, layer: 0, head: 0 });
-  Object.assign(state, { pin: null, over: null, numbers: null, labels: null });
+  Object.assign(state, { kind: 0, layer: 0, head: 0, pin: null, over: null });
+  Object.assign(state, { numbers: null, labels: null });
   /** @type {any} */
   let clicked = null;
 
@@ -86,7 +86,8 @@ export function mount({ element, props, server }) {
     clicked = performance.now();
     setHead({ stack: kind().stack, kind: kind().kind, layer, head });
   };
-  const heads = headGrid(find(".head-grid"), props.palette, chooseHead);
+  const pressHead = (layer, head) => isHeatmap() && pictures.foresee(state, kind(), layer, head);
+  const heads = headGrid(find(".head-grid"), props.palette, chooseHead, pressHead);
   find(".zoom").addEventListener("click", () => {
     const isLarge = find(".head-grid").classList.toggle("zoomed");
     find(".zoom").setAttribute("aria-pressed", isLarge);

@@ -112,6 +112,8 @@ export const mountCells = (
     },
     leave: () => state.over && setOver(null),
   });
+  const byKeys = () => root.classList.toggle("by-keys", large.matches(":focus-visible"));
+  for (const event of ["focus", "blur", "keydown"]) large.addEventListener(event, byKeys);
   onRowLabel(find(".large-box"), large, (row) => setPin({ row, column: null }));
 
   on("query", (token) => {

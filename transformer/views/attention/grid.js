@@ -64,8 +64,9 @@ const arrows = (grid) => (key, here, count) => {
 
 // Returns draw(atlas, of), mark(layer, head), cross(isSilent), which crosses out silenced heads, and
 // label(of, heads), which puts a sign on each head that has one, [{layer, head, sign, label}];
-// of: {run, stack, kind}, of which either is; share: how many heads read the same keys. choose(layer, head) is called on a click.
-export const headGrid = (grid, stops, choose) => {
+// of: {run, stack, kind}, of which either is; share: how many heads read the same keys.
+// choose(layer, head) is called on a click, press(layer, head) as a finger or a button goes down.
+export const headGrid = (grid, stops, choose, press = null) => {
   const colours = paletteWords(stops);
   /** @type {{shown: string, of: string, heads: any[]}} */
   const labels = { shown: "", of: "", heads: [] };
@@ -78,6 +79,7 @@ export const headGrid = (grid, stops, choose) => {
     const at = (place, count) => `${(100 * place) / Math.max(1, count - 1)}%`;
     picture.style.backgroundPosition = `${at(head, heads)} ${at(layer, layers)}`;
     button.append(picture);
+    if (press) button.addEventListener("pointerdown", () => press(layer, head));
     button.addEventListener("click", () => choose(layer, head));
     return button;
   };
@@ -118,6 +120,7 @@ export const headGrid = (grid, stops, choose) => {
     const buttons = [...grid.querySelectorAll("button")];
     for (const button of buttons) {
       button.querySelector(".sign")?.remove();
+      button.classList.remove("signed");
       const silent = button.classList.contains("silent");
       const name = button.getAttribute("aria-label");
       button.title = silent ? say("{name}, silenced", { name }) : name;
@@ -129,6 +132,7 @@ export const headGrid = (grid, stops, choose) => {
       const mark = el("span", "sign", sign);
       mark.ariaHidden = "true"; // the title says it
       button.append(mark);
+      button.classList.add("signed");
     }
   };
   const label = (of, heads) => {

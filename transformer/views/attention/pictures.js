@@ -55,11 +55,12 @@ export const pictureTitle = (state, { stack, kind, n_layers: count }) => {
   }[picture];
 };
 
-// Returns get(state, kind), which gives {numbers, figure} (fetched once), and forget().
+// Returns get(state, kind), which gives {numbers, figure} (fetched once), foresee() and forget().
 // numbers: {scores, weights, allowed, labels: {query, key}}; scores are null for many heads.
 export const pictureStore = (server) => {
   let figures = new Map();
   let numbersOf = new Map();
+  const underWay = new Map(); // what is asked for now
   const keep = (table, key, value) => {
     if (table.size >= KEPT) table.delete(table.keys().next().value);
     table.set(key, value);
@@ -88,27 +89,36 @@ export const pictureStore = (server) => {
     return { question: server.heatmap, place, look: { ...look, stage } };
   };
 
+  const fetchOnce = async ({ question, place, look }, name, key) => {
+    const wanted = { numbers: !numbersOf.has(name), cells: false };
+    const answer = await ask(question, { ...place, ...look, ...wanted });
+    keep(figures, key, answer.figure);
+    const labels = { query: answer.query_labels, key: answer.key_labels };
+    const of = { floor: answer.floor, labels };
+    if (answer.scores || answer.queries) {
+      keepNumbers(name, Object.assign(headNumbers(answer), of));
+    } else if (answer.weights) {
+      const [weights, allowed] = [decodeFloats(answer.weights), decodeBytes(answer.allowed)];
+      keepNumbers(name, { scores: null, weights, allowed, ...of });
+    }
+  };
+
   const get = async (state, kind) => {
-    const { question, place, look } = questionOf(state, kind);
-    const [name, key] = [JSON.stringify(place), JSON.stringify([place, look])];
+    const asked = questionOf(state, kind);
+    const [name, key] = [asked.place, [asked.place, asked.look]].map((one) => JSON.stringify(one));
     if (!numbersOf.has(name) || !figures.has(key)) {
-      const wanted = { numbers: !numbersOf.has(name), cells: false };
-      const answer = await ask(question, { ...place, ...look, ...wanted });
-      keep(figures, key, answer.figure);
-      const labels = { query: answer.query_labels, key: answer.key_labels };
-      const of = { floor: answer.floor, labels };
-      if (answer.scores || answer.queries) {
-        keepNumbers(name, Object.assign(headNumbers(answer), of));
-      } else if (answer.weights) {
-        const [weights, allowed] = [decodeFloats(answer.weights), decodeBytes(answer.allowed)];
-        keepNumbers(name, { scores: null, weights, allowed, ...of });
-      }
+      const fetching = underWay.get(key) ?? fetchOnce(asked, name, key);
+      underWay.set(key, fetching);
+      await fetching.finally(() => underWay.delete(key));
     }
     return { numbers: numbersOf.get(name), figure: figures.get(key) };
   };
+  // As a finger goes down on a head, a tenth of a second before it is lifted.
+  const foresee = (state, kind, layer, head) =>
+    get({ ...state, layer, head }, kind).catch(() => {});
   const forget = () => {
     figures = new Map();
     numbersOf = new Map();
   };
-  return { get, forget };
+  return { get, foresee, forget };
 };
