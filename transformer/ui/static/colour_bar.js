@@ -38,10 +38,10 @@ export const colourBar = ({ data, layout }) => {
   const made = el("div", "colour-bar");
   const stops = colorscale.map(([place, colour]) => [colour, `${100 * place}%`].join(" "));
   made.style.background = `linear-gradient(to top,${stops.join()})`;
-  made.style.inset = `${t}px auto auto ${layout.width - r + GAP_PX}px`;
-  made.style.height = `${height}px`;
-  values.forEach((value, place) => {
-    const text = el("span", "tick", texts[place]);
+  const place = { left: layout.width - r + GAP_PX, top: t, height };
+  for (const [side, px] of Object.entries(place)) made.style[side] = `${px}px`;
+  values.forEach((value, index) => {
+    const text = el("span", "tick", texts[index]);
     text.style.bottom = `${(100 * (value - zmin)) / (zmax - zmin)}%`;
     made.append(text);
   });
