@@ -66,7 +66,8 @@ const arrows = (grid) => (key, here, count) => {
 // label(of, heads), which puts a sign on each head that has one, [{layer, head, sign, label}];
 // of: {run, stack, kind}, of which either is; share: how many heads read the same keys.
 // choose(layer, head) is called on a click, press(layer, head) as a finger or a button goes down.
-export const headGrid = (grid, stops, choose, press = null) => {
+/** @type {(grid: any, stops: any, choose: Function, press?: Function) => any} */
+export const headGrid = (grid, stops, choose, press) => {
   const colours = paletteWords(stops);
   /** @type {{shown: string, of: string, heads: any[]}} */
   const labels = { shown: "", of: "", heads: [] };
