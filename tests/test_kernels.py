@@ -120,5 +120,5 @@ def test_an_engine_says_how_it_reads_the_weights():
     assert engine_words(engine_of(network, "compiled")).startswith("compiled: float32 in vectors")
     assert engine_words(engine_of(network, "packed")).startswith("packed: PyTorch's operations")
     assert engine_words(None) == "network"
-    assert str(kernels.Kernel(32, 4, 0)) == "vectors of 32 bytes, 4 rows side by side"
+    assert str(kernels.Kernel(32, 4, 0)) == "vectors of 32 bytes, 4 rows at once"
     assert "1024 bytes asked for ahead" in str(kernels.Kernel(32, 1, 1024))

@@ -38,15 +38,15 @@ typedef struct {
     RowsTimes *of[N_TYPES];
     RowsTimesSeveral *several[N_TYPES]; /* the same for all of a width, and add_product */
     AddProduct *add_product;
-    int width, side, ahead; /* bytes of a vector; rows read side by side; bytes asked for ahead */
+    int width, streams, ahead; /* bytes of a vector; rows read at once; bytes asked for ahead */
 } Kernel;
 
-#define KERNEL(width, side, ahead)                                                                 \
-    {{float32_##side##_##ahead##_##width, bfloat16_##side##_##ahead##_##width,                     \
-      float16_##side##_##ahead##_##width},                                                         \
+#define KERNEL(width, streams, ahead)                                                              \
+    {{float32_##streams##_##ahead##_##width, bfloat16_##streams##_##ahead##_##width,               \
+      float16_##streams##_##ahead##_##width},                                                      \
      {several_float32_##width, several_bfloat16_##width, several_float16_##width},                 \
-     add_product_##width, width, side, ahead}
-#define KERNELS(width) KERNEL(width, 1, 0), KERNEL(width, 1, 1024), KERNEL(width, 4, 0)
+     add_product_##width, width, streams, ahead}
+#define KERNELS(width) KERNEL(width, 4, 0), KERNEL(width, 4, 1024), KERNEL(width, 1, 0)
 
 /* The first has the widest registers: the best where several vectors are multiplied by what is
  * read. */

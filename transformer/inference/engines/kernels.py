@@ -1,7 +1,7 @@
 """Which of the kernels in `kernels.h` is the quickest on this machine: it is asked once.
 
 A step is as quick as its weights are read, and how they are read best depends on the CPU's
-registers, on the memory and on the compiler: one row after the other or four side by side, in
+registers, on the memory and on the compiler: one row after the other or four at once, in
 vectors of 16, 32 or 64 bytes, with or without asking for what comes next.
 """
 
@@ -20,14 +20,14 @@ GAIN = 0.85  # of the first kernel's time: what takes more is not taken, as timi
 
 
 class Kernel(NamedTuple):
-    """width: bytes of a vector. side: rows read side by side. ahead: bytes asked for ahead."""
+    """width: bytes of a vector. streams: rows read at once. ahead: bytes asked for ahead."""
 
     width: int
-    side: int
+    streams: int
     ahead: int
 
     def __str__(self) -> str:
-        rows = "row by row" if self.side == 1 else f"{self.side} rows side by side"
+        rows = "row by row" if self.streams == 1 else f"{self.streams} rows at once"
         asked = f", {self.ahead} bytes asked for ahead" if self.ahead else ""
         return f"vectors of {self.width} bytes, {rows}{asked}"
 

@@ -1,7 +1,7 @@
 /* Products of rows of weights of a TYPE with vectors, WIDTH bytes at a time (see lanes.h). */
 #define FROM SIZED(WITH(from, TYPE))
 #define IN(name) SIZED(WITH(name, TYPE))
-#define KERNEL_NAME(side, ahead) SIZED(WITH(WITH(TYPE, side), ahead))
+#define KERNEL_NAME(streams, ahead) SIZED(WITH(WITH(TYPE, streams), ahead))
 #define SIDE (WIDTH == 64 ? 4 : 2) /* of 4 vectors' sums: a CPU has 32 wide registers or 16 */
 
 /* What the last n numbers of a row add, fewer than a vector holds. */
@@ -13,13 +13,14 @@ static __attribute__((noinline)) float IN(rest)(const WEIGHT *row, const float *
     return SIZED(total)(FROM(some) * SIZED(from_float32)(by));
 }
 
-/* y[k] = row k . x for `side` rows of n weights that follow each other, read side by side; `ahead`
- * bytes beyond the present ones are asked for, where it is not 0. Both are constants. */
-static inline __attribute__((always_inline)) void IN(side_by_side)(
-    const WEIGHT *restrict rows, const float *restrict x, int n, float *restrict y, int side,
-    int ahead) {
+/* y[r] = row r . x for as many rows of n weights as there are streams, which are row_apart weights
+ * from one another, as the y are y_apart; `ahead` bytes beyond the present ones are asked for, where
+ * it is not 0. streams, ahead: constants. */
+static inline __attribute__((always_inline)) void IN(in_streams)(
+    const WEIGHT *restrict rows, int64_t row_apart, const float *restrict x, int n,
+    float *restrict y, int64_t y_apart, int streams, int ahead) {
     enum { COUNT = WIDTH / 4 };
-    const int parts = 4 / side; /* of a row: a sum waits for its last product, so there are four */
+    const int parts = 4 / streams; /* of a row: a sum waits for its last product, so there are four */
     SIZED(Lanes) sums[4] = {{0}};
     int i = 0;
     for (; i + parts * COUNT <= n; i += parts * COUNT) {
@@ -27,8 +28,8 @@ static inline __attribute__((always_inline)) void IN(side_by_side)(
         for (int p = 0; p < parts; p++) {
             SIZED(Lanes) by = SIZED(from_float32)(x + i + p * COUNT);
 #pragma GCC unroll 4
-            for (int r = 0; r < side; r++) {
-                const WEIGHT *at = rows + (int64_t)r * n + i + p * COUNT;
+            for (int r = 0; r < streams; r++) {
+                const WEIGHT *at = rows + r * row_apart + i + p * COUNT;
                 if (ahead && p * COUNT * sizeof *at % 64 == 0)
                     __builtin_prefetch((const char *)at + ahead);
                 sums[r * parts + p] += FROM(at) * by;
@@ -36,36 +37,44 @@ static inline __attribute__((always_inline)) void IN(side_by_side)(
         }
     }
     for (; i + COUNT <= n; i += COUNT)
-        for (int r = 0; r < side; r++)
-            sums[r * parts] += FROM(rows + (int64_t)r * n + i) * SIZED(from_float32)(x + i);
-    for (int r = 0; r < side; r++) {
+        for (int r = 0; r < streams; r++)
+            sums[r * parts] += FROM(rows + r * row_apart + i) * SIZED(from_float32)(x + i);
+    for (int r = 0; r < streams; r++) {
         SIZED(Lanes) sum = sums[r * parts];
         for (int p = 1; p < parts; p++) sum += sums[r * parts + p];
-        y[r] = SIZED(total)(sum);
-        if (i < n) y[r] += IN(rest)(rows + (int64_t)r * n + i, x + i, n - i);
+        y[r * y_apart] = SIZED(total)(sum);
+        if (i < n) y[r * y_apart] += IN(rest)(rows + r * row_apart + i, x + i, n - i);
     }
 }
 
+/* y[k] = row k . x for rows of n weights that follow each other. */
 static void KERNEL_NAME(1, 0)(const void *weights, int n_rows, const float *x, int n, float *y) {
     const WEIGHT *row = weights;
-    for (int k = 0; k < n_rows; k++, row += n) IN(side_by_side)(row, x, n, y + k, 1, 0);
+    for (int k = 0; k < n_rows; k++, row += n) IN(in_streams)(row, 0, x, n, y + k, 0, 1, 0);
 }
 
-static void KERNEL_NAME(1, 1024)(const void *weights, int n_rows, const float *x, int n,
-                                 float *y) {
-    const WEIGHT *row = weights;
-    for (int k = 0; k < n_rows; k++, row += n) IN(side_by_side)(row, x, n, y + k, 1, 1024);
+/* The same, four parts of the rows at once: memory answers four streams sooner than one. */
+static inline __attribute__((always_inline)) void IN(in_parts)(const WEIGHT *weights, int n_rows,
+                                                               const float *x, int n, float *y,
+                                                               int ahead) {
+    const int each = n_rows / 4, rest = n_rows - 4 * each;
+    const int64_t part = (int64_t)each * n;
+    for (int k = 0; k < each; k++)
+        IN(in_streams)(weights + (int64_t)k * n, part, x, n, y + k, each, 4, ahead);
+    KERNEL_NAME(1, 0)(weights + 4 * part, rest, x, n, y + 4 * each);
 }
 
 static void KERNEL_NAME(4, 0)(const void *weights, int n_rows, const float *x, int n, float *y) {
-    const WEIGHT *rows = weights;
-    int k = 0;
-    for (; k + 4 <= n_rows; k += 4, rows += 4 * n) IN(side_by_side)(rows, x, n, y + k, 4, 0);
-    KERNEL_NAME(1, 0)(rows, n_rows - k, x, n, y + k);
+    IN(in_parts)(weights, n_rows, x, n, y, 0);
 }
 
-/* The same for `side` rows and `count` vectors that are x_apart numbers from one another; what is
- * made of them is y_apart numbers apart. side, count: constants. */
+static void KERNEL_NAME(4, 1024)(const void *weights, int n_rows, const float *x, int n,
+                                 float *y) {
+    IN(in_parts)(weights, n_rows, x, n, y, 1024);
+}
+
+/* The same for `side` rows that follow each other and `count` vectors that are x_apart numbers from
+ * one another; what is made of them is y_apart numbers apart. side, count: constants. */
 static inline __attribute__((always_inline)) void IN(tile)(const WEIGHT *restrict rows,
                                                            const float *restrict x, int64_t x_apart,
                                                            int n, float *restrict y,

@@ -173,11 +173,11 @@ void multiply_rows(int kernel, int type, const void *weights, int n_rows, const 
     }
 }
 
-/* How many kernels there are; width, side and ahead (see Kernel) of one of them. */
+/* How many kernels there are; width, streams and ahead (see Kernel) of one of them. */
 int kernel_facts(int kernel, int *facts) {
     if (kernel >= 0 && kernel < N_KERNELS) {
         facts[0] = KERNELS_HERE[kernel].width;
-        facts[1] = KERNELS_HERE[kernel].side;
+        facts[1] = KERNELS_HERE[kernel].streams;
         facts[2] = KERNELS_HERE[kernel].ahead;
     }
     return N_KERNELS;
