@@ -110,9 +110,9 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
         "seconds": {name: statistics.median(times) for name, times in seconds.items()},
         "largest_difference": differences,
         "floor_s": statistics.median(floors),
-        "step_s": statistics.median(around(steps, N_PROMPT + shape.n_new // 2, shape.n_new)),
-        "step_at_64_s": statistics.median(around(steps, 64, BAND)),
-        "step_at_256_s": statistics.median(around(steps, shape.n_long, BAND)),
+        "step_s": a_step(steps, N_PROMPT + shape.n_new // 2, shape.n_new),
+        "step_at_64_s": a_step(steps, 64, BAND),
+        "step_at_256_s": a_step(steps, shape.n_long, BAND),
         "prompt_s": _prompt_seconds(tasks, rounds) if shape.reads_prompts else {},
         "missing": [name for name in peers_of(shape) if name not in tasks],
     }
@@ -228,13 +228,15 @@ def _step_seconds(model: Model, shape: Shape) -> list[float]:
     return times
 
 
-def around(streams: list[list[float]], length: int, width: int) -> list[float]:
-    """Of all streams the `width` steps around that which reads the token at place `length`.
+def a_step(streams: list[list[float]], length: int, width: int) -> float:
+    """The median over all streams of the mean of `width` steps around that which reads the token at
+    place `length`: some are of tokens that the step before has read too.
 
     Step n reads the token at place N_PROMPT + n - 1; step 0, the prompt, is left out.
     """
     first = max(1, length - width // 2 - N_PROMPT + 1)
-    return [seconds for stream in streams for seconds in stream[first : first + width]]
+    parts = [stream[first : first + width] for stream in streams]
+    return statistics.median(statistics.mean(part) for part in parts if part)
 
 
 if __name__ == "__main__":

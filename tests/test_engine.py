@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -70,6 +71,50 @@ def test_logits_are_those_of_the_network_token_by_token(preset, engine, n_thread
     torch.testing.assert_close(session.begin([5, 7, 2], SOURCE), plain([5, 7, 2]))
     for token in [8, 30, 1, 1, 12]:
         torch.testing.assert_close(session.read(token), plain([token]), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("preset", ["gpt", "vaswani-2017"])
+def test_greedy_tokens_are_read_several_at_once_and_stay_the_networks(preset, monkeypatch):
+    model = network(preset, max_len=40)
+    engine, calls = engine_of(model, "compiled"), []
+    ahead = CompiledDecoder.read_ahead
+
+    def counted(self, *asked):
+        found = ahead(self, *asked)
+        calls.append([token for token, _ in found])
+        return found
+
+    monkeypatch.setattr(CompiledDecoder, "read_ahead", counted)
+    wanted = tokens(model, engine=None, n_new=30)
+    found = tokens(model, engine=engine, n_new=30)
+    assert [step.token for step in found] == [step.token for step in wanted]
+    for mine, other in zip(found, wanted, strict=True):
+        assert mine.chosen.logit == pytest.approx(other.chosen.logit, abs=1e-4)
+    assert len(calls) == -(-len([*itertools.chain(*calls)]) // 8)
+    read = [step.token for step in wanted if step.token != 1]  # an end is not read
+    assert len(read) > 16
+    assert [*itertools.chain(*calls)] == read  # and no more than is wanted
+    early = wanted[10].token
+    n_until = 1 + next(n for n, step in enumerate(wanted) if step.token == early)
+    calls.clear()
+    assert len(tokens(model, engine=engine, n_new=30, more_ends=[early])) == n_until
+    assert early not in [*itertools.chain(*calls)]
+    calls.clear()
+    drawn = tokens(model, engine=engine, n_new=9, sampling=Sampling(temperature=1.0))
+    forced = tokens(model, engine=engine, n_new=9, forced_tokens=[7, 8])
+    assert [step.token for step in forced][:2] == [7, 8]
+    assert len(drawn) <= 9
+    assert calls == []
+
+
+def test_a_padding_that_would_be_the_likeliest_is_not_read_ahead():
+    model = network("gpt", max_len=40, head_bias=True)
+    with torch.no_grad():
+        model.head.bias[0] += 100
+    wanted = tokens(model, engine=None, n_new=12)
+    found = tokens(model, engine=engine_of(model, "compiled"), n_new=12)
+    assert [step.token for step in found] == [step.token for step in wanted]
+    assert 0 not in [step.token for step in found]
 
 
 def test_on_any_other_device_the_network_itself_reads():

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from transformer.inference.engines.buffers import Buffers, Engine, embedding_of
+from transformer.inference.engines.buffers import (
+    Buffers,
+    Engine,
+    Greedy,
+    ReadsAhead,
+    embedding_of,
+)
 from transformer.model.hooks import ForwardContext
 from transformer.model.masks import causal_mask, combine, padding_mask
 from transformer.model.sites import Site
@@ -29,11 +36,12 @@ class DecodeSession:
         self.engine = engine
         self.ids: list[int] = []
         self.logits = torch.empty(0)
+        self._ahead: list[tuple[int, Tensor]] = []  # what was read beyond ids, the last one first
 
     @torch.inference_mode()
     def begin(self, ids: Sequence[int], source: Sequence[int] = ()) -> Tensor:
         """Read the prompt, and the source where there is an encoder: logits (V,)."""
-        self.ids = list(ids)
+        self.ids, self._ahead = list(ids), []
         if self.engine.reads_prompts and not source:
             return self._begin_fast()
         network, recorder = self.engine.network, FusedTrace()
@@ -62,11 +70,22 @@ class DecodeSession:
         return self.logits
 
     @torch.inference_mode()
-    def read(self, *tokens: int) -> Tensor:
-        """Read more tokens: logits (V,). The text must not grow longer than max_len."""
-        place = len(self.ids)
+    def read(self, *tokens: int, greedy: Greedy | None = None) -> Tensor:
+        """Read more tokens: logits (V,). The text must not grow longer than max_len.
+
+        greedy: what will be read after a single token if the likeliest is always taken, of which
+        some may be read by the same call.
+        """
+        place, reader = len(self.ids), cast(object, self._read)
         self.ids += tokens
-        self.logits = self._read(tokens, place)
+        is_known = len(tokens) == 1 and self._ahead and self._ahead[-1][0] == tokens[0]
+        if not is_known and greedy and len(tokens) == 1 and isinstance(reader, ReadsAhead):
+            self._ahead = reader.ahead(tokens[0], place, greedy)[::-1]
+            is_known = True
+        if is_known:
+            self.logits = self._ahead.pop()[1]
+        else:
+            self.logits, self._ahead = self._read(tokens, place), []
         return self.logits
 
     def trace_of(self, ids: Sequence[int]) -> Trace | None:

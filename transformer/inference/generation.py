@@ -10,6 +10,7 @@ from torch import Tensor
 
 from transformer.inference import deadline
 from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines.buffers import Greedy
 from transformer.inference.intervened import IntervenedSource
 from transformer.inference.logit_sources import LogitSource, logit_source_of
 from transformer.inference.sampling import apply_sampling, draw
@@ -60,8 +61,12 @@ def generate(
     if not rows or not all(rows):
         raise invalid("generation needs at least one token to go on from in each prompt; got none")
     logit_source: LogitSource
+    ends = {end_id, *more_ends}
     if not hooks:
-        logit_source = logit_source_of(model, rows, sources, end_id, session)
+        is_greedy = sampling is None and not forced_tokens
+        never = model.config.output_padding_id
+        greedy = Greedy(max_new_tokens, ends, never) if is_greedy else None
+        logit_source = logit_source_of(model, rows, sources, end_id, session, greedy)
     else:
         source = sources[0] if sources else None
         logit_source = IntervenedSource(model, rows[0], source, hooks)
@@ -80,7 +85,7 @@ def generate(
             (token, described.add(row, drawn, token), n_kept)
             for row, (token, drawn, n_kept) in zip(logits, taking, strict=True)
         ]
-        yield _append(rows, ended, starts, chosen, index, {end_id, *more_ends})
+        yield _append(rows, ended, starts, chosen, index, ends)
 
 
 def forced_steps(

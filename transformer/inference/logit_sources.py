@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer.inference.decode_session import DecodeSession
+from transformer.inference.engines.buffers import Greedy
 from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
@@ -42,8 +43,10 @@ def logit_source_of(
     sources: Sequence[Sequence[int]] | None,
     end_id: int,
     session: DecodeSession | None = None,
+    greedy: Greedy | None = None,
 ) -> LogitSource:
-    """What reads these rows. session: decodes a single row faster.
+    """What reads these rows. session: decodes a single row faster. greedy: how that row goes on, if
+    the likeliest token is always taken.
 
     Raises ValueError for rows that the model cannot read together.
     """
@@ -53,7 +56,7 @@ def logit_source_of(
     padded = model.config.output_padding_id in read or model.config.padding_id in source
     if session is None or len(rows) > 1 or padded:
         return plain
-    return _SessionSource(plain, session, rows[0], source)
+    return _SessionSource(plain, session, rows[0], source, greedy)
 
 
 def _network_source(
@@ -159,10 +162,16 @@ class _SessionSource:
     cache: KeyValueCache | None = None
 
     def __init__(
-        self, plain: LogitSource, session: DecodeSession, row: list[int], source: list[int]
+        self,
+        plain: LogitSource,
+        session: DecodeSession,
+        row: list[int],
+        source: list[int],
+        greedy: Greedy | None = None,
     ) -> None:
         self.plain, self.session, self.row, self.source = plain, session, row, source
         self.begun = False
+        self.greedy, self.longest = greedy, len(row) + (greedy.most if greedy else 0)
 
     def logits(self) -> Tensor:
         """(1, V), for the token after the row."""
@@ -171,8 +180,10 @@ class _SessionSource:
         if not self.begun:
             self.begun = True
             self.session.begin(self.row, self.source)
-        if len(self.session.ids) < len(self.row):
-            self.session.read(*self.row[len(self.session.ids) :])
+        place = len(self.session.ids)
+        if place < len(self.row):
+            left = self.greedy and self.greedy._replace(most=self.longest - place)
+            self.session.read(*self.row[place:], greedy=left)
         return self.session.logits[None]
 
     def windows(self) -> list[list[int]]:

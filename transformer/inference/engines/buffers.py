@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -32,6 +32,25 @@ WRITTEN_OUT: dict[str, frozenset[str | bool]] = {
 
 # (tokens, the first one's place) -> logits (V,) for the token after the last
 ReadTokens = Callable[[Sequence[int], int], Tensor]
+
+
+class Greedy(NamedTuple):
+    """What is read after a token if always the likeliest is taken.
+
+    most: as many tokens, the first one included. ends: what is not read. never: no token to take.
+    """
+
+    most: int
+    ends: Collection[int]
+    never: int | None
+
+
+@runtime_checkable
+class ReadsAhead(Protocol):
+    """Of what reads a text's tokens: whether several can be had sooner than one by one."""
+
+    def ahead(self, token: int, place: int, greedy: Greedy) -> list[tuple[int, Tensor]]:
+        """Reads a token and what follows it: each with the logits (V,) for the one after it."""
 
 
 class Engine(Protocol):

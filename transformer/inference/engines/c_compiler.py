@@ -36,10 +36,11 @@ SYMBOL = "read_tokens"
 
 
 class Step(NamedTuple):
-    """read, work_size: step.c's functions. kernels: the number of the quickest one for each of
-    TYPES; all: what the numbers mean."""
+    """read, ahead, work_size: step.c's functions. kernels: the number of the quickest one for each
+    of TYPES; all: what the numbers mean."""
 
     read: Callable[..., None]
+    ahead: Callable[..., int]
     work_size: Callable[..., int]
     kernels: tuple[int, ...]
     all: list[Kernel]
@@ -62,11 +63,14 @@ def step_of(library: ctypes.CDLL, kernels: tuple[int, ...]) -> Step:
     """The step of a library, which is to read weights by these kernels."""
     read: Any = library[SYMBOL]
     work_size: Any = library["work_size"]
+    ahead: Any = library["read_ahead"]
     pointer, number = ctypes.c_void_p, ctypes.c_int
     read.argtypes = [pointer, pointer, pointer, pointer, number, number, number]
     read.restype = None
+    ahead.argtypes = [*[pointer] * 4, number, number, pointer, number, number, number]
+    ahead.restype = number
     work_size.argtypes, work_size.restype = [pointer, number, number, number], ctypes.c_int64
-    return Step(read, work_size, kernels, kernels_of(library))
+    return Step(read, ahead, work_size, kernels, kernels_of(library))
 
 
 def _compiler() -> tuple[str, ...] | None:

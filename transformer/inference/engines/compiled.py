@@ -18,6 +18,7 @@ from torch import Tensor
 from transformer.inference.engines import c_compiler
 from transformer.inference.engines.buffers import (
     Buffers,
+    Greedy,
     ReadTokens,
     check_place,
     lacks_plain_weights,
@@ -30,6 +31,8 @@ from transformer.inference.engines.step_layout import Text
 from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
+
+AHEAD, AHEAD_BYTES = 8, 2**28  # tokens of one call, and weights that it reads: some 50 ms
 
 
 class CompiledDecoder:
@@ -61,6 +64,7 @@ class CompiledDecoder:
         self.network, self._step = network, step
         self._described = Description(network, step.kernels)
         use_huge_pages(self._described.weights)
+        self._n_bytes = sum(weight.nbytes for weight in self._described.weights)
 
     def reader(self, buffers: Buffers) -> ReadTokens:
         """What reads one text's tokens."""
@@ -84,6 +88,21 @@ class CompiledDecoder:
             byref(network), byref(text), logits.data_ptr(), byref(read), count, place, threads
         )
         return logits
+
+    def read_ahead(
+        self, text: Text, token: int, place: int, greedy: Greedy, threads: int
+    ) -> list[tuple[int, Tensor]]:
+        """See ReadsAhead; as many as one call may take."""
+        check_place(self.network, token, place)
+        network, room = self._described.network, self.network.config.output_max_len - place
+        count = max(1, min(AHEAD, AHEAD_BYTES // self._n_bytes, greedy.most, room))
+        logits, tokens = torch.empty(count, network.vocabulary), (c_int * count)(token)
+        ends, never = list(greedy.ends), -1 if greedy.never is None else greedy.never
+        n_read = self._step.ahead(
+            byref(network), byref(text), logits.data_ptr(), byref(tokens), count, place,
+            (c_int * len(ends))(*ends), len(ends), never, threads,
+        )  # fmt: skip
+        return list(zip(tokens[:n_read], logits.unbind(), strict=False))
 
     @property
     def copies(self) -> Sequence[Tensor]:
@@ -116,3 +135,9 @@ class _CompiledText:
             work = self._decoder.work(count, place + count, threads)
         self._text.work = work.data_ptr()
         return self._decoder.read(self._text, tokens, place, threads)
+
+    def ahead(self, token: int, place: int, greedy: Greedy) -> list[tuple[int, Tensor]]:
+        """Read a token, and what follows it by greedy choice."""
+        self._text.work = self._work.data_ptr()
+        threads = torch.get_num_threads()
+        return self._decoder.read_ahead(self._text, token, place, greedy, threads)

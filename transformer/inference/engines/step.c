@@ -158,6 +158,30 @@ void read_tokens(const Network *net, const Text *text, float *logits, const int 
     }
 }
 
+/* The first of the largest, `never` left out. */
+static int likeliest(const float *logits, int n, int never) {
+    float most = -INFINITY;
+#pragma omp simd reduction(max : most)
+    for (int i = 0; i < n; i++) most = i != never && logits[i] > most ? logits[i] : most;
+    int first = 0;
+    while (first < n - 1 && (first == never || logits[first] != most)) first++;
+    return first;
+}
+
+/* Read tokens[0] at `place`, and after each token the likeliest: n tokens at most, none of `ends`
+ * after the first. tokens and logits (n, V), what follows each of them, are filled; returns how
+ * many were read. never: a token that is not taken, or -1. */
+int read_ahead(const Network *net, const Text *text, float *logits, int *tokens, int n, int place,
+               const int *ends, int n_ends, int never, int n_threads) {
+    for (int read = 0; read < n; read++, logits += net->vocabulary) {
+        for (int k = 0; read && k < n_ends; k++)
+            if (tokens[read] == ends[k]) return read;
+        read_tokens(net, text, logits, tokens + read, 1, place + read, n_threads);
+        if (read + 1 < n) tokens[read + 1] = likeliest(logits, net->vocabulary, never);
+    }
+    return n;
+}
+
 /* y = W x for W (n_rows, n) of a type and n_tokens vectors x that follow each other, by one of the
  * kernels: to time and to test them. */
 void multiply_rows(int kernel, int type, const void *weights, int n_rows, const float *x,
