@@ -69,24 +69,26 @@ class DecodeSession:
         self.logits = self._read(self.ids, 0)
         return self.logits
 
-    @torch.inference_mode()
     def read(self, *tokens: int, greedy: Greedy | None = None) -> Tensor:
         """Read more tokens: logits (V,). The text must not grow longer than max_len.
 
         greedy: what will be read after a single token if the likeliest is always taken, of which
         some may be read by the same call.
         """
-        place, reader = len(self.ids), cast(object, self._read)
+        if not (len(tokens) == 1 and self._ahead and self._ahead[-1][0] == tokens[0]):
+            self._ahead = self._fetch(tokens, greedy)
         self.ids += tokens
-        is_known = len(tokens) == 1 and self._ahead and self._ahead[-1][0] == tokens[0]
-        if not is_known and greedy and len(tokens) == 1 and isinstance(reader, ReadsAhead):
-            self._ahead = reader.ahead(tokens[0], place, greedy)[::-1]
-            is_known = True
-        if is_known:
-            self.logits = self._ahead.pop()[1]
-        else:
-            self.logits, self._ahead = self._read(tokens, place), []
+        self.logits = self._ahead.pop()[1]
         return self.logits
+
+    @torch.inference_mode()
+    def _fetch(self, tokens: Sequence[int], greedy: Greedy | None) -> list[tuple[int, Tensor]]:
+        """The last of these tokens, and what was read beyond it, each with the logits after it; the
+        last one first."""
+        place, reader = len(self.ids), cast(object, self._read)
+        if greedy and len(tokens) == 1 and isinstance(reader, ReadsAhead):
+            return reader.ahead(tokens[0], place, greedy)[::-1]
+        return [(tokens[-1], self._read(tokens, place))]
 
     def trace_of(self, ids: Sequence[int]) -> Trace | None:
         """The trace of a text of which it has read the beginning, after reading the rest.

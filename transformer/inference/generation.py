@@ -75,9 +75,7 @@ def generate(
     for index in range(max_new_tokens):
         if all(ended) or logit_source.full or deadline.is_over():
             return
-        starts = [
-            len(row) - len(window) for row, window in zip(rows, logit_source.windows(), strict=True)
-        ]
+        starts = logit_source.starts()
         forced = forced_tokens[index] if index < len(forced_tokens) else None
         logits = logit_source.logits().float()
         taking = _take(logits, sampling, generators, model.config.output_padding_id, forced)

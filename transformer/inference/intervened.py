@@ -42,18 +42,18 @@ class IntervenedSource:
 
     def logits(self) -> Tensor:
         """(1, V), for the token after the row."""
-        ids = torch.tensor(self.windows(), device=self.network.device)
+        (start,) = self.starts()
+        ids = torch.tensor([self.row[start:]], device=self.network.device)
         if isinstance(self.network, EncoderDecoder):
             read = self.network.decode(ids, self.memory, self.source, hooks=self.hooks)
         else:
             read = self.network(ids, hooks=self.hooks)
         return read[:, -1]
 
-    def windows(self) -> list[list[int]]:
-        """What of the row the network sees."""
-        if isinstance(self.network, EncoderDecoder):
-            return [self.row]
-        return [self.row[-self.network.config.output_max_len :]]
+    def starts(self) -> list[int]:
+        """Where in the row begins what the network sees."""
+        slides = not isinstance(self.network, EncoderDecoder)
+        return [max(0, len(self.row) - self.network.config.output_max_len) if slides else 0]
 
     @property
     def full(self) -> bool:

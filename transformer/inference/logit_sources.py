@@ -23,8 +23,8 @@ class LogitSource(Protocol):
     def logits(self) -> Tensor:
         """(B, V), for the token after each row."""
 
-    def windows(self) -> list[list[int]]:
-        """What of each row the network sees."""
+    def starts(self) -> list[int]:
+        """Where in each row begins what the network sees."""
 
     @property
     def full(self) -> bool:
@@ -98,14 +98,15 @@ class _DecoderSource:
         longest = max(map(len, self.rows))
         if self.cache is None or longest > self.model.config.max_len:
             self.cache = None
-            return self.model(self._columns(self.windows()))[:, -1]
+            seen = [row[start:] for row, start in zip(self.rows, self.starts(), strict=True)]
+            return self.model(self._columns(seen))[:, -1]
         fresh = self._columns([row[-1:] for row in self.rows] if self.begun else self.rows)
         self.begun = True
         return self.model(fresh, cache=self.cache)[:, -1]
 
-    def windows(self) -> list[list[int]]:
-        """What of each row the network sees."""
-        return [row[-self.model.config.max_len :] for row in self.rows]
+    def starts(self) -> list[int]:
+        """Where in each row begins what the network sees."""
+        return [max(0, len(row) - self.model.config.max_len) for row in self.rows]
 
     def _columns(self, rows: list[list[int]]) -> Tensor:
         """Rows of unequal length as a batch, padded on the left."""
@@ -143,9 +144,9 @@ class _EncoderDecoderSource:
         target = target.to(self.model.device)
         return self.model.decode(target, self.memory, self.source, cache=self.cache)[:, -1]
 
-    def windows(self) -> list[list[int]]:
-        """All of each row: an encoder-decoder's window does not slide."""
-        return self.rows
+    def starts(self) -> list[int]:
+        """All of each row is seen: an encoder-decoder's window does not slide."""
+        return [0] * len(self.rows)
 
     @property
     def full(self) -> bool:
@@ -186,9 +187,9 @@ class _SessionSource:
             self.session.read(*self.row[place:], greedy=left)
         return self.session.logits[None]
 
-    def windows(self) -> list[list[int]]:
-        """What of the row the network sees."""
-        return self.plain.windows()
+    def starts(self) -> list[int]:
+        """Where in the row begins what the network sees."""
+        return self.plain.starts()
 
     @property
     def full(self) -> bool:
