@@ -11,7 +11,7 @@ from benchmarks.fuzz import fuzz
 
 def test_odd_requests_from_callers_who_leave_do_the_server_no_harm() -> None:
     server = serving.running()
-    found = loops.run(fuzz(server.url, 120, psutil.Process(server.process.pid)))
+    found = loops.run(fuzz(server.url, 80, psutil.Process(server.process.pid)))
     faults = [fault for fault in found.faults if not fault.startswith("memory grew")]
     assert faults == []  # memory is judged over many more
-    assert sum(found.answers.values()) > 85
+    assert sum(found.answers.values()) > 55

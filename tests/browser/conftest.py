@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from visit import PAGE_MODULES, WAIT_MS, Visit
 from whatif import WhatIf
 
 STORED = "[localStorage.length, document.cookie]"
-ELSEWHERE = re.compile(r"^(?!http://127\.0\.0\.1[:/]|data:|blob:)")
 
 Open = Callable[..., Visit]
 Profile = Callable[..., BrowserContext]
@@ -198,19 +196,13 @@ def _opening(
 
 
 def _listen(page: Page, complaints: list[str]) -> None:
+    """The console tells of a request to elsewhere too: nothing answers it (chromium.ARGUMENTS)."""
     page.on(
         "console", lambda m: complaints.append(f"console: {m.text}") if m.type == "error" else None
     )
-    page.on("request", lambda request: _notice(request.url, complaints))
     page.on("popup", lambda popup: complaints.append(f"window: {popup.url}"))
     page.on("pageerror", lambda error: complaints.append(f"page: {error}"))
     page.on("dialog", lambda dialog: _dismiss(dialog, complaints))
-
-
-def _notice(url: str, complaints: list[str]) -> None:
-    """Nothing answers elsewhere (chromium.ARGUMENTS); nor may it be tried."""
-    if ELSEWHERE.match(url):
-        complaints.append(f"request to {url}")
 
 
 def _dismiss(dialog: Any, complaints: list[str]) -> None:

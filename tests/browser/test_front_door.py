@@ -350,7 +350,7 @@ def what_is_added_for_position_7(asker: Counted) -> None:
     asker.tab("Positions", ".position-inputs")
     expect(asker.page.locator(".position-inputs")).to_have_attribute("data-place", "7")
     matrix = model("stories").network.embedding.positions.matrix
-    shown = asker.page.evaluate(CELLS, "matrix")[7]
+    shown = asker.page.evaluate(f"name => ({CELLS})(name)[7]", "matrix")
     assert shown == pytest.approx(matrix[7].tolist(), abs=1e-6)
 
 
