@@ -10,6 +10,8 @@
 
 #include "panels.h"
 
+typedef float Four __attribute__((vector_size(16)));
+
 #ifdef __AVX512F__
 #define WIDTH 64
 #include "lanes.h"
