@@ -11,7 +11,7 @@ from builders import EIGHT, KNOWN_PRESETS, spread
 
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import engine_of
-from transformer.inference.engines.compiled import CompiledDecoder
+from transformer.inference.engines.compiled import AHEAD, CompiledDecoder
 from transformer.inference.engines.packed import PackedDecoder
 from transformer.inference.generation import generate
 from transformer.model.cache import KeyValueCache
@@ -90,9 +90,9 @@ def test_greedy_tokens_are_read_several_at_once_and_stay_the_networks(preset, mo
     assert [step.token for step in found] == [step.token for step in wanted]
     for mine, other in zip(found, wanted, strict=True):
         assert mine.chosen.logit == pytest.approx(other.chosen.logit, abs=1e-4)
-    assert len(calls) == -(-len([*itertools.chain(*calls)]) // 8)
+    assert len(calls) == -(-len([*itertools.chain(*calls)]) // AHEAD)
     read = [step.token for step in wanted if step.token != 1]  # an end is not read
-    assert len(read) > 16
+    assert len(read) > AHEAD
     assert [*itertools.chain(*calls)] == read  # and no more than is wanted
     early = wanted[10].token
     n_until = 1 + next(n for n, step in enumerate(wanted) if step.token == early)

@@ -32,7 +32,7 @@ from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
-AHEAD, AHEAD_BYTES = 8, 2**28  # tokens of one call, and weights that it reads: some 50 ms
+AHEAD, AHEAD_BYTES = 16, 2**29  # tokens of one call, and weights that it reads: some 50 ms
 
 
 class CompiledDecoder:
