@@ -1,6 +1,8 @@
 /* Attention of new tokens: over their own past, and over an encoder's memory. */
 #include "network.h"
 
+enum { HEADS = 4, ROWS = 8 }; /* that are read together */
+
 /* y[k] = row k . x, for short rows of n_in numbers that stand `stride` numbers apart. */
 static void products(const float *restrict rows, int64_t stride, int n_rows,
                      const float *restrict x, int n_in, float *restrict y) {
@@ -35,35 +37,74 @@ static void ask_for(const float *rows, int64_t stride, int n_rows, int n) {
         for (int i = 0; i < n; i += 16) __builtin_prefetch(rows + t * stride + i);
 }
 
-/* One head of one query over n keys, which stand `stride` numbers apart, as the values do. What the
- * next head reads lies behind, and is asked for meanwhile. */
-static void attend(const float *restrict query, const float *restrict keys,
-                   const float *restrict values, int64_t stride, int n, int size,
-                   float *restrict weights, float *restrict out) {
-    float highest = -INFINITY, total = 0, scale = 1.0f / sqrtf((float)size);
-    ask_for(keys + size, stride, n, size);
-    products(keys, stride, n, query, size, weights);
-    for (int t = 0; t < n; t++) highest = weights[t] > highest ? weights[t] : highest;
+/* The exponentials of n scores, and their sum, by which they become weights. */
+static float exponentials(float *restrict scores, int n, float scale) {
+    float highest = -INFINITY, total = 0;
+    for (int t = 0; t < n; t++) highest = scores[t] > highest ? scores[t] : highest;
 #pragma omp simd reduction(+ : total)
     for (int t = 0; t < n; t++) {
-        weights[t] = exponential((weights[t] - highest) * scale);
-        total += weights[t];
+        scores[t] = exponential((scores[t] - highest) * scale);
+        total += scores[t];
     }
-    ask_for(values + size, stride, n, size);
-    for (int i = 0; i < size; i++) out[i] = 0;
+    return total;
+}
+
+/* out += what rows of values weigh, for short rows of n_in numbers. */
+static void add_weighed(const float *restrict values, int64_t stride, int n_rows,
+                        const float *restrict weights, int n_in, float *restrict out) {
     int t = 0;
-    for (; t + 4 <= n; t += 4) {
+    for (; t + 4 <= n_rows; t += 4) {
         const float *v = values + t * stride, *w = weights + t;
 #pragma omp simd
-        for (int i = 0; i < size; i++)
+        for (int i = 0; i < n_in; i++)
             out[i] += w[0] * v[i] + w[1] * v[i + stride] + w[2] * v[i + 2 * stride] +
                       w[3] * v[i + 3 * stride];
     }
-    for (; t < n; t++) {
+    for (; t < n_rows; t++) {
 #pragma omp simd
-        for (int i = 0; i < size; i++) out[i] += weights[t] * values[t * stride + i];
+        for (int i = 0; i < n_in; i++) out[i] += weights[t] * values[t * stride + i];
     }
-    for (int i = 0; i < size; i++) out[i] /= total;
+}
+
+/* Some heads of one query over n keys, which stand `stride` numbers apart, as the values do. What
+ * these heads read of a row lies together, so a few rows are read for all of them, and the next are
+ * asked for meanwhile. queries, out: of head 0. by: heads that share their keys. weights: n for
+ * each of these heads. */
+static void attend(const float *queries, const float *keys, const float *values, int64_t stride,
+                   int n, int size, Range heads, int by, float *weights, float *out) {
+    const int first = heads.from / by * size, wide = (heads.to - 1) / by * size + size - first;
+    float total[HEADS];
+    for (int k = 0; k < n; k += ROWS) {
+        const int rows = n - k < ROWS ? n - k : ROWS;
+        ask_for(keys + (k + ROWS) * stride + first, stride, rows, wide);
+        for (int h = heads.from; h < heads.to; h++)
+            products(keys + k * stride + h / by * size, stride, rows, queries + h * size, size,
+                     weights + (h - heads.from) * n + k);
+    }
+    ask_for(values + first, stride, n < ROWS ? n : ROWS, wide);
+    for (int h = heads.from; h < heads.to; h++)
+        total[h - heads.from] =
+            exponentials(weights + (h - heads.from) * n, n, 1.0f / sqrtf((float)size));
+    memset(out + heads.from * size, 0, (heads.to - heads.from) * size * sizeof *out);
+    for (int k = 0; k < n; k += ROWS) {
+        const int rows = n - k < ROWS ? n - k : ROWS;
+        ask_for(values + (k + ROWS) * stride + first, stride, rows, wide);
+        for (int h = heads.from; h < heads.to; h++)
+            add_weighed(values + k * stride + h / by * size, stride, rows,
+                        weights + (h - heads.from) * n + k, size, out + h * size);
+    }
+    for (int h = heads.from; h < heads.to; h++)
+        for (int i = h * size; i < (h + 1) * size; i++) out[i] /= total[h - heads.from];
+}
+
+/* The same for any number of heads. weights: room for n of HEADS. */
+static void attend_all(const float *queries, const float *keys, const float *values,
+                       int64_t stride, int n, int size, Range heads, int by, float *weights,
+                       float *out) {
+    for (int h = heads.from; h < heads.to; h += HEADS) {
+        const Range some = {h, h + HEADS < heads.to ? h + HEADS : heads.to};
+        attend(queries, keys, values, stride, n, size, some, by, weights, out);
+    }
 }
 
 /* Norm a head's query or key, and turn it by its place, where the network does so. Feature i and
@@ -86,14 +127,8 @@ static Range rows_of(Range heads, int size) {
 
 /* Of n keys a query may read `seen`, from `first` on: their scores become weights, the others 0. */
 static void weigh(float *restrict scores, int n, int first, int seen, int size) {
-    float *read = scores + first, highest = -INFINITY, total = 0;
-    const float scale = 1.0f / sqrtf((float)size);
-    for (int k = 0; k < seen; k++) highest = read[k] > highest ? read[k] : highest;
-#pragma omp simd reduction(+ : total)
-    for (int k = 0; k < seen; k++) {
-        read[k] = exponential((read[k] - highest) * scale);
-        total += read[k];
-    }
+    float *read = scores + first;
+    const float total = exponentials(read, seen, 1.0f / sqrtf((float)size));
     for (int k = 0; k < seen; k++) read[k] /= total;
     memset(scores, 0, first * sizeof *scores);
     memset(read + seen, 0, (n - first - seen) * sizeof *scores);
@@ -131,7 +166,7 @@ static void attend_together(const Network *net, Range heads, Vectors rows, Place
     }
 }
 
-/* The same of few, one after the other. weights: room for those of one query. */
+/* The same of few, one after the other. weights: room for those of HEADS of one query. */
 static void attend_in_turn(const Network *net, Range heads, Vectors rows, Places places,
                            float *weights, Vectors attended) {
     const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
@@ -139,16 +174,13 @@ static void attend_in_turn(const Network *net, Range heads, Vectors rows, Places
     for (int t = 0; t < places.n; t++) {
         const int read = places.first + t + 1, n = read < net->window ? read : net->window;
         const int64_t oldest = (t + 1 - n) * rows.apart;
-        for (int h = heads.from; h < heads.to; h++) {
-            const int at = h / (H / G) * D;
-            attend(rows.at + t * rows.apart + h * D, keys + oldest + at, values + oldest + at,
-                   rows.apart, n, D, weights, attended.at + t * attended.apart + h * D);
-        }
+        attend_all(rows.at + t * rows.apart, keys + oldest, values + oldest, rows.apart, n, D,
+                   heads, H / G, weights, attended.at + t * attended.apart);
     }
 }
 
 /* Self-attention: the new queries, keys and values into `rows`, what this thread's heads read of
- * them and of the past into work->attended. weights: room for those of one query. */
+ * them and of the past into work->attended. weights: room for those of HEADS of one query. */
 static void attend_to_past(const Network *net, const Attention *own, Vectors input, Places places,
                            const Work *work, Vectors rows, float *weights) {
     const int C = net->width, H = net->n_heads, G = net->n_key_heads, D = net->head_size;
@@ -187,13 +219,10 @@ static void attend_to_memory(const Network *net, const Text *text, int index, Ve
     const Range heads = part_of(H, work->share);
     multiply(net, &cross->query, work->n, input, net->width, rows_of(heads, D), NONE, asked);
     for (int t = 0; t < work->n; t++) {
-        float *attended = work->attended.at + t * work->attended.apart;
-        for (int h = heads.from; h < heads.to; h++) {
-            const float *keys = memory + h / (H / G) * D;
-            float *query = asked.at + t * asked.apart + h * D;
-            if (cross->query_norm.gain) normalise_one(net, cross->query_norm, query, D, query);
-            attend(query, keys, keys + G * D, 2 * G * D, text->n_memory, D, weights,
-                   attended + h * D);
-        }
+        float *queries = asked.at + t * asked.apart;
+        for (int h = heads.from; cross->query_norm.gain && h < heads.to; h++)
+            normalise_one(net, cross->query_norm, queries + h * D, D, queries + h * D);
+        attend_all(queries, memory, memory + G * D, 2 * G * D, text->n_memory, D, heads, H / G,
+                   weights, work->attended.at + t * work->attended.apart);
     }
 }
