@@ -191,9 +191,9 @@ def test_of_many_heads_the_clearest_is_said_in_words_and_each_label_stands_in_th
 
 
 def same_links(shown: list[list[float]], wanted: Sequence[tuple[int, int, float]]) -> None:
-    """The same lines in the same order, their weights to 1e-6."""
+    """The same lines in the same order, their weights to 1e-5, as kernels differ."""
     assert [link[:2] for link in shown] == [list(link[:2]) for link in wanted]
-    assert [link[2] for link in shown] == pytest.approx([link[2] for link in wanted], abs=1e-6)
+    assert [link[2] for link in shown] == pytest.approx([link[2] for link in wanted], abs=1e-5)
 
 
 def test_each_picture_of_many_heads_has_its_own_numbers(page: Visit, run: Run) -> None:
