@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import weakref
 
 import psutil
 import pytest
@@ -69,3 +71,21 @@ def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch: pytest.MonkeyPatc
 def test_the_memory_that_is_told_is_what_the_system_counts() -> None:
     told = memory.resident()
     assert told == pytest.approx(psutil.Process().memory_info().rss, rel=0.1)
+
+
+def test_what_stands_at_the_start_is_not_looked_through_again() -> None:
+    held: list[list[int]] = [[] for _ in range(1000)]
+    gc.disable()
+    memory.settle()
+    assert gc.isenabled()
+    looked_through = {id(one) for one in gc.get_objects()}
+    assert not any(id(one) in looked_through for one in held)
+
+
+def test_a_cycle_that_is_left_later_is_freed() -> None:
+    memory.settle()
+    left = torch.nn.Identity()
+    left.itself, watch = left, weakref.ref(left)
+    del left
+    gc.collect()
+    assert watch() is None

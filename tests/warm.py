@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import json
 import os
 import runpy
@@ -135,10 +136,13 @@ def main() -> None:
     """Fork for each command that comes, until no more can come."""
     requests = socket.socket(fileno=int(sys.argv[1]))
     os.setsid()  # Ctrl-C is for the tests
+    gc.disable()
     import gradio  # noqa: F401
     import torch  # noqa: F401
 
     sys.pycache_prefix, sys.dont_write_bytecode = sys.argv[2], False  # the project's own, once
+    gc.freeze()  # no fork looks through what all have
+    gc.enable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
     while True:
         asked, files, *_ = socket.recv_fds(requests, LARGEST, 4)

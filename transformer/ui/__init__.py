@@ -59,6 +59,7 @@ def launch(
     page = build(service)
     failed = threading.Event()
     threading.Thread(target=_sweep, args=[service, page, failed], daemon=True).start()
+    memory.settle()
     page.launch(
         app_kwargs={
             "middleware": [Middleware(CompressedPage), gate_of(service, page, mcp, policy)],

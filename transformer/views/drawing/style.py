@@ -180,13 +180,18 @@ def layout(title: str, subtitle: str = "", *, dark: bool = False, **more: Any) -
 
 
 def axis(title: str, *, dark: bool = False, **more: Any) -> dict[str, Any]:
-    """An axis with a title; `more` adds to it."""
+    """An axis with a title; `more` adds to it.
+
+    Plotly measures every label once for each label to find those that stick out of the picture:
+    with a hundred of them that takes longer than all else of a draw. Here there is room for all.
+    """
     colours = theme(dark)
     common = {
         "title": {"text": title, "standoff": 10},
         "showgrid": False,
         "zeroline": False,
         "automargin": True,
+        "ticklabeloverflow": "allow",
         "linecolor": colours.line,
         "gridcolor": colours.line,
         "tickcolor": colours.line,
