@@ -62,6 +62,7 @@ def pytest_collection_finish() -> None:
     """What is imported by now stays: it is no longer looked through for what may be freed."""
     gc.freeze()
     gc.enable()
+    gc.set_threshold(20_000)  # what tests leave is little beside that
 
 
 @pytest.fixture(autouse=True)

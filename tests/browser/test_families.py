@@ -98,6 +98,7 @@ def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(
     page = visit(f"{address}#model=many-heads")
     page.wait_for_link()
     page.wait_drawn(".attention")
+    page.wait_drawn(".heads-side")
     grid = page.page.locator(".head-grid")
     assert grid.locator("canvas").count() == 0
     assert grid.evaluate("it => it.style.getPropertyValue('--all-heads')").startswith("url(data:")
