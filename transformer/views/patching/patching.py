@@ -16,7 +16,9 @@ from transformer.views.drawing import style
 
 CELL_PX, ROW_PX = 38, 34
 MIN_WIDTH = 480
-MARGIN = {"l": 76, "r": 110, "t": 170, "b": 100}
+# On the right there is room for all that stands at the colour bar: for more, Plotly would draw
+# again, at first without a place for the upper axis.
+MARGIN = {"l": 76, "r": 128, "t": 170, "b": 100}
 PARTS = {
     "residual": mark("residual stream after the layer"),
     "heads": mark("what the heads read"),
