@@ -15,7 +15,7 @@ import { planControls } from "./learn_plan.js";
 import { staying } from "../../ui/static/touring.js";
 
 const RECORDED = "recorded-"; // see ui/learning.py
-const PAUSES_MS = { running: 400, waiting: 1500, paused: 1000 };
+const PAUSES_MS = { starting: 400, running: 400, waiting: 1500, paused: 1000 };
 const OUT_OF_SIGHT_MS = 5000;
 
 /** @param {import("../../ui/static/state.js").Mounted} mounted */
@@ -110,8 +110,10 @@ export function mount({ element, props, server }) {
   const wait = () => {
     clearTimeout(state.timer);
     if (!isLive()) return;
+    const { state: how, before } = state.facts;
     const seen = root.getClientRects().length > 0;
-    const pause = seen ? PAUSES_MS[state.facts.state] : OUT_OF_SIGHT_MS;
+    const pace = how === "waiting" && !before ? "starting" : how; // it may be over in a second
+    const pause = seen ? PAUSES_MS[pace] : OUT_OF_SIGHT_MS;
     state.timer = window.setTimeout(look, pause);
   };
   const look = async () => {
