@@ -360,3 +360,10 @@ def test_a_model_is_saved_and_loaded_as_it_is(tiny_model, tmp_path, name):
         assert weight.equal(second.network.state_dict()[weight_name])
     text, settings = "the fox", dict(max_new_tokens=6)
     assert second.generate(text, **settings).ids == first.generate(text, **settings).ids
+
+
+def test_a_network_that_could_read_very_much_reads_a_short_text():
+    model = network("llama", max_len=1_000_000)
+    wanted = tokens(model, engine=None, n_new=3)
+    found = tokens(model, engine=CompiledDecoder(model), n_new=3)
+    assert [step.token for step in found] == [step.token for step in wanted]

@@ -49,7 +49,8 @@ static void read_layer(const Network *net, const Text *text, int index, Places p
     const int64_t at = (int64_t)index * net->max_len + places.first;
     const Vectors x = {text->stream + at * C, C}, next = {x.at + (int64_t)net->max_len * C, C};
     const Range rows = part_of(C, work->share);
-    float weights[HEADS * (net->max_len > text->n_memory ? net->max_len : text->n_memory)];
+    const int longest = places.first + n > text->n_memory ? places.first + n : text->n_memory;
+    float weights[HEADS * longest];
 
     Sides own = {x, x};
     if (!post) own = before(net, layer->self.norm, layer->self.norm, work, x, x);
