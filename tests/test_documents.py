@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,3 +75,40 @@ def test_the_python_of_a_document_runs_as_it_stands(document, tmp_path, monkeypa
     if "steps" in named:  # docs/train.md trains a network
         assert named["step"].accuracy >= 0.97
         assert named["model"].generate("kfbdhqk", max_new_tokens=5).text == "kfbdhqkfbdhq"
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors that GitHub gives a document's headings."""
+    headings = re.findall(r"^#+ (.+)$", prose(document), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def links(document: Path) -> list[tuple[Path, str]]:
+    """Where its relative links lead: a file and an anchor, which may be empty."""
+    found = re.findall(r"\]\(([^)\s]+)\)", prose(document))
+    parts = [one.partition("#") for one in found if not re.match(r"[a-z]+:", one)]
+    return [
+        ((document.parent / path).resolve() if path else document, anchor)
+        for path, _, anchor in parts
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_every_link_of_a_document_leads_somewhere(document):
+    for path, anchor in links(document):
+        assert path.exists(), path
+        assert not anchor or anchor in anchors(path), (path, anchor)
+
+
+def test_every_document_can_be_reached_from_the_readme():
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        one = waiting.pop()
+        if one not in reached:
+            reached.add(one)
+            waiting += [path for path, _ in links(one) if path in DOCUMENTS]
+    assert reached == set(DOCUMENTS)
+
+
+def test_the_readme_is_a_front_page():
+    assert len(text_of(ROOT / "README.md").splitlines()) <= LONGEST
