@@ -1,4 +1,4 @@
-"""Each part's figures as a Markdown table; README.md and the commands show the same."""
+"""Each part's figures as a Markdown table; docs/figures.md and the commands show the same."""
 
 from __future__ import annotations
 
@@ -48,20 +48,18 @@ def own_costs(run: dict[str, Any]) -> list[str]:
     return lines + [f"not installed: {name}" for name in run["missing"]]
 
 
-def by_shape(by_cpu: dict[str, dict[str, Any]]) -> str:
-    """Of generation, a table for each shape, with a column for each CPU and number of threads."""
-    runs = [(cpu, run) for cpu, part in by_cpu.items() for run in part["runs"]]
-    shapes = dict.fromkeys(run["sizes"] for _, run in runs)
+def generation_tables(part: dict[str, Any]) -> str:
+    """Of one CPU, a table for each shape, with a column for each number of threads."""
+    shapes = dict.fromkeys(run["sizes"] for run in part["runs"])
     return "\n\n".join(
-        _one_shape(sizes, [(cpu, run) for cpu, run in runs if run["sizes"] == sizes])
+        _one_shape(sizes, [run for run in part["runs"] if run["sizes"] == sizes])
         for sizes in shapes
     )
 
 
-def _one_shape(sizes: str, runs: list[tuple[str, dict[str, Any]]]) -> str:
-    names = list(dict.fromkeys(name for _, run in runs for name in run["seconds"]))
-    head = [sizes, *(f"{_short(cpu)}; {_threads(run['threads'])}" for cpu, run in runs)]
-    rows = [[name, *(_cell(run["seconds"], name) for _, run in runs)] for name in names]
+def _one_shape(sizes: str, runs: list[dict[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for run in runs for name in run["seconds"]))
+    rows = [[name, *(_cell(run["seconds"], name) for run in runs)] for name in names]
     costs: dict[str, Callable[[dict[str, Any]], str]] = {
         "attention kept ÷ not kept": lambda run: _ratio(run["seconds"][OURS], run["seconds"][BARE]),
         "reading the weights once, of our step": lambda run: _percent(
@@ -71,30 +69,29 @@ def _one_shape(sizes: str, runs: list[tuple[str, dict[str, Any]]]) -> str:
             run["step_at_256_s"], run["step_at_64_s"]
         ),
     }
-    rows += [[name, *(cost(run) for _, run in runs)] for name, cost in costs.items()]
-    prompts = list(dict.fromkeys(name for _, run in runs for name in run.get("prompt_s", {})))
+    rows += [[name, *map(cost, runs)] for name, cost in costs.items()]
+    prompts = list(dict.fromkeys(name for run in runs for name in run.get("prompt_s", {})))
     for name in prompts:
-        cells = [_cell(run.get("prompt_s", {}), name) for _, run in runs]
+        cells = [_cell(run.get("prompt_s", {}), name) for run in runs]
         rows.append([f"a prompt of 512 tokens: {name}", *cells])
-    return table(head, rows)
-
-
-def _short(cpu: str) -> str:
-    """A CPU's name without its cores and instructions."""
-    return cpu.partition(" cores of ")[2].rpartition(" (")[0]
+    return table([sizes, *(_threads(run["threads"]) for run in runs)], rows)
 
 
 def training_table(part: dict[str, Any]) -> str:
-    """Tokens a second by shape: our loop with both optimizers beside PyTorch's own modules and,
-    for a decoder, a GPT by hand.
+    """Tokens a second, a column for each shape: our loop with both optimizers beside PyTorch's own
+    modules and, for a decoder, a GPT by hand.
 
     The goal was set for AdamW, so that is what is compared with it.
     """
     names = list(dict.fromkeys(name for one in part["shapes"] for name in one["tokens_per_s"]))
     ours = [name for name in names if name.startswith("ours")]
     plain = [name for name in names if name.startswith("plain")]
-    ratios = [*(f"{name} ÷ the faster plain" for name in ours), "AdamW ÷ by hand", "÷ goal"]
-    rows = []
+    ratios = [
+        *(f"{name} ÷ the faster plain" for name in ours),
+        "AdamW ÷ by hand",
+        "AdamW ÷ our goal",
+    ]
+    columns = [["tokens a second", *names, *ratios]]
     for shape in part["shapes"]:
         speeds: dict[str, float] = shape["tokens_per_s"]
         cells = [f"{speeds[name]:,.0f}" if name in speeds else "–" for name in names]
@@ -103,8 +100,10 @@ def training_table(part: dict[str, Any]) -> str:
         last = speeds[ours[-1]]
         cells.append(_ratio(last, speeds[BY_HAND]) if BY_HAND in speeds else "–")
         goal = shape["goal"]
-        rows.append([shape["sizes"], *cells, f"{_ratio(last, goal)} ({goal:,})" if goal else "–"])
-    return table(["tokens a second", *names, *ratios], rows)
+        cells.append(f"{_ratio(last, goal)} ({goal:,})" if goal else "–")
+        columns.append([shape["sizes"], *cells])
+    head, *rows = zip(*columns, strict=True)
+    return table(head, rows)
 
 
 def visitors_table(part: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The benchmarks: they compare what is equal, and README.md says what they measured."""
+"""The benchmarks: they compare what is equal, and docs/figures.md says what they measured."""
 
 from __future__ import annotations
 
@@ -37,19 +37,33 @@ def network():
     return spread(build_transformer(SHAPE.config)).eval().requires_grad_(False)
 
 
-def test_the_readme_says_what_was_measured():
-    measured = report.report(results.load())
-    assert measured
-    assert report.between(report.README.read_text(encoding="utf-8")) == measured
+def test_the_figures_say_what_was_measured():
+    assert report.FIGURES.read_text(encoding="utf-8") == report.report(results.load())
 
 
-def test_only_what_stands_between_the_marks_is_replaced():
-    text = f"before\n{report.BEGIN}\nold\n{report.END}\nafter"
-    new = report.replaced(text, "new\nlines")
-    assert new == f"before\n{report.BEGIN}\nnew\nlines\n{report.END}\nafter"
-    assert report.between(new) == "new\nlines"
-    with pytest.raises(ValueError, match="must have one"):
-        report.replaced("no marks", "new")
+def test_the_readme_sums_up_the_figures_of_one_cpu():
+    found = {
+        name: part
+        for name, cpus in results.load().items()
+        for place, part in cpus.items()
+        if " cores of AMD EPYC, family 26, model 2 (" in place
+    }
+    (run,) = (
+        one
+        for one in found["generation"]["runs"]
+        if one["sizes"].startswith("12 x 12 x 768") and one["threads"] == 2
+    )
+    seconds = run["seconds"]
+    ours, theirs = seconds[tables.OURS], seconds["transformers, attention kept (eager)"]
+    load, desk = found["load"], found["page"]["desk"]
+    readme = " ".join((results.ROOT / "README.md").read_text(encoding="utf-8").split())
+    for figure in (
+        f"takes {ours:.2f} s, in transformers {theirs:.2f} s",
+        f"first picture after {desk['picture_s']:.2f} s",
+        f"{load['visitors']} visitors at once wait {load['generation_median_s']:.2f} s for a text",
+        f"{1e3 * load['click_median_s']:.0f} ms for a click (medians), with {load['faults']} fault",
+    ):
+        assert figure in readme
 
 
 def test_a_part_replaces_its_own_old_figures_of_this_cpu_and_no_others(tmp_path, monkeypatch):
@@ -68,14 +82,15 @@ def test_a_part_replaces_its_own_old_figures_of_this_cpu_and_no_others(tmp_path,
 
 
 def test_figures_that_were_measured_beside_other_work_say_so():
-    place = {"cpu": "X", "cores": 2, "instructions": ["avx2"]}
     seen = dict.fromkeys(("picture_s", "heads_s", "head_s", "click_ms"), 1.0)
-    part = {"date": "2026-01-01", "machine": place, "rounds": 1, "clicks": 1}
+    part = {"date": "2026-01-01", "rounds": 1, "clicks": 1}
     part |= {"imports_s": 1.0, "start_s": 1.0, "desk": seen, "phone": seen}
-    quiet = report.report({"page": {"X": part | {"others_share": 0.01}}})
-    busy = report.report({"page": {"X": part | {"others_share": 0.4}}})
+    quiet, noisy = (
+        report.report({"page": {"2 cores of X (avx2)": part | {"others_share": share}}})
+        for share in (0.01, 0.4)
+    )
     assert "other work" not in quiet
-    assert "just then 40% busy with other work" in busy
+    assert "; 40% of the cores busy with other work." in noisy
 
 
 def test_other_work_is_seen():
@@ -108,15 +123,23 @@ def test_every_installed_tool_is_timed_and_the_others_are_named(tmp_path):
         assert all(name in printed for name in (tables.OURS, *known))
 
 
-def test_each_cpu_has_a_column_of_its_own():
+def test_each_cpu_has_a_section_with_a_column_for_each_number_of_threads():
     seconds = dict.fromkeys((tables.OURS, tables.BARE), 0.5)
-    run = {"sizes": "1 x 2", "threads": 2, "seconds": seconds, "floor_s": 1, "step_s": 2}
+    run = {"sizes": "1 x 2", "seconds": seconds, "floor_s": 1, "step_s": 2}
     run |= {"step_at_64_s": 1, "step_at_256_s": 1, "prompt_s": {tables.OURS: 0.25}}
-    cpus = {f"2 cores of {name} (avx2)": {"runs": [run]} for name in ("A, model 1", "B")}
-    head, _, first, *_, last = tables.by_shape(cpus).splitlines()
-    assert head == "| 1 x 2 | A, model 1; 2 threads | B; 2 threads |"
-    assert first == f"| {tables.OURS} | 500 ms | 500 ms |"
-    assert last == f"| a prompt of 512 tokens: {tables.OURS} | 250 ms | 250 ms |"
+    part = {"date": "2026-01-01", "others_share": 0.0, "spincount": 5}
+    part["runs"] = [run | {"threads": threads} for threads in (1, 2)]
+    cpus = {f"2 cores of {name} (avx2)": part for name in ("B", "A, model 1")}
+    found = report.report({"generation": cpus})
+    assert [line for line in found.splitlines() if line.startswith("## ")] == [
+        "## A, model 1",
+        "## B",
+    ]
+    _, first, second = found.split("\n## ")
+    assert first.split("\n", 1)[1] in second
+    assert "| 1 x 2 | 1 thread | 2 threads |" in first
+    assert f"| {tables.OURS} | 500 ms | 500 ms |" in first
+    assert f"| a prompt of 512 tokens: {tables.OURS} | 250 ms | 250 ms |" in first
 
 
 def test_a_run_replaces_that_of_its_shape_and_threads(tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ def test_the_first_screen_of_the_readme_says_the_same_in_every_language(language
     root = FOLDER.parent.parent
     english = (root / "README.md").read_text(encoding="utf-8")
     assert f"](docs/README.{language}.md)" in english
-    first = english.partition("# Transformer Attention")[2].partition("`requirements.lock`")[0]
+    first = english.partition("# Transformer Attention")[2].partition("## In Python")[0]
     other = (root / "docs" / f"README.{language}.md").read_text(encoding="utf-8")
     assert re.findall(r"```.*?```", other, re.DOTALL) == re.findall(r"```.*?```", first, re.DOTALL)
     for figures in (r"\d+(?:[.,]\d+)*", r"\w+\.png"):

@@ -278,8 +278,8 @@ FAST = "[training]\nlearning_rate = 1e-2\nwarmup_steps = 10\n"
 
 
 @pytest.fixture(scope="module")
-def lines_of_readme(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[str]]]:
-    """A folder with text, two recipes and a decoder, and what README says to type, with these."""
+def lines_of_the_document(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[str]]]:
+    """A folder with text, two recipes and a decoder; the lines of docs/train.md, with these."""
     root = tmp_path_factory.mktemp("fill")
     for name in ("train", "valid"):
         (root / f"{name}.txt").write_text(f"{STORY}\n<|endoftext|>\n" * 8, encoding="utf-8")
@@ -292,15 +292,15 @@ def lines_of_readme(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, lis
         "fill-in": str(both), "FOLDER": str(root), "FOLDER/valid.txt": str(root / "valid.txt"),
         "stories": str(root / "left"), "checkpoints/filling": str(root / "both"),
     }  # fmt: skip
-    readme = Path(transformer.__file__).parents[1] / "README.md"
+    document = Path(transformer.__file__).parents[1] / "docs" / "train.md"
     lines = re.findall(r"^python -m transformer.training (.*checkpoints/filling.*)$",
-                       readme.read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
+                       document.read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
     return root, [[own.get(word, word) for word in line.split()] for line in lines]
 
 
-def test_an_encoder_learns_to_fill_in_by_the_lines_of_readme(lines_of_readme, capsys):
+def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(lines_of_the_document, capsys):
     """It begins with a decoder's weights, finds what it was shown often, and its card says so."""
-    root, (training, evaluating) = lines_of_readme
+    root, (training, evaluating) = lines_of_the_document
     assert main([*training, "--steps", "150", "--moments", "4", "--cpu"]) == 0
     start, learned = transformer.load(root / "left"), transformer.load(root / "both")
     assert learned.tokenizer.vocab_size == start.tokenizer.vocab_size + 1

@@ -1,4 +1,4 @@
-"""What the README says that a class can see in the bundled models, seen again."""
+"""What docs/teachers.md says that a class can see in the bundled models, seen again."""
 
 from __future__ import annotations
 

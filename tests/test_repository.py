@@ -129,14 +129,6 @@ def test_no_file_holds_two_sides_of_a_merge():
         assert marks == [], path
 
 
-def test_files_the_readme_links_to_exist():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)#]+)\)", text)
-    assert links
-    for link in links:
-        assert link.startswith("http") or (ROOT / link).exists(), link
-
-
 @pytest.mark.parametrize("name", transformer.bundled_names())
 def test_every_bundled_model_loads_writes_or_fills_in_and_has_a_card(name):
     model = transformer.load(name)

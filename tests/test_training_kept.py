@@ -173,9 +173,9 @@ def test_other_text_in_the_same_folder_is_refused(tmp_path):
     assert len(losses(out)) == 6
 
 
-def readme_command(tmp_path: Path, data: Path, out: Path) -> list[str]:
-    """What README says for several CPU processes, with a recipe, text and folder of the test."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def documented_command(tmp_path: Path, data: Path, out: Path) -> list[str]:
+    """What docs/train.md says for several CPU processes, with the test's recipe and folders."""
+    text = (ROOT / "docs" / "train.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^torchrun .*$", text, flags=re.MULTILINE)
     own = {
         "torchrun": str(Path(sys.executable).parent / "torchrun"),
@@ -188,14 +188,14 @@ def readme_command(tmp_path: Path, data: Path, out: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_processes_of_readmes_command_have_the_losses_of_one(tmp_path, data):
+def test_the_processes_of_the_documented_command_have_the_losses_of_one(tmp_path, data):
     recipe(tmp_path, steps=8, dropout=0.0)
     one, two = tmp_path / "one", tmp_path / "two"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     alone = [sys.executable, *command(tmp_path / "tiny.toml", data, one)]
     assert warm.run(alone, env=environment).returncode == 0
     finished = subprocess.run(
-        readme_command(tmp_path, data, two), cwd=ROOT, env=environment, capture_output=True,
+        documented_command(tmp_path, data, two), cwd=ROOT, env=environment, capture_output=True,
         text=True, check=False, timeout=120,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr

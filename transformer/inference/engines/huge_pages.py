@@ -2,7 +2,7 @@
 
 The CPU looks up where each page of four kilobytes lies, and reads ahead within one alone: a step,
 which reads all weights once, takes 4 to 20 percent less time when they lie in large pages (Llama
-shape and 12 x 12 x 768, one and two threads of an AMD EPYC; README, Figures).
+shape and 12 x 12 x 768, one and two threads of an AMD EPYC; docs/figures.md).
 """
 
 from __future__ import annotations

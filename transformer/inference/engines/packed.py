@@ -2,7 +2,7 @@
 
 What `compiled.py` does where there is a C compiler; this works everywhere, and is why it is kept:
 on a network of 6 x 8 x 256 it took 2.2 to 2.4 times as long as the compiled step, and half as long
-as the network itself (README, Figures).
+as the network itself (docs/figures.md).
 Reading the weights from memory is much of the work, so they are laid out as these operations read
 them fastest:
 

@@ -1,0 +1,114 @@
+"""README and the documents: their Python runs, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import serving
+
+import transformer
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md")])
+ONLINE = "# Needs the internet"  # how a block begins that is not run here
+PAGE = "http://127.0.0.1:7860"
+LONGEST = 200  # lines of README.md
+
+
+def name(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def text_of(document: Path) -> str:
+    return document.read_text(encoding="utf-8")
+
+
+def prose(document: Path) -> str:
+    """A document without what its fences hold."""
+    return re.sub(r"^(`{3,}).*?^\1$", "", text_of(document), flags=re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: Path) -> list[str]:
+    """Its Python, each block at the line where it stands."""
+    text = text_of(document)
+    found = re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return ["\n" * text[: one.start(1)].count("\n") + one[1] for one in found]
+
+
+def run(document: Path) -> dict[str, Any]:
+    """Run its blocks one after the other; what they have named."""
+    named: dict[str, Any] = {}
+    for block in blocks(document):
+        code = compile(block, name(document), "exec")
+        if not block.lstrip().startswith(ONLINE):
+            exec(code, named)
+    return named
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[str]:
+    """The address of the page with the bundled models."""
+    port = serving.free_port()
+    process = serving.started(port, transformer.bundled_names(), tmp_path / "log")
+    yield f"http://127.0.0.1:{port}"
+    serving.stop(process)
+
+
+WITH_PYTHON = [one for one in DOCUMENTS if blocks(one)]
+
+
+@pytest.mark.parametrize("document", WITH_PYTHON, ids=name)
+def test_the_python_of_a_document_runs_as_it_stands(document, tmp_path, monkeypatch, request):
+    monkeypatch.chdir(tmp_path)
+    if PAGE in text_of(document):
+        import gradio_client
+
+        url, connect = request.getfixturevalue("page"), gradio_client.Client
+        monkeypatch.setattr(
+            gradio_client, "Client", lambda address: connect(address.replace(PAGE, url))
+        )
+    named = run(document)
+    if "steps" in named:  # docs/train.md trains a network
+        assert named["step"].accuracy >= 0.97
+        assert named["model"].generate("kfbdhqk", max_new_tokens=5).text == "kfbdhqkfbdhq"
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors that GitHub gives a document's headings."""
+    headings = re.findall(r"^#+ (.+)$", prose(document), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def links(document: Path) -> list[tuple[Path, str]]:
+    """Where its relative links lead: a file and an anchor, which may be empty."""
+    found = re.findall(r"\]\(([^)\s]+)\)", prose(document))
+    parts = [one.partition("#") for one in found if not re.match(r"[a-z]+:", one)]
+    return [
+        ((document.parent / path).resolve() if path else document, anchor)
+        for path, _, anchor in parts
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_every_link_of_a_document_leads_somewhere(document):
+    for path, anchor in links(document):
+        assert path.exists(), path
+        assert not anchor or anchor in anchors(path), (path, anchor)
+
+
+def test_every_document_can_be_reached_from_the_readme():
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        one = waiting.pop()
+        if one not in reached:
+            reached.add(one)
+            waiting += [path for path, _ in links(one) if path in DOCUMENTS]
+    assert reached == set(DOCUMENTS)
+
+
+def test_the_readme_is_a_front_page():
+    assert len(text_of(ROOT / "README.md").splitlines()) <= LONGEST
