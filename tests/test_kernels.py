@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,31 @@ def test_every_variant_of_the_step_reads_as_the_network_does(library, preset, mo
             torch.testing.assert_close(at_once, wanted[n - 3], atol=1e-4, rtol=1e-4)
 
 
+def computed(*command, run_by=()):
+    """What the step computes where this command compiles it for: the numbers that are printed."""
+    program = Path(command[-1])
+    source = Path(__file__).with_name("step_on_another_cpu.c")
+    flags = [*FLAGS, f"-I{c_compiler.SOURCE.parent}", str(source)]
+    flags = [flag for flag in flags if flag not in ("-fPIC", "-shared")]
+    subprocess.run([command[0], *flags, *command[1:-1], "-o", program, "-lm"], check=True)
+    told = subprocess.run([*run_by, program], check=True, capture_output=True, text=True).stdout
+    return torch.tensor([float(line) for line in told.split()])
+
+
+@pytest.mark.skipif(
+    not (shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64")),
+    reason="needs Debian's gcc-aarch64-linux-gnu and qemu-user",
+)
+def test_an_arm_cpu_computes_the_same_numbers(tmp_path):
+    here = computed("gcc", "-march=native", "-fopenmp", str(tmp_path / "here"))
+    arm = "aarch64-linux-gnu-gcc"
+    for flags in (["-fopenmp"], ["-mcpu=neoverse-v1", "-fopenmp-simd"]):
+        there = computed(
+            arm, *flags, "-static", str(tmp_path / "there"), run_by=["qemu-aarch64", "-cpu", "max"]
+        )
+        torch.testing.assert_close(there, here, atol=1e-5, rtol=1e-5)
+
+
 def test_the_quickest_kernel_is_taken_for_each_type(monkeypatch):
     step, seconds = c_compiler.compiled_step(), {}
     assert step is not None
@@ -117,7 +143,9 @@ def test_the_quickest_kernel_is_taken_for_each_type(monkeypatch):
 
 def test_an_engine_says_how_it_reads_the_weights():
     network = build_transformer("gpt", vocab_size=31, d_model=24, n_heads=3, n_layers=1, d_ff=40)
-    assert engine_words(engine_of(network, "compiled")).startswith("compiled: float32 in vectors")
+    words = engine_words(engine_of(network, "compiled"))
+    assert words.startswith("compiled: float32 in vectors")
+    assert words.endswith(" ".join(c_compiler.compiled_step().flags))
     assert engine_words(engine_of(network, "packed")).startswith("packed: PyTorch's operations")
     assert engine_words(None) == "network"
     assert str(kernels.Kernel(32, 4, 0)) == "vectors of 32 bytes, 4 rows at once"

@@ -166,8 +166,20 @@ def test_without_a_working_compiler_there_is_no_function(cache, monkeypatch, com
 
 
 def test_a_compiler_that_knows_no_openmp_or_cpu_is_asked_for_less(cache, monkeypatch):
-    monkeypatch.setattr(native, "VARIANTS", (("-march=unknown",), *native.VARIANTS[2:]))
-    assert built() is not None
+    found = [("-march=unknown",), ("-fno-such-openmp",), ("-fopenmp-simd",)]
+    monkeypatch.setattr(native, "variants", lambda *_: found)
+    assert built().flags == ("-fopenmp-simd",)
+
+
+def test_each_machine_is_compiled_for_with_its_own_flags(tmp_path):
+    assert native.variants("x86_64", "Linux")[0] == ("-march=native", "-fopenmp")
+    assert native.variants("aarch64", "Linux")[0] == ("-mcpu=native", "-fopenmp")
+    openmp = tmp_path / "libomp.dylib"
+    assert native.variants("arm64", "Darwin", openmp)[0] == ("-mcpu=native", "-fopenmp-simd")
+    openmp.touch()
+    on_a_mac = native.variants("arm64", "Darwin", openmp)
+    assert {"-mcpu=native", "-Xpreprocessor", "-fopenmp"} <= set(on_a_mac[0])
+    assert all("-march=native" not in flags for flags in on_a_mac)
 
 
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(cache, tmp_path):

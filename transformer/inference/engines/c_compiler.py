@@ -15,10 +15,13 @@ import os
 import platform
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import torch
 
 from transformer.inference.engines.kernels import TYPES, Kernel, kernels_of, quickest
 from transformer.inference.engines.library_cache import Noted, kept
@@ -30,20 +33,36 @@ FLAGS = (
     "-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math",
     "-fno-math-errno",
 )  # fmt: skip
-# The best first; a compiler may know no OpenMP, or not this CPU.
-VARIANTS = (("-march=native", "-fopenmp"), ("-march=native", "-fopenmp-simd"), ("-fopenmp-simd",))
+ARM = ("aarch64", "arm64")  # as Linux and macOS call it
+# Apple's clang comes without an OpenMP library: torch's own is taken.
+OPENMP = Path(torch.__file__).parent / "lib" / "libomp.dylib"
 SYMBOL = "read_tokens"
 
 
 class Step(NamedTuple):
     """read, ahead, work_size: step.c's functions. kernels: the number of the quickest one for each
-    of TYPES; all: what the numbers mean."""
+    of TYPES; all: what the numbers mean. flags: what it was compiled with for this machine."""
 
     read: Callable[..., None]
     ahead: Callable[..., int]
     work_size: Callable[..., int]
     kernels: tuple[int, ...]
     all: list[Kernel]
+    flags: tuple[str, ...] = ()
+
+
+def variants(machine: str, system: str, openmp: Path = OPENMP) -> list[tuple[str, ...]]:
+    """The flags to try, the best first: for this very CPU or any, with several threads or one.
+
+    machine, system: as `platform` names them. A compiler may not know the CPU, or no OpenMP.
+    """
+    # On ARM, -march names an instruction set alone and "native" is refused by some compilers.
+    cpu = "-mcpu=native" if machine in ARM else "-march=native"
+    threads: list[tuple[str, ...]] = [("-fopenmp",)]
+    if system == "Darwin":  # a second OpenMP library would end the process: no other than torch's
+        unresolved = ("-Xpreprocessor", "-fopenmp", "-undefined", "dynamic_lookup")
+        threads = [unresolved] if openmp.is_file() else []
+    return [(*own, *each) for each in (*threads, ("-fopenmp-simd",)) for own in ((cpu,), ())]
 
 
 @functools.cache
@@ -52,14 +71,16 @@ def compiled_step() -> Step | None:
     compiler = _compiler()
     if compiler is None:
         return None
-    for variant in VARIANTS:
-        noted = _library((*compiler, *FLAGS, *variant))
+    if sys.platform == "darwin" and OPENMP.is_file():
+        ctypes.CDLL(str(OPENMP), ctypes.RTLD_GLOBAL)  # where the step's calls of it are found
+    for flags in variants(platform.machine(), platform.system()):
+        noted = _library((*compiler, *FLAGS, *flags))
         if noted is not None:
-            return step_of(noted.library, _numbers(noted.note))
+            return step_of(noted.library, _numbers(noted.note), flags)
     return None
 
 
-def step_of(library: ctypes.CDLL, kernels: tuple[int, ...]) -> Step:
+def step_of(library: ctypes.CDLL, kernels: tuple[int, ...], flags: tuple[str, ...] = ()) -> Step:
     """The step of a library, which is to read weights by these kernels."""
     read: Any = library[SYMBOL]
     work_size: Any = library["work_size"]
@@ -70,7 +91,7 @@ def step_of(library: ctypes.CDLL, kernels: tuple[int, ...]) -> Step:
     ahead.argtypes = [*[pointer] * 4, number, number, pointer, number, number, number]
     ahead.restype = number
     work_size.argtypes, work_size.restype = [pointer, number, number, number], ctypes.c_int64
-    return Step(read, ahead, work_size, kernels, kernels_of(library))
+    return Step(read, ahead, work_size, kernels, kernels_of(library), flags)
 
 
 def _compiler() -> tuple[str, ...] | None:

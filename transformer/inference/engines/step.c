@@ -7,8 +7,9 @@
  * every matrix; a barrier stands wherever the next product reads what other threads wrote.
  */
 #include "attention.h"
-#ifdef _OPENMP
-#include <omp.h>
+#ifdef _OPENMP /* declared here: Apple's clang comes without omp.h */
+int omp_get_thread_num(void);
+int omp_get_num_threads(void);
 #endif
 
 /* What a sub-layer reads, and what its result is added to: with pre-norm the norm of the stream
