@@ -17,10 +17,13 @@ from typing import Any, NamedTuple
 
 import bounded
 import httpx
+import loops
 import pytest
 import serving
 import warm
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from transformer.ui import PRIVATE
 from transformer.ui.limits import ENDING, MAX_ADDRESS_WAITING, METHODS_ONLY, YOURS_WAIT
 from transformer.ui.process import ShortLog
 
@@ -196,6 +199,31 @@ def test_forged_addresses_make_nobody_many_and_at_the_end_all_are_told(server: B
     found = [answer.result() for answer in questions]
     assert [(one.status_code, one.json()) for one in found] == [(503, {"detail": ENDING})] * 2
     assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "peer", "told", "believed"),
+    [
+        ("", "127.0.0.1", "203.0.113.9", "127.0.0.1"),
+        (PRIVATE, "10.0.0.5", "198.51.100.1, 203.0.113.9, 10.0.0.8", "203.0.113.9"),
+        (PRIVATE, "198.51.100.1", "203.0.113.9", "198.51.100.1"),
+    ],
+)
+def test_what_a_trusted_proxy_itself_saw_is_believed_and_nothing_before_it(
+    trusted: str, peer: str, told: str, believed: str
+) -> None:
+    seen = []
+
+    async def inside(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["client"][0])
+
+    scope: Any = {
+        "type": "http",
+        "client": (peer, 1),
+        "headers": [(b"x-forwarded-for", told.encode())],
+    }
+    loops.run(ProxyHeadersMiddleware(inside, trusted)(scope, None, None))  # type: ignore[arg-type]
+    assert seen == [believed]
 
 
 def test_a_fault_that_repeats_is_logged_once_and_without_its_values(
