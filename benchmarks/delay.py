@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import sys
 import time
@@ -91,6 +92,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--port", type=int, default=7893)
     asked = parser.parse_args()
+    os.environ["FORWARDED_ALLOW_IPS"] = "127.0.0.1"  # the server believes the addresses told here
     with served(asked.port):
         url = f"http://127.0.0.1:{asked.port}/"
         figures = asyncio.run(measured(url, asked.strangers, asked.seconds))

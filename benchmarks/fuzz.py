@@ -202,7 +202,8 @@ class Sender:
     async def raw(self) -> None:
         paths = (f"{API}/queue/join", f"{API}/component_server/", f"{API}/call/generate",
                  f"{API}/cancel", f"{API}/mcp/", "leave", f"{API}/upload")  # fmt: skip
-        kinds = ("application/json", "multipart/form-data; boundary=x", "text/plain")
+        in_json = "application/json"
+        kinds = (in_json, in_json, in_json, "multipart/form-data; boundary=x", "text/plain")
         headers = {"Content-Type": self.random.choice(kinds)}
         content = self.random.choice(GARBAGE)
         path = self.random.choice(paths)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -48,7 +49,8 @@ class Replica:
     def started(self) -> subprocess.Popen[bytes]:
         """Start it; it answers some seconds later."""
         command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(self.port)]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        trusting = {**os.environ, "FORWARDED_ALLOW_IPS": "127.0.0.1"}  # nginx
+        self.process = subprocess.Popen(command, cwd=ROOT, env=trusting, stdout=subprocess.DEVNULL)
         return self.process
 
     def wait(self) -> None:

@@ -60,3 +60,5 @@ def test_the_ports_of_the_unit_are_those_of_the_configuration() -> None:
     text = CONFIGURATION.read_text(encoding="utf-8")
     assert re.findall(r"server 127[\d.]+:(\d+)", text) == named[1].split(",")
     assert "--port %i" in unit
+    assert "FORWARDED_ALLOW_IPS=127.0.0.1" in unit  # nginx tells the visitors' addresses
+    assert "X-Forwarded-For $remote_addr" in text

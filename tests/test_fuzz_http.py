@@ -117,7 +117,8 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
     large = b"x" * (MAX_REQUEST_BYTES + 1)
     said = client.post(f"{API}/queue/join", content=large)
     assert (said.status_code, said.json()) == (413, {"detail": f"{TOO_LARGE}; got 1,000,001."})
-    unsaid = client.post(f"{API}/queue/join", content=iter([large, large]))
+    in_json = {"content-type": "application/json"}
+    unsaid = client.post(f"{API}/queue/join", content=iter([large, large]), headers=in_json)
     assert unsaid.status_code in (400, 413)
     form = {"files": ("a", large)}
     assert client.post(f"{API}/component_server/", files=form).status_code == 413

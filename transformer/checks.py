@@ -83,6 +83,18 @@ def check_choice(name: str, got: Any, allowed: Collection[str]) -> None:
         )
 
 
+def check_names(name: str, given: Mapping[str, Any], allowed: Collection[str]) -> None:
+    """Raise ValueError for an argument of another name."""
+    for got in given:
+        if got not in allowed:
+            raise invalid(
+                "{name} takes {allowed}; got {got}",
+                name=name,
+                allowed=sorted(allowed) or "nothing",
+                got=shortened(got),
+            )
+
+
 def shortened(got: Any) -> str:
     """A wrong value as an error tells it back: no longer than a line."""
     text = repr(got)

@@ -46,6 +46,8 @@ def arguments() -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(
         description="Serve the page until interrupted.",
+        epilog="Behind a proxy, the variable FORWARDED_ALLOW_IPS names its addresses or networks, "
+        "with commas between them: their X-Forwarded-For is believed, and nobody else's.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--host", help="address to listen on; default: this machine only")
@@ -157,7 +159,7 @@ def main(gpu: Decorator | None = None) -> None:
     Python would take the network's threads apart while they compute, and abort.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    # A shell has it ignored by what it starts in the background; a failed queue ends us by it.
+    # A shell has it ignored by what it starts in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     code = 0
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from visit import WAIT_MS, Visit
 
 from benchmarks.visitor import page_inputs
-from transformer.ui.limits import AT_ONCE, BUSY
+from transformer.ui.limits import AT_ONCE, BUSY, ENDING
 
 pytestmark = pytest.mark.browser
 LEFT_WITHIN_S = 2.0
@@ -123,6 +124,34 @@ def test_a_server_that_dies_is_told_and_text_settings_and_view_are_there_when_it
         assert page.page.locator(f".setting-{name} input").input_value() == value
     assert page.page.get_by_role("radio", name="greedy: always the likeliest").is_checked()
     it_generates_again(page)
+
+
+def test_a_server_that_is_told_to_end_says_so_and_goes_on_with_the_text_when_it_is_back(
+    page: Visit, slow: Slow
+) -> None:
+    page.set_length(200)
+    page.enter("The little dog")
+    page.page.wait_for_selector("#tokens [data-state=running]")
+    slow.wait_for_running(1, IDLE_WITHIN_S)
+    slow.process.terminate()
+    assert page.wait_for_alert() == ENDING
+    assert slow.process.wait(60) == 128 + signal.SIGTERM
+    assert page.page.locator("#text textarea").input_value() == "The little dog"
+    slow.start()
+    it_generates_again(page)
+
+
+def test_the_sentence_of_a_refused_question_comes_to_the_view_that_asked(page: Visit) -> None:
+    refusal = json.dumps({"detail": ENDING})
+    page.page.route(
+        "**/component_server/*",
+        lambda route: route.fulfill(status=503, content_type="application/json", body=refusal),
+    )
+    asked = (
+        """async () => (await fetch("gradio_api/component_server/", { method: "POST" })).json()"""
+    )
+    assert page.page.evaluate(asked) == {"error": ENDING}
+    page.page.unroute("**/component_server/*")
 
 
 def it_generates_again(page: Visit) -> None:

@@ -81,7 +81,7 @@ def test_a_file_name_has_safe_characters_only(
         ({"form": "csv", "site": "decoder.0.self", "head": 99}, "head must be a whole number"),
         ({"form": "csv", "site": "decoder.0.self", "stage": "x"}, "stage must be one of"),
         ({"form": "json", "run": "nobody"}, "the server no longer keeps this run"),
-        ({"form": "json", "path": "/etc/passwd"}, "unexpected keyword argument 'path'"),
+        ({"form": "json", "path": "/etc/passwd"}, "export takes ['form', 'head', 'site', 'stage']"),
     ],
 )
 def test_a_wrong_wish_gets_a_sentence(

@@ -8,29 +8,32 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import gradio as gr
 import loops
 import pytest
-from gradio.routes import App
 
 from transformer.inference import deadline
 from transformer.ui import exchange as gate_exchange
 from transformer.ui.exchange import POLICY, policy_for, safe_headers
-from transformer.ui.gate import API, SHUT, Gate, is_shut
+from transformer.ui.gate import API, Gate, is_open
 from transformer.ui.limits import (
     BUSY,
     CALLS_BUSY,
     CLOSED,
+    ENDING,
+    FOREIGN,
     MAX_CALLS,
     MAX_REQUEST_BYTES,
     MAX_WAITING,
-    NO_FORMS,
+    METHODS_ONLY,
     NO_HASH,
     POST_ONLY,
     TOO_LARGE,
     TOO_SLOW,
     lines_of,
 )
+
+Headers = Sequence[tuple[bytes, bytes]]
+IN_JSON: Headers = ((b"content-type", b"application/json"),)
 
 
 class Inside:
@@ -61,10 +64,12 @@ def exchange(
     length: int | None = None,
     left: list[str] | None = None,
     tools: bool = False,
+    headers: Headers = IN_JSON,
 ) -> tuple[int, Any]:
     """(status, content) of one request to a gate before `inside`."""
     gate = gate_before(inside, waiting=waiting, left=left, tools=tools)
-    return loops.run(answered(gate, path, *messages, method=method, query=query, length=length))
+    asked = {"method": method, "query": query, "length": length, "headers": headers}
+    return loops.run(answered(gate, path, *messages, **asked))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +118,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
-        scope = {"type": "http", "method": "POST", "path": API + "queue/join", "headers": []}
+        scope = {"type": "http", "method": "POST", "path": API + "queue/join", "headers": IN_JSON}
         await gate_before(Inside())({**scope, "query_string": b""}, receive, send)
         return sent[0]["status"], json.loads(sent[1]["body"])
 
@@ -139,7 +144,7 @@ async def answered(
     method: str = "POST",
     query: bytes = b"",
     length: int | None = None,
-    headers: Sequence[tuple[bytes, bytes]] = (),
+    headers: Headers = IN_JSON,
 ) -> tuple[int, Any]:
     coming = [*messages, {"type": "http.request", "body": b""}]
     sent: list[dict[str, Any]] = []
@@ -169,13 +174,6 @@ def test_health_is_answered_at_the_gate() -> None:
     assert inside.asked == []
 
 
-@pytest.mark.parametrize("path", [API + door for door in SHUT])
-def test_a_closed_door_says_so(path: str) -> None:
-    inside = Inside()
-    assert exchange(inside, path) == (404, {"detail": CLOSED})
-    assert inside.asked == []
-
-
 @pytest.mark.parametrize(
     "path",
     ["/", "/config", "/theme.css", "/assets/index.js", API + "queue/join", API + "queue/data",
@@ -185,7 +183,7 @@ def test_what_the_page_uses_is_open(path: str) -> None:
     inside = Inside()
     assert exchange(inside, path)[0] == 200
     assert inside.asked == [path]
-    assert not is_shut(path)
+    assert is_open(path)
 
 
 def test_the_pages_modules_never_come_to_the_framework() -> None:
@@ -309,7 +307,7 @@ def stopped_by(*messages: dict[str, Any]) -> bool:
             pass
 
         scope = {"type": "http", "method": "POST", "path": API + "component_server/"}
-        await gate_before(inside)({**scope, "headers": [], "query_string": b""}, receive, send)
+        await gate_before(inside)({**scope, "headers": IN_JSON, "query_string": b""}, receive, send)
 
     loops.run(asked())
     return bool(heard[0])
@@ -333,13 +331,48 @@ def test_a_farewell_that_is_too_large_is_refused() -> None:
     assert exchange(Inside(), "/leave", *many) == (413, {"detail": f"{TOO_LARGE}."})
 
 
-@pytest.mark.parametrize("kind", [b"multipart/form-data; boundary=x", b"Multipart/mixed"])
-def test_a_form_with_files_is_refused_before_it_is_read(kind: bytes) -> None:
+@pytest.mark.parametrize("path", ["component_server/", "queue/join", "call/generate", "cancel"])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"]
+)
+def test_what_a_browser_sends_without_asking_first_is_refused(path: str, kind: str) -> None:
+    """Another site's page may send these types at once, and JSON after a preflight alone."""
     inside = Inside()
-    headers = [(b"content-type", kind)]
-    asked = answered(gate_before(inside), API + "component_server/", body(b"x"), headers=headers)
-    assert loops.run(asked) == (415, {"detail": NO_FORMS})
+    got = exchange(inside, API + path, body(b"{}"), headers=[(b"content-type", kind.encode())])
+    told = f"A request must have the content type application/json; got '{kind}'."
+    assert got == (415, {"detail": told})
+    nothing = exchange(inside, API + path, body(b"{}"), headers=[])
+    assert nothing == (415, {"detail": told.replace(f"'{kind}'", "none")})
     assert inside.asked == []
+
+
+@pytest.mark.parametrize("path", ["/leave", API + "component_server/"])
+def test_a_page_of_another_site_may_not_ask_what_the_page_asks(path: str) -> None:
+    left: list[str] = []
+    for site, status in (("cross-site", 403), ("same-origin", None), ("none", None)):
+        headers = [(b"content-type", b"application/json"), (b"sec-fetch-site", site.encode())]
+        got = exchange(Inside(), path, body(b"abc"), headers=headers, left=left)
+        assert got == (403, {"detail": FOREIGN}) if status else got[0] in (200, 204)
+    assert left == (["abc"] * 2 if path == "/leave" else [])
+
+
+def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_an_end() -> None:
+    inside = Inside()
+    gate = gate_before(inside)
+    gate.shutdown.begun = True
+    for method, path in (("GET", "/"), ("GET", "/health"), ("POST", API + "queue/join")):
+        answer = loops.run(answered(gate, path, body(b"{}"), method=method))
+        assert answer == (503, {"detail": ENDING})
+    assert inside.asked == []
+    stream = API + "queue/data"
+    assert loops.run(answered(gate, stream, method="GET", query=b"session_hash=a"))[0] == 200
+    assert inside.asked == [stream]
+
+
+@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "PUT", "BREW"])
+def test_other_methods_are_refused_in_a_sentence(method: str) -> None:
+    for path in ("/health", "/", API + "queue/join"):
+        assert exchange(Inside(), path, method=method) == (405, {"detail": METHODS_ONLY})
 
 
 @pytest.mark.parametrize(
@@ -380,7 +413,7 @@ def test_half_sent_calls_of_tools_do_not_keep_the_others_out(
         async def send(_: dict[str, Any]) -> None:
             pass
 
-        scope = {"type": "http", "method": "POST", "path": TOOL_PATHS[1], "headers": []}
+        scope = {"type": "http", "method": "POST", "path": TOOL_PATHS[1], "headers": IN_JSON}
         scope |= {"query_string": b""}
         half = [asyncio.ensure_future(gate(scope, never, send)) for _ in range(MAX_CALLS)]
         await asyncio.sleep(0.01)
@@ -393,9 +426,14 @@ def test_half_sent_calls_of_tools_do_not_keep_the_others_out(
 
 
 def test_headers_keep_a_page_to_its_own_server() -> None:
-    given = [(b"content-type", b"application/json")]
+    given = [(b"content-type", b"text/css")]
     assert safe_headers(given) == [*given, (b"x-content-type-options", b"nosniff")]
     page = dict(safe_headers([(b"content-type", b"text/html; charset=utf-8")]))
+    assert (page[b"cache-control"], page[b"vary"]) == (b"no-cache", b"Accept-Language")
+    own = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    assert dict(safe_headers([*own, (b"vary", b"Origin")])) == {
+        **dict(own), b"vary": b"Origin, Accept-Language", b"x-content-type-options": b"nosniff",
+    }  # fmt: skip
     policy = page[b"content-security-policy"].decode()
     for part in ("connect-src 'self'", "img-src 'self' data: blob:", "object-src 'none'"):
         assert part in policy
@@ -434,27 +472,14 @@ def test_a_page_that_closes_says_who_leaves() -> None:
     assert left == ["abc"]
 
 
-def test_every_address_of_the_framework_is_known_to_be_open_or_shut() -> None:
-    """A new version of the framework may bring new doors: this test asks to decide on them."""
-
-    async def made() -> list[str]:
-        with gr.Blocks(analytics_enabled=False) as page:
-            gr.HTML()
-        return [route.path for route in App.create_app(page).routes if hasattr(route, "path")]
-
-    known_open = (
-        "/", "/config", "/static/", "/assets/", "/favicon.ico", "/theme.css", "/robots.txt",
-        "/manifest.json", "/gradio_api/user", "/gradio_api/login_check", "/gradio_api/token",
-        "/gradio_api/app_id", "/gradio_api/info", "/gradio_api/openapi.json", "/gradio_api/reset",
-        "/gradio_api/call/", "/gradio_api/queue/", "/gradio_api/cancel", "/gradio_api/theme.css",
-        "/gradio_api/component_server", "/gradio_api/startup-events",
-    )  # fmt: skip
-    undecided = [
-        path
-        for path in loops.run(made())
-        if not is_shut(path.replace("{path:path}", "x"))
-        and not any(
-            path == known or (known != "/" and path.startswith(known)) for known in known_open
-        )
-    ]
-    assert undecided == []
+@pytest.mark.parametrize(
+    "path",
+    ["/monitoring", "/docs", "/openapi.json", "/login", "/svelte/x", "/configs", "/x",
+     *(API + name for name in ("upload", "file=/etc/passwd", "proxy=http://a.example", "vibe-code/",
+                               "deep_link", "stream/a/b", "run/generate", "heartbeat/x", "user",
+                               "callx", "queue/", "queue/status", "info/x"))],
+)  # fmt: skip
+def test_what_is_not_named_is_closed(path: str) -> None:
+    inside = Inside()
+    assert exchange(inside, path) == (404, {"detail": CLOSED})
+    assert inside.asked == []

@@ -16,14 +16,16 @@ import gradio.routes
 import httpx
 import loops
 import pytest
-from gradio import processing_utils, queueing, route_utils, state_holder
+import uvicorn
+from gradio import http_server, processing_utils, queueing, route_utils, state_holder
 from gradio.data_classes import PredictBodyInternal
 from gradio.server_messages import ProcessCompletedMessage
+from uvicorn.server import ServerState
 
 from transformer import Model
 from transformer.ui import build, gradio_patches
 from transformer.ui.gradio_patches import queue as our_queue
-from transformer.ui.gradio_patches import template
+from transformer.ui.gradio_patches import server, template
 from transformer.ui.gradio_patches.messages import Messages
 from transformer.ui.gradio_patches.sessions import NoSessions
 from transformer.ui.limits import MAX_ADDRESS_WAITING, MAX_VISITOR_WAITING, MISTAKE, YOURS_WAIT
@@ -43,6 +45,7 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queueing, "error_payload", gradio.utils.error_payload)
     monkeypatch.setattr(gradio.routes, "StateHolder", state_holder.StateHolder)
     monkeypatch.setattr(gradio.routes, "CustomCORSMiddleware", route_utils.CustomCORSMiddleware)
+    monkeypatch.setattr(http_server, "Server", server.Server.__mro__[1])
     monkeypatch.setattr(processing_utils, "async_move_files_to_cache", GRADIOS_FILES)
     monkeypatch.setattr(gr.Blocks, "validate_inputs", GRADIOS_CHECK)
 
@@ -542,6 +545,28 @@ def test_an_event_without_a_function_is_refused_before_it_waits() -> None:
     assert loops.run(asked()) == (True, 1)
     gradio_patches.install()
     assert loops.run(asked()) == (False, 0)
+
+
+def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "HEADERS_S", 0.05)
+
+    async def closed(kind: type[http_server.Server]) -> bool:
+        """Whether a connection that begins a request, and says no more, is closed."""
+        config = uvicorn.Config(Mock(), http="h11")
+        kind(config)
+        config.load()
+        transport = Mock(is_closing=lambda: False)
+        transport.get_extra_info.return_value = None
+        connection = config.http_protocol_class(config, ServerState(), {})  # type: ignore[call-arg]
+        connection.connection_made(transport)
+        connection.data_received(b"GET / HTTP/1.1\r\nHost: a")  # type: ignore[attr-defined]
+        await asyncio.sleep(0.2)
+        return bool(transport.close.called)
+
+    assert not loops.run(closed(http_server.Server))
+    assert loops.run(closed(server.Server))
 
 
 def test_gradios_loading_message_has_a_clock_that_rest_js_stops() -> None:

@@ -61,7 +61,7 @@ def test_what_is_no_address_of_the_web_has_no_code() -> None:
     for page in ("", "javascript:alert(1)", "file:///etc", "http:///x", "http://ü.example/"):
         with pytest.raises(ValueError, match="address of the web"):
             reachable(page, "0.0.0.0", 1)
-    with pytest.raises(ValueError, match="must be strings"):
+    with pytest.raises(ValueError, match="query must be a string; got None"):
         code_of(page="http://a.example/", query=None, host=None, port=None)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import _thread
+import os
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import gradio as gr
@@ -24,10 +25,13 @@ from transformer.ui.gradio_patches import Queue
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
 from transformer.ui.modules import MODULES
 from transformer.ui.page import build
+from transformer.ui.process import Shutdown, raise_file_limit, shorten_logs
 from transformer.ui.service import Decorator, Service
 from transformer.ui.tools import check_tools, in_json
 
 SWEEP_S = 10.0
+# A Space is reached through proxies of its own network alone.
+PRIVATE = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.0/8,fc00::/7,::1"
 
 
 def launch(
@@ -53,16 +57,23 @@ def launch(
         check_tools()
     policy = policy_for(embed_on)
     memory.bound()
+    raise_file_limit()
+    shorten_logs()
+    # uvicorn reads it; unless somebody says so, nobody speaks for others' addresses.
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE if "SPACE_ID" in os.environ else "")
     MODULES.warm()
     service = Service(models, gpu, trainings)
     put_first(first_look(service))
     page = build(service)
-    failed = threading.Event()
+    shutdown, failed = Shutdown(page._queue), threading.Event()
     threading.Thread(target=_sweep, args=[service, page, failed], daemon=True).start()
     memory.settle()
     page.launch(
         app_kwargs={
-            "middleware": [Middleware(CompressedPage), gate_of(service, page, mcp, policy)],
+            "middleware": [
+                Middleware(CompressedPage),
+                gate_of(service, page, shutdown, mcp, policy),
+            ],
             "lifespan": in_json(page),
         },
         mcp_server=mcp,
@@ -77,7 +88,14 @@ def launch(
         strict_cors=True,
         footer_links=["api"],
         theme=_theme(),
+        prevent_thread_lock=True,
     )
+    with suppress(KeyboardInterrupt):
+        try:
+            while not failed.wait(1.0):
+                pass
+        finally:
+            shutdown.end()
     if failed.is_set():
         raise RuntimeError(
             say("the queue has ended by a mistake: no request can be answered any more")
@@ -85,7 +103,11 @@ def launch(
 
 
 def gate_of(
-    service: Service, page: gr.Blocks, mcp: bool = False, policy: str = POLICY
+    service: Service,
+    page: gr.Blocks,
+    shutdown: Shutdown,
+    mcp: bool = False,
+    policy: str = POLICY,
 ) -> Middleware:
     """The gate before the page; what waits for those who leave is dropped from the queue."""
     clock = uptime()
@@ -121,6 +143,7 @@ def gate_of(
         met=service.visitors.met,
         tools=mcp,
         policy=policy,
+        shutdown=shutdown,
     )
 
 
@@ -132,7 +155,6 @@ def _sweep(service: Service, page: gr.Blocks, failed: threading.Event) -> None:
         service.sweep()
         memory.trim()
     failed.set()
-    _thread.interrupt_main()
 
 
 def has_failed(page: gr.Blocks) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transformer.checks import check_choice
+from transformer.checks import check_choice, shortened
+from transformer.messages import invalid
 from transformer.ui.api_values import attention_values, numbers, position_values
 from transformer.ui.experiments import Experiments
 from transformer.ui.limits import MAX_LISTED, table
@@ -72,6 +73,10 @@ def endpoints(
             parameters: what the picture is told, by name, as /views lists it
         """
         check_choice("picture", picture, PICTURES)
+        if not isinstance(parameters, dict | None):
+            raise invalid(
+                "{name} must be an object; got {got}", name="parameters", got=shortened(parameters)
+            )
         asked = PICTURES[picture]
         subject = asked.takes if asked.takes in ("batch", "model") else "run"
         found = answer(experiments, asked, {**(parameters or {}), subject: run})

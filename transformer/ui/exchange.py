@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
 
 from transformer.messages import invalid
@@ -53,7 +54,7 @@ class Exchange:
         self._ahead: list[Message] = []  # read here, and given on to the app
         self._left: Callable[[], object] | None = None
         self._watch: asyncio.Task[None] | None = None
-        self.started = self.finished = False
+        self.started = self.finished = self.ended = False
         self.announced = _announced(scope)
 
     def on_leave(self, leave: Callable[[str], object], visitor: str | None) -> None:
@@ -92,6 +93,11 @@ class Exchange:
         return message
 
     async def send(self, message: Message) -> None:
+        """What the app answers; nothing any more once `end` has answered for it."""
+        if not self.ended:
+            await self._pass(message)
+
+    async def _pass(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": safe_headers(message.get("headers", []), self._policy)}
         self.started = True
@@ -118,14 +124,22 @@ class Exchange:
         if not self.finished:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def answer(self, status: int, content: dict[str, Any] | None) -> None:
+    async def end(self, status: int, content: dict[str, Any]) -> None:
+        """Answer now, in place of the app; unless an answer has already begun."""
+        self.ended = not self.started
+        await self.answer(status, content)
+
+    async def answer(
+        self, status: int, content: dict[str, Any] | None, *headers: tuple[bytes, bytes]
+    ) -> None:
         """JSON, or nothing at all; unless an answer has already begun."""
         if self.started:
             return
         body = b"" if content is None else json.dumps(content).encode()
-        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-        await self.send({"type": "http.response.start", "status": status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": body})
+        fixed = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
+        start = {"type": "http.response.start", "status": status, "headers": [*fixed, *headers]}
+        await self._pass(start)
+        await self._pass({"type": "http.response.body", "body": body})
 
 
 def policy_for(embed_on: Sequence[str]) -> str:
@@ -143,11 +157,17 @@ def policy_for(embed_on: Sequence[str]) -> str:
 def safe_headers(
     headers: Iterable[tuple[bytes, bytes]], policy: str = POLICY
 ) -> list[tuple[bytes, bytes]]:
-    """An answer's headers, and what a browser is to keep a page to."""
-    kept = list(headers)
-    is_page = any(n.lower() == b"content-type" and v.startswith(b"text/html") for n, v in kept)
-    bounds = [(b"content-security-policy", policy.encode())] if is_page else []
-    return [*kept, (b"x-content-type-options", b"nosniff"), *bounds]
+    """An answer's headers, and what a browser is to keep a page to. A page, and what else is said
+    in the visitor's language, is asked for anew each time."""
+    kept = MutableHeaders(raw=list(headers))
+    kind = kept.get("content-type", "")
+    kept["x-content-type-options"] = "nosniff"
+    if kind.startswith("text/html"):
+        kept["content-security-policy"] = policy
+    if kind.startswith(("text/html", "application/json")):
+        kept.setdefault("cache-control", "no-cache")
+        kept.add_vary_header("Accept-Language")
+    return kept.raw
 
 
 def _announced(scope: Scope) -> int:

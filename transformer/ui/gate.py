@@ -1,6 +1,7 @@
-"""What stands before the page's framework: its open doors that the page does not need are shut.
+"""What stands before the page's framework: only the routes that the page and programs use are open.
 
-Also here: the size of a request, a full queue, the server's health, and noticing who has left.
+Also here: the size and type of a request, a full queue, the server's health, and noticing who has
+left.
 """
 
 from __future__ import annotations
@@ -26,31 +27,35 @@ from transformer.ui.limits import (
     BUSY,
     CALLS_BUSY,
     CLOSED,
+    FOREIGN,
     MAX_CALLS,
     MAX_HASH,
     MAX_REQUEST_BYTES,
     MAX_WAITING,
+    METHODS_ONLY,
     MISTAKE,
-    NO_FORMS,
     NO_HASH,
     POST_ONLY,
     TOO_LARGE,
     TOO_SLOW,
 )
 from transformer.ui.modules import MODULES, PREFIX
+from transformer.ui.process import Shutdown
 from transformer.ui.visitors import ASKER
 
 API = "/gradio_api/"
-SHUT = (
-    "upload", "upload_progress", "process_recording", "file", "proxy=", "stream/", "deep_link",
-    "custom_component/", "vibe-", "undo-vibe-edit", "run/", "api/", "runs", "run-history", "dev/",
-    "profiling/", "heartbeat/", "mcp",
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+ALLOW = (b"allow", ", ".join(METHODS).encode())
+OPEN = (
+    "/", "/config", "/theme.css", "/favicon.ico", "/robots.txt", "/manifest.json",
+    *(API + name for name in ("queue/join", "queue/data", "component_server", "cancel", "reset",
+                              "info", "openapi.json", "app_id", "startup-events", "theme.css")),
 )  # fmt: skip
-SHUT_PAGES = (
-    "/docs", "/redoc", "/openapi.json", "/monitoring", "/login", "/logout", "/pwa_icon", "/svelte",
-)  # fmt: skip
+OPEN_BELOW = ("/assets/", "/static/", f"{API}call/")
 TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are served at all
 QUESTIONS = (f"{API}component_server", f"{API}component_server/")
+FROM_PAGES = (*QUESTIONS, "/leave")  # what our own page alone asks
+JSON = "application/json"
 JOINS = (f"{API}queue/join", f"{API}call/")
 OURS = str(Path(__file__).resolve().parent.parent)
 PASSED_ON = (
@@ -66,7 +71,7 @@ class Gate:
     health: what /health answers, with 503 where its status is not "ok". waiting: how many requests
     are in the queue. leave: told the session of a visitor who has left. met: told the session and
     the address of one who asks a question. tools: whether the endpoints are served as tools over
-    MCP. policy: what a browser is to keep the page to.
+    MCP. policy: what a browser is to keep the page to. shutdown: what ends the server.
     """
 
     def __init__(
@@ -79,9 +84,10 @@ class Gate:
         met: Callable[[str, str], object] = lambda session, address: None,
         tools: bool = False,
         policy: str = POLICY,
+        shutdown: Shutdown | None = None,
     ) -> None:
         self.app, self.health, self.waiting, self.leave = app, health, waiting, leave
-        self.met, self.policy = met, policy
+        self.met, self.policy, self.shutdown = met, policy, shutdown or Shutdown()
         self.tools, self._calls = tools, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,7 +99,7 @@ class Gate:
             await self._http(scope, Exchange(scope, receive, send, self.policy))
 
     async def _http(self, scope: Scope, exchange: Exchange) -> None:
-        with speaking(language_of(scope)):
+        with speaking(language_of(scope)), self.shutdown.underway(exchange):
             try:
                 await self._answer(plain_query(scope), exchange)
             except TooLarge:
@@ -102,11 +108,17 @@ class Gate:
                 await exchange.answer(408, {"detail": again(TOO_SLOW)})
 
     async def _answer(self, scope: Scope, exchange: Exchange) -> None:
-        path = path_of(scope)
-        post = scope["method"] == "POST"
-        if path == "/health":
+        path, method = path_of(scope), scope["method"]
+        post = method == "POST"
+        if method not in METHODS and path not in TOOLS:
+            await exchange.answer(405, {"detail": again(METHODS_ONLY)}, ALLOW)
+        elif self.shutdown.begun and not _stream_of(scope, path):
+            await self.shutdown.refuse(exchange)
+        elif path == "/health":
             facts = self.health()
             await exchange.answer(200 if facts["status"] == "ok" else 503, facts)
+        elif post and path in FROM_PAGES and is_foreign(scope):
+            await exchange.answer(403, {"detail": again(FOREIGN)})
         elif path == "/leave" and post:
             self._leave((await exchange.body()).decode("ascii", errors="replace"))
             await exchange.answer(204, None)
@@ -114,18 +126,26 @@ class Gate:
             await MODULES(scope, exchange.receive, exchange.send)
         elif self.tools and path in TOOLS and not post:
             await exchange.answer(405, {"detail": again(POST_ONLY)})
-        elif is_shut(path, tools=self.tools):
+        elif not is_open(path, tools=self.tools):
             await exchange.answer(404, {"detail": again(CLOSED)})
-        elif exchange.announced > MAX_REQUEST_BYTES:
+        elif post:
+            await self._post(scope, exchange, path)
+        else:
+            exchange.on_leave(self._leave, _stream_of(scope, path))
+            await self._pass_on(scope, exchange)
+
+    async def _post(self, scope: Scope, exchange: Exchange, path: str) -> None:
+        """A JSON type makes a browser ask first whether a page of another site may send this."""
+        kind = header(scope, b"content-type")
+        if exchange.announced > MAX_REQUEST_BYTES:
             await exchange.answer(413, {"detail": _too_large(exchange.announced)})
-        elif is_multipart(scope):
-            await exchange.answer(415, {"detail": again(NO_FORMS)})
-        elif post and path.startswith(JOINS) and self.waiting() >= MAX_WAITING:
+        elif kind.split(";")[0].strip().lower() != JSON:
+            await exchange.answer(415, {"detail": _not_json(kind)})
+        elif path.startswith(JOINS) and self.waiting() >= MAX_WAITING:
             await exchange.answer(503, {"detail": again(BUSY)})
         elif path in TOOLS:
             await self._call(scope, exchange)
         else:
-            exchange.on_leave(self._leave, _stream_of(scope, path))
             await self._pass_on(scope, exchange)
 
     def _leave(self, visitor: str) -> None:
@@ -170,7 +190,11 @@ class Gate:
             if session and scope.get("client"):
                 self.met(session, str(scope["client"][0]))
             ASKER.set(session)  # for this request's task alone
-            with exchange.watched() as gone, until(Deadline(math.inf, gone)):
+            with (
+                self.shutdown.question(exchange),
+                exchange.watched() as gone,
+                until(Deadline(math.inf, gone)),
+            ):
                 await self.app(scope, exchange.receive, exchange.send)
         else:
             await self.app(scope, exchange.receive, exchange.send)
@@ -194,19 +218,20 @@ def plain_query(scope: Scope) -> Scope:
     return scope if query == given else {**scope, "query_string": urlencode(query).encode()}
 
 
-def is_multipart(scope: Scope) -> bool:
-    """Whether a request sends a form with files, of which Gradio leaves the parts on the disk."""
-    kinds = [value for name, value in scope["headers"] if name == b"content-type"]
-    return any(b"multipart" in kind.lower() for kind in kinds)
+def is_open(path: str, *, tools: bool = False) -> bool:
+    """Whether the page, programs or tools use this route; those of the framework are many more."""
+    plain = path.rstrip("/") or "/"
+    return plain in OPEN or path.startswith(OPEN_BELOW) or (tools and path in TOOLS)
 
 
-def is_shut(path: str, *, tools: bool = False) -> bool:
-    """Whether an address of the framework is one that neither the page nor tools have use for."""
-    if tools and path in TOOLS:
-        return False
-    if path.startswith(API):
-        return path.removeprefix(API).startswith(SHUT)
-    return path.startswith(SHUT_PAGES)
+def is_foreign(scope: Scope) -> bool:
+    """Whether a browser says that a page of another site asks."""
+    return header(scope, b"sec-fetch-site") == "cross-site"
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """A request's header, or ""."""
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
 
 
 def has_good_hash(body: bytes) -> bool:
@@ -221,6 +246,14 @@ def has_good_hash(body: bytes) -> bool:
         return True
     given = asked.get("session_hash") if isinstance(asked, dict) else None
     return given is None or (isinstance(given, str) and 1 <= len(given) <= MAX_HASH)
+
+
+def _not_json(kind: str) -> str:
+    return say(
+        "A request must have the content type {allowed}; got {got}.",
+        allowed=JSON,
+        got=repr(kind[:80]) if kind else say("none"),
+    )
 
 
 def _too_large(announced: int) -> str:

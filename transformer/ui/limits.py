@@ -34,7 +34,8 @@ MAX_BEGUN = 12  # the same, with those that stepped aside for others after their
 MAX_CALLS = 8  # of tools, under way at the same time
 MAX_SECONDS = 20.0  # that one request may run the network; waiting is not counted
 MAX_REQUEST_BYTES = 1_000_000  # of one request's body
-BODY_S = 30.0  # in which a request's body must have come
+HEADERS_S = 10.0  # in which a request's headers must have come
+BODY_S = 30.0  # the same of its body
 MAX_HASH = 64  # characters of a session's name, which the page and clients draw at random
 MAX_RUNS = 256  # kept for the pictures
 MAX_VISITOR_RUNS = 8  # of them of one visitor
@@ -71,7 +72,9 @@ POST_ONLY = wording("Tools are called here by POST, as the Model Context Protoco
 TOO_LARGE = wording("A request must have at most {most} bytes", most=numeral(MAX_REQUEST_BYTES))
 TOO_SLOW = wording("A request must arrive within {seconds} s.", seconds=numeral(BODY_S, ".0f"))
 MISTAKE = wording("The server made a mistake.")
-NO_FORMS = wording("The page takes no files, and nothing as a multipart form.")
+METHODS_ONLY = wording("A request must be GET, HEAD, POST or OPTIONS.")
+FOREIGN = wording("Only the page itself may ask this, not a page of another site.")
+ENDING = wording("The server is shutting down; try again in a moment.")
 NO_EVENT = wording("The server has nothing to do for this event of the page.")
 NO_HASH = wording("A session_hash must have from 1 to {most} characters.", most=MAX_HASH)
 CLOSED = wording("This address is closed: the page takes no files and serves none but its own.")
@@ -100,6 +103,7 @@ def table() -> dict[str, dict[str, Any]]:
         "calls": (MAX_CALLS, "calls of tools under way (if they are served)", "refused"),
         "seconds": (MAX_SECONDS, "seconds of the network", "stopped; what there is, is given"),
         "request_bytes": (MAX_REQUEST_BYTES, "bytes of one request", "refused"),
+        "header_seconds": (HEADERS_S, "seconds in which headers must have come", "closed"),
         "request_seconds": (BODY_S, "seconds in which a request must have come", "refused"),
         "session_hash": (MAX_HASH, "characters of a session's name", "refused"),
         "upload_bytes": (0, "bytes of an uploaded file", "refused: the page takes no files"),

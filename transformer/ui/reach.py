@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import gradio as gr
 import segno
 
+from transformer.checks import check_names, shortened
 from transformer.messages import invalid, numeral, say
 from transformer.ui.view_functions import Ask, server_function
 
@@ -28,9 +29,10 @@ def code_function(page: gr.Blocks) -> Ask:
     where it listens."""
 
     def code(data: dict[str, Any]) -> dict[str, Any]:
-        return code_of(
-            **data, host=getattr(page, "server_name", None), port=getattr(page, "server_port", None)
-        )
+        check_names("code", data, ("page", "query"))
+        seen = {"page": data.get("page"), "query": data.get("query")}
+        host, port = getattr(page, "server_name", None), getattr(page, "server_port", None)
+        return code_of(**seen, host=host, port=port)
 
     return server_function("code", code)
 
@@ -42,8 +44,9 @@ def code_of(*, page: Any, query: Any, host: str | None, port: int | None) -> dic
     host, port: where the server listens. Raises ValueError, with what can be done, where nobody
     else could open the address, or nobody could read the code.
     """
-    if not isinstance(page, str) or not isinstance(query, str):
-        raise invalid("page and query must be strings")
+    for name, got in (("page", page), ("query", query)):
+        if not isinstance(got, str):
+            raise invalid("{name} must be a string; got {got}", name=name, got=shortened(got))
     address = reachable(page, host, port) + (f"#{query}" if query else "")
     return {"address": address, "picture": picture(address)}
 

@@ -39,7 +39,7 @@ def check_tools() -> None:
 
 def in_json(page: gr.Blocks) -> Callable[[Any], AbstractAsyncContextManager[None]]:
     """While the server of `page` runs, a tool answers in JSON, not as Python writes values; and
-    what a caller sent stays out of the log."""
+    what a caller sent stays out of the log (of the root logger's too: `process.ShortLog`)."""
 
     def written(outputs: list[Any], _root: str) -> list[Any]:
         from mcp.types import TextContent

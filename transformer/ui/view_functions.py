@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from anyio import to_thread
 
+from transformer.checks import check_names, shortened
 from transformer.messages import invalid
 from transformer.ui.again import MadeAgain
 from transformer.ui.experiments import Experiments
@@ -44,7 +45,7 @@ def functions(experiments: Experiments) -> dict[str, Ask]:
     asks["moment"] = server_function("moment", moment)
     lessons = Lessons(experiments)
     asks |= {name: server_function(name, getattr(lessons, name), again) for name in LESSONS}
-    asks["kept"] = server_function("kept", lambda data: kept(store, **data))
+    asks["kept"] = server_function("kept", lambda data: kept(store, data))
     file = server_function("export", lambda data: _file(experiments, data), again)
     asks["export"] = made_first(FILES.answering(file), again)
     return asks
@@ -141,7 +142,7 @@ def server_function(
             return {key: plain(value) for key, value in found.items()}
         except RunGone as error:
             return {"error": sentence_of(error), "gone": True}
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             return {"error": sentence_of(error)}
 
     ask.__name__ = name
@@ -159,14 +160,23 @@ def plain(value: Any) -> Any:
     return value
 
 
-def kept(store: RunStore, *, runs: Any) -> Answer:
-    """Which of these runs the server still has; asking does not keep them longer."""
+def kept(store: RunStore, data: Mapping[str, Any]) -> Answer:
+    """{"runs"}: which of these the server still has; asking does not keep them longer."""
+    check_names("kept", data, ("runs",))
+    runs = data.get("runs")
     if not isinstance(runs, list) or len(runs) > MAX_ASKED:
-        raise invalid("runs must be a list of at most {most} ids", most=MAX_ASKED)
+        raise invalid(
+            "runs must be a list of at most {most} ids; got {got}",
+            most=MAX_ASKED,
+            got=shortened(runs),
+        )
     return {"kept": [store.has(run) for run in runs]}
 
 
 def _file(experiments: Experiments, data: dict[str, Any]) -> Answer:
     """A kept run as a file; all but a single head's CSV hold the run's lens."""
     run = experiments.store.run(data.pop("run", None))
-    return export(run if data.get("form") == "csv" else experiments.with_lens(run), **data)
+    check_names("export", data, ("form", "site", "head", "stage"))
+    return export(
+        run if data.get("form") == "csv" else experiments.with_lens(run), **{"form": None, **data}
+    )

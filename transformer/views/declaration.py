@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
+from transformer.checks import check_names
 from transformer.messages import invalid
 from transformer.views.parameters import Item, Parameter
 
@@ -51,14 +52,7 @@ class Picture:
     def checked(self, given: Mapping[str, Any], item: Item | None = None) -> dict[str, Any]:
         """Every parameter with its value. Raises ValueError for unknown names and wrong values."""
         known = {parameter.name for parameter in self.parameters}
-        for name in given:
-            if name not in known and name != "dark":
-                raise invalid(
-                    "{name} takes {allowed}; got {got}",
-                    name=self.name,
-                    allowed=sorted(known) or "nothing",
-                    got=repr(name),
-                )
+        check_names(self.name, {key: one for key, one in given.items() if key != "dark"}, known)
         if not isinstance(given.get("dark", False), bool):
             raise invalid("dark must be true or false; got {got}", got=repr(given["dark"]))
         values = {

@@ -63,7 +63,7 @@ window.fetch = async (resource, given) => {
   if (url.includes("/queue/join"))
     return join(inLanguage(url.replace(/\?.*/, `?${foreign()}`)), options);
   if (url.includes("/component_server"))
-    return fetched(withVisitor(inLanguage(url), sessionIn(options)), options);
+    return question(withVisitor(inLanguage(url), sessionIn(options)), options);
   if (!url.includes("/queue/data")) return fetched(resource, options);
   const coming = fetched(withVisitor(url, session), options);
   const answer = await heard(coming).catch((error) => {
@@ -72,6 +72,14 @@ window.fetch = async (resource, given) => {
   });
   if (answer.body) follow(answer.clone().body, options?.signal);
   return answer;
+};
+
+// Gradio reads nothing of a refusal: its sentence becomes an answer like that of a view.
+const question = async (url, options) => {
+  const answer = await fetched(url, options);
+  if (answer.ok) return answer;
+  const { detail } = await answer.json().catch(() => ({}));
+  return Response.json({ error: sentence(detail) });
 };
 
 const heard = (coming) => {

@@ -1,0 +1,250 @@
+"""A server among strangers: its descriptors, its log, whose address it believes, and its end."""
+
+from __future__ import annotations
+
+import json
+import logging
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import bounded
+import httpx
+import loops
+import pytest
+import serving
+import warm
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from transformer.ui import PRIVATE
+from transformer.ui.limits import ENDING, MAX_ADDRESS_WAITING, METHODS_ONLY, YOURS_WAIT
+from transformer.ui.process import ShortLog
+
+API = "gradio_api"
+LONG = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
+WORDS = "a visitor's words"
+
+
+class Bounded(NamedTuple):
+    """A server that may hold 256 files, with tools."""
+
+    port: int
+    process: warm.Process
+    log: Path
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}/", timeout=60)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bounded]:
+    log, port = tmp_path_factory.mktemp("bounded") / "server.log", serving.free_port()
+    process = serving.started(port, ["stories"], log, "tests/bounded.py", ["--mcp"])
+    yield Bounded(port, process, log)
+    serving.stop(process)
+
+
+def test_a_server_may_hold_as_many_files_as_the_system_allows(server: Bounded) -> None:
+    most = (bounded.MOST_FILES, bounded.MOST_FILES)
+    assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == most
+
+
+def test_callers_who_never_end_their_headers_do_not_keep_others_out(server: Bounded) -> None:
+    before = server.log.stat().st_size
+    with ExitStack() as stack:
+        for _ in range(300):
+            caller = stack.enter_context(socket.socket())
+            caller.connect(("127.0.0.1", server.port))
+            caller.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Never: e")
+        with server.client() as client:
+            assert client.get("health", timeout=20).status_code == 200
+    logged = server.log.read_text()[before:]
+    assert len(logged) < 10_000
+    assert logged.count("socket.accept() out of system resource: OSError in") == 1
+
+
+def test_a_second_request_that_never_ends_is_not_waited_for_either(server: Bounded) -> None:
+    """A caller who sends what an answer did not wait for is no longer between two requests."""
+    for first in ("", "Content-Length: 99\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as caller:
+            caller.sendall(f"GET /health HTTP/1.1\r\nHost: a\r\n{first}\r\n".encode())
+            assert b"200 OK" in caller.recv(100_000)
+            caller.sendall(b"G")
+            while caller.recv(100_000):
+                pass
+
+
+def test_a_tunnel_is_refused_in_a_sentence(server: Bounded) -> None:
+    before = len(server.log.read_text())
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as caller:
+        caller.sendall(b"CONNECT /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        head, _, told = b"".join(iter(lambda: caller.recv(1000), b"")).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 405")
+    assert b"allow: GET, HEAD, POST, OPTIONS" in head
+    assert json.dumps({"detail": METHODS_ONLY}).encode() in told
+    assert server.log.read_text()[before:] == ""
+
+
+def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server: Bounded) -> None:
+    accept = {"accept": "application/json, text/event-stream"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    with server.client() as client:
+        for params in ({"name": 5, "arguments": WORDS}, {"name": [WORDS]}, WORDS, None):
+            asked = {**call, "params": params}
+            client.post(f"{API}/mcp/", json=asked, headers=accept)
+            client.post(f"{API}/mcp/", json={**asked, "method": WORDS}, headers=accept)
+    assert WORDS not in server.log.read_text()
+
+
+@pytest.mark.parametrize("accept", [{}, {"accept-encoding": "br"}, {"accept-encoding": "identity"}])
+def test_the_page_is_kept_by_nobody_and_differs_by_language(
+    server: Bounded, accept: dict[str, str]
+) -> None:
+    with server.client() as client:
+        page = client.get("", headers=accept)
+    assert page.headers["cache-control"] == "no-cache"
+    assert "Accept-Language" in page.headers["vary"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("code", {"page": "a", "query": "", "host": WORDS}, "code takes ['page', 'query']; got 'h"),
+        ("code", {"query": ""}, "page must be a string; got None"),
+        ("kept", {"runs": [], "self": 1}, "kept takes ['runs']; got 'self'"),
+        ("kept", {}, "runs must be a list of at most 256 ids; got None"),
+        ("kept", [], "kept must be asked with an object; got list"),
+        ("export", {"run": "{run}", "form": "csv", "x": 1}, "export takes ['form', 'head', 's"),
+        ("export", {"run": "{run}"}, "form must be one of ['json'"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_is_allowed(
+    server: Bounded, name: str, data: Any, told: str
+) -> None:
+    with server.client() as client:
+        part = part_that_asks(client, name)
+        if isinstance(data, dict) and data.get("run"):
+            data = {**data, "run": generated(client)}
+        asked = {"component_id": part, "fn_name": name, "session_hash": "s", "data": data}
+        answer = client.post(f"{API}/component_server/", json=asked)
+    assert answer.json()["error"].startswith(told)
+
+
+@pytest.mark.parametrize("parameters", ["abc", [["row", 1]], 3])
+def test_parameters_of_a_view_that_are_no_object_are_refused(
+    server: Bounded, parameters: Any
+) -> None:
+    with server.client() as client:
+        joined = client.post(f"{API}/call/view", json={"data": ["heatmap", "x", parameters]})
+        answer = client.get(f"{API}/call/view/{joined.json()['event_id']}")
+    assert f"parameters must be an object; got {parameters!r}" in answer.text
+
+
+def part_that_asks(client: httpx.Client, name: str) -> int:
+    """The id of a component that may ask this of the server."""
+    parts = client.get("config").json()["components"]
+    return next(one["id"] for one in parts if name in (one["props"].get("server_fns") or ()))
+
+
+def generated(client: httpx.Client, n_tokens: int = 2) -> str:
+    """The id of a run."""
+    asked = ["Once", "stories", n_tokens, *[None] * 4, 1, 1, 1.0, None, None]
+    joined = client.post(f"{API}/call/generate", json={"data": asked})
+    text = client.get(f"{API}/call/generate/{joined.json()['event_id']}").text
+    return str(json.loads(text.split("data: ", 1)[1])[0]["run"])
+
+
+def test_forged_addresses_make_nobody_many_and_at_the_end_all_are_told(server: Bounded) -> None:
+    """Requests that wait are refused from one address, whatever it says that it is; when the server
+    ends, streams, questions and new requests get a sentence, and the process ends as it was told.
+    """
+    with server.client() as client, ThreadPoolExecutor(24) as pool:
+        run, part = generated(client, 120), part_that_asks(client, "patching")
+
+        def joined(place: int) -> httpx.Response:
+            forged = {"x-forwarded-for": f"10.0.0.{place}"}
+            return client.post(f"{API}/call/generate", json={"data": LONG}, headers=forged)
+
+        answers = list(pool.map(joined, range(MAX_ADDRESS_WAITING + 20)))
+        assert YOURS_WAIT in {answer.json().get("detail") for answer in answers}
+        events = [answer.json()["event_id"] for answer in answers if answer.is_success][-20:]
+
+        def streamed(event: str) -> str:
+            return client.get(f"{API}/call/generate/{event}").text
+
+        def question(place: int) -> httpx.Response:
+            data = {"run": run, "other": "Twice", "place": 100}
+            asked = {"component_id": part, "fn_name": "patching", "data": data}
+            path = f"{API}/component_server/"
+            return client.post(path, json={**asked, "session_hash": f"s{place}"})
+
+        streams = [pool.submit(streamed, event) for event in events]
+        questions = [pool.submit(question, place) for place in range(2)]
+        time.sleep(0.5)
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        told = [stream.result() for stream in streams]
+        assert server.process.wait(20) == 128 + signal.SIGTERM
+        assert time.monotonic() - began < 5
+    assert [json.loads(text.split("event: error\ndata: ")[1])["error"] for text in told] == [
+        ENDING
+    ] * len(told)
+    found = [answer.result() for answer in questions]
+    assert [(one.status_code, one.json()) for one in found] == [(503, {"detail": ENDING})] * 2
+    assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "peer", "told", "believed"),
+    [
+        ("", "127.0.0.1", "203.0.113.9", "127.0.0.1"),
+        (PRIVATE, "10.0.0.5", "198.51.100.1, 203.0.113.9, 10.0.0.8", "203.0.113.9"),
+        (PRIVATE, "198.51.100.1", "203.0.113.9", "198.51.100.1"),
+    ],
+)
+def test_what_a_trusted_proxy_itself_saw_is_believed_and_nothing_before_it(
+    trusted: str, peer: str, told: str, believed: str
+) -> None:
+    seen = []
+
+    async def inside(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["client"][0])
+
+    scope: Any = {
+        "type": "http",
+        "client": (peer, 1),
+        "headers": [(b"x-forwarded-for", told.encode())],
+    }
+    loops.run(ProxyHeadersMiddleware(inside, trusted)(scope, None, None))  # type: ignore[arg-type]
+    assert seen == [believed]
+
+
+def test_a_fault_that_repeats_is_logged_once_and_without_its_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    short = ShortLog()
+
+    def logged(message: str) -> str | None:
+        try:
+            raise KeyError(WORDS)
+        except KeyError:
+            fault = sys.exc_info()
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "%s", (message,), fault)
+        return logging.Formatter().format(record) if short.filter(record) else None
+
+    first = logged(f"a fault: {WORDS}\n{WORDS}")
+    assert first is not None
+    assert first.startswith("a fault: KeyError in test_process.py, line ")
+    assert [logged(f"a fault: {place}") for place in range(3)] == [None] * 3
+    assert logged("another") is not None
+    now = 61.0
+    assert logged("a fault: x") == f"{first} (3 more before)"
