@@ -214,8 +214,7 @@ def _check_selected(check: Check, fields: Mapping[str, str], ground: Ground) -> 
         return
     asked = dict(check.arguments)  # type: ignore[attr-defined]
     if isinstance(check, Choose):
-        best = 0 if check.bounds else check.right_answer(ground)["option"]
-        asked = dict(check.measured()[best])
+        asked = dict(check.measured()[0 if check.bounds else check.best(ground)])
     for name, shown in _selected(fields, ground.run).items():
         if name in asked and asked[name] != shown:
             raise invalid(
@@ -233,7 +232,11 @@ def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
     stack, _, token = fields.get("token", "").rpartition(".")
     if token.isdecimal() and not stack:
         place = int(token)
-        found |= {"token": place, "position": place, "query": place - _rows_above(fields, run)}
+        found |= {
+            "token": place,
+            "position": place,
+            "query": max(0, place - _rows_above(fields, run)),
+        }
     if "cell" in fields:
         first = first_row(run, Site.parse(site)) if site else 0
         row, _, column = fields["cell"].partition(",")
@@ -248,7 +251,7 @@ def _rows_above(fields: Mapping[str, str], run: Run) -> int:
     was written from."""
     controls = VIEWS["attention"].controls()
     first = {name: str(controls[name].default) for name in ("picture", "by")}
-    shown = first | shown_first(run.model, run.config) | fields
+    shown = first | shown_first(run.model, run.config) | dict(fields)
     return int((shown["picture"], shown["by"]) == ("alignment", "written"))
 
 
