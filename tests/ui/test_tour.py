@@ -47,6 +47,22 @@ def test_the_most_shaded_token_is_the_one_that_the_first_card_names(experiments:
     assert run.labels[12] == "r"
 
 
+@pytest.mark.slow
+def test_without_positions_both_sentences_are_translated_alike(experiments: Experiments):
+    card = CARDS["Take away the word order"]
+    state = as_link(card["state"]) | {"text": "The dog bit the man."}
+    assert state["text"] in card["look"]
+    assert shown_by(experiments, state).run.text.endswith(WRITES[card["title"]][1])
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_translators_head_cross(experiments: Experiments):
+    state = as_link(CARDS["Which word does each word come from?"]["state"])
+    run = shown_by(experiments, state).run
+    read = run.trace["decoder.2.cross"].weights[0, 2].argmax(dim=1)[:4]
+    assert [run.source_labels[at] for at in read] == ["The", "␣cat", "␣black", "␣sleeping"]
+
+
 def test_a_card_that_asks_for_a_text_keeps_the_text_box_in_sight():
     asking = [title for title, card in CARDS.items() if "Type " in card["look"]]
     assert asking == [title for title, card in CARDS.items() if card.get("types")] != []
