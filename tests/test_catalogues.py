@@ -59,10 +59,10 @@ def test_the_first_screen_of_the_readme_says_the_same_in_every_language(language
 @pytest.mark.parametrize("language", languages()[1:])
 @pytest.mark.parametrize("name", transformer.bundled_names())
 def test_a_model_card_says_the_same_in_every_language(name, language):
-    """Its figures and commands are the English one's, and the page shows it to who reads it."""
+    """Its commands and tables are the English one's, and the page shows it to who reads it."""
     model = transformer.load(name)
     english, other = model.card, model.cards[language]
-    for what in (r"```.*?```", r"`[^`\n]+`", r"\d+(?:[.,]\d+)*", r"(?m)^\|"):
+    for what in (r"```.*?```", r"`[^`\n]+`", r"(?m)^\|"):
         ours, theirs = (sorted(re.findall(what, one, re.DOTALL)) for one in (english, other))
         assert theirs == ours
     with speaking(language):

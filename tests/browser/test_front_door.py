@@ -17,11 +17,11 @@ from serving import free_port, started, stop
 from visit import Visit, complaints
 
 import transformer
-from transformer import Break, Model, Patch, Run, Silence, with_lens
+from transformer import Break, Model, Run, with_lens
 from transformer.analysis.ablation import head_importance
 from transformer.messages import numeral, say, speaking
 from transformer.ui.examples import example_of
-from transformer.ui.tour import all_cards, cards
+from transformer.ui.tour import cards
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -243,37 +243,6 @@ def test_the_tour_is_walked_by_keyboard_alone(visitor: Counted) -> None:
     expect(page.get_by_role("button", name="Tour")).to_be_focused()
     visitor.visit.wait_for_link()
     assert "tour" not in page.evaluate("viz.snapshot()")
-
-
-def test_each_card_says_what_a_run_of_it_shows() -> None:
-    """What a card's words claim, seen in runs made here."""
-    states = [card["state"] for card in all_cards()]
-    for state in states:
-        assert state["model"] in MODELS
-    stories, translator = (model(name) for name in MODELS)
-    lost = stories.generate(
-        states[1]["text"], max_new_tokens=6, interventions=[Silence("decoder", 5, [0])]
-    )
-    intact = stories.generate(states[1]["text"], max_new_tokens=6)
-    assert "Tiko and Bram" in intact.text
-    assert "Tiko and Bram" not in lost.text
-    cross = opening("translate-en-fr").trace["decoder.2.cross"].weights[0, 2]
-    source = opening("translate-en-fr").source_labels
-    assert [source[int(row.argmax())] for row in cross[:4]] == [
-        "The",
-        "␣cat",
-        "␣black",
-        "␣sleeping",
-    ]
-    said = [
-        translator.generate(text, interventions=[Break("no-positions")]).text
-        for text in ("The man bit the dog.", "The dog bit the man.")
-    ]
-    assert said == ["Le chien a mordu l'homme."] * 2
-    altered = states[9]["alter"][0]
-    patch = Patch("encoder", altered["layer"], altered["positions"], altered["text"])
-    text = translator.generate(states[9]["text"], interventions=[patch]).text
-    assert text == "Le chien noir dort sur le lit."
 
 
 # --- the twelve questions -------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -430,6 +431,55 @@ def test_what_cannot_be_held_is_found(tmp_path: Path, experiments: Experiments):
     site, head = _best(experiments)
     (there, _) = problems(("site=decoder.1.self&head=1", f"site={site}&head={head}"))
     assert "answers it already" in there
+
+
+@pytest.mark.parametrize(
+    ("check", "hint", "problem"),
+    [
+        ("", "1 = BEST", ""),
+        ("", "1 = {site = 'decoder.1.self', head = 1}", "hint 1: First is "),
+        ("", "2 = {site = 'decoder.1.self', head = 9}", "hint 2: head must be "),
+        ("", "3 = BEST", "hint must be one of .*1.*2"),
+        ("click = 'cell'\nof = 'is_hidden'", "1 = {cell = '2,3'}", ""),
+        ("click = 'cell'\nof = 'is_hidden'", "1 = {cell = '3,2'}", "The mask does not hide this"),
+        ("number = 'hidden'\nquery = 23", "2 = {token = 23}", ""),
+        ("number = 'hidden'\nquery = 23", "2 = {token = 24}", "query 24 is selected; the "),
+        ("number = 'hidden'\nquery = 23", "2 = {cell = '5,1'}", "hint 2: query 25 is selected"),
+        ("number = 'hidden'\nquery = 22", "2 = {token = 22}", "^query 23 is selected"),
+        ("number = 'row_sum'\nquery = 23\nhead = 1", "2 = {head = 0}", "head 0 is selected"),
+        ("number = 'tokens'", "1 = {token = 99}", "hint 1: token must be at most"),
+    ],
+)
+def test_a_hint_is_followed_to_the_answer(
+    tmp_path: Path, experiments: Experiments, check: str, hint: str, problem: str
+):
+    site, head = _best(experiments)
+    named = hint.replace("BEST", f"{{site = '{site}', head = {head}}}")
+    asked = "click = 'head'\nof = 'first'"
+    if check:
+        asked = check if check.endswith("'tokens'") else f"{check}\nsite = '{SITE}'"
+    text = LESSON.replace('click = "head"\nof = "first"', asked)
+    text = text.replace("token=3", "token=23").replace("[check]", f"hints.{named}\n[check]")
+    try:
+        found, _ = verify(read_lesson(written(tmp_path, text)), experiments)
+        told = found.problem
+    except ValueError as error:  # found as the file is read
+        told = str(error)
+    assert re.search(problem or "^$", told), told
+
+
+@pytest.mark.slow
+def test_a_picture_that_shows_another_row_than_is_asked_is_found(tmp_path: Path):
+    """The lines of an alignment are those from which a word was written, unless the state says
+    `by=read`: the row of a token is then that of the token before it."""
+    text = (FOLDER / "translation" / "en.md").read_text(encoding="utf-8")
+    lesson = read_lesson(written(tmp_path, text.replace("&by=read", "")))
+    experiments = Experiments(Service([transformer.load("translate-en-fr")], trainings=0))
+    problems = {one.title: one.problem for one in verify(lesson, experiments) if one.problem}
+    assert problems == {
+        "Crossing lines": "query 1 is selected; the question is about 2",
+        "The cat that becomes a dog": "query 0 is selected; the question is about 1",
+    }
 
 
 def _best(experiments: Experiments) -> tuple[str, int]:

@@ -202,7 +202,7 @@ class Choose(Check):
                 n=self.n_options,
                 got=repr(got)[:40],
             )
-        right = got == self._best(ground)
+        right = got == self.best(ground)
         if self.bounds and not right:
             return Verdict(right=False, says=say("That is not so on this run."))
         arguments = self.arguments if self.bounds else self._each()[got]
@@ -215,13 +215,14 @@ class Choose(Check):
 
     def right_answer(self, ground: Ground) -> Answer | None:
         """The best one."""
-        return {"option": self._best(ground)}
+        return {"option": self.best(ground)}
 
     def answers(self, ground: Ground) -> Iterator[Answer]:
         """All."""
         yield from ({"option": one} for one in range(self.n_options))
 
-    def _best(self, ground: Ground) -> int:
+    def best(self, ground: Ground) -> int:
+        """The right sentence, counted from 0."""
         if self.bounds:
             value = of(ground, self.of, self.arguments)
             return sum(value >= bound for bound in self.bounds)

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from transformer.checks import check_choice
 from transformer.lessons.check_header import check_of
 from transformer.lessons.checks import Check
 from transformer.lessons.markdown import Part, read
@@ -15,7 +16,7 @@ from transformer.messages import ENGLISH, invalid, say
 
 MAX_BYTES = 100_000  # of a language's file
 IN_HEADER = ("minutes", "model")
-IN_STEP = ("state", "sight", "types", "check", "solution")
+IN_STEP = ("state", "sight", "types", "check", "solution", "hints")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,7 +26,8 @@ class Step:
     sight: the part of the tab that is to be in sight, as a CSS selector. check: what is asked, if
     anything is. types: whether the text and the settings are in sight, to be changed; they are
     where the network is to say something. solution: a state that answers it, where none can be
-    worked out; {learn = "copy"} stands for the network of that recorded training, opened.
+    worked out; {learn = "copy"} stands for the network of that recorded training, opened. hints:
+    for a hint that names a token, a head or a cell, by its number: the fields that select it.
     """
 
     state: Mapping[str, Any] | str
@@ -33,6 +35,7 @@ class Step:
     types: bool = False
     check: Check | None = None
     solution: Mapping[str, Any] | str = ""
+    hints: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +117,18 @@ def _step(part: Part) -> Step:
         return Step(
             state=header.get("state", {}), sight=header.get("sight", ""), check=check,
             types=bool(header.get("types", check is not None and check.kind == "run")),
-            solution=header.get("solution", ""),
+            solution=header.get("solution", ""), hints=_hints(header.get("hints", {}), part),
         )  # fmt: skip
     except ValueError as error:
         raise invalid("the step “{title}”: {error}", title=part.title, error=error) from error
+
+
+def _hints(given: Mapping[str, Any], part: Part) -> dict[int, Mapping[str, Any]]:
+    """What hints select, by their numbers. Raises ValueError for a hint that there is not."""
+    numbers = {str(number): number for number in range(1, len(part.hints) + 1)}
+    for number in given:
+        check_choice("hint", number, numbers)
+    return {numbers[number]: fields for number, fields in given.items()}
 
 
 def _known(header: Mapping[str, Any], allowed: tuple[str, ...]) -> None:

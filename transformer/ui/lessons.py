@@ -48,7 +48,7 @@ class Lessons:
         """
         check = _check(data)
         ground = self._ground(data)
-        found = check.grade(ground, _answer(data.get("answer"), check, ground.run))
+        found = check.grade(ground, answer_of(data.get("answer"), check, ground.run))
         return {"right": found.right, "says": found.says}
 
     def solve(self, data: Mapping[str, Any]) -> Answer:
@@ -63,7 +63,7 @@ class Lessons:
             return {}
         if "query" in found:
             site = Site.parse(check.arguments["site"])  # type: ignore[attr-defined]
-            cell = f"{found['query'] - _first_row(self._ground(data).run, site)},{found['key']}"
+            cell = f"{found['query'] - first_row(self._ground(data).run, site)},{found['key']}"
             return {"state": {"site": str(site), "cell": cell}}
         if "number" in found or "option" in found:
             return dict(found)
@@ -131,7 +131,7 @@ def _check(data: Mapping[str, Any]) -> Check:
     return check
 
 
-def _answer(given: Any, check: Check, run: Run) -> dict[str, Any]:
+def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
     """What the page says, in the check's own words. Raises ValueError for anything else."""
     if not isinstance(given, Mapping) or set(given) - set(FROM_PAGE):
         raise invalid(
@@ -147,11 +147,11 @@ def _answer(given: Any, check: Check, run: Run) -> dict[str, Any]:
         row, _, column = str(answer.get("cell", "")).partition(",")
         if not (row.isdecimal() and column.isdecimal() and len(row + column) < 12):
             raise invalid("click a cell of the picture")
-        answer |= {"query": int(row) + _first_row(run, Site.parse(site)), "key": int(column)}
+        answer |= {"query": int(row) + first_row(run, Site.parse(site)), "key": int(column)}
     return answer
 
 
-def _first_row(run: Run, site: Site) -> int:
+def first_row(run: Run, site: Site) -> int:
     """The token, counted in the whole text, that the first row of a place's attention is of."""
     own = site.stack == "decoder" or run.config.family == "encoder"
     return run.trace_start if own else 0

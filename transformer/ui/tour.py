@@ -17,7 +17,7 @@ from transformer.model.sites import Site
 
 FILE = Path(__file__).parent / "tour.toml"
 REQUEST = ("text", "length")  # of an opening, what its run is asked for
-WORDS = ("title", "says", "look", "sight", "start")
+WORDS = ("title", "says", "look", "sight", "start", "types")
 
 
 @cache

@@ -8,19 +8,22 @@ from typing import Any
 from urllib.parse import urlencode
 
 from transformer.learning.recorded import recorded
-from transformer.lessons.checks import Answer, Check
+from transformer.lessons.checks import Answer, Check, Choose
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.quantities import Ground
 from transformer.lessons.said import Said
 from transformer.messages import invalid, speaking
+from transformer.model.sites import Site
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.ui.examples import example_of
 from transformer.ui.experiments import Experiments
 from transformer.ui.handlers import altered_settings, settings_of
-from transformer.ui.lessons import state_of
+from transformer.ui.lessons import answer_of, first_row, state_of
 from transformer.ui.link import SETTINGS, read_link
 from transformer.ui.settings import STARTS
+from transformer.ui.tour import shown_first
+from transformer.views import VIEWS
 
 LEAST_HINTS = 2  # the third shows the answer, which is worked out
 CHECKER = ""  # nobody's visit
@@ -46,6 +49,9 @@ def verify(lesson: Lesson, experiments: Experiments) -> Iterator[Found]:
             after, says = _held(experiments, lesson, step, ground)
             if step.check is not None:
                 _enough_hints(lesson, number)
+                _check_selected(step.check, state_of(step.state), ground)
+                for hint, given in step.hints.items():
+                    _check_hint(experiments, step, ground, hint, state_of(given))
             yield Found(step=number, title=title, says=says)
             ground = after
         except (ValueError, KeyError) as error:
@@ -166,6 +172,87 @@ def _not_there_yet(check: Check, step: Step, ground: Ground) -> None:
         start = {"token": int(fields["token"]), "stack": "own"}
     if start and check.grade(ground, start).right:
         raise invalid("the page answers it already as it opens: {start}", start=start)
+
+
+def _check_hint(
+    experiments: Experiments, step: Step, ground: Ground, hint: int, given: dict[str, str]
+) -> None:
+    """Follow a hint: open or click what it names. Raises ValueError if that answers wrongly."""
+    check, fields = step.check, state_of(step.state) | given
+    assert check is not None
+    try:
+        if isinstance(check, Said):
+            led = check.grade(shown_by(experiments, fields), {})
+        else:
+            _check_places(ground.run, fields)
+            answer = _click(check, given, ground.run)
+            if not answer:
+                return _check_selected(check, fields, ground)
+            led = check.grade(ground, answer)
+        if not led.right:
+            raise ValueError(led.says)
+    except ValueError as error:
+        raise invalid("hint {n}: {error}", n=hint, error=error) from error
+
+
+def _click(check: Check, given: Mapping[str, str], run: Run) -> Answer:
+    """What a hint says to click; empty: it says nothing of that."""
+    if check.kind == "cell" and "cell" in given:
+        site = check.arguments["site"]  # type: ignore[attr-defined]
+        return answer_of({"site": site, "cell": given["cell"]}, check, run)
+    if check.kind == "head" and {"site", "head"} <= given.keys():
+        return {"site": given["site"], "head": int(given["head"])}
+    if check.kind == "token" and "token" in given:
+        stack, _, token = given["token"].rpartition(".")
+        return {"stack": stack or "own", "token": int(token)}
+    return {}
+
+
+def _check_selected(check: Check, fields: Mapping[str, str], ground: Ground) -> None:
+    """Raise ValueError where another row, head or token is selected than the check is about."""
+    if isinstance(check, Said):
+        return
+    asked = dict(check.arguments)  # type: ignore[attr-defined]
+    if isinstance(check, Choose):
+        asked = dict(check.measured()[0 if check.bounds else check.best(ground)])
+    for name, shown in _selected(fields, ground.run).items():
+        if name in asked and asked[name] != shown:
+            raise invalid(
+                "{name} {shown} is selected; the question is about {asked}",
+                name=name, shown=shown, asked=asked[name],
+            )  # fmt: skip
+
+
+def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
+    """What a state of the page selects, by the names of the quantities' arguments."""
+    masks = fields.get("tab") == "masks"
+    site = fields.get("mask_site" if masks else "site")
+    found: dict[str, Any] = {"site": site, "head": fields.get("mask_head" if masks else "head")}
+    found["sentence"] = fields.get("row") if masks else None
+    stack, _, token = fields.get("token", "").rpartition(".")
+    if token.isdecimal() and not stack:
+        place = int(token)
+        found |= {
+            "token": place,
+            "position": place,
+            "query": max(0, place - _rows_above(fields, run)),
+        }
+    if "cell" in fields:
+        first = first_row(run, Site.parse(site)) if site else 0
+        row, _, column = fields["cell"].partition(",")
+        found |= {"query": int(row) + first, "key": int(column)}
+    return {
+        name: int(one) if name != "site" else one for name, one in found.items() if one is not None
+    }
+
+
+def _rows_above(fields: Mapping[str, str], run: Run) -> int:
+    """By how many rows a token's weights stand above its own: 1 in the picture of what each token
+    was written from."""
+    controls = VIEWS["attention"].controls()
+    first = {name: str(controls[name].default) for name in ("picture", "by")}
+    shown = first | shown_first(run.model, run.config) | dict(fields)
+    return int((shown["picture"], shown["by"]) == ("alignment", "written"))
 
 
 def _enough_hints(lesson: Lesson, step: int) -> None:

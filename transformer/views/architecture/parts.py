@@ -65,7 +65,7 @@ def _tokens(config: ModelConfig, block: Block) -> tuple[str, str, str]:
         short = say("shared with the encoder")
         more.append(say("The encoder uses the same table."))
     elif config.tie_embeddings and (block.stack != "encoder" or _one_table(config)):
-        more.append(say("The head uses the same table (tied weights)."))
+        more.append(say("The output layer (LM head) uses the same table (tied weights)."))
     return title, short, " ".join((does, *more))
 
 

@@ -72,7 +72,7 @@ def _tensors(look: Look, found: FedForward) -> list[dict[str, Any]]:
     else:
         name = say("the gate before its bend")
         tensors.append(tensor("gate", mi("g"), name, axes, **row_of(found.gate)))
-        name = say("the bent gate times what was made wide")
+        name = say("activated gate × up-projection")
         tensors.append(tensor("inner", mi("a"), name, axes, **row_of(found.inner)))
     made = say("what the feed-forward makes")
     return [*tensors, stream_row(look, "out", mi("y"), made, found.out)]

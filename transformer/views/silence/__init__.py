@@ -92,12 +92,12 @@ VIEW = View(
     tab=mark("What if?"),
     title=mark("Silence heads"),
     help=mark(
-        "What each head alone matters for one token, and what comes next with some silenced."
+        "How much each head alone matters for one token, and what comes next with some silenced."
     ),
     pictures=(
         Picture(
             name="importance",
-            title=mark("What each head matters"),
+            title=mark("How much each head matters"),
             help=mark(
                 "The change of one token's log-probability when each head alone is silenced."
             ),
