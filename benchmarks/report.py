@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import tables
+from benchmarks import command_line, tables
 from benchmarks.results import load, place_of
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -63,6 +63,7 @@ PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
 
 def main() -> None:
     """Replace what stands between README.md's two marks."""
+    command_line(__spec__, __doc__).parse_args()
     text = README.read_text(encoding="utf-8")
     README.write_text(replaced(text, report(load())), encoding="utf-8")
 
