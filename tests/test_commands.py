@@ -32,7 +32,7 @@ def runnable() -> list[str]:
 
 def typed(name: str) -> str:
     """How a file is run, as its help says it."""
-    if name in ("app.py", "benchmarks/peer_pages.py"):
+    if name in ("app.py", "benchmarks/peer_pages.py", "deploy/space.py"):
         return f"python {name}"
     module = name.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
     return f"python -m {module}"
@@ -76,7 +76,7 @@ for name, command in json.loads(sys.argv[1]):
 
 
 def test_every_module_that_can_be_run_says_how(tmp_path: Path) -> None:
-    names = ["app.py", *runnable()]
+    names = ["app.py", "deploy/space.py", *runnable()]
     assert {"transformer/serve.py", "benchmarks/page.py"} < set(names)
     asked = json.dumps([(name, typed(name)) for name in names])
     done = run(shlex.join(["python", "-c", WALK, asked, str(tmp_path)]))
