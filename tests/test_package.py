@@ -131,7 +131,7 @@ def test_the_versions_that_are_tested_are_those_that_the_extras_allow():
     assert not [name for name, version in pins.items() if version not in allowed[name].specifier]
 
 
-def test_an_installed_package_generates_from_another_folder(programs, tmp_path):
+def test_an_installed_package_generates_from_another_folder(programs, tmp_path, monkeypatch):
     command = [programs / "transformer-generate", "Once upon a time", "--max-new-tokens", "5"]
     expected = transformer.load("stories").generate("Once upon a time", max_new_tokens=5).text
     assert ran(command, tmp_path) == f"{expected}\n"
@@ -139,12 +139,11 @@ def test_an_installed_package_generates_from_another_folder(programs, tmp_path):
     place, *names = ran([programs / "python", "-c", where], tmp_path).split()
     assert Path(place).is_relative_to(programs.parent)
     assert names == transformer.bundled_names()
-    page = ran([programs / "transformer-page", "--help"], tmp_path)
-    assert page.startswith("usage: transformer-page [-h]")
     training = ran([programs / "transformer-train", "--help"], tmp_path)
     assert "transformer-train evaluate CHECKPOINT --data FILE" in training
-    version = ran([programs / "transformer-generate", "--version"], tmp_path)
-    assert version == f"transformer-generate {transformer.__version__}\n"
+    monkeypatch.setenv("GOMP_SPINCOUNT", "1")  # else the page's command starts once more
+    version = ran([programs / "transformer-page", "--version"], tmp_path)
+    assert version == f"transformer-page {transformer.__version__}\n"
 
 
 def test_an_installed_package_opens_the_page_from_another_folder(programs, tmp_path):
