@@ -10,7 +10,7 @@ PORT ?= 7860
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps
 
-.PHONY: run test lint format lock bench load soak clean
+.PHONY: run test lint format lock bench load soak space space-files clean
 
 run: $(VENV)/.run
 	$(BIN)/python app.py --port $(PORT)
@@ -52,6 +52,12 @@ load: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.load --seconds 900 --save soak $(ARGS)
+
+space: $(VENV)/.run
+	$(BIN)/python deploy/space.py $(or $(SPACE),$(error make space SPACE=OWNER/NAME))
+
+space-files: $(VENV)/.run
+	$(BIN)/python deploy/space.py
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(TOOLS) .pytest_cache .mypy_cache .ruff_cache build *.egg-info

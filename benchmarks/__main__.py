@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import results
+from benchmarks import command_line, results
 from benchmarks.networks import QUICK_SHAPES, SHAPES
 from benchmarks.tables import generation_table
 
@@ -59,7 +59,7 @@ def with_earlier(runs: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="default 1 2")
     parser.add_argument("--rounds", type=int, help=f"default {ROUNDS['S']} (S), {ROUNDS['G']} (G)")

@@ -20,7 +20,7 @@ import sys
 import tempfile
 from typing import Any
 
-from benchmarks import results
+from benchmarks import command_line, results
 
 WAYS = {
     "1": {"name": "one process", "workers": 1, "ray": None},
@@ -68,7 +68,7 @@ print(json.dumps({
 
 def main() -> None:
     """Print each run as a line, then the medians and their ratios to one process."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--data", required=True, help="texts, as for transformer.analysis.corpus")
     parser.add_argument("--model", default="stories", help="default stories")
     parser.add_argument("--texts", type=int, default=800, help="default 800")

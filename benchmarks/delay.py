@@ -10,7 +10,6 @@ them. A delay above two seconds ends with status 1.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -21,6 +20,7 @@ from contextlib import suppress
 
 import httpx
 
+from benchmarks import command_line
 from benchmarks.page import served
 
 API = "gradio_api"
@@ -87,7 +87,7 @@ async def measured(url: str, strangers: int, seconds: float) -> dict[str, float]
 
 def main() -> None:
     """Print the figures as JSON; status 1 if somebody waited too long."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--strangers", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--port", type=int, default=7893)

@@ -11,7 +11,6 @@ takes its tab down, has that as its row. Our own page is measured as `benchmarks
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import tarfile
@@ -23,7 +22,7 @@ import numpy as np
 import torch
 from playwright.sync_api import Browser, Error, Route, sync_playwright
 
-from benchmarks import results, scale
+from benchmarks import command_line, results, scale
 from benchmarks.page import served
 from tests.chromium import ARGUMENTS, find
 from transformer.model.functional import masked_softmax
@@ -43,7 +42,7 @@ WRITE_S = 300  # for a tool to write its page
 
 def main() -> None:
     """Print one row a tool and shape, and add them to the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--shapes", nargs="+", default=["6x8x32", "12x12x128", "12x12x512"])
     parser.add_argument("--peers-python", default=".venv-peers/bin/python")
     parser.add_argument("--limit", type=float, default=180, help="seconds for a page; default 180")

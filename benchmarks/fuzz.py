@@ -14,7 +14,6 @@ each twentieth, beside what the store says that it holds. Faults end with status
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -32,6 +31,8 @@ from typing import Any
 import httpx
 import psutil
 from gradio_client import Client
+
+from benchmarks import command_line
 
 API = "gradio_api"
 CALLERS = 24  # at the same time
@@ -304,7 +305,7 @@ def served(port: int) -> Iterator[psutil.Process]:
 
 def main() -> None:
     """Start a server, send, tell."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, default=7896)

@@ -7,7 +7,6 @@ Everything is timed the way its users call it: ours by `Model.generate` and `Mod
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import random
@@ -21,6 +20,7 @@ from typing import Any
 
 import torch
 
+from benchmarks import command_line
 from benchmarks.floor import read_floor
 from benchmarks.networks import (
     N_LONG_PROMPT,
@@ -74,7 +74,7 @@ class Task:
 
 def main() -> None:
     """Measure, and write the figures to a file."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--shape", required=True, choices=[*SHAPES, *QUICK_SHAPES])
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--rounds", type=int, required=True)

@@ -12,7 +12,6 @@ JSON of all benchmarks under that name (load, soak).
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import base64
 import itertools
@@ -29,7 +28,7 @@ import numpy as np
 import psutil
 
 import transformer
-from benchmarks import results
+from benchmarks import command_line, results
 from benchmarks.learner import learn
 from benchmarks.load_report import Report
 from benchmarks.page import served
@@ -229,9 +228,7 @@ async def _watch(
 
 def main() -> None:
     """Print the figures as JSON; status 1 if something is not as promised."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--visitors", type=int, default=60, help="default 60")
     parser.add_argument("--seconds", type=float, default=120, help="default 120")
     parser.add_argument(

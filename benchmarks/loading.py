@@ -10,7 +10,6 @@ at any moment from there on, and what it still did at the end.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from benchmarks import command_line
 from benchmarks.networks import byte_tokenizer
 
 KINDS = ("gpt2", "llama")
@@ -46,7 +46,7 @@ print(peak - before, after - before)
 
 def main() -> None:
     """Print a line for each kind; end with status 1 where one takes too much."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--megabytes", type=float, default=400, help="default 400")
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     asked = parser.parse_args()

@@ -10,7 +10,6 @@ next paint; each head is clicked for the first time.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -25,7 +24,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks import results
+from benchmarks import command_line, results
 from benchmarks.tables import page_table
 from tests.chromium import ARGUMENTS, find
 
@@ -48,7 +47,7 @@ GRID_DRAWN = ".heads-side[data-rev]"
 
 def main() -> None:
     """Print the figures as a table and add them to the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--port", type=int, default=7899, help="default 7899")
     parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")

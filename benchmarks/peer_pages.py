@@ -8,8 +8,8 @@ than take more than MEMORY_BYTES.
 
 from __future__ import annotations
 
+import argparse
 import resource
-import sys
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -45,15 +45,22 @@ def inspectus(weights: Any, tokens: list[str]) -> str:
     return "".join(shown)
 
 
+TOOLS = {"bertviz": bertviz, "circuitsvis": circuitsvis, "inspectus": inspectus}
+
+
 def main() -> None:
     """Write one page."""
-    name, source, out = sys.argv[1:]
+    parser = argparse.ArgumentParser(prog="python benchmarks/peer_pages.py", description=__doc__)
+    parser.add_argument("tool", choices=TOOLS)
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("out", type=Path)
+    asked = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    weights = np.load(source)
+    weights = np.load(asked.weights)
     tokens = [f"t{place}" for place in range(weights.shape[-1])]
-    page = {"bertviz": bertviz, "circuitsvis": circuitsvis, "inspectus": inspectus}[name]
-    content = f'<!doctype html><meta charset="utf-8"><body>{page(weights, tokens)}</body>'
-    Path(out).write_text(content, encoding="utf-8")
+    page = TOOLS[asked.tool](weights, tokens)
+    content = f'<!doctype html><meta charset="utf-8"><body>{page}</body>'
+    asked.out.write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":

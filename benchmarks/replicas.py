@@ -14,7 +14,6 @@ two, in turn.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -30,6 +29,7 @@ from pathlib import Path
 
 import httpx
 
+from benchmarks import command_line
 from benchmarks.load import load, tasks_for, writers
 from benchmarks.visitor import Visitor, page_facts
 
@@ -167,9 +167,7 @@ def _throughput(port: int, seconds: float) -> None:
 
 def main() -> None:
     """Print the figures as JSON; status 1 if something is not as promised."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--visitors", type=int, default=180, help="default 180")
     parser.add_argument("--seconds", type=float, default=120, help="default 120")
     parser.add_argument("--replicas", type=int, default=3, help="default 3")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from benchmarks import tables
+from benchmarks import command_line, tables
 from benchmarks.results import ROOT, load
 
 FIGURES = ROOT / "docs" / "figures.md"
@@ -97,6 +97,7 @@ PARTS = {
 
 def main() -> None:
     """Write the figures anew."""
+    command_line(__spec__, __doc__).parse_args()
     FIGURES.write_text(report(load()), encoding="utf-8")
 
 

@@ -12,7 +12,6 @@ first time.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Request, sync_playwright
 
-from benchmarks import results
+from benchmarks import command_line, results
 from benchmarks.page import served
 from benchmarks.tables import scale_table
 from tests.chromium import ARGUMENTS, find
@@ -37,7 +36,7 @@ TEXT = "The quick brown fox jumps over the lazy dog, and the cat sleeps. "
 
 def main() -> None:
     """Print the figures as a table, one row a shape, and add them to the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--clicks", type=int, default=10, help="default 10")
     parser.add_argument("--port", type=int, default=7898, help="default 7898")
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help=f"default {' '.join(SHAPES)}")

@@ -10,7 +10,6 @@ encoder-decoder's tokens are those of both sides.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import statistics
 import tempfile
@@ -21,7 +20,7 @@ from typing import Any
 
 import torch
 
-from benchmarks import results
+from benchmarks import command_line, results
 from benchmarks.networks import byte_tokenizer
 from benchmarks.plain_training import HandGPT, PlainGPT, PlainTranslator, Step, plain_step
 from benchmarks.tables import BY_HAND, training_table
@@ -134,7 +133,7 @@ class DrawnPairs(Translation):
 
 def main() -> None:
     """Print the table and add it to the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--threads", type=int, default=2, help="default 2")
     parser.add_argument("--steps", type=int, default=7, help="timed ones of each; default 7")
     parser.add_argument("--quick", action="store_true", help="tiny networks, for a trial")

@@ -9,7 +9,6 @@ answer. The same requests one after the other are timed in turn with them.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from typing import Any
 import psutil
 from gradio_client import Client
 
-from benchmarks import results
+from benchmarks import command_line, results
 from benchmarks.page import served
 from benchmarks.tables import visitors_table
 
@@ -35,7 +34,7 @@ Answered = tuple[float, int]  # seconds until the answer, tokens that it holds
 
 def main() -> None:
     """Print the table and add it to the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = command_line(__spec__, __doc__)
     parser.add_argument("--visitors", nargs="+", type=int, default=[1, 4, 16])
     parser.add_argument("--rounds", type=int, default=7, help="default 7")
     parser.add_argument("--port", type=int, default=7896, help="default 7896")

@@ -15,7 +15,6 @@ from packaging.utils import canonicalize_name
 import transformer
 
 ROOT = Path(__file__).resolve().parent.parent
-LARGEST = 10_000_000  # bytes of one file that a Space takes without large-file storage
 
 
 def tracked() -> list[Path]:
@@ -117,10 +116,6 @@ def test_every_tool_for_the_scripts_is_pinned_exactly_and_from_no_registry_of_it
     assert len(found) > len(wanted["devDependencies"])
     assert not [name for name, one in found.items() if "resolved" in one]
     assert not [name for name, one in found.items() if "integrity" not in one]
-
-
-def test_no_tracked_file_is_too_large_for_a_space():
-    assert not [path for path in tracked() if path.stat().st_size >= LARGEST]
 
 
 def test_no_file_holds_two_sides_of_a_merge():

@@ -14,6 +14,7 @@ For example:
 
 from transformer.analysis.logit_lens import with_lens
 from transformer.checkpoint import CheckpointError, bundled_names, save
+from transformer.command_line import __version__ as __version__
 from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
 from transformer.model.breaks import BREAKS
@@ -31,8 +32,6 @@ from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Batch, Run
 from transformer.runs.search import Search
 from transformer.tokenizer import Tokenizer
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BREAKS", "PRESETS", "AttentionRecord", "Batch", "Break", "Candidate", "CheckpointError",

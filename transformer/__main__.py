@@ -12,10 +12,11 @@ import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from transformer.analysis.logit_lens import with_lens
 from transformer.checkpoint import bundled_names
+from transformer.command_line import Parser, program
 from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
 from transformer.messages import invalid, say
@@ -43,17 +44,9 @@ _SAVED: dict[str, tuple[str, Callable[[Run, Path], object]]] = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
-
-
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line; every setting of a Request is an option of the same name."""
-    result = _Parser(
-        prog="python -m transformer",
+    result = Parser(
         description="Continue a text, or translate it, with a small Transformer. Without "
         "temperature, top-k, top-p and min-p, or at temperature 0, the likeliest token is taken "
         "each time; with any of them tokens are drawn; with several beams the likeliest text is "
@@ -287,7 +280,7 @@ def _check_place(name: str, path: Path) -> None:
 
 
 def _fail(sentence: str) -> int:
-    print(f"python -m transformer: {sentence}", file=sys.stderr)
+    print(f"{program()}: {sentence}", file=sys.stderr)
     return 2
 
 

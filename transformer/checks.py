@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -135,3 +136,11 @@ def check_each(texts: Sequence[Any], check: Callable[[Any], Any] = check_text) -
                 n_texts=len(texts),
                 error=error,
             ) from error
+
+
+def needs_package(what: str, package: str) -> str:
+    """Which package is not installed, and the command that installs it. what: what needs it."""
+    command = f"pip install {shlex.quote(package)}"
+    return say(
+        "{what} needs the package {package}: {command}", what=what, package=package, command=command
+    )

@@ -25,6 +25,7 @@ import torch
 
 from transformer.adapters import MAX_LEN
 from transformer.checkpoint import bundled_names
+from transformer.command_line import Parser
 from transformer.inference.engines.choice import AUTO, ENGINES
 from transformer.inference.model import Model, load
 from transformer.lessons import add_lessons
@@ -44,7 +45,7 @@ SPINCOUNT = "20000"
 
 def arguments() -> argparse.Namespace:
     """What the command line says."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         description="Serve the page until interrupted.",
         epilog="Behind a proxy, the variable FORWARDED_ALLOW_IPS names its addresses or networks, "
         "with commas between them: their X-Forwarded-For is believed, and nobody else's.",
@@ -202,11 +203,10 @@ def serve(gpu: Decorator | None = None) -> None:
 
 
 def command() -> None:
-    """`main` as an installed command: begun again, for OpenMP reads its setting as torch comes."""
+    """`main`, the program started once more: OpenMP reads its setting when torch is imported."""
     if sys.platform == "linux" and "GOMP_SPINCOUNT" not in os.environ:
         os.environ["GOMP_SPINCOUNT"] = SPINCOUNT
-        again = [sys.executable, "-P", "-m", "transformer.serve", *sys.argv[1:]]
-        os.execv(sys.executable, again)
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     main()
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from transformer import adapters, checkpoint
+from transformer.command_line import Parser
 from transformer.messages import say
 
 
 def main() -> None:
     """Read a model and write it as a checkpoint folder of ours."""
-    parser = argparse.ArgumentParser(prog="python -m transformer.adapters", description=__doc__)
+    parser = Parser(description=__doc__)
     convert = parser.add_subparsers(dest="command", required=True).add_parser("convert")
     convert.add_argument("source", help="a folder, or hub:OWNER/NAME[@REVISION]")
     convert.add_argument("folder", help="where to write; what is there is replaced")

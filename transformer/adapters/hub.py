@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.checkpoint import CheckpointError
+from transformer.checks import needs_package
 from transformer.messages import numeral, say
 
 PREFIX = "hub:"
@@ -37,9 +38,7 @@ def fetched(source: str) -> Path:
     try:
         import huggingface_hub
     except ImportError as error:
-        raise CheckpointError(
-            say("{source} needs the package huggingface_hub: pip install '.[hub]'", source=source)
-        ) from error
+        raise CheckpointError(needs_package(source, "huggingface_hub")) from error
     asked: dict[str, Any] = dict(repo_id=name, revision=revision, allow_patterns=PATTERNS)
     try:
         return _whole(Path(huggingface_hub.snapshot_download(**asked, local_files_only=True)))

@@ -7,7 +7,6 @@ OUT/training/moments/STEP are checkpoint folders; OUT/training/log.jsonl is the 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from transformer.analysis.head_metrics import NEARLY_EVEN, TIMES_EVEN, Metrics, 
 from transformer.analysis.logit_lens import surprise
 from transformer.checkpoint import BUNDLED
 from transformer.checkpoint.parts import read_config, read_sample
+from transformer.command_line import Parser
 from transformer.inference.model import Model, load
 from transformer.learning.moments import FILE, HeadNumber, Moments, Sentence, Standing
 from transformer.messages import invalid
@@ -173,7 +173,7 @@ def _sample() -> list[str]:
 
 def main() -> None:
     """Write the file, and say what is in it."""
-    parser = argparse.ArgumentParser(prog="python -m transformer.learning.record_moments")
+    parser = Parser()
     parser.add_argument("folder", type=Path, help="OUT/training/moments")
     parser.add_argument("--out", type=Path, default=FILE, help="the file; default: the page's")
     given = parser.parse_args()

@@ -6,12 +6,12 @@ python -m transformer.learning.recorded copy       # makes one
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from pathlib import Path
 
 import torch
 
+from transformer.command_line import Parser
 from transformer.learning.plan import Plan
 from transformer.learning.record import Record
 from transformer.learning.watch import watched
@@ -50,9 +50,12 @@ def make(plan: Plan) -> Record:
 
 def main() -> None:
     """Make the recorded trainings that the command line names, or all, and say how they went."""
+    parser = Parser(description="Train networks again whose trainings come with the project.")
+    parser.add_argument("task", nargs="*", choices=PLANS, help="which; default: all")
+    tasks = parser.parse_args().task or PLANS
     torch.set_num_threads(1)
     FOLDER.mkdir(exist_ok=True)
-    for task in sys.argv[1:] or list(PLANS):
+    for task in tasks:
         record = make(PLANS[task])
         path = FOLDER / f"{task}.npz"
         path.write_bytes(record.to_bytes())

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import torch
 
+from transformer.command_line import Parser
 from transformer.learning.watch import report
 from transformer.learning.wire import Job, Message, receive, send
 from transformer.messages import speaking
@@ -107,6 +108,7 @@ def listen(file: BinaryIO, commands: SimpleQueue[Message]) -> None:
 
 def main() -> None:
     """Train what is asked for, one after the other, until the server closes the input."""
+    Parser(description="Trains what the server asks for; it starts this itself.").parse_args()
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     torch.set_num_threads(1)

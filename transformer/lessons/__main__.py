@@ -5,12 +5,12 @@ python -m transformer.lessons export NAME --out FILE: a lesson as one HTML file,
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 from transformer.checkpoint import bundled_names
 from transformer.checks import check_choice
+from transformer.command_line import Parser
 from transformer.inference.model import load
 from transformer.lessons import FOLDER, add_lessons, all_lessons, read_folder
 from transformer.messages import ENGLISH, languages, numeral, say, speaking
@@ -54,7 +54,7 @@ def _experiments(names: list[str]) -> Experiments:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m transformer.lessons", description=__doc__)
+    parser = Parser(description=__doc__)
     what = parser.add_subparsers(dest="what", required=True)
     checked = what.add_parser("check", help="whether lessons can be held")
     checked.add_argument("folder", nargs="?", default=str(FOLDER), help="default: the bundled ones")

@@ -7,9 +7,9 @@ LANGUAGE.json, which the page reads.
 
 from __future__ import annotations
 
-import argparse
 import sys
 
+from transformer.command_line import Parser
 from transformer.messages.catalogues import FOLDER
 from transformer.messages.compile import compiled, problems, updated
 from transformer.messages.extract import TEMPLATE, template
@@ -19,7 +19,7 @@ COMMANDS = ("extract", "update", "check", "compile")
 
 def main() -> None:
     """Do what is asked with the template or with every catalogue."""
-    parser = argparse.ArgumentParser(prog="python -m transformer.messages", description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("what", choices=COMMANDS)
     what = parser.parse_args().what
     paths = sorted(FOLDER.glob("*.po"))

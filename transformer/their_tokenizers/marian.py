@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from transformer.checks import needs_package
 from transformer.messages import invalid
 from transformer.their_tokenizers.fast import SpecialIds, TheirTokenizer
 
@@ -84,9 +85,7 @@ def _pieces(path: Path) -> Any:
     try:
         from sentencepiece import SentencePieceProcessor
     except ImportError as error:
-        raise invalid(
-            "Marian's texts need the package sentencepiece: pip install '.[hub]'"
-        ) from error
+        raise ValueError(needs_package(str(path), "sentencepiece")) from error
     try:
         return SentencePieceProcessor(model_file=str(path))
     except (OSError, RuntimeError) as error:

@@ -9,14 +9,18 @@ python -m transformer.training calibrate CHECKPOINT --data FILE --out FOLDER
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
+from transformer.checks import needs_package
+from transformer.command_line import Parser, program
 from transformer.inference.model import Model, load
 from transformer.messages import invalid
 from transformer.training.calibrate import calibrate
-from transformer.training.data import read_documents, read_pairs, read_parallel
+from transformer.training.data import load_pairs, read_documents
 from transformer.training.evaluate import Score, score_documents, score_pairs
 from transformer.training.hidden_words import score_hidden
 from transformer.training.memorised import longest_shared_passage, sample_stories
@@ -41,19 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n{error}".rstrip(), file=sys.stderr)
         return 130
     except ModuleNotFoundError as error:
-        print(
-            f"error: this needs the package {error.name}; allowed: "
-            "pip install 'transformer-attention-visualizer[train]'",
-            file=sys.stderr,
-        )
+        print(f"error: {needs_package(program(), str(error.name))}", file=sys.stderr)
         return 2
     return 0
 
 
 def _train(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m transformer.training",
-        description=__doc__,
+    parser = Parser(
+        description=(__doc__ or "").replace("python -m transformer.training", program()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("recipe", help=f"a .toml file or one of {recipe_names()}")
@@ -92,8 +91,15 @@ def _train(arguments: list[str]) -> None:
     start = load(options.start) if options.start else None
     train(recipe, task, options.out, cpu=options.cpu, start=start, n_moments=options.moments)
     if first:
-        command = "python -m transformer.training evaluate"
-        print(f"wrote {options.out}; score it: {command} {options.out}")
+        print(f"wrote {options.out}{_how_to_score(options.out, task.held_out)}")
+
+
+def _how_to_score(checkpoint: Path, held_out: Sequence[Path]) -> str:
+    """The command that scores a checkpoint on the files that it was not trained on, if any."""
+    if not held_out:
+        return ""
+    files = chain.from_iterable(zip(("--data", "--target"), map(str, held_out), strict=False))
+    return f"; score it: {program()} {shlex.join(['evaluate', str(checkpoint), *files])}"
 
 
 def _evaluate(arguments: list[str]) -> None:
@@ -106,10 +112,7 @@ def _evaluate(arguments: list[str]) -> None:
         _print_score(model.name, options.data, score_documents(model, read_documents(options.data)))
         return
     language = (options.language or _target_language(model)) if options.tokenised else None
-    if options.target:
-        pairs = read_parallel(options.data, options.target)
-    else:
-        pairs = read_pairs(options.data)
+    pairs = load_pairs([options.data, *([options.target] if options.target else [])])
     _print_score(model.name, options.data, score_pairs(model, pairs))
     for beams in dict.fromkeys((1, options.beams)):
         penalty = options.length_penalty
@@ -142,9 +145,9 @@ def _evaluate_hidden(model: Model, options: argparse.Namespace) -> None:
         )
 
 
-def _evaluate_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m transformer.training evaluate",
+def _evaluate_parser() -> Parser:
+    parser = Parser(
+        prog=f"{program()} evaluate",
         description="For a language model: loss per token, perplexity and bits per byte, each "
         "document alone. For a translator: the loss, then greedy and with beams: BLEU and chrF of "
         "the text as it stands (sacreBLEU, 13a), and how long translations are beside references. "
@@ -205,8 +208,8 @@ def _print_score(name: str, data: Path, score: Score) -> None:
 
 
 def _memorised(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m transformer.training memorised",
+    parser = Parser(
+        prog=f"{program()} memorised",
         description="The longest passage that sampled texts share with the training text.",
     )
     _add_checkpoint(parser)
@@ -221,8 +224,8 @@ def _memorised(arguments: list[str]) -> None:
 
 
 def _calibrate(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m transformer.training calibrate",
+    parser = Parser(
+        prog=f"{program()} calibrate",
         description="Fit the one temperature at which held-out documents cost the fewest bits, and "
         "write the checkpoint with it folded in.",
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from torch import Tensor
 
+from transformer.checks import needs_package
 from transformer.inference.logit_sources import pad
 from transformer.messages import invalid, say
 from transformer.tokenizer import END, Tokenizer
@@ -18,6 +19,7 @@ Row = TypeVar("Row")
 Pair = tuple[str, str]  # a sentence and its translation
 
 HUB = "hub:"
+VALID = "valid.txt"  # of a folder of documents
 HUB_DOCUMENTS = 200_000
 TRAIN_SHARE = 0.9  # of a single file
 HUB_VALIDATION_DOCUMENTS = 400
@@ -47,9 +49,7 @@ def load_texts(source: str) -> Texts:
     folder = Path(source)
     if folder.is_file():
         return _cut(folder)
-    return Texts(
-        train=read_documents(folder / "train.txt"), valid=read_documents(folder / "valid.txt")
-    )
+    return Texts(train=read_documents(folder / "train.txt"), valid=read_documents(folder / VALID))
 
 
 def _cut(path: Path) -> Texts:
@@ -93,17 +93,19 @@ def read_documents(path: Path) -> list[str]:
     return documents
 
 
-def load_pairs(folder: Path, split: str, data: dict[str, str]) -> list[Pair]:
-    """Sentence pairs of a split, from SPLIT.tsv or from two parallel files.
+def pair_files(folder: Path, split: str, data: dict[str, str]) -> list[Path]:
+    """The files that hold the sentence pairs of a split: SPLIT.tsv, or two parallel ones.
 
     data: the recipe's [data] table; with "source" and "target" (file endings such as "en", "fr")
     line n of SPLIT.en and of SPLIT.fr say the same thing, else SPLIT.tsv holds one pair a line.
     """
-    if "source" in data:
-        return read_parallel(
-            folder / f"{split}.{data['source']}", folder / f"{split}.{data['target']}"
-        )
-    return read_pairs(folder / f"{split}.tsv")
+    endings = [data["source"], data["target"]] if "source" in data else ["tsv"]
+    return [folder / f"{split}.{ending}" for ending in endings]
+
+
+def load_pairs(files: Sequence[Path]) -> list[Pair]:
+    """Sentence pairs of one file, a tab between the two sides, or of two parallel ones."""
+    return read_parallel(*files) if len(files) == 2 else read_pairs(*files)
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -164,9 +166,7 @@ def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) 
     try:
         from datasets import load_dataset
     except ImportError as error:
-        raise invalid(
-            "reading from the Hub needs the package datasets; install requirements-dev.txt"
-        ) from error
+        raise ValueError(needs_package(f"{HUB}{name}", "datasets")) from error
     try:
         stream = load_dataset(name, split=split, streaming=True)
         rows = stream if count is None else stream.take(count)

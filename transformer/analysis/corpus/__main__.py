@@ -17,15 +17,14 @@ from transformer.analysis.corpus.over_texts import over_texts
 from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_measures import ALL
+from transformer.command_line import Parser
 from transformer.messages import invalid, say
 from transformer.training.data import HUB, hub_texts
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    result = argparse.ArgumentParser(
-        prog="python -m transformer.analysis.corpus", description=__doc__
-    )
+    result = Parser(description=__doc__)
     result.add_argument("model", help="a bundled name, a folder, or hub:OWNER/NAME")
     result.add_argument(
         "--data", type=texts_from, required=True, metavar="FILE|hub:OWNER/NAME",

@@ -19,8 +19,8 @@ import torch
 from transformer.analysis.corpus.parts import Corpus, Part
 from transformer.analysis.corpus.processes import Done
 from transformer.analysis.corpus.summary import write_whole
+from transformer.checks import needs_package
 from transformer.inference.model import load
-from transformer.messages import invalid
 
 LOCAL = "local"  # a cluster of this machine, for this run alone
 READER_CPUS = 0.1  # reading waits for the workers
@@ -38,9 +38,7 @@ def by_ray(corpus: Corpus, folder: Path, workers: int, address: str) -> Iterator
     try:
         import ray.data
     except ImportError:
-        raise invalid(
-            "Ray is not installed; needed: {command}", command="pip install 'ray[data]'"
-        ) from None
+        raise ValueError(needs_package("--ray", "ray[data]")) from None
     model = load(corpus.model)
     with _cluster(ray, workers, address), _settings(ray):
         here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,7 +15,13 @@ from transformer.inference.model import Model
 from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.tokenizer import Tokenizer
-from transformer.training.data import collate, encode_documents, load_texts, windows_of
+from transformer.training.data import (
+    VALID,
+    collate,
+    encode_documents,
+    load_texts,
+    windows_of,
+)
 from transformer.training.download import DOWNLOAD
 from transformer.training.evaluate import score_documents
 from transformer.training.loss import summed_nats
@@ -34,6 +41,8 @@ class LanguageModel(Task):
                 name=recipe.name,
             )
         self.documents = load_texts(source)
+        valid = Path(source, VALID)
+        self.held_out = [valid] if valid.is_file() else []
 
     def tokenizer_texts(self) -> Iterable[str]:
         return self.documents.train

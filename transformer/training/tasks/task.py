@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
@@ -23,7 +24,8 @@ class Task(ABC):
     """Examples, their loss, and how well a model does.
 
     measures: the scores that are told as it learns, with their units. masks: whether its tokenizer
-    needs a token that hides others.
+    needs a token that hides others. held_out: the files of validation text: one, or sources and
+    translations; none where it is a part of a file, or streamed.
     """
 
     measures: ClassVar[dict[str, str]] = {
@@ -31,6 +33,7 @@ class Task(ABC):
         "bits_per_byte": "bits a byte",
     }
     masks: ClassVar[bool] = False
+    held_out: list[Path]
 
     @abstractmethod
     def tokenizer_texts(self) -> Iterable[str]:

@@ -15,7 +15,7 @@ from transformer.inference.model import Model
 from transformer.model.config import ModelConfig
 from transformer.plain_text import Reader
 from transformer.tokenizer import Tokenizer
-from transformer.training.data import Pair, collate, load_pairs
+from transformer.training.data import Pair, collate, load_pairs, pair_files
 from transformer.training.download import pairs_folder
 from transformer.training.evaluate import score_pairs
 from transformer.training.loss import summed_nats
@@ -29,8 +29,9 @@ class Translation(Task):
     def __init__(self, recipe: Recipe, source: str) -> None:
         self.smoothing = recipe.settings.label_smoothing
         folder = pairs_folder(source, recipe)
-        self.train = load_pairs(folder, "train", recipe.data)
-        self.valid = load_pairs(folder, recipe.data.get("valid", "valid"), recipe.data)
+        self.train = load_pairs(pair_files(folder, "train", recipe.data))
+        self.held_out = pair_files(folder, recipe.data.get("valid", "valid"), recipe.data)
+        self.valid = load_pairs(self.held_out)
         reader = Reader(source_text=recipe.data.get("source_text"))
         self.train = [(reader.read_as(source), target) for source, target in self.train]
 

@@ -1,0 +1,157 @@
+"""Every module that can be run says how, and what a command prints to be run can be run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import warm
+from trainings import recipe, written
+
+import transformer
+from transformer.checks import needs_package
+from transformer.training import __main__ as training
+
+ROOT = Path(__file__).resolve().parent.parent
+MAIN = 'if __name__ == "__main__":'
+
+
+def runnable() -> list[str]:
+    """The files of the package and of the benchmarks that do something when they are run."""
+    found = [path for part in ("transformer", "benchmarks") for path in (ROOT / part).rglob("*.py")]
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in found}
+    return sorted(name for name, text in texts.items() if MAIN in text)
+
+
+def typed(name: str) -> str:
+    """How a file is run, as its help says it."""
+    if name in ("app.py", "benchmarks/peer_pages.py", "deploy/space.py"):
+        return f"python {name}"
+    module = name.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
+    return f"python -m {module}"
+
+
+def run(line: str) -> subprocess.CompletedProcess[str]:
+    """A line as somebody types it."""
+    python, *more = shlex.split(line)
+    assert python == "python"
+    return warm.run([sys.executable, *more], env={**os.environ, "GOMP_SPINCOUNT": "20000"})
+
+
+# Each in a fork of one process, which has imported what takes long, and without its slow end.
+WALK = """
+import json, os, runpy, sys
+import transformer.serve, transformer.training.loop
+for name, command in json.loads(sys.argv[1]):
+    if os.fork():
+        os.wait()
+        continue
+    out = os.open(os.path.join(sys.argv[2], name.replace("/", "+")), os.O_CREAT | os.O_WRONLY)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    _, *words = command.split()
+    sys.argv = [words[-1], "--help"]
+    code = "went on"
+    try:
+        if words[0] == "-m":
+            sys.modules.pop(words[1], None)
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(words[0], run_name="__main__")
+    except SystemExit as end:
+        code = end.code
+    finally:
+        if code:
+            print(code)
+        sys.stdout.flush()
+        os._exit(0)
+"""
+
+
+def test_every_module_that_can_be_run_says_how(tmp_path: Path) -> None:
+    names = ["app.py", "deploy/space.py", *runnable()]
+    assert {"transformer/serve.py", "benchmarks/page.py"} < set(names)
+    asked = json.dumps([(name, typed(name)) for name in names])
+    done = run(shlex.join(["python", "-c", WALK, asked, str(tmp_path)]))
+    assert done.returncode == 0, done.stderr
+    for name in names:
+        told = (tmp_path / name.replace("/", "+")).read_text(encoding="utf-8")
+        assert told.startswith(f"usage: {typed(name)} [-h]"), told
+        assert "show this help message and exit" in told
+        assert "went on" not in told
+
+
+@pytest.mark.parametrize("module", ["transformer", "transformer.training", "transformer.serve"])
+def test_a_command_tells_its_version(module: str) -> None:
+    done = run(f"python -m {module} --version")
+    assert done.stdout == f"python -m {module} {transformer.__version__}\n"
+
+
+TRANSLATION = """
+task = "translation"
+[data]
+source = "en"
+target = "fr"
+[tokenizer]
+vocab_size = 270
+[model]
+preset = "vaswani-2017"
+d_model = 16
+n_heads = 2
+n_layers = 1
+d_ff = 16
+max_len = 24
+[training]
+steps = 1
+"""
+
+
+def test_the_command_that_scores_a_training_can_be_run_as_it_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", training.__spec__)
+    data = written(tmp_path / "some texts")
+    for split in ("train", "valid"):
+        (data / f"{split}.en").write_text("one cat\n", encoding="utf-8")
+        (data / f"{split}.fr").write_text("un chat\n", encoding="utf-8")
+    recipe(tmp_path, steps=1)
+    (tmp_path / "pairs.toml").write_text(TRANSLATION, encoding="utf-8")
+    for name, source, score in (
+        ("tiny", data, "perplexity"),
+        ("pairs", data, "BLEU"),
+        ("tiny", data / "train.txt", None),  # its last tenth is held out, in no file of its own
+    ):
+        out = tmp_path / f"{name} {source.name}"
+        arguments = [str(tmp_path / f"{name}.toml"), "--data", str(source), "--out", str(out)]
+        assert training.main([*arguments, "--cpu"]) == 0
+        wrote, _, line = capsys.readouterr().out.splitlines()[-1].partition("; score it: ")
+        assert wrote == f"wrote {out}"
+        assert bool(line) == bool(score)
+        if score:
+            scored = run(line)
+            assert scored.returncode == 0, scored.stderr
+            assert score in scored.stdout
+
+
+PACKAGES = ("datasets", "huggingface_hub", "ray[data]", "sentencepiece")
+
+
+def test_the_command_that_installs_a_package_can_be_run_as_it_is_printed() -> None:
+    """All are here already: pip has nothing to fetch, and says so."""
+    files = (ROOT / "transformer").rglob("*.py")
+    used = "".join(path.read_text(encoding="utf-8") for path in files)
+    assert set(re.findall(r'needs_package\(.+"([a-z_[\]]+)"\)', used)) == set(PACKAGES)
+    lines = [needs_package("it", package).split(": ") for package in PACKAGES]
+    given = [shlex.split(line)[2:] for _, line in lines]
+    assert all(line.startswith("pip install ") for _, line in lines)
+    done = run(shlex.join(["python", "-m", "pip", "install", "--no-index", *chain(*given)]))
+    assert done.returncode == 0, done.stderr
+    for package in PACKAGES:
+        assert f"Requirement already satisfied: {package}" in done.stdout
