@@ -55,6 +55,7 @@ def launch(
     memory.bound()
     MODULES.warm()
     service = Service(models, gpu, trainings)
+    print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     put_first(first_look(service))
     page = build(service)
     failed = threading.Event()
