@@ -70,17 +70,22 @@ def padding_of(values: Values, vocab_size: int, text: Iterable[str] = ()) -> int
     return got if is_id and got not in taken else None
 
 
-def rotary_of(values: Values, d_head: int, trained_len: int, max_len: int) -> dict[str, Any]:
-    """Our fields of rotary positions. Newer files have rope_parameters, older ones rope_scaling,
-    rope_theta and rotary_pct."""
-    given = {**(values.get("rope_scaling") or {}), **(values.get("rope_parameters") or {})}
+def rope_of(values: Values) -> dict[str, Any]:
+    """What is said of rotary positions: older files have rope_scaling, newer ones
+    rope_parameters. Where both stand, transformers reads the first."""
+    return values.get("rope_scaling") or values.get("rope_parameters") or {}
+
+
+def rotary_of(
+    values: Values, rotary_size: int, base: float, trained_len: int, max_len: int
+) -> dict[str, Any]:
+    """Our fields of rotary positions. base: where `rope_of` says none."""
+    given = rope_of(values)
     kind = given.get("rope_type", given.get("type", "default"))
     scaling = one_of({"rope_type": kind}, "rope_type", _SCALINGS, "default")
-    share = given.get("partial_rotary_factor", values.get("partial_rotary_factor"))
-    share = values.get("rotary_pct", 1.0) if share is None else share
     fields: dict[str, Any] = {
-        "rotary_size": int(d_head * share),
-        "rotary_base": float(given.get("rope_theta") or values.get("rope_theta") or _base(values)),
+        "rotary_size": rotary_size,
+        "rotary_base": float(given.get("rope_theta") or base),
         "rotary_scaling": scaling,
         "max_len": max_len,
     }
@@ -89,11 +94,10 @@ def rotary_of(values: Values, d_head: int, trained_len: int, max_len: int) -> di
     fields["rotary_factor"] = float(needed(given, "factor")[0])
     fields["rotary_trained_len"] = trained_len
     if scaling == "llama3":
-        names = ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
-        low, high, fields["rotary_trained_len"] = needed(given, *names)
-        fields |= {"rotary_low": float(low), "rotary_high": float(high)}
+        low, high = needed(given, "low_freq_factor", "high_freq_factor")
+        name = "original_max_position_embeddings"
+        length = values.get(name) or given.get(name) or trained_len
+        fields |= {
+            "rotary_low": float(low), "rotary_high": float(high), "rotary_trained_len": length,
+        }  # fmt: skip
     return fields
-
-
-def _base(values: Values) -> float:
-    return float(values.get("rotary_emb_base") or 10_000.0)
