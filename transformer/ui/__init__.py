@@ -96,7 +96,9 @@ def gate_of(
         return {
             "status": "stopped" if page._queue.stopped else "ok",
             "models": list(service.models),
-            "engines": {name: engine_words(it.engine) for name, it in service.models.items()},
+            "engines": {
+                name: engine_words(it.engine, it.network) for name, it in service.models.items()
+            },
             "uptime_s": round(clock(), 1),
             "waiting": len(page._queue),
             "running": service.visitors.under_way(),
