@@ -9,38 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from families import made
+from published import change, write
 from safetensors.torch import load_file, save_file
-from their_tokenizers import byte_fallback, byte_level, marian_files, word_piece
+from their_tokenizers import byte_fallback, word_piece
 
 import transformer
 from transformer import CheckpointError, adapters
 from transformer.adapters import hub
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-def write(folder, family, size=0, tokenizer=byte_level, dtype=torch.float32, **config):
-    """A folder as transformers saves it, network and tokenizer; config: changed afterwards."""
-    import transformers
-
-    folder.mkdir(exist_ok=True)
-    if family == "marian":
-        vocab_size = len(marian_files(folder))
-    else:
-        made_of, special = tokenizer()
-        vocab_size = made_of.get_vocab_size() + 5
-        fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made_of, **special)
-        fast.save_pretrained(folder)
-    theirs = made(family, size, vocab_size=vocab_size)
-    theirs.to(dtype).save_pretrained(folder)
-    change(folder / "config.json", **config)
-    return theirs
-
-
-def change(path, **values):
-    content = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**content, **values}), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
