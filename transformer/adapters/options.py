@@ -38,7 +38,7 @@ def only(values: Values, **allowed: Any) -> None:
 def one_of(values: Values, name: str, allowed: Mapping[str, str], default: str) -> str:
     """Our name of a choice. Raises ValueError for one that we do not have."""
     got = values.get(name) or default
-    if got not in allowed:
+    if not isinstance(got, str) or got not in allowed:
         raise invalid(
             "it has {name}={got}; what is read: {allowed}",
             name=name,
@@ -49,10 +49,13 @@ def one_of(values: Values, name: str, allowed: Mapping[str, str], default: str) 
 
 
 def needed(values: Values, *names: str) -> list[Any]:
-    """The values of these. Raises ValueError for one that is not there."""
+    """The numbers of these. Raises ValueError for one that is not there, or is none."""
     for name in names:
-        if values.get(name) is None:
+        got = values.get(name)
+        if got is None:
             raise invalid("its config.json has no {name}; needed: a number", name=name)
+        if isinstance(got, bool) or not isinstance(got, int | float):
+            raise invalid("it has {name}={got}; needed: a number", name=name, got=repr(got)[:60])
     return [values[name] for name in names]
 
 

@@ -64,9 +64,7 @@ def _missing(
     return kind.lacks(network)
 
 
-def engine_words(
-    engine: Engine | None, network: DecoderOnly | EncoderOnly | EncoderDecoder
-) -> str:
+def engine_words(engine: Engine | None, network: DecoderOnly | EncoderOnly | EncoderDecoder) -> str:
     """Which engine this is, and how it reads the weights on this machine."""
     if isinstance(network, EncoderOnly):
         return f"{NETWORK}: an encoder generates no text, so no engine is needed"
