@@ -69,10 +69,7 @@ def test_each_is_read_and_continued_over_the_api(name, served, folders):
     for row, (ids, length) in enumerate(zip(batch["ids"], lengths, strict=True)):
         read = torch.tensor([ids[:length]])
         told = {"decoder_input_ids": read[:, :1]} if name == "marian" else {}
-        with torch.no_grad():
-            said = theirs(
-                read, attention_mask=torch.ones_like(read), output_attentions=True, **told
-            )
+        said = attentions(theirs, read, **told)
         wanted = (said.encoder_attentions if name == "marian" else said.attentions)[0][0, 1]
         found = client.predict(batch["run"], f"{stack}.0.self", 1, row, api_name="/attention")
         weights = torch.tensor(found["weights"])
