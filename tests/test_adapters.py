@@ -3,44 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from types import SimpleNamespace
 
 import pytest
 import torch
-from families import made
+from published import change, write
 from safetensors.torch import load_file, save_file
-from their_tokenizers import byte_fallback, byte_level, marian_files, word_piece
+from their_tokenizers import byte_fallback, word_piece
 
 import transformer
-from transformer import CheckpointError, adapters
+from transformer import CheckpointError, adapters, weight_files
 from transformer.adapters import hub
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-def write(folder, family, size=0, tokenizer=byte_level, dtype=torch.float32, **config):
-    """A folder as transformers saves it, network and tokenizer; config: changed afterwards."""
-    import transformers
-
-    folder.mkdir(exist_ok=True)
-    if family == "marian":
-        vocab_size = len(marian_files(folder))
-    else:
-        made_of, special = tokenizer()
-        vocab_size = made_of.get_vocab_size() + 5
-        fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made_of, **special)
-        fast.save_pretrained(folder)
-    theirs = made(family, size, vocab_size=vocab_size)
-    theirs.to(dtype).save_pretrained(folder)
-    change(folder / "config.json", **config)
-    return theirs
-
-
-def change(path, **values):
-    content = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**content, **values}), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +118,90 @@ def test_what_is_not_read_is_said_in_a_sentence(copied, config, sentence):
     change(copied / "config.json", **config)
     with pytest.raises(CheckpointError, match=f"my-llama cannot be read: .*{sentence}"):
         transformer.load(copied)
+
+
+@pytest.mark.parametrize(
+    ("weight_map", "sentence"),
+    [
+        (["model.safetensors"], "must be JSON that names the file of each weight under 'weight_m"),
+        ({"a": 5}, "must be JSON that names the file of each weight under 'weight_map'"),
+        ({"a": "x" * 5_000 + ".safetensors"}, r"names the file 'x{60}'; allowed: names of at most"),
+        ({"a": "pytorch_model.bin"}, "names the file 'pytorch_model.bin'; allowed: names of at"),
+    ],
+)
+def test_an_index_that_names_no_files_is_refused(copied, weight_map, sentence):
+    index = copied / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=sentence):
+        transformer.load(copied)
+    index.write_text(json.dumps([weight_map]), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="must be JSON that names the file of each weight"):
+        transformer.load(copied)
+
+
+@pytest.mark.parametrize("name", ["config.json", "generation_config.json", "README.md",
+                                  "tokenizer.json", "model.safetensors.index.json"])  # fmt: skip
+def test_a_file_that_no_memory_holds_is_refused_before_it_is_read(copied, name):
+    (copied / name).touch()
+    os.truncate(copied / name, 100 * 10**9)  # sparse: it takes no room on the disk
+    with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
+        transformer.load(copied)
+
+
+def test_weights_that_no_memory_holds_are_refused_before_they_are_read(copied, monkeypatch):
+    n_bytes = 2 * 10**9  # sparse
+    about = {"dtype": "F32", "shape": [n_bytes // 4], "data_offsets": [0, n_bytes]}
+    header = json.dumps({"model.embed_tokens.weight": about}).encode()
+    path = copied / "model.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    os.truncate(path, 8 + len(header) + n_bytes)
+    monkeypatch.setattr(weight_files, "memory_bytes", lambda: 3e9)
+    with pytest.raises(CheckpointError, match="hold 500,000,000 numbers, but its config"):
+        transformer.load(copied)
+    monkeypatch.setattr(weight_files, "memory_bytes", lambda: 1e9)
+    with pytest.raises(CheckpointError, match=r"take 2\.0 GB, and this machine has 1\.0 GB of"):
+        transformer.load(copied)
+
+
+DOUBLES = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
+TEMPLATE = {"type": "TemplateProcessing", "special_tokens": {}, "pair": [],
+            "single": [{"Sequence": {"id": "A", "type_id": 0}}] * 2}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("part", "step"),
+    [
+        ("normalizer", {"type": "Sequence", "normalizers": [DOUBLES] * 40}),
+        ("normalizer", DOUBLES | {"content": "b" * 5_000}),
+        ("normalizer", DOUBLES | {"pattern": {"Regex": "x*"}, "content": "b" * 5_000}),
+        ("post_processor", {"type": "Sequence", "processors": [TEMPLATE] * 40}),
+    ],
+)
+def test_a_tokenizer_that_makes_texts_endless_is_refused(copied, part, step):
+    change(copied / "tokenizer.json", **{part: step})
+    with pytest.raises(CheckpointError, match=r"may make a text .* times as long; allowed"):
+        transformer.load(copied)
+
+
+def test_values_of_another_type_are_refused(copied):
+    for config, sentence in (
+        (dict(model_type=["llama"]), r"it has model_type \['llama'\]; what is read"),
+        (dict(hidden_act=["silu"]), r"it has hidden_act=\['silu'\]; what is read"),
+        (dict(hidden_size="24"), "it has hidden_size='24'; needed: a number"),
+        (dict(num_attention_heads=0), "n_heads must be a whole number of at least 1; got 0"),
+        (dict(rope_parameters=[1]), "holds a value of an unexpected type or size"),
+    ):
+        before = (copied / "config.json").read_text(encoding="utf-8")
+        change(copied / "config.json", **config)
+        with pytest.raises(CheckpointError, match=sentence):
+            transformer.load(copied)
+        (copied / "config.json").write_text(before, encoding="utf-8")
+
+
+def test_a_name_that_is_nowhere_is_looked_for_on_the_hub_if_told():
+    for name in ("gpt2", "openai-community/gpt2"):
+        with pytest.raises(CheckpointError, match=f"or a model of the hub, as hub:{name}$"):
+            transformer.load(name)
 
 
 def test_other_options_that_are_not_read(tmp_path):

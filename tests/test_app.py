@@ -21,8 +21,10 @@ from gradio_client import Client
 
 import transformer
 from transformer import Model, serve
+from transformer.inference.engines.choice import ENGINES, engine_words
 from transformer.ui import launch
 from transformer.ui.limits import AT_ONCE
+from transformer.ui.service import Service
 
 # What a Space may take of a processor to start, and hold with all bundled models.
 MOST_SECONDS, MOST_BYTES = 60, 1.5e9
@@ -86,15 +88,39 @@ def test_two_folders_of_one_name_are_told_apart_before_one_hides_the_other(tiny_
         launch(models, port=0)
 
 
-def test_a_model_too_short_for_any_text_is_told_and_the_others_are_offered(
-    tokenizer, tiny_model, tmp_path, capsys
+def test_a_model_whose_example_fails_is_told_and_the_others_are_offered(
+    tokenizer, tiny_model, capsys, monkeypatch
 ):
-    save_model(tiny("deaf", "decoder", tokenizer, max_len=1), tmp_path / "deaf", dtype="float32")
-    save_model(tiny_model, tmp_path / "good", dtype="float32")
-    names = [str(tmp_path / name) for name in ("deaf", "good")]
-    assert [model.name for model in serve.load_all(names, "cpu")] == ["good"]
-    told = "not offered: deaf reads too little at once for any text: max_len is 1\n"
-    assert capsys.readouterr().err == told
+    deaf = tiny("deaf", "decoder", tokenizer, max_len=1)
+    odd = tiny("odd", "encoder", tokenizer)
+    trace = Model.trace
+
+    def fails(model, texts, *settings):
+        if model is odd and not isinstance(texts, str):
+            raise NotImplementedError("no such numbers")
+        return trace(model, texts, *settings)
+
+    monkeypatch.setattr(Model, "trace", fails)
+    service = Service([deaf, tiny_model, odd])
+    assert list(service.models) == list(service.examples) == ["tiny"]
+    assert capsys.readouterr().err.splitlines() == [
+        "not offered: deaf reads too little at once for any text: max_len is 1",
+        "not offered: odd cannot be used: NotImplementedError: no such numbers",
+    ]
+    with pytest.raises(ValueError, match=r"(?s)deaf reads too little.*odd cannot be used"):
+        Service([deaf, odd])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_offers_all_bundled_models(engine, capsys):
+    names = transformer.bundled_names()
+    models = serve.load_all(names, "cpu", engine)
+    assert [model.name for model in models] == names
+    assert capsys.readouterr().err == ""
+    words = {one.name: engine_words(one.engine, one.network) for one in models}
+    assert words.pop("fill-in") == ("network: an encoder generates no text, so no engine is needed")
+    named = "compiled" if engine == "auto" else engine
+    assert {word.split(":")[0] for word in words.values()} == {named}
 
 
 def test_a_port_that_is_taken_or_impossible_is_told():

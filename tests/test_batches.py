@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from builders import model_of
+from builders import model_of, tiny
 
 from transformer import Batch
 
@@ -82,8 +82,32 @@ def test_a_traced_batch_checks_every_text(tiny_model):
         tiny_model.trace([TEXT, TEXT * 20])
 
 
-def test_a_batch_for_a_model_without_padding_must_be_of_one_length(tiny_encoder, tokenizer):
-    model = model_of("bare", tiny_encoder.config.replace(padding_id=None), tokenizer)
-    assert model.trace(["Hi", "Ho"]).padding.all()
-    with pytest.raises(ValueError, match="unequal length need a model with a padding_id"):
-        model.trace([TEXT, "Hi"])
+@pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
+@pytest.mark.parametrize("filler", [0, 2, 70])
+def test_a_batch_needs_no_padding_token(family, filler, tokenizer, monkeypatch):
+    config = tiny("bare", family, tokenizer).config.replace(padding_id=None)
+    model = model_of("bare", config, tokenizer)
+    monkeypatch.setattr(tokenizer, "padding_id", filler)
+    texts = [TEXT, "Hi", "The bird"]
+    batch = model.trace(texts)
+    for row, text in enumerate(texts):
+        alone = model.trace(text)
+        read = alone.source_ids or alone.ids
+        n, rest = len(read), batch.ids.shape[1] - len(read)
+        assert batch.ids[row].tolist() == [*read, *[filler] * rest]
+        assert batch.labels[row][n:] == ("<|padding|>",) * rest
+        assert batch.padding[row].tolist() == [True] * n + [False] * rest
+        for site in alone.trace.sites:
+            n_queries = n if site.stack == "encoder" or family == "decoder" else len(alone.ids)
+            n_keys = n if site.kind == "cross" else n_queries
+            found = batch.trace[site].weights[row, :, :n_queries]
+            wanted = alone.trace[site].weights[0]
+            torch.testing.assert_close(found[..., :n_keys], wanted, atol=1e-5, rtol=1e-5)
+            assert (found[..., n_keys:] == 0).all()
+    if family == "encoder":
+        return
+    beams = {"beams": 3} if family == "encoder-decoder" else {"temperature": 1.0}
+    for chosen in ({}, beams):  # past the window too
+        runs = model.generate_batch(texts, max_new_tokens=25, **chosen)
+        for text, run in zip(texts, runs, strict=True):
+            assert run.ids == model.generate(text, max_new_tokens=25, **chosen).ids

@@ -93,10 +93,10 @@ def test_each_row_of_a_batch_gets_what_it_gets_alone(ending_network, beams):
 def test_the_network_reads_live_hypotheses_of_unfinished_rows_alone(ending_network, monkeypatch):
     network, decode, read = ending_network, ending_network.decode, []
 
-    def counted(target, memory, source, *, cache):
-        assert len(target) == len(memory) == len(source)
+    def counted(target, memory, source, *, src_is_text, cache):
+        assert len(target) == len(memory) == len(source) == len(src_is_text)
         read.append(len(target))
-        return decode(target, memory, source, cache=cache)
+        return decode(target, memory, source, src_is_text=src_is_text, cache=cache)
 
     monkeypatch.setattr(network, "decode", counted)
     found = search(network, SOURCES, beams=2, max_new_tokens=10)

@@ -58,7 +58,7 @@ def test_every_setting_of_a_request_is_an_option_with_its_default() -> None:
     [
         ([""], "must have at least one character that is not a space"),
         (["  \n"], "must have at least one character that is not a space"),
-        (["a", "--model", "nobody"], "no checkpoint 'nobody'; allowed: a folder, or one of"),
+        (["a", "--model", "nobody"], "no checkpoint 'nobody'; allowed: a folder, one of"),
         (["a", "--temperature", "-1"], "temperature must be a number from 0.01 to 10; got -1.0"),
         (["a", "--temperature", "nan"], "temperature must be a number from 0.01 to 10; got nan"),
         (["a", "--top-k", "0"], "top_k must be a whole number from 1 to"),

@@ -12,9 +12,12 @@ from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.compact_trace import (
     CompactRecords,
+    Heads,
     bytes_of,
     compact,
     moved,
+    own,
+    part_at,
 )
 from transformer.runs.stored_head import n_heads_at, one_head
 from transformer.ui.store import on_cpu, size_of
@@ -84,6 +87,22 @@ def test_what_is_moved_is_the_same_and_still_takes_little_room():
         assert all(map(torch.equal, there.residuals[stack], trace.residuals[stack]))
     explicit = moved(recorded(), "cpu")
     assert explicit["decoder.0.self"].weights is not None
+
+
+def test_a_trace_of_its_own_takes_no_more_than_it_needs_and_shares_what_was_shared():
+    base = torch.rand(3, 2, 50, 4)
+    q, k, v = base[:, :, :5].unbind()
+    heads = Heads(q[None], k[None], v[None], torch.ones(5, 5, dtype=torch.bool).tril())
+    sites = [Site("decoder", layer, "self") for layer in range(2)]
+    parts = dict.fromkeys(sites, heads)
+    trace = own(Trace(records=CompactRecords(parts)))
+    first, second = (part_at(trace, site) for site in sites)
+    for name in Heads._fields:
+        tensor = getattr(first, name)
+        assert tensor is getattr(second, name)
+        assert tensor.equal(getattr(heads, name))
+        assert tensor.untyped_storage().nbytes() == tensor.nbytes
+        assert tensor.data_ptr() != getattr(heads, name).data_ptr()
 
 
 def test_the_store_weighs_all_that_is_kept_and_leaves_no_logits_behind(tiny_model):

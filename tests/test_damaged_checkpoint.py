@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import struct
 
 import pytest
@@ -103,6 +104,22 @@ def test_a_foreign_configuration_gets_a_sentence(folder, content, part):
 def test_a_configuration_that_asks_for_endless_memory_gets_a_sentence(folder, name, size):
     edit_config(folder, lambda c: c["model"].update({name: size}))
     assert "does not fit its config.json" in message(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "tokenizer.json", "README.md", "sample.json", "heads.json", ONE_FILE]
+)
+def test_a_file_that_no_memory_holds_gets_a_sentence_before_it_is_read(folder, name):
+    (folder / name).touch()
+    size = 100 * 10**9  # sparse: it takes no room on the disk
+    if name == ONE_FILE:
+        about = {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}
+        header = json.dumps({"embedding.tokens.weight": about}).encode()
+        (folder / name).write_bytes(len(header).to_bytes(8, "little") + header)
+        size += 8 + len(header)
+    os.truncate(folder / name, size)
+    told = "GB of memory|its config.json describes" if name == ONE_FILE else "it takes 100,000 MB"
+    assert re.search(told, message(folder))
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\x80\x04."])

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 import torch
 from builders import model_of
-from test_adapters import write
+from published import write
 from their_tokenizers import word_piece
 
 import transformer

@@ -215,13 +215,6 @@ def test_a_prompt_without_a_token_gets_a_sentence(prompts):
         next(generate(network(), prompts, max_new_tokens=1, end_id=END))
 
 
-def test_unequal_prompts_without_padding_get_a_sentence():
-    model = network(padding_id=None)
-    with pytest.raises(ValueError, match="unequal length need a model with a padding_id"):
-        next(generate(model, PROMPTS, max_new_tokens=1, end_id=END))
-    assert tokens(continued(model, [PROMPTS[0]] * 2, max_new_tokens=3))
-
-
 def test_what_cannot_generate_says_so():
     with pytest.raises(ValueError, match=r"an? encoder model cannot generate; it has no decoder"):
         next(generate(network("encoder"), PROMPTS, max_new_tokens=1, end_id=END))

@@ -217,6 +217,20 @@ def test_nothing_to_do_is_the_intact_network(family):
     assert hooks_of([], model.config) == ()
 
 
+def test_a_silenced_head_stays_silent_whatever_is_patched_there():
+    model, cache = network(), ActivationCache()
+    text, other = given(model), given(model)
+    read(model, other, hooks=[cache])
+    patch = Patch("decoder", 1, range(T), "other", part="heads", heads=[1])
+    silence = Silence("decoder", 1, [1])
+    wanted = read(model, text, hooks=hooks_of([silence], model.config))
+    assert not torch.allclose(
+        read(model, text, hooks=hooks_of([patch], model.config, {"other": cache})), wanted
+    )
+    for both in ([silence, patch], [patch, silence]):
+        close(read(model, text, hooks=hooks_of(both, model.config, {"other": cache})), wanted)
+
+
 def test_a_batch_of_silenced_heads_is_each_of_them_alone():
     model = network("encoder-decoder")
     text = given(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import math
 
 import numpy as np
 import pytest
@@ -56,6 +57,24 @@ def test_scalings_slow_pairs_down():
     assert some[0] == plain[0]  # turns often within the trained length
     torch.testing.assert_close(some[-1], plain[-1] / 4)
     assert (some <= plain).all()
+
+
+@pytest.mark.parametrize("length", [64, 1_000, 20])
+@pytest.mark.parametrize("bounds", [(1.0, 4.0), (0.3, 0.9), "first pair"])
+def test_llama_3s_scaling_is_that_of_transformers(length, bounds):
+    import transformers
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    edge = length / (2 * math.pi)  # where the first pair's wavelength is exactly the longest
+    low, high = (edge, 4 * edge) if bounds == "first pair" else bounds
+    rope = {
+        "rope_type": "llama3", "rope_theta": 100.0, "factor": 4.0, "low_freq_factor": low,
+        "high_freq_factor": high, "original_max_position_embeddings": length,
+    }  # fmt: skip
+    theirs = transformers.LlamaConfig(head_dim=8, rope_parameters=rope)
+    wanted, _ = ROPE_INIT_FUNCTIONS["llama3"](theirs)
+    got = frequencies_of(settings(scaling="llama3", low=low, high=high, trained_len=length))
+    assert got.equal(wanted)
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,12 @@ def test_min_p_keeps_what_is_likely_enough_beside_the_likeliest(rows, percent):
     assert kept(keep_min_p(torch.tensor(rows), p)) == expected
 
 
+def test_what_reaches_p_exactly_is_enough_and_what_has_exactly_min_p_stays():
+    quarters = torch.zeros(1, 4)  # each of probability 1/4
+    assert kept(keep_top_p(quarters, 0.5)) == [[True, True, False, False]]
+    assert kept(keep_min_p(quarters, 1.0)) == [[True] * 4]
+
+
 @pytest.mark.parametrize("keep", [keep_top_k, keep_top_p, keep_min_p])
 def test_what_a_filter_keeps_is_unchanged_and_so_is_its_input(keep):
     logits = torch.tensor([[1.0, 3.0, 2.0, 0.0], [0.0, 0.5, 4.0, 1.0]])

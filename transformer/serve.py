@@ -31,10 +31,9 @@ from transformer.inference.model import Model, load
 from transformer.lessons import add_lessons
 from transformer.messages import say
 from transformer.ui import launch
-from transformer.ui.examples import example_of
 from transformer.ui.exchange import policy_for
 from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
-from transformer.ui.service import Decorator, check_names
+from transformer.ui.service import Decorator, check_names, tell_refused, why_refused
 from transformer.ui.tools import check_tools
 from transformer.views import add_views
 
@@ -103,13 +102,8 @@ def load_all(
     for name in names:
         try:
             model = load(name, device, engine, max_len)
-            example_of(model)  # a model that reads no text at all is refused
-        except ValueError as error:
-            refused.append(str(error))
-            continue
         except Exception as error:  # one bad folder is no reason to serve none
-            got = f"{type(error).__name__}: {error}"
-            refused.append(say("{name} cannot be used: {got}", name=name, got=got))
+            refused.append(why_refused(name, error))
             continue
         models.append(model)
         origins.append((model.name, name))
@@ -118,8 +112,7 @@ def load_all(
         raise ValueError(
             "\n".join(refused) or say("no checkpoint to offer; allowed: --checkpoints NAME")
         )
-    for sentence in refused:
-        print(say("not offered: {reason}", reason=sentence), file=sys.stderr, flush=True)
+    tell_refused(refused)
     return models
 
 
@@ -193,7 +186,6 @@ def serve(gpu: Decorator | None = None) -> None:
         add_views(asked.views)
         add_lessons(asked.lessons)
         models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
-        print(f"models {', '.join(model.name for model in models)} on {device}", flush=True)
         launch(
             models, host=asked.host, port=asked.port, gpu=gpu, mcp=asked.mcp,
             trainings=asked.trainings, embed_on=asked.embed_on,

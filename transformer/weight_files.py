@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from transformer.messages import invalid, say
+from transformer.messages import invalid, numeral, say
+from transformer.plain_files import text_of
 
 READ = {
     "F16": torch.float16,
@@ -19,6 +23,7 @@ READ = {
     "F32": torch.float32,
     "F64": torch.float64,
 }  # as safetensors calls them
+_SHARD = re.compile(r"[\w.-]{1,188}\.safetensors")
 
 
 class WeightFiles(Mapping[str, Tensor]):
@@ -33,12 +38,18 @@ class WeightFiles(Mapping[str, Tensor]):
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
+        _check_room(paths)
         self._places: dict[str, _Place] = {}
         for path in paths:
             try:
                 self._places |= _places(path)
-            except (SafetensorError, OSError, ValueError) as error:
+            except (SafetensorError, OSError, ValueError, RuntimeError) as error:
                 raise _unreadable(path, error) from error
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers all tensors have."""
+        return sum(place.n_numbers for place in self._places.values())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -69,6 +80,7 @@ class _Place:
         self.path, self.name = path, name
         self._kind, self._shape = about["dtype"], about["shape"]
         self._start = start + about["data_offsets"][0]
+        self.n_numbers = math.prod(self._shape)
 
     def read(self) -> Tensor:
         """The tensor, from the file."""
@@ -100,6 +112,46 @@ def _places(path: Path) -> dict[str, _Place]:
         header = json.loads(file.read(size))
     header.pop("__metadata__", None)
     return {name: _Place(path, name, about, 8 + size) for name, about in header.items()}
+
+
+def shard_names(index: Path) -> list[str]:
+    """The files that a model.safetensors.index.json names. Raises ValueError."""
+    try:
+        content = json.loads(text_of(index))
+        named = {Path(name).name for name in content["weight_map"].values()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise invalid(
+            "{path} must be JSON that names the file of each weight under 'weight_map'", path=index
+        ) from error
+    for name in named:
+        if not _SHARD.fullmatch(name):
+            raise invalid(
+                "{path} names the file {name}; allowed: names of at most 200 characters that end "
+                "in .safetensors",
+                path=index,
+                name=repr(name[:60]),
+            )
+    return sorted(named)
+
+
+def _check_room(paths: Sequence[Path]) -> None:
+    """Raise ValueError for files that this machine's memory does not hold."""
+    size = sum(path.stat().st_size for path in paths if path.is_file())
+    if size > (memory := memory_bytes()):
+        raise invalid(
+            "the weights in {folder} take {size} GB, and this machine has {memory} GB of memory",
+            folder=paths[0].parent,
+            size=numeral(size / 1e9, ",.1f"),
+            memory=numeral(memory / 1e9, ",.1f"),
+        )
+
+
+def memory_bytes() -> float:
+    """The memory of this machine; infinite where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def _unreadable(path: Path, error: Exception) -> ValueError:

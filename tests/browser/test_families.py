@@ -8,7 +8,7 @@ import pytest
 import serving
 from gradio_client import Client
 from playwright.sync_api import expect
-from test_adapters import write
+from published import write
 from their_tokenizers import byte_fallback, word_piece
 from visit import Visit
 

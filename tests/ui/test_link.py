@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -97,6 +98,25 @@ def test_a_stopped_run_is_made_again_as_far_as_it_went(service: Service) -> None
     assert run.stopped == "cancelled"
     again, _ = shown(service, urlencode(state_of_run(run)))
     assert again.ids == run.ids
+
+
+@pytest.mark.parametrize(
+    ("stopped", "n_steps", "length"),
+    [("cancelled", 0, 1), ("cancelled", 2, 2), ("time", 2, 2), ("length", 2, 9), ("end", 2, 9)],
+)
+def test_a_link_asks_for_as_many_tokens_as_give_its_run_again(
+    tiny_model: Model, stopped: str, n_steps: int, length: int
+) -> None:
+    run = tiny_model.generate("The fox", max_new_tokens=9)
+    run = dataclasses.replace(run, steps=run.steps[:n_steps], stopped=stopped)
+    assert state_of_run(run)["length"] == str(length)
+
+
+def test_a_link_may_hold_as_many_names_as_are_allowed() -> None:
+    names = [f"name-{place}=1" for place in range(link.MAX_NAMES)]
+    assert len(link.pairs_of("&".join(names))) == link.MAX_NAMES
+    with pytest.raises(ValueError, match=r"at most 64 names; got 65"):
+        link.pairs_of("&".join([*names, "more=1"]))
 
 
 def test_a_link_to_a_stored_example_names_its_model_and_runs_nothing(

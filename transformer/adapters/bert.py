@@ -77,8 +77,9 @@ def config(values: Values, max_len: int) -> ModelConfig:
     """Our configuration of their config.json. Raises ValueError for what we do not have."""
     kind = values["model_type"]
     only(
-        values, is_decoder=False, add_cross_attention=False, tie_word_embeddings=True,
-        position_embedding_type="absolute", embedding_size=None, sinusoidal_pos_embds=False,
+        values, is_decoder=False, is_causal=False, add_cross_attention=False,
+        tie_word_embeddings=True, position_embedding_type="absolute", embedding_size=None,
+        sinusoidal_pos_embds=False,
     )  # fmt: skip
     if kind == "roberta":
         only(values, hidden_act="gelu")  # what its head has in any case

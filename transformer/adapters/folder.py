@@ -19,8 +19,9 @@ from transformer.checkpoint import Checkpoint, CheckpointError
 from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
-from transformer.model.weights import network_with
-from transformer.weight_files import WeightFiles
+from transformer.model.weights import check_surplus, network_with
+from transformer.plain_files import text_of
+from transformer.weight_files import WeightFiles, shard_names
 
 MAX_LEN = 1024  # tokens that are read at once, where the network would read more
 
@@ -52,7 +53,7 @@ def is_theirs(folder: Path) -> bool:
     try:
         if not path.is_file():  # a pipe would be waited for
             return False
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(text_of(path))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(content, dict) and "model_type" in content and "format" not in content
@@ -75,17 +76,25 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
         checkpoint.check_numbers(folder, network, config)
     except CheckpointError:
         raise
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise CheckpointError(
             say("{name} cannot be read: {error}", name=name, error=error)
         ) from error
-    card = folder / "README.md"
+    except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
+        raise CheckpointError(
+            say(
+                "{name} cannot be read: its config.json holds a value of an unexpected type or "
+                "size ({got})",
+                name=name,
+                got=error,
+            )
+        ) from error
     return Checkpoint(
         name=name,
         config=config,
         tokenizer=tokenizer,
         network=network,
-        card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",
+        card=checkpoint.read_card(folder / "README.md"),
         metadata={
             "model_type": values["model_type"],
             "stored_in": dtypes,
@@ -109,14 +118,16 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
     Raises ValueError for a model_type, an option or weights that are not read.
     """
     kind = values.get("model_type")
-    if kind not in ADAPTERS:
+    if not isinstance(kind, str) or kind not in ADAPTERS:
         raise invalid(
             "it has model_type {got}; what is read: {allowed}",
             got=repr(kind),
             allowed=sorted(ADAPTERS),
         )
     config = ADAPTERS[kind].config(values, max_len)
-    weights = ADAPTERS[kind].weights(_files(folder), config, values)
+    files = _files(folder)
+    check_surplus(folder, config, files.n_numbers)
+    weights = ADAPTERS[kind].weights(files, config, values)
     dtypes = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in weights.values()})
     network = network_with(config, weights, as_stored=True)
     return network.eval().requires_grad_(False), ", ".join(dtypes)
@@ -145,7 +156,7 @@ def _ids_in(got: Any, config: ModelConfig) -> list[int]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(text_of(path))
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(
             say("{path} is not readable JSON: {error}", path=path, error=error)
@@ -158,8 +169,8 @@ def _json(path: Path) -> dict[str, Any]:
 def _files(folder: Path) -> WeightFiles:
     """The tensors of model.safetensors, or of the files that its index names."""
     index = folder / "model.safetensors.index.json"
-    names = sorted(set(_json(index).get("weight_map", {}).values())) if index.is_file() else []
-    paths = [folder / Path(name).name for name in names] or [folder / "model.safetensors"]
+    names = shard_names(index) if index.is_file() else ["model.safetensors"]
+    paths = [folder / name for name in names]
     for path in paths:
         if not path.is_file():
             raise CheckpointError(_without(folder, path))

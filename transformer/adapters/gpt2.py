@@ -18,7 +18,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
     """Our configuration of their config.json. Raises ValueError for what we do not have."""
     only(
         values, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False,
-        add_cross_attention=False, tie_word_embeddings=True,
+        add_cross_attention=False, tie_word_embeddings=True, is_causal=True,
     )  # fmt: skip
     names = ("vocab_size", "n_embd", "n_head", "n_layer", "n_positions")
     vocab_size, d_model, n_heads, n_layers, longest = needed(values, *names)

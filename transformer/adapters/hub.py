@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from transformer.checkpoint import CheckpointError
 from transformer.checks import needs_package
 from transformer.messages import numeral, say
+from transformer.weight_files import shard_names
 
 PREFIX = "hub:"
 _NAME = re.compile(r"([\w.-]+(?:/[\w.-]+)?)(?:@([\w./-]+))?", re.ASCII)
@@ -42,7 +42,7 @@ def fetched(source: str) -> Path:
     asked: dict[str, Any] = dict(repo_id=name, revision=revision, allow_patterns=PATTERNS)
     try:
         return _whole(Path(huggingface_hub.snapshot_download(**asked, local_files_only=True)))
-    except (OSError, ValueError, KeyError):  # not all of it is here
+    except (OSError, ValueError):  # not all of it is here
         pass
     try:
         _say_size(huggingface_hub, name, revision)
@@ -63,7 +63,7 @@ def _whole(folder: Path) -> Path:
     index = folder / "model.safetensors.index.json"
     names = {"model.safetensors"}
     if index.is_file():
-        names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        names = set(shard_names(index))
     for name in ("config.json", *names):
         if not (folder / name).is_file():
             raise FileNotFoundError(folder / name)

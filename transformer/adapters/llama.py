@@ -14,6 +14,7 @@ from transformer.adapters.options import (
     one_of,
     only,
     padding_of,
+    rope_of,
     rotary_of,
 )
 from transformer.adapters.stored import Stored
@@ -39,16 +40,19 @@ def config(values: Values, max_len: int) -> ModelConfig:
     names = ("vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers")
     vocab_size, d_model, n_heads, n_layers = needed(values, *names)
     d_ff, longest = needed(values, "intermediate_size", "max_position_embeddings")
-    only(values, use_bidirectional_attention=False, pretraining_tp=1)
+    only(values, use_bidirectional_attention=False, pretraining_tp=1, is_causal=True)
     head_size = values.get("head_dim") or d_model // n_heads
     fields = {
         "attention_bias": bool(values.get("attention_bias", False)),
         "feed_forward_bias": bool(values.get("mlp_bias", False)),
         "window": _window(values, min(max_len, longest)),
     }
-    activation = values.get("hidden_activation") or values.get("hidden_act")
+    activation = values.get("hidden_act")
     if kind == "gemma" and activation in (None, "gelu"):
         activation = "gelu_pytorch_tanh"  # what Gemma's first files mean by "gelu"
+    if (rope := rope_of(values)).get("rope_type", rope.get("type")) not in (None, "default"):
+        only({**values, **rope}, partial_rotary_factor=1.0)  # else transformers reads none of it
+    base = values.get("rope_theta") or 10_000.0
     return ModelConfig(
         family="decoder",
         norm="pre",
@@ -69,24 +73,21 @@ def config(values: Values, max_len: int) -> ModelConfig:
         padding_id=padding_of(values, vocab_size, ("bos_token_id", "eos_token_id")),
         init="normal",
         **{"norm_kind": "rms", **fields, **KINDS[kind]},
-        **rotary_of(values, head_size, longest, min(max_len, longest)),
+        **rotary_of(values, head_size, base, longest, min(max_len, longest)),
     )
 
 
 def _window(values: Values, max_len: int) -> int | None:
-    """How many tokens one reads; None where that is all that fit."""
+    """How many tokens one reads; None where that is all that fit. Llama and Gemma have no windows,
+    whatever their config.json says."""
     kind, n_layers = values["model_type"], values["num_hidden_layers"]
-    window = values.get("sliding_window", 4096 if kind == "mistral" else None)
-    if window is None or window >= max_len:
+    slides_if_told = kind in ("qwen2", "qwen3") and values.get("use_sliding_window")
+    window = values.get("sliding_window", 4096)
+    if not (kind == "mistral" or slides_if_told) or window is None or window >= max_len:
         return None
-    slides = [True] * n_layers
-    if kind.startswith("qwen"):
-        if not values.get("use_sliding_window"):
-            return None
-        given = values.get("layer_types")
-        first = values.get("max_window_layers", 28)
-        slides = [one == "sliding_attention" for one in given or ()]
-        slides = slides or [layer >= first for layer in range(n_layers)]
+    first = 0 if kind == "mistral" else values.get("max_window_layers", 28)
+    slides = [one == "sliding_attention" for one in values.get("layer_types") or ()]
+    slides = slides or [layer >= first for layer in range(n_layers)]
     if len(set(slides)) > 1:
         raise invalid(
             "some of its layers read {window} tokens and others all; what is read: one window "

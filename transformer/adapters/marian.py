@@ -38,7 +38,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
     only(
         values, share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
         normalize_before=False, normalize_embedding=False, add_final_layer_norm=False,
-        static_position_embeddings=True, add_bias_logits=False,
+        static_position_embeddings=True, add_bias_logits=False, is_causal=True,
     )  # fmt: skip
     names = ("vocab_size", "d_model", "max_position_embeddings", "pad_token_id")
     vocab_size, d_model, longest, padding = needed(values, *names)

@@ -11,7 +11,9 @@ from transformer.adapters.options import (
     Values,
     needed,
     one_of,
+    only,
     padding_of,
+    rope_of,
     rotary_of,
 )
 from transformer.adapters.stored import Stored
@@ -26,7 +28,10 @@ def config(values: Values, max_len: int) -> ModelConfig:
     names = ("vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers")
     vocab_size, d_model, n_heads, n_layers = needed(values, *names)
     d_ff, longest = needed(values, "intermediate_size", "max_position_embeddings")
-    old = {"rotary_pct": values.get("rotary_pct", 0.25)}
+    only(values, is_causal=True)
+    share = rope_of(values).get("partial_rotary_factor", values.get("rotary_pct", 0.25))
+    rotary_size = int(d_model // n_heads * share)
+    base = values.get("rotary_emb_base") or 10_000.0
     return ModelConfig(
         family="decoder",
         norm="pre",
@@ -44,7 +49,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
         norm_eps=values.get("layer_norm_eps", 1e-5),
         padding_id=padding_of(values, vocab_size, ("bos_token_id", "eos_token_id")),
         init="normal",
-        **rotary_of({**values, **old}, d_model // n_heads, longest, min(max_len, longest)),
+        **rotary_of(values, rotary_size, base, longest, min(max_len, longest)),
     )
 
 

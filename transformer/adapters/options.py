@@ -38,7 +38,7 @@ def only(values: Values, **allowed: Any) -> None:
 def one_of(values: Values, name: str, allowed: Mapping[str, str], default: str) -> str:
     """Our name of a choice. Raises ValueError for one that we do not have."""
     got = values.get(name) or default
-    if got not in allowed:
+    if not isinstance(got, str) or got not in allowed:
         raise invalid(
             "it has {name}={got}; what is read: {allowed}",
             name=name,
@@ -49,10 +49,13 @@ def one_of(values: Values, name: str, allowed: Mapping[str, str], default: str) 
 
 
 def needed(values: Values, *names: str) -> list[Any]:
-    """The values of these. Raises ValueError for one that is not there."""
+    """The numbers of these. Raises ValueError for one that is not there, or is none."""
     for name in names:
-        if values.get(name) is None:
+        got = values.get(name)
+        if got is None:
             raise invalid("its config.json has no {name}; needed: a number", name=name)
+        if isinstance(got, bool) or not isinstance(got, int | float):
+            raise invalid("it has {name}={got}; needed: a number", name=name, got=repr(got)[:60])
     return [values[name] for name in names]
 
 
@@ -70,17 +73,22 @@ def padding_of(values: Values, vocab_size: int, text: Iterable[str] = ()) -> int
     return got if is_id and got not in taken else None
 
 
-def rotary_of(values: Values, d_head: int, trained_len: int, max_len: int) -> dict[str, Any]:
-    """Our fields of rotary positions. Newer files have rope_parameters, older ones rope_scaling,
-    rope_theta and rotary_pct."""
-    given = {**(values.get("rope_scaling") or {}), **(values.get("rope_parameters") or {})}
+def rope_of(values: Values) -> dict[str, Any]:
+    """What is said of rotary positions: older files have rope_scaling, newer ones
+    rope_parameters. Where both stand, transformers reads the first."""
+    return values.get("rope_scaling") or values.get("rope_parameters") or {}
+
+
+def rotary_of(
+    values: Values, rotary_size: int, base: float, trained_len: int, max_len: int
+) -> dict[str, Any]:
+    """Our fields of rotary positions. base: where `rope_of` says none."""
+    given = rope_of(values)
     kind = given.get("rope_type", given.get("type", "default"))
     scaling = one_of({"rope_type": kind}, "rope_type", _SCALINGS, "default")
-    share = given.get("partial_rotary_factor", values.get("partial_rotary_factor"))
-    share = values.get("rotary_pct", 1.0) if share is None else share
     fields: dict[str, Any] = {
-        "rotary_size": int(d_head * share),
-        "rotary_base": float(given.get("rope_theta") or values.get("rope_theta") or _base(values)),
+        "rotary_size": rotary_size,
+        "rotary_base": float(given.get("rope_theta") or base),
         "rotary_scaling": scaling,
         "max_len": max_len,
     }
@@ -89,11 +97,10 @@ def rotary_of(values: Values, d_head: int, trained_len: int, max_len: int) -> di
     fields["rotary_factor"] = float(needed(given, "factor")[0])
     fields["rotary_trained_len"] = trained_len
     if scaling == "llama3":
-        names = ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
-        low, high, fields["rotary_trained_len"] = needed(given, *names)
-        fields |= {"rotary_low": float(low), "rotary_high": float(high)}
+        low, high = needed(given, "low_freq_factor", "high_freq_factor")
+        name = "original_max_position_embeddings"
+        length = values.get(name) or given.get(name) or trained_len
+        fields |= {
+            "rotary_low": float(low), "rotary_high": float(high), "rotary_trained_len": length,
+        }  # fmt: skip
     return fields
-
-
-def _base(values: Values) -> float:
-    return float(values.get("rotary_emb_base") or 10_000.0)

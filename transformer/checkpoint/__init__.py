@@ -13,6 +13,7 @@ Nothing is ever unpickled.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,15 +36,17 @@ from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.model.weights import network_with
+from transformer.plain_files import text_of
 from transformer.tokenizer import Tokenizer
 
 __all__ = [
     "BUNDLED", "DTYPES", "Checkpoint", "CheckpointError", "HeldOutSample", "bundled_names",
-    "check_numbers", "held_out_sample", "read", "save",
+    "check_numbers", "held_out_sample", "read", "read_card", "save",
 ]  # fmt: skip
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _INSTALLED = _PACKAGE / "checkpoints"
+_HUB_NAME = re.compile(r"[\w.-]*\w(/[\w.-]*\w)?", re.ASCII)
 BUNDLED = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "checkpoints"  # of a clone
 
 
@@ -82,20 +85,21 @@ def read(name_or_folder: str | Path) -> Checkpoint:
 
     Raises CheckpointError (a ValueError) for an unknown name or a damaged folder.
     """
-    folder = Path(name_or_folder)
-    if str(name_or_folder) in bundled_names():
-        folder = BUNDLED / str(name_or_folder)
+    name = str(name_or_folder)
+    folder = BUNDLED / name if name in bundled_names() else Path(name)
     if not _is_folder(folder):
         raise CheckpointError(
             say(
-                "no checkpoint {name}; allowed: a folder, or one of {allowed}",
-                name=repr(str(name_or_folder)),
+                "no checkpoint {name}; allowed: a folder, one of {allowed}, or a model of the hub, "
+                "as {hub}",
+                name=repr(name),
                 allowed=bundled_names(),
+                hub=f"hub:{name}" if _HUB_NAME.fullmatch(name) else "hub:OWNER/NAME",
             )
         )
     config, metadata = read_config(folder)
     tokenizer = read_tokenizer(folder, config, metadata)
-    weights = read_weights(folder)
+    weights = read_weights(folder, config)
     try:
         network = network_with(config, weights, as_stored="stored_in" in metadata)
     except ValueError as error:
@@ -110,16 +114,22 @@ def read(name_or_folder: str | Path) -> Checkpoint:
         config=config,
         tokenizer=tokenizer,
         network=network.eval().requires_grad_(False),
-        card=_text(card),
+        card=read_card(card),
         metadata=metadata,
         sample=read_sample(folder, config),
         heads=read_heads(folder, config),
-        cards={one.suffixes[-2][1:]: _text(one) for one in sorted(folder.glob("README.??.md"))},
+        cards={one.suffixes[-2][1:]: read_card(one) for one in sorted(folder.glob("README.??.md"))},
     )
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+def read_card(path: Path) -> str:
+    """A model card; "" without one. Raises CheckpointError for one that is too large."""
+    try:
+        return text_of(path, errors="replace") if path.is_file() else ""
+    except OSError as error:
+        raise CheckpointError(
+            say("{path} is no usable model card: {error}", path=path, error=error)
+        ) from error
 
 
 def _is_folder(path: Path) -> bool:

@@ -17,6 +17,8 @@ from transformer import their_tokenizers
 from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site, sites_of
+from transformer.model.weights import check_surplus
+from transformer.plain_files import text_of
 from transformer.tokenizer import Tokenizer
 from transformer.weight_files import WeightFiles
 
@@ -65,8 +67,7 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
     """config.json: the configuration, and what else is said of the model."""
     path = folder / "config.json"
     try:
-        _check_plain(path)
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(text_of(path))
     except FileNotFoundError as error:
         raise CheckpointError(
             say("{folder} holds no config.json; a checkpoint needs one", folder=folder)
@@ -101,7 +102,7 @@ def read_sample(folder: Path, config: ModelConfig) -> HeldOutSample | None:
     if not path.is_file():
         return None
     try:
-        return held_out_sample(json.loads(path.read_text(encoding="utf-8")), config.family)
+        return held_out_sample(json.loads(text_of(path)), config.family)
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(
             say("{path} is not a usable sample: {error}", path=path, error=error)
@@ -114,7 +115,7 @@ def read_heads(folder: Path, config: ModelConfig) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(text_of(path))
         for one in content["heads"]:
             site = Site(one["kind"].split(".")[0], one["layer"], one["kind"].split(".")[1])
             numbers = [metric["mean"] for metric in one["metrics"].values()]
@@ -156,7 +157,7 @@ def read_tokenizer(folder: Path, config: ModelConfig, metadata: dict[str, Any]) 
     return tokenizer
 
 
-def read_weights(folder: Path) -> dict[str, Tensor]:
+def read_weights(folder: Path, config: ModelConfig) -> dict[str, Tensor]:
     """Every weight by its name, from all model-*.safetensors."""
     paths = sorted(folder.glob("model-*.safetensors"))
     if not paths:
@@ -175,12 +176,8 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             )
         )
     try:
-        return dict(WeightFiles(paths))
+        files = WeightFiles(paths)
+        check_surplus(folder, config, files.n_numbers)
+        return dict(files)
     except ValueError as error:
         raise CheckpointError(str(error)) from error
-
-
-def _check_plain(path: Path) -> None:
-    """Raise OSError for what is there and is no plain file: a pipe would be waited for."""
-    if path.exists() and not path.is_file():
-        raise OSError(say("{path} is no plain file", path=path))

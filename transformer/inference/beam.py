@@ -10,7 +10,7 @@ import torch
 
 from transformer.checks import check_number, check_whole
 from transformer.inference import deadline
-from transformer.inference.logit_sources import pad
+from transformer.inference.logit_sources import pad, text_in
 from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import EncoderDecoder
@@ -87,13 +87,11 @@ class _Search:
         beams: int,
         length_penalty: float,
     ) -> None:
-        padding_id = model.config.padding_id
-        if padding_id is None and len({len(source) for source in sources}) > 1:
-            raise invalid("sources of unequal length need a model with a padding_id; it has none")
         self.model, self.beams, self.end_id = model, beams, end_id
         self.length_penalty = length_penalty
-        self.source = pad(sources, padding_id or 0).to(model.device)  # (N, Ts)
-        self.memory = model.encode(self.source)
+        self.source = pad(sources, model.config.padding_id or 0).to(model.device)  # (N, Ts)
+        self.is_text = text_in(sources, model.device)
+        self.memory = model.encode(self.source, src_is_text=self.is_text)
         self.cache = KeyValueCache()
         self.rows = [_Row() for _ in sources]
         self.active = self.rows  # those that are not done
@@ -119,7 +117,9 @@ class _Search:
 
         Twice as many as beams, so that enough remain when the best ones take the end token.
         """
-        decoded = self.model.decode(self.last, self.memory, self.source, cache=self.cache)
+        decoded = self.model.decode(
+            self.last, self.memory, self.source, src_is_text=self.is_text, cache=self.cache
+        )
         log_probabilities = decoded[:, -1].float().log_softmax(dim=-1)  # (N, V)
         if self.model.config.output_padding_id is not None:  # as in generation: padding is not text
             log_probabilities[:, self.model.config.output_padding_id] = -torch.inf
@@ -172,6 +172,7 @@ class _Search:
         places = torch.tensor(origins, device=self.model.device)
         if not same_sources:
             self.source, self.memory = self.source[places], self.memory[places]
+            self.is_text = None if self.is_text is None else self.is_text[places]
         self.cache.select(places, crossing=not same_sources)
 
     def _finish(self, row: _Row, ids: tuple[int, ...], score: float, *, ended: bool) -> None:

@@ -66,7 +66,7 @@ def generate(
         is_greedy = sampling is None and not forced_tokens
         never = model.config.output_padding_id
         greedy = Greedy(max_new_tokens, ends, never) if is_greedy else None
-        logit_source = logit_source_of(model, rows, sources, end_id, session, greedy)
+        logit_source = logit_source_of(model, rows, sources, session, greedy)
     else:
         source = sources[0] if sources else None
         logit_source = IntervenedSource(model, rows[0], source, hooks)

@@ -37,11 +37,17 @@ def pad(rows: Sequence[Sequence[int]], padding_id: int) -> Tensor:
     return torch.tensor([[*row, *[padding_id] * (width - len(row))] for row in rows])
 
 
+def text_in(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor | None:
+    """Which ids of `pad(rows)` are text: (B, T) bool, or None where all are."""
+    lengths = torch.tensor([len(row) for row in rows], device=device)
+    is_text = torch.arange(int(lengths.max()), device=device) < lengths[:, None]
+    return None if bool(is_text.all()) else is_text
+
+
 def logit_source_of(
     model: DecoderOnly | EncoderDecoder,
     rows: list[list[int]],
     sources: Sequence[Sequence[int]] | None,
-    end_id: int,
     session: DecodeSession | None = None,
     greedy: Greedy | None = None,
 ) -> LogitSource:
@@ -50,7 +56,7 @@ def logit_source_of(
 
     Raises ValueError for rows that the model cannot read together.
     """
-    plain = _network_source(model, rows, sources, end_id)
+    plain = _network_source(model, rows, sources)
     source = list(sources[0]) if sources else []
     read = rows[0][1:] if model.config.padded_start else rows[0]
     padded = model.config.output_padding_id in read or model.config.padding_id in source
@@ -63,22 +69,16 @@ def _network_source(
     model: DecoderOnly | EncoderDecoder,
     rows: list[list[int]],
     sources: Sequence[Sequence[int]] | None,
-    end_id: int,
 ) -> _DecoderSource | _EncoderDecoderSource:
-    padding_id = model.config.padding_id
-    if padding_id is None:
-        if len({len(row) for row in rows}) > 1:
-            raise invalid("prompts of unequal length need a model with a padding_id; it has none")
-        padding_id = end_id  # never looked at: no row is padded
     if isinstance(model, DecoderOnly):
-        return _DecoderSource(model, rows, padding_id)
+        return _DecoderSource(model, rows)
     if not isinstance(model, EncoderDecoder):
         raise invalid(
             "a {family} model cannot generate; it has no decoder", family=model.config.family
         )
     if sources is None or len(sources) != len(rows) or not all(sources):
         raise invalid("an encoder-decoder needs one source of at least one token for each prompt")
-    return _EncoderDecoderSource(model, rows, [list(source) for source in sources], padding_id)
+    return _EncoderDecoderSource(model, rows, [list(source) for source in sources])
 
 
 class _DecoderSource:
@@ -88,8 +88,8 @@ class _DecoderSource:
     slides: every position changes, so nothing of the past can be kept and the window is read anew.
     """
 
-    def __init__(self, model: DecoderOnly, rows: list[list[int]], padding_id: int) -> None:
-        self.model, self.rows, self.padding_id = model, rows, padding_id
+    def __init__(self, model: DecoderOnly, rows: list[list[int]]) -> None:
+        self.model, self.rows = model, rows
         self.cache: KeyValueCache | None = KeyValueCache()
         self.begun = False  # the cache holds all but each row's last token
 
@@ -99,20 +99,23 @@ class _DecoderSource:
         if self.cache is None or longest > self.model.config.max_len:
             self.cache = None
             seen = [row[start:] for row, start in zip(self.rows, self.starts(), strict=True)]
-            return self.model(self._columns(seen))[:, -1]
-        fresh = self._columns([row[-1:] for row in self.rows] if self.begun else self.rows)
+            return self._read(seen)[:, -1]
+        fresh = [row[-1:] for row in self.rows] if self.begun else self.rows
         self.begun = True
-        return self.model(fresh, cache=self.cache)[:, -1]
+        return self._read(fresh)[:, -1]
 
     def starts(self) -> list[int]:
         """Where in each row begins what the network sees."""
         return [max(0, len(row) - self.model.config.max_len) for row in self.rows]
 
-    def _columns(self, rows: list[list[int]]) -> Tensor:
-        """Rows of unequal length as a batch, padded on the left."""
-        width = max(map(len, rows))
-        padded = [[self.padding_id] * (width - len(row)) + row for row in rows]
-        return torch.tensor(padded, device=self.model.device)
+    def _read(self, rows: list[list[int]]) -> Tensor:
+        """Logits of rows as a batch, padded on the left."""
+        reverse = [row[::-1] for row in rows]
+        ids = pad(reverse, self.model.config.padding_id or 0).to(self.model.device)
+        is_text = text_in(reverse, ids.device)
+        if is_text is not None:
+            is_text = is_text.flip(-1)
+        return self.model(ids.flip(-1), is_text=is_text, cache=self.cache)
 
     @property
     def full(self) -> bool:
@@ -128,10 +131,10 @@ class _EncoderDecoderSource:
         model: EncoderDecoder,
         rows: list[list[int]],
         sources: list[list[int]],
-        padding_id: int,
     ) -> None:
         self.model, self.rows = model, rows
-        self.source = pad(sources, padding_id).to(model.device)
+        self.source = pad(sources, model.config.padding_id or 0).to(model.device)
+        self.is_text = text_in(sources, model.device)
         self.memory: Tensor | None = None  # encoded when first needed
         self.cache: KeyValueCache | None = KeyValueCache()
 
@@ -139,10 +142,13 @@ class _EncoderDecoderSource:
         """(B, V), for the token after each row; rows are all of one length."""
         assert self.cache is not None
         if self.memory is None:
-            self.memory = self.model.encode(self.source)
+            self.memory = self.model.encode(self.source, src_is_text=self.is_text)
         target = torch.tensor([row[self.cache.length :] for row in self.rows])
         target = target.to(self.model.device)
-        return self.model.decode(target, self.memory, self.source, cache=self.cache)[:, -1]
+        decoded = self.model.decode(
+            target, self.memory, self.source, src_is_text=self.is_text, cache=self.cache
+        )
+        return decoded[:, -1]
 
     def starts(self) -> list[int]:
         """All of each row is seen: an encoder-decoder's window does not slide."""

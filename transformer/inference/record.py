@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,8 +13,7 @@ from transformer.inference.beam import BeamResult
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import forced_steps
 from transformer.inference.loaded import LoadedModel, Prepared
-from transformer.inference.logit_sources import pad
-from transformer.messages import invalid
+from transformer.inference.logit_sources import pad, text_in
 from transformer.model.hooks import Hook
 from transformer.model.masks import padding_mask
 from transformer.model.stacks import Embedding, Stack
@@ -25,6 +25,7 @@ from transformer.runs.lazy import LazyLabels
 from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
 from transformer.runs.search import Search
+from transformer.tokenizer import PADDING
 
 
 @torch.inference_mode()
@@ -110,42 +111,58 @@ def batch_of(
 ) -> Batch:
     """One padded pass over rows: sources and targets of an encoder-decoder, else the ids alone.
 
-    outputs: what each row's ids say, for an encoder-decoder. hooks: what alters the network. Raises
-    ValueError if rows must be padded and the model knows no padding.
+    outputs: what each row's ids say, for an encoder-decoder. hooks: what alters the network. A
+    model without a padding token reads any id in its place, which the mask hides.
     """
-    sides = [row.source for row in rows], [row.ids for row in rows]
-    if model.config.padding_id is None and any(len(set(map(len, side))) > 1 for side in sides):
-        raise invalid("texts of unequal length need a model with a padding_id; it has none")
-    sources, targets = (pad(side, model.tokenizer.padding_id) for side in sides)
-    trace = Trace()
-    both = isinstance(model.network, EncoderDecoder)
-    if both:
-        sides_on = sources.to(model.device), targets.to(model.device)
-        model.network(*sides_on, trace=trace, hooks=hooks)
+    config, trace = model.config, Trace()
+    targets = [row.ids for row in rows]
+    if isinstance(model.network, EncoderDecoder):
+        sources = [row.source for row in rows]
+        read, written = _padded(model, sources), _padded(model, targets)
+        model.network(
+            read.ids, written.ids, src_is_text=read.is_text, tgt_is_text=written.is_text,
+            trace=trace, hooks=hooks,
+        )  # fmt: skip
+        found = _told(read, config.padding_id)
+        made = _told(written, config.output_padding_id, config.padded_start)
+        found |= {f"target_{name}": value for name, value in made.items()}
     else:
-        model.network(targets.to(model.device), trace=trace, hooks=hooks)
-    read = sources if both else targets
+        read = _padded(model, targets)
+        model.network(read.ids, is_text=read.is_text, trace=trace, hooks=hooks)
+        found = _told(read, config.padding_id)
     return Batch(
         model=model.name,
-        config=model.config,
+        config=config,
         texts=tuple(texts),
-        ids=read,
-        labels=_labels(model, read),
-        padding=_is_text(read, model.config.padding_id),
-        target_ids=targets if both else None,
-        target_labels=_labels(model, targets) if both else (),
-        target_padding=_is_text(targets, model.config.output_padding_id, model.config.padded_start)
-        if both
-        else None,
         outputs=tuple(outputs),
         trace=_compacted(model, trace, hooks),
+        **found,
     )
 
 
-def _is_text(ids: Tensor, padding_id: int | None, reads_first: bool = False) -> Tensor:
-    """(B, T) bool, which ids are no padding."""
-    mask = padding_mask(ids, padding_id, reads_first=reads_first)
-    return torch.ones_like(ids, dtype=torch.bool) if mask is None else mask[:, 0, 0]
+class _Padded(NamedTuple):
+    """Rows of ids as one (B, T), with `text_in`'s answer and the labels of all ids."""
+
+    ids: Tensor
+    is_text: Tensor | None
+    labels: tuple[tuple[str, ...], ...]
+
+
+def _padded(model: LoadedModel, rows: Sequence[Sequence[int]]) -> _Padded:
+    ids = pad(rows, model.tokenizer.padding_id).to(model.device)
+    known = model.config.padding_id is not None
+    filler = model.tokenizer.label(model.tokenizer.padding_id) if known else PADDING
+    labels = tuple(
+        (*model.tokenizer.labels(row), *[filler] * (ids.shape[1] - len(row))) for row in rows
+    )
+    return _Padded(ids, text_in(rows, model.device), labels)
+
+
+def _told(read: _Padded, padding_id: int | None, reads_first: bool = False) -> dict[str, Any]:
+    """What a Batch tells of one side: ids, labels, and which of them are no padding."""
+    mask = padding_mask(read.ids, padding_id, read.is_text, reads_first=reads_first)
+    padding = torch.ones_like(read.ids, dtype=torch.bool) if mask is None else mask[:, 0, 0]
+    return {"ids": read.ids.cpu(), "labels": read.labels, "padding": padding.cpu()}
 
 
 def text_of(model: LoadedModel, request: Request, tokens: Sequence[int]) -> str:
@@ -161,10 +178,6 @@ def text_of(model: LoadedModel, request: Request, tokens: Sequence[int]) -> str:
 def complete_characters(raw: bytes) -> str:
     """Decode UTF-8, leaving out a character at the end of which only the first bytes are there."""
     return codecs.getincrementaldecoder("utf-8")(errors="replace").decode(raw, final=False)
-
-
-def _labels(model: LoadedModel, ids: Tensor) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(model.tokenizer.labels(row)) for row in ids.tolist())
 
 
 def _search_of(model: LoadedModel, request: Request, found: BeamResult) -> Search:

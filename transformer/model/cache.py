@@ -48,9 +48,14 @@ class KeyValueCache:
         if self.key_mask is not None:
             self.key_mask = self.key_mask[rows]
 
-    def extend_mask(self, mask: Tensor | None) -> Tensor | None:
-        """Append the padding mask (B, 1, 1, T) of new keys; returns that of all keys so far."""
-        if mask is not None and self.key_mask is not None:
+    def extend_mask(self, mask: Tensor | None, n_new: int) -> Tensor | None:
+        """Append the padding mask (B, 1, 1, n_new) of new keys, None = all are text.
+
+        Returns that of all keys so far.
+        """
+        if self.key_mask is not None:
+            if mask is None:
+                mask = self.key_mask.new_ones(len(self.key_mask), 1, 1, n_new)
             mask = torch.cat([self.key_mask, mask], dim=-1)
         self.key_mask = mask
         return mask

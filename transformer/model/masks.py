@@ -13,19 +13,25 @@ from transformer.messages import invalid
 
 
 def padding_mask(
-    ids: Tensor, padding_id: int | None, *, reads_first: bool = False
+    ids: Tensor,
+    padding_id: int | None,
+    is_text: Tensor | None = None,
+    *,
+    reads_first: bool = False,
 ) -> Tensor | None:
     """Hide padding keys from every query.
 
-    ids: (B, Tk) int64. reads_first: the first of each row is text, whatever its id. Returns
-    (B, 1, 1, Tk), or None where the model has no padding id.
+    ids: (B, Tk) int64. is_text: (B, Tk) bool, False where any id is padding; None = nowhere.
+    reads_first: the first of each row is text, whatever its id. Returns (B, 1, 1, Tk), or None
+    where the model has no padding id and is_text is None.
     """
-    if padding_id is None:
-        return None
-    is_text = ids != padding_id
-    if reads_first:
-        is_text[:, :1] = True
-    return is_text[:, None, None, :]
+    known = None
+    if padding_id is not None:
+        known = ids != padding_id
+        if reads_first:
+            known[:, :1] = True
+    both = combine(known, is_text)
+    return None if both is None else both[:, None, None, :]
 
 
 def causal_mask(

@@ -34,6 +34,7 @@ class DecoderOnly(Transformer):
         self,
         ids: Tensor,
         *,
+        is_text: Tensor | None = None,
         mask: Tensor | None = None,
         where: Tensor | None = None,
         cache: KeyValueCache | None = None,
@@ -42,6 +43,7 @@ class DecoderOnly(Transformer):
     ) -> Tensor:
         """ids: (B, T) int64 -> logits (B, T, V).
 
+        is_text: (B, T) bool, False where any id is padding; None = only padding_id is.
         mask: what may be read, in place of the causal and the padding mask (see `given_mask`).
         where: (B, T) bool, the N positions whose logits are wanted; then (N, V), in reading order.
         With a cache, ids are only the tokens that it has not read; it grows by T. hooks: what is
@@ -49,9 +51,9 @@ class DecoderOnly(Transformer):
         max_len tokens.
         """
         past, hooks = (cache.length if cache else 0), with_trace(hooks, trace)
-        key_mask = padding_mask(ids, self.config.padding_id)
+        key_mask = padding_mask(ids, self.config.padding_id, is_text)
         if cache is not None:
-            key_mask = cache.extend_mask(key_mask)
+            key_mask = cache.extend_mask(key_mask, ids.shape[1])
         positions = self._positions("decoder", ids, key_mask, past)
         if positions.dim() == 1 and cache is None and not hooks:
             key_mask = None  # padding stands only on the right: the future, hidden anyway
@@ -92,6 +94,7 @@ class EncoderOnly(Transformer):
         ids: Tensor,
         *,
         types: Tensor | None = None,
+        is_text: Tensor | None = None,
         mask: Tensor | None = None,
         where: Tensor | None = None,
         hooks: Sequence[Hook] = (),
@@ -100,10 +103,11 @@ class EncoderOnly(Transformer):
         """ids: (B, T) int64 -> logits (B, T, V). Raises ValueError for T above max_len.
 
         types: (B, T) int64, each token's type, of a network that has types; None = all 0.
+        is_text: (B, T) bool, False where any id is padding; None = only padding_id is.
         mask: what may be read, in place of the padding mask (see `given_mask`).
         where: (B, T) bool, the N positions whose logits are wanted; then (N, V), in reading order.
         """
-        key_mask = padding_mask(ids, self.config.padding_id)
+        key_mask = padding_mask(ids, self.config.padding_id, is_text)
         own = ForwardContext(mask=key_mask, hooks=with_trace(hooks, trace))
         context = self._context(own, mask, ids.shape[1])
         positions = self._positions("encoder", ids, key_mask)
@@ -142,6 +146,8 @@ class EncoderDecoder(Transformer):
         source: Tensor,
         target: Tensor,
         *,
+        src_is_text: Tensor | None = None,
+        tgt_is_text: Tensor | None = None,
         src_mask: Tensor | None = None,
         tgt_mask: Tensor | None = None,
         where: Tensor | None = None,
@@ -150,16 +156,19 @@ class EncoderDecoder(Transformer):
     ) -> Tensor:
         """source: (B, Ts), target: (B, Tt) int64 -> logits (B, Tt, V), each for the next token.
 
+        src_is_text, tgt_is_text: (B, Ts), (B, Tt) bool, False where any id is padding; None = only
+        the padding's own id is.
         src_mask, tgt_mask: what source and target may read of themselves, in place of the padding
         mask, and of the causal and the padding mask (see `given_mask`); a src_mask for all queries
         alike, (B, 1, 1, Ts), hides the same from the target.
         where: (B, Tt) bool, the N positions whose logits are wanted; then (N, V), in reading order.
         """
         hooks = with_trace(hooks, trace)
-        memory = self.encode(source, src_mask=src_mask, hooks=hooks)
+        memory = self.encode(source, src_is_text=src_is_text, src_mask=src_mask, hooks=hooks)
         return self.decode(
-            target, memory, source, src_mask=src_mask, tgt_mask=tgt_mask, where=where, hooks=hooks
-        )
+            target, memory, source, src_is_text=src_is_text, tgt_is_text=tgt_is_text,
+            src_mask=src_mask, tgt_mask=tgt_mask, where=where, hooks=hooks,
+        )  # fmt: skip
 
     def loss(self, source: Tensor, target: Tensor, *, smoothing: float = 0.0) -> Tensor:
         """Mean nats a token of target (B, Tt), each foreseen from the source and those before it.
@@ -174,12 +183,13 @@ class EncoderDecoder(Transformer):
         self,
         source: Tensor,
         *,
+        src_is_text: Tensor | None = None,
         src_mask: Tensor | None = None,
         hooks: Sequence[Hook] = (),
         trace: Trace | None = None,
     ) -> Tensor:
-        """source: (B, Ts) int64 -> memory (B, Ts, C)."""
-        key_mask = padding_mask(source, self.config.padding_id)
+        """source: (B, Ts) int64 -> memory (B, Ts, C). src_is_text: as in `forward`."""
+        key_mask = padding_mask(source, self.config.padding_id, src_is_text)
         own = ForwardContext(mask=key_mask, hooks=with_trace(hooks, trace))
         context = self._context(own, src_mask, source.shape[1])
         positions = self._positions("encoder", source, key_mask)
@@ -191,6 +201,8 @@ class EncoderDecoder(Transformer):
         memory: Tensor,
         source: Tensor,
         *,
+        src_is_text: Tensor | None = None,
+        tgt_is_text: Tensor | None = None,
         src_mask: Tensor | None = None,
         tgt_mask: Tensor | None = None,
         where: Tensor | None = None,
@@ -205,14 +217,16 @@ class EncoderDecoder(Transformer):
         """
         past = cache.length if cache else 0
         reads_first = self.config.padded_start and past == 0
-        key_mask = padding_mask(target, self.config.output_padding_id, reads_first=reads_first)
+        key_mask = padding_mask(
+            target, self.config.output_padding_id, tgt_is_text, reads_first=reads_first
+        )
         if cache is not None:
-            key_mask = cache.extend_mask(key_mask)
+            key_mask = cache.extend_mask(key_mask, target.shape[1])
         own = ForwardContext(
             mask=key_mask,
             causal=True,
             memory=memory,
-            memory_mask=self._memory_mask(source, src_mask),
+            memory_mask=self._memory_mask(source, src_is_text, src_mask),
             cache=cache,
             hooks=with_trace(hooks, trace),
         )
@@ -223,11 +237,13 @@ class EncoderDecoder(Transformer):
             cache.length += target.shape[1]
         return self.project(x, where)
 
-    def _memory_mask(self, source: Tensor, given: Tensor | None) -> Tensor | None:
+    def _memory_mask(
+        self, source: Tensor, is_text: Tensor | None, given: Tensor | None
+    ) -> Tensor | None:
         """Which of the memory the target may read."""
         if given is not None and given.dim() > 1 and given.shape[-2] == 1:
             return given_mask(given, 1, source.shape[1])
-        return padding_mask(source, self.config.padding_id)
+        return padding_mask(source, self.config.padding_id, is_text)
 
 
 FAMILY_CLASSES: dict[str, type[DecoderOnly] | type[EncoderOnly] | type[EncoderDecoder]] = {

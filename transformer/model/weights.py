@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -73,16 +74,35 @@ def _check_size(config: ModelConfig, weights: dict[str, Tensor]) -> None:
             n_layers=config.n_layers,
             n_weights=len(weights),
         )
-    held = sum(tensor.numel() for tensor in weights.values())
-    described = sum(block.n_parameters for block in blocks(config))
-    n_positions = config.max_len + config.output_max_len
-    described += n_positions * config.d_model  # of positions that are worked out, not learned
+    held, described = sum(tensor.numel() for tensor in weights.values()), _described(config)
     if described > MANY_TIMES * held + ROOM:
         raise invalid(
             "it describes {described} numbers, but its weights hold {held}",
             described=numeral(described),
             held=numeral(held),
         )
+
+
+def check_surplus(folder: Path, config: ModelConfig, held: int) -> None:
+    """Raise ValueError where there are far more weights than the network has, before any is read.
+
+    held: how many numbers the files hold.
+    """
+    described = _described(config)
+    if held > MANY_TIMES * described + ROOM:
+        raise invalid(
+            "the weights in {folder} hold {held} numbers, but its config.json describes "
+            "{described}",
+            folder=folder,
+            held=numeral(held),
+            described=numeral(described),
+        )
+
+
+def _described(config: ModelConfig) -> int:
+    """Numbers of a configuration's network, with those of positions that are worked out."""
+    n_positions = config.max_len + config.output_max_len
+    return sum(block.n_parameters for block in blocks(config)) + n_positions * config.d_model
 
 
 def _check_fit(wanted: dict[str, Tensor], weights: dict[str, Tensor]) -> None:

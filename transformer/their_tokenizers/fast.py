@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,10 +12,13 @@ from typing import Any
 
 from tokenizers import Tokenizer as BPETokenizer
 
-from transformer.messages import invalid, say
+from transformer.messages import invalid, numeral, say
+from transformer.plain_files import check_file
 from transformer.tokenizer import Tokenizer
 from transformer.tokenizer.labels import byte_level, show
 
+MOST_GROWTH = 1_000  # times as long as a text its tokenizer may make it
+_STEPS = ("normalizer", "pre_tokenizer", "post_processor")
 _SPACE, _BYTE = "▁", re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's space, and a byte alone
 
 
@@ -69,6 +73,7 @@ class FastTokenizer(TheirTokenizer):
 
     def __init__(self, path: Path, ids: SpecialIds, vocab_size: int) -> None:
         try:
+            check_file(path)
             bpe = BPETokenizer.from_file(str(path))
             content = json.loads(bpe.to_str())
         except (KeyboardInterrupt, SystemExit):
@@ -77,6 +82,14 @@ class FastTokenizer(TheirTokenizer):
             raise invalid(
                 "{path} is not a readable tokenizer file: {error}", path=path, error=error
             ) from error
+        grown = math.prod(_growth(content[part]) for part in _STEPS)
+        if grown > MOST_GROWTH:
+            raise invalid(
+                "{path} may make a text {grown} times as long; allowed: at most {most} times",
+                path=path,
+                grown=numeral(grown, ",.0f"),
+                most=numeral(MOST_GROWTH),
+            )
         bpe.no_truncation()
         bpe.no_padding()
         bpe.encode_special_tokens = True
@@ -127,6 +140,24 @@ class FastTokenizer(TheirTokenizer):
             return name.removeprefix(prefix).encode() if goes_on else f" {name}".encode()
         byte = _BYTE.fullmatch(name) if model.get("byte_fallback") else None
         return bytes([int(byte[1], 16)]) if byte else name.replace(_SPACE, " ").encode()
+
+
+def _growth(step: dict[str, Any] | None) -> float:
+    """How many times as long a step of a tokenizer.json may make a text, at most, roughly."""
+    if step is None:
+        return 1.0
+    for inner in ("normalizers", "pretokenizers", "processors"):
+        if inner in step:
+            return math.prod(map(_growth, step[inner]))
+    kind = step["type"]
+    if kind == "Replace":
+        plain = step["pattern"].get("String")
+        return max(1.0, len(step["content"]) / len(plain)) if plain else 1.0 + len(step["content"])
+    if kind == "TemplateProcessing":
+        return float(max(1, sum("Sequence" in piece for piece in step["single"])))
+    return {"ByteLevel": 4.0, "Prepend": 1.0 + len(step.get("prepend", "")), "Metaspace": 2.0}.get(
+        kind, 1.0
+    )
 
 
 def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:

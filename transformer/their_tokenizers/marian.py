@@ -10,6 +10,7 @@ from typing import Any
 
 from transformer.checks import needs_package
 from transformer.messages import invalid
+from transformer.plain_files import check_file, text_of
 from transformer.their_tokenizers.fast import SpecialIds, TheirTokenizer
 
 FILES = ("source.spm", "target.spm", "vocab.json")
@@ -66,7 +67,7 @@ def _language_code(text: str) -> tuple[list[str], str]:
 
 def _vocabulary(path: Path, vocab_size: int) -> dict[str, int]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(text_of(path))
         good = isinstance(found, dict) and _UNKNOWN in found
         good = good and all(isinstance(i, int) and 0 <= i < vocab_size for i in found.values())
     except (OSError, ValueError, RecursionError) as error:
@@ -87,6 +88,7 @@ def _pieces(path: Path) -> Any:
     except ImportError as error:
         raise ValueError(needs_package(str(path), "sentencepiece")) from error
     try:
+        check_file(path)
         return SentencePieceProcessor(model_file=str(path))
     except (OSError, RuntimeError) as error:
         raise invalid(

@@ -11,6 +11,7 @@ from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.messages import invalid, numeral, say
+from transformer.plain_files import check_file
 from transformer.tokenizer.labels import byte_level, show
 
 PADDING = "<|padding|>"
@@ -93,6 +94,7 @@ class Tokenizer:
     def load(cls, path: Path) -> Tokenizer:
         """Read a tokenizer.json. Raises ValueError if it is not one of ours."""
         try:
+            check_file(path)
             bpe = BPETokenizer.from_file(str(path))
         except (KeyboardInterrupt, SystemExit):
             raise

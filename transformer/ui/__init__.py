@@ -63,6 +63,7 @@ def launch(
     os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE if "SPACE_ID" in os.environ else "")
     MODULES.warm()
     service = Service(models, gpu, trainings)
+    print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     put_first(first_look(service))
     page = build(service)
     shutdown, failed = Shutdown(page._queue), threading.Event()
@@ -117,7 +118,9 @@ def gate_of(
         return {
             "status": "stopped" if page._queue.stopped else "ok",
             "models": list(service.models),
-            "engines": {name: engine_words(it.engine) for name, it in service.models.items()},
+            "engines": {
+                name: engine_words(it.engine, it.network) for name, it in service.models.items()
+            },
             "uptime_s": round(clock(), 1),
             "waiting": len(page._queue),
             "running": service.visitors.under_way(),

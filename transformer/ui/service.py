@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from transformer.checkpoint import CheckpointError
 from transformer.inference.deadline import CANCELLED, why_over
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
-from transformer.messages import invalid
+from transformer.messages import invalid, say
 from transformer.model.interventions import Patch
 from transformer.runs.candidates import GenerationStep
 from transformer.runs.run import Batch, Run
@@ -72,7 +74,8 @@ class Service:
         self._translate = wrap(self._translations_of)
         self._one_by_one = wrap(self._translation_of)
         self._fill = wrap(self._filled_of)
-        self.examples = {name: self._example(model) for name, model in self.models.items()}
+        self.examples: dict[str, tuple[str, str]] = {}
+        self._offer_usable()
 
     def names(self, visitor: str) -> list[tuple[str, str]]:
         """What the list of models holds for a visitor: (its words, the name) each."""
@@ -236,6 +239,20 @@ class Service:
         assert isinstance(batch, Batch)  # a list of texts always gives one
         return on_cpu(batch)
 
+    def _offer_usable(self) -> None:
+        """Make each model's example, and offer no model with which that fails: it is told on
+        stderr. Raises ValueError if none is left."""
+        refused = []
+        for name, model in list(self.models.items()):
+            try:
+                self.examples[name] = self._example(model)
+            except Exception as error:  # one bad model is no reason to serve none
+                refused.append(why_refused(name, error))
+                del self.models[name]
+        if not self.models:
+            raise ValueError("\n".join(refused))
+        tell_refused(refused)
+
     def _example(self, model: Model) -> tuple[str, str]:
         """(run id, batch id) of what the page shows before a visitor has done anything."""
         example, name = example_of(model), model.name
@@ -243,7 +260,8 @@ class Service:
             run = self.read(name, example.text)
         else:
             run = self.generate(name, example.text, **example.settings)
-        return self.store.pin(run), self.store.pin(self.batch(name, example.batch))
+        batch = self.batch(name, example.batch)
+        return self.store.pin(run), self.store.pin(batch)
 
 
 def check_names(named: Iterable[tuple[str, str]]) -> None:
@@ -259,6 +277,20 @@ def check_names(named: Iterable[tuple[str, str]]) -> None:
                 second=origin,
             )
         known[name] = origin
+
+
+def why_refused(name: str, error: Exception) -> str:
+    """Why a model cannot be used, in one sentence that names it."""
+    if isinstance(error, CheckpointError) or str(error).startswith(f"{name} "):
+        return str(error)
+    got = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return say("{name} cannot be used: {got}", name=name, got=got)
+
+
+def tell_refused(sentences: Iterable[str]) -> None:
+    """Say on stderr which models are not offered, and why."""
+    for sentence in sentences:
+        print(say("not offered: {reason}", reason=sentence), file=sys.stderr, flush=True)
 
 
 def _noted(run: Run) -> Run:

@@ -24,6 +24,7 @@ def engine_of(
 ) -> Engine | None:
     """The engine of this name, with "auto" the fastest that works here; None: the network itself.
 
+    An encoder generates nothing that an engine could make faster: the network itself reads.
     Raises ValueError for an unknown name, and for one that this network or machine cannot have.
     """
     if wanted not in ENGINES:
@@ -34,17 +35,8 @@ def engine_of(
                 engine=repr(wanted),
             )
         )
-    if wanted == NETWORK:
+    if wanted == NETWORK or isinstance(network, EncoderOnly):
         return None
-    if isinstance(network, EncoderOnly):
-        if wanted == AUTO:
-            return None
-        raise ValueError(
-            say(
-                "engine {engine} needs a decoder, and there is none; allowed: 'auto'",
-                engine=repr(wanted),
-            )
-        )
     for kind in KINDS:
         missing = _missing(kind, network)
         if kind.name == wanted and missing:
@@ -72,6 +64,8 @@ def _missing(
     return kind.lacks(network)
 
 
-def engine_words(engine: Engine | None) -> str:
+def engine_words(engine: Engine | None, network: DecoderOnly | EncoderOnly | EncoderDecoder) -> str:
     """Which engine this is, and how it reads the weights on this machine."""
+    if isinstance(network, EncoderOnly):
+        return f"{NETWORK}: an encoder generates no text, so no engine is needed"
     return NETWORK if engine is None else f"{engine.name}: {engine.about}"

@@ -1,0 +1,144 @@
+"""Folders of every family as other projects publish them: their special tokens, their odd keys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+import torch
+from families import made
+from safetensors.torch import load_file, save_file
+from their_tokenizers import byte_fallback, byte_level, marian_files, train, word_piece
+from tokenizers import models, pre_tokenizers, processors, trainers
+
+GONE = object()  # not in the file at all
+ODD = {
+    "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}},
+    "_name_or_path": "someone/a-model", "use_cache": True, "transformers_version": "4.2.0",
+    "auto_map": {"AutoConfig": "x.Y"}, "torch_dtype": "bfloat16", "unheard_of": [1, {"a": None}],
+}  # fmt: skip
+END = "<|endoftext|>"
+
+
+def write(
+    folder: Path,
+    family: str,
+    size: int = 0,
+    tokenizer: Any = byte_level,
+    dtype: torch.dtype = torch.float32,
+    **config: Any,
+) -> Any:
+    """A folder as transformers saves it; its network. config: what its config.json says else."""
+    import transformers
+
+    folder.mkdir(exist_ok=True)
+    if family == "marian":
+        vocab_size = len(marian_files(folder))
+    else:
+        made_of, special = tokenizer()
+        vocab_size = made_of.get_vocab_size() + 5
+        fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made_of, **special)
+        fast.save_pretrained(folder)
+    theirs = made(family, size, vocab_size=vocab_size)
+    theirs.to(dtype).save_pretrained(folder)
+    change(folder / "config.json", **config)
+    return theirs
+
+
+def change(path: Path, **values: Any) -> None:
+    """Other values in a JSON file; GONE takes one out."""
+    content = json.loads(path.read_text(encoding="utf-8")) | values
+    kept = {key: value for key, value in content.items() if value is not GONE}
+    path.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def publish(folder: Path) -> dict[str, tuple[Path, Any]]:
+    """By name: a folder of each family, and transformers' network of it."""
+    found = {}
+    for name, (family, tokenizer, ids) in PUBLISHED.items():
+        place = folder / name
+        theirs = write(place, family, 1, tokenizer).float()
+        known = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), GONE)
+        told = (known if family != "marian" else {}) | {
+            key: _id(place, token) for key, token in ids.items()
+        }
+        change(place / "config.json", **{**ODD, **told})
+        said = {"_from_model_config": True, "do_sample": True, "top_p": 0.9, "unheard_of": 1}
+        (place / "generation_config.json").write_text("{}", encoding="utf-8")
+        change(place / "generation_config.json", **{**said, **told})
+        change(place / "tokenizer_config.json", **{**ODD, "pad_token": None}) if ids else None
+        found[name] = place, theirs
+    _as_first_published(folder / "gpt2" / "model.safetensors")
+    return found
+
+
+def _id(folder: Path, tokens: Any) -> Any:
+    """The id of a token, or those of several."""
+    if isinstance(tokens, list):
+        return [_id(folder, token) for token in tokens]
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    return next(one["id"] for one in content["added_tokens"] if one["content"] == tokens)
+
+
+def _as_first_published(path: Path) -> None:
+    """GPT-2's weights without a prefix, and with the masks that its first files hold."""
+    plain = {name.removeprefix("transformer."): x for name, x in load_file(path).items()}
+    layers = {name.split(".")[1] for name in plain if name.startswith("h.")}
+    masks = {f"h.{layer}.attn.bias": torch.ones(1, 1, 100, 100).tril() for layer in layers}
+    save_file(plain | masks, path)
+
+
+def _llama_3() -> Any:
+    made_of, _ = byte_level()
+    specials = ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"]
+    made_of.add_special_tokens(specials)
+    start = [(specials[0], made_of.token_to_id(specials[0]))]
+    made_of.post_processor = processors.Sequence([
+        processors.ByteLevel(trim_offsets=False),
+        processors.TemplateProcessing(single=f"{specials[0]} $A", special_tokens=start),
+    ])  # fmt: skip
+    return made_of, {"bos_token": specials[0], "eos_token": specials[2]}
+
+
+def _qwen() -> Any:
+    made_of, _ = byte_level()
+    made_of.add_special_tokens(["<|im_start|>", "<|im_end|>"])
+    return made_of, {"eos_token": "<|im_end|>", "pad_token": END}
+
+
+def _roberta() -> Any:
+    made_of = tokenizers.Tokenizer(models.BPE())
+    made_of.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    train(made_of, trainers.BpeTrainer, specials, initial_alphabet=alphabet)
+    made_of.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    return made_of, {"bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>"}
+
+
+_ONE = {"bos_token_id": END, "eos_token_id": END}
+_SENTENCE_PIECE = {"bos_token_id": "<s>", "eos_token_id": "</s>"}
+_BERT = {"pad_token_id": "[PAD]"}
+# By the folder's name: the family, its tokenizer, and the ids that its files name.
+PUBLISHED: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "gpt2": ("gpt2", byte_level, _ONE),
+    "pythia": ("gpt_neox", byte_level, _ONE),
+    "llama-2": ("llama", byte_fallback, _SENTENCE_PIECE),
+    "llama-3": (
+        "llama", _llama_3,
+        {"bos_token_id": "<|begin_of_text|>", "eos_token_id": ["<|end_of_text|>", "<|eot_id|>"]},
+    ),
+    "mistral": ("mistral", byte_fallback, _SENTENCE_PIECE),
+    "qwen2": ("qwen2", _qwen, {"eos_token_id": ["<|im_end|>", END], "pad_token_id": END}),
+    "qwen3": ("qwen3", _qwen, {"eos_token_id": "<|im_end|>"}),
+    "gemma": ("gemma", byte_fallback, _SENTENCE_PIECE),
+    "bert": ("bert", word_piece, _BERT),
+    "distilbert": ("distilbert", word_piece, {}),
+    "roberta": (
+        "roberta", _roberta,
+        {"bos_token_id": "<s>", "eos_token_id": "</s>", "pad_token_id": "<pad>"},
+    ),
+    "marian": ("marian", None, {}),
+}  # fmt: skip

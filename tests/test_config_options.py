@@ -1,0 +1,128 @@
+"""What a config.json of another project says: read as transformers reads it, or refused by name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import torch
+from families import FAMILIES, V, made
+
+from transformer.adapters.folder import network_of, values_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+LLAMAS = ("llama", "mistral", "qwen2", "qwen3", "gemma")
+ROTARY = (*LLAMAS, "gpt_neox")
+GONE = object()  # not in the file at all
+HALF = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
+LINEAR = {"rope_type": "linear", "factor": 4.0}
+LLAMA3 = {
+    "rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+}  # fmt: skip
+SLIDING, FULL = ["sliding_attention"] * 2, ["full_attention"] * 2
+OPTIONS = [
+    (FAMILIES, {"unheard_of": 1, "torch_dtype": "float16", "chunk_size_feed_forward": 2}),
+    (ROTARY, {"sliding_window": 5}),
+    (ROTARY, {"sliding_window": 5, "use_sliding_window": True, "max_window_layers": 0}),
+    (ROTARY, {"sliding_window": 5, "use_sliding_window": True, "layer_types": SLIDING}),
+    (ROTARY, {"sliding_window": 5, "use_sliding_window": True, "layer_types": FULL}),
+    (ROTARY, {"partial_rotary_factor": 0.5}),
+    (ROTARY, {"rope_parameters": GONE, "partial_rotary_factor": 0.5}),
+    (ROTARY, {"rope_parameters": HALF}),
+    (ROTARY, {"rope_parameters": GONE, "rotary_pct": 0.5}),
+    (ROTARY, {"rope_parameters": GONE, "rope_theta": 50.0}),
+    (ROTARY, {"rope_parameters": GONE, "rotary_emb_base": 50.0}),
+    (ROTARY, {"rope_theta": 50.0, "rotary_emb_base": 60.0}),
+    (ROTARY, {"rope_scaling": LINEAR}),
+    (ROTARY, {"rope_parameters": GONE, "rope_scaling": {"type": "linear", "factor": 4.0}}),
+    (ROTARY, {"rope_parameters": LLAMA3}),
+    (ROTARY, {"rope_parameters": LLAMA3, "original_max_position_embeddings": 40}),
+    (LLAMAS, {"rms_norm_eps": 0.3}),
+    (LLAMAS, {"rms_norm_eps": GONE}),
+    (LLAMAS, {"hidden_activation": "relu"}),
+    (LLAMAS, {"hidden_act": GONE}),
+    (LLAMAS, {"attention_bias": GONE, "mlp_bias": GONE}),
+    (("gemma",), {"hidden_act": "gelu"}),
+    (("gpt_neox", "bert", "roberta", "distilbert"), {"layer_norm_eps": 0.3}),
+    (("gpt_neox", "bert"), {"layer_norm_eps": GONE, "hidden_act": GONE}),
+    (("gpt_neox",), {"use_parallel_residual": GONE}),
+    (("gpt2",), {"layer_norm_epsilon": 0.3}),
+    (("gpt2",), {"layer_norm_epsilon": GONE, "activation_function": GONE}),
+    (("marian",), {"scale_embedding": GONE}),
+]
+REFUSED = [
+    (("gpt2", "marian", *ROTARY), {"is_causal": False}, "is_causal"),
+    (("bert", "roberta", "distilbert"), {"is_causal": True}, "is_causal"),
+    (LLAMAS, {"rope_parameters": {**HALF, **LINEAR}}, "partial_rotary_factor"),
+    (LLAMAS, {"partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "partial_rotary_factor"),
+    (("gpt2",), {"scale_attn_weights": False}, "scale_attn_weights"),
+]
+HEADS = {"bert": "MaskedLM", "distilbert": "MaskedLM", "roberta": "MaskedLM", "marian": "Seq2SeqLM"}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """By family: a folder as transformers saves it."""
+    folder = tmp_path_factory.mktemp("saved")
+    for family in FAMILIES:
+        made(family, 0).save_pretrained(folder / family)
+    return folder
+
+
+def changed(saved, family, options, folder):
+    """A copy of a family's folder whose config.json says something else."""
+    shutil.copytree(saved / family, folder, dirs_exist_ok=True)
+    path = folder / "config.json"
+    content = json.loads(path.read_text(encoding="utf-8")) | options
+    kept = {name: value for name, value in content.items() if value is not GONE}
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    return folder
+
+
+def named(case):
+    families, options, *_ = case
+    words = (f"{name}={'gone' if x is GONE else x}" for name, x in options.items())
+    return f"{len(families)} {' '.join(words)}"[:80]
+
+
+@pytest.mark.parametrize("case", OPTIONS, ids=named)
+def test_an_option_is_read_as_transformers_reads_it(case, saved, tmp_path):
+    import transformers
+
+    families, options = case
+    torch.manual_seed(1)
+    ids = torch.randint(3, V - 1, (1, 20))
+    for family in families:
+        folder = changed(saved, family, options, tmp_path / family)
+        auto = getattr(transformers, f"AutoModelFor{HEADS.get(family, 'CausalLM')}")
+        theirs = auto.from_pretrained(folder, dtype=torch.float32).eval()
+        ours, _ = network_of(folder, values_of(folder), 96)
+        target = [ids[:, :7]] if family == "marian" else []
+        told = {"decoder_input_ids": target[0]} if target else {}
+        with torch.no_grad():
+            wanted = theirs(ids, **told).logits
+            assert torch.allclose(ours(ids, *target), wanted, atol=1e-4, rtol=1e-4), family
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=named)
+def test_an_option_that_would_give_other_numbers_is_refused_by_name(case, saved, tmp_path):
+    families, options, name = case
+    for family in families:
+        folder = changed(saved, family, options, tmp_path / family)
+        with pytest.raises(ValueError, match=rf"it has {name}=.*; what is read: {name}="):
+            network_of(folder, values_of(folder), 96)
+
+
+def test_a_window_that_is_not_named_is_as_long_as_transformers_has_it(saved, tmp_path):
+    import transformers
+
+    told = {
+        "max_position_embeddings": 9_000, "sliding_window": GONE, "use_sliding_window": True,
+        "max_window_layers": 0, "layer_types": GONE,
+    }  # fmt: skip
+    for family, kind in (("mistral", "Mistral"), ("qwen2", "Qwen2")):
+        folder = changed(saved, family, told, tmp_path / family)
+        default = getattr(transformers, f"{kind}Config")(use_sliding_window=True).sliding_window
+        assert network_of(folder, values_of(folder), 9_000)[0].config.window == default
