@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
@@ -19,6 +20,7 @@ from transformer.learning.watch import report
 from transformer.learning.wire import Job, Message, receive, send
 from transformer.messages import speaking
 
+BEAT_S = 1.0  # how often the process says that it is alive
 NICENESS = 5  # a third of the time that a thread of the server gets where both want it
 DONE, STOPPED, LATE = "done", "stopped", "time"
 
@@ -105,6 +107,14 @@ def listen(file: BinaryIO, commands: SimpleQueue[Message]) -> None:
         os._exit(0)
 
 
+def beat(out: BinaryIO) -> None:
+    """Say again and again that the process is alive; one write of a file is whole."""
+    with suppress(OSError):  # the server has ended
+        while True:
+            send(out, ("", "alive", None))
+            time.sleep(BEAT_S)
+
+
 def main() -> None:
     """Train what is asked for, one after the other, until the server closes the input."""
     if hasattr(os, "nice"):
@@ -113,6 +123,7 @@ def main() -> None:
     commands: SimpleQueue[Message] = SimpleQueue()
     out, sys.stdout = sys.stdout.buffer, sys.stderr  # nothing else may stand among the messages
     threading.Thread(target=listen, args=(sys.stdin.buffer, commands), daemon=True).start()
+    threading.Thread(target=beat, args=(out,), daemon=True).start()
     while True:
         key, what, job = commands.get()
         if what == "begin":
