@@ -1,12 +1,13 @@
 """What stands before the page's framework: its open doors that the page does not need are shut.
 
-Also here: the size of a request, a full queue, the server's health, and noticing who has left.
+Also here: the size of a request, the server's health, who asks, and noticing who has left.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import secrets
 import sys
 import time
 import traceback
@@ -20,16 +21,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import numeral, say, speaking
 from transformer.ui.exchange import POLICY, Exchange, TooLarge, TooSlow
+from transformer.ui.fair_scheduler import Busy, FairScheduler
 from transformer.ui.gradio_patches.inputs import place_of
 from transformer.ui.language import again, language_of
 from transformer.ui.limits import (
-    BUSY,
-    CALLS_BUSY,
     CLOSED,
-    MAX_CALLS,
     MAX_HASH,
     MAX_REQUEST_BYTES,
-    MAX_WAITING,
     MISTAKE,
     NO_FORMS,
     NO_HASH,
@@ -38,7 +36,7 @@ from transformer.ui.limits import (
     TOO_SLOW,
 )
 from transformer.ui.modules import MODULES, PREFIX
-from transformer.ui.visitors import ASKER
+from transformer.ui.visitors import ADDRESS, ASKER, address_of, asker
 
 API = "/gradio_api/"
 SHUT = (
@@ -51,7 +49,7 @@ SHUT_PAGES = (
 )  # fmt: skip
 TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are served at all
 QUESTIONS = (f"{API}component_server", f"{API}component_server/")
-JOINS = (f"{API}queue/join", f"{API}call/")
+FROM = b"x-asked-from"  # of a tool's call, on the framework's own request to the server
 OURS = str(Path(__file__).resolve().parent.parent)
 PASSED_ON = (
     "gate.py",
@@ -63,10 +61,10 @@ PASSED_ON = (
 class Gate:
     """ASGI middleware around the page's app.
 
-    health: what /health answers, with 503 where its status is not "ok". waiting: how many requests
-    are in the queue. leave: told the session of a visitor who has left. met: told the session and
-    the address of one who asks a question. tools: whether the endpoints are served as tools over
-    MCP. policy: what a browser is to keep the page to.
+    health: what /health answers, with 503 where its status is not "ok". shares: of whose "tools"
+    each call of a tool takes a place. leave: told the session of a visitor who has left. met: told
+    the session and the address of one who asks a question. tools: whether the endpoints are served
+    as tools over MCP. policy: what a browser is to keep the page to.
     """
 
     def __init__(
@@ -74,15 +72,15 @@ class Gate:
         app: ASGIApp,
         *,
         health: Callable[[], dict[str, Any]],
-        waiting: Callable[[], int],
+        shares: FairScheduler,
         leave: Callable[[str], object],
         met: Callable[[str, str], object] = lambda session, address: None,
         tools: bool = False,
         policy: str = POLICY,
     ) -> None:
-        self.app, self.health, self.waiting, self.leave = app, health, waiting, leave
-        self.met, self.policy = met, policy
-        self.tools, self._calls = tools, 0
+        self.app, self.health, self.shares, self.leave = app, health, shares, leave
+        self.met, self.policy, self.tools = met, policy, tools
+        self._sign = secrets.token_urlsafe(16).encode() + b" "  # known to this process alone
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -95,7 +93,7 @@ class Gate:
     async def _http(self, scope: Scope, exchange: Exchange) -> None:
         with speaking(language_of(scope)):
             try:
-                await self._answer(plain_query(scope), exchange)
+                await self._answer(self._from(plain_query(scope)), exchange)
             except TooLarge:
                 await exchange.answer(413, {"detail": f"{again(TOO_LARGE)}."})
             except TooSlow:
@@ -120,13 +118,25 @@ class Gate:
             await exchange.answer(413, {"detail": _too_large(exchange.announced)})
         elif is_multipart(scope):
             await exchange.answer(415, {"detail": again(NO_FORMS)})
-        elif post and path.startswith(JOINS) and self.waiting() >= MAX_WAITING:
-            await exchange.answer(503, {"detail": again(BUSY)})
         elif path in TOOLS:
             await self._call(scope, exchange)
         else:
             exchange.on_leave(self._leave, _stream_of(scope, path))
             await self._pass_on(scope, exchange)
+
+    def _from(self, scope: Scope) -> Scope:
+        """The request with the address that it comes from, which is known to all that answers it:
+        the framework's own request for a tool's call comes from where the call does."""
+        host, port = scope.get("client") or ("", 0)
+        signed = [value for name, value in scope["headers"] if name == FROM]
+        for value in signed:
+            if value.startswith(self._sign):
+                host = value.removeprefix(self._sign).decode()
+        ADDRESS.set(address_of(host))  # for this request's task alone
+        if not signed:
+            return scope
+        headers = [(name, value) for name, value in scope["headers"] if name != FROM]
+        return {**scope, "client": (host, port), "headers": headers}
 
     def _leave(self, visitor: str) -> None:
         """A request without a session is of nobody who could say so: a tool's call, for one."""
@@ -135,16 +145,16 @@ class Gate:
 
     async def _call(self, scope: Scope, exchange: Exchange) -> None:
         """A tool's call holds a thread until its result is there, which needs another one; once it
-        has come as a whole, since who never sends the rest would keep the others out."""
+        has come as a whole, since who never sends the rest would keep the others out.
+
+        The framework then asks the server itself, with the headers of the call."""
         await exchange.body()
-        if self._calls >= MAX_CALLS:
-            await exchange.answer(503, {"detail": again(CALLS_BUSY)})
-            return
-        self._calls += 1
+        headers = [*scope["headers"], (FROM, self._sign + ADDRESS.get().encode())]
         try:
-            await self._pass_on(scope, exchange)
-        finally:
-            self._calls -= 1
+            async with self.shares.held("tools", asker()):
+                await self._pass_on({**scope, "headers": headers}, exchange)
+        except Busy as busy:
+            await exchange.answer(503, {"detail": str(busy)})
 
     async def _pass_on(self, scope: Scope, exchange: Exchange) -> None:
         try:
@@ -167,8 +177,8 @@ class Gate:
         """A question of the page's scripts ends when nobody waits for its answer any more."""
         if scope["method"] == "POST" and scope["path"].endswith(QUESTIONS):
             session = session_of(await exchange.body())
-            if session and scope.get("client"):
-                self.met(session, str(scope["client"][0]))
+            if session:
+                self.met(session, ADDRESS.get())
             ASKER.set(session)  # for this request's task alone
             with exchange.watched() as gone, until(Deadline(math.inf, gone)):
                 await self.app(scope, exchange.receive, exchange.send)
