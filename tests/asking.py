@@ -8,9 +8,10 @@ from typing import Any
 from transformer.ui.experiments import Experiments
 from transformer.ui.store import RunStore
 from transformer.ui.view_functions import Ask, functions
+from transformer.ui.visitors import shares
 
 # Of a service only what makes dropped runs again is looked at, and here no run is dropped.
-_SERVICE = SimpleNamespace(turns={"model": None}, store=None)
+_SERVICE = SimpleNamespace(shares=shares(), store=None)
 
 
 def asking(of: RunStore | Experiments, name: str) -> Ask:

@@ -25,6 +25,7 @@ from transformer.model.breaks import BREAKS, breaks_of
 from transformer.model.interventions import Break, EditMask, Silence
 from transformer.ui import experiments as module
 from transformer.ui.experiments import BROKEN_TOKENS, Experiments
+from transformer.ui.fair_scheduler import Asker
 from transformer.ui.service import Service
 
 SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
@@ -278,8 +279,8 @@ def test_who_has_gone_does_not_wait_for_its_turn(
 ) -> None:
     gone = threading.Event()
     gone.set()
-    turns = experiments.service.turns["experiments"]
-    with turns.taken(lambda: True), deadline.until(deadline.Deadline(60, gone)):
+    taken = experiments.service.shares.taken
+    with taken("experiments", Asker("another")), deadline.until(deadline.Deadline(60, gone)):
         began = time.monotonic()
         assert "busy" in ask(experiments, "intact_text", run=altered)["error"]
         assert time.monotonic() - began < 5
@@ -304,7 +305,7 @@ def test_one_question_at_a_time_and_no_endless_waiting(
     try:
         assert asked.wait(30)
         answer = ask(experiments, "intact_text", run=altered)
-        assert "busy with other visitors' experiments" in answer["error"]
+        assert "The server is busy" in answer["error"]
     finally:
         done.set()
         thread.join()

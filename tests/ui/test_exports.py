@@ -19,7 +19,8 @@ import transformer
 from transformer import Model, Run, with_lens
 from transformer.inference import deadline
 from transformer.ui.experiments import Experiments
-from transformer.ui.idle_queue import Lane
+from transformer.ui.fair_scheduler import FairScheduler, Resource
+from transformer.ui.question_threads import answering
 from transformer.ui.service import Service
 from transformer.views import export as exports
 from transformer.views.export import html
@@ -118,7 +119,8 @@ def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None
         return {"made": data}
 
     async def asked() -> list[dict[str, Any]]:
-        answer, gone = Lane("test", 1, 4).answering(work), threading.Event()
+        shares = FairScheduler({"files": Resource(1, waiting=3)})
+        answer, gone = answering(shares, "files", work), threading.Event()
         waiting = [asyncio.ensure_future(answer(place)) for place in range(3)]
         with deadline.until(deadline.Deadline(60, gone)):
             waiting.append(asyncio.ensure_future(answer(3)))

@@ -14,16 +14,15 @@ import pytest
 from transformer.inference import deadline
 from transformer.ui import exchange as gate_exchange
 from transformer.ui.exchange import POLICY, policy_for, safe_headers
-from transformer.ui.gate import API, Gate, is_open
+from transformer.ui.gate import API, FROM, Gate, is_open
 from transformer.ui.limits import (
     BUSY,
-    CALLS_BUSY,
     CLOSED,
     ENDING,
     FOREIGN,
     MAX_CALLS,
+    MAX_CALLS_WAITING,
     MAX_REQUEST_BYTES,
-    MAX_WAITING,
     METHODS_ONLY,
     NO_HASH,
     POST_ONLY,
@@ -31,6 +30,7 @@ from transformer.ui.limits import (
     TOO_SLOW,
     lines_of,
 )
+from transformer.ui.visitors import shares
 
 Headers = Sequence[tuple[bytes, bytes]]
 IN_JSON: Headers = ((b"content-type", b"application/json"),)
@@ -59,7 +59,6 @@ def exchange(
     path: str,
     *messages: dict[str, Any],
     method: str = "POST",
-    waiting: int = 0,
     query: bytes = b"",
     length: int | None = None,
     left: list[str] | None = None,
@@ -67,7 +66,7 @@ def exchange(
     headers: Headers = IN_JSON,
 ) -> tuple[int, Any]:
     """(status, content) of one request to a gate before `inside`."""
-    gate = gate_before(inside, waiting=waiting, left=left, tools=tools)
+    gate = gate_before(inside, left=left, tools=tools)
     asked = {"method": method, "query": query, "length": length, "headers": headers}
     return loops.run(answered(gate, path, *messages, **asked))
 
@@ -125,13 +124,11 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
     assert loops.run(asked()) == (408, {"detail": TOO_SLOW})
 
 
-def gate_before(
-    inside: Any, *, waiting: int = 0, left: list[str] | None = None, tools: bool = False
-) -> Gate:
+def gate_before(inside: Any, *, left: list[str] | None = None, tools: bool = False) -> Gate:
     return Gate(
         inside,
         health=lambda: {"status": "ok"},
-        waiting=lambda: waiting,
+        shares=shares(),
         leave=[].append if left is None else left.append,
         tools=tools,
     )
@@ -145,6 +142,7 @@ async def answered(
     query: bytes = b"",
     length: int | None = None,
     headers: Headers = IN_JSON,
+    client: str = "127.0.0.1",
 ) -> tuple[int, Any]:
     coming = [*messages, {"type": "http.request", "body": b""}]
     sent: list[dict[str, Any]] = []
@@ -157,7 +155,7 @@ async def answered(
 
     sized = [] if length is None else [(b"content-length", str(length).encode())]
     scope = {"type": "http", "method": method, "path": path, "headers": [*headers, *sized]}
-    await gate({**scope, "query_string": query}, receive, send)
+    await gate({**scope, "query_string": query, "client": (client, 1)}, receive, send)
     return sent[0]["status"], json.loads(sent[1]["body"] or b"null")
 
 
@@ -190,14 +188,6 @@ def test_the_pages_modules_never_come_to_the_framework() -> None:
     inside = Inside()
     assert exchange(inside, "/modules/x/ui/static/state.js", method="GET")[0] == 404
     assert inside.asked == []
-
-
-def test_a_full_queue_refuses_new_work_and_nothing_else() -> None:
-    for path in ("queue/join", "call/generate"):
-        assert exchange(Inside(), API + path, waiting=MAX_WAITING) == (503, {"detail": BUSY})
-        assert exchange(Inside(), API + path, waiting=MAX_WAITING - 1)[0] == 200
-    for path in ("/", API + "component_server/", API + "queue/data"):
-        assert exchange(Inside(), path, waiting=MAX_WAITING)[0] == 200
 
 
 def test_a_body_is_bounded_by_what_it_says_and_by_what_it_is() -> None:
@@ -234,23 +224,45 @@ def test_other_doors_of_the_tools_are_shut_even_where_they_are_served(rest: str)
     assert inside.asked == []
 
 
-def test_only_so_many_calls_of_tools_are_under_way_at_once() -> None:
-    async def many() -> list[int]:
-        go_on = asyncio.Event()
+def test_the_frameworks_own_request_for_a_tool_comes_from_where_the_call_does() -> None:
+    async def both() -> list[Any]:
+        seen: list[Any] = []
 
         async def inside(scope: Any, receive: Any, send: Any) -> None:
+            seen.append(scope)
+            await Inside()(scope, receive, send)
+
+        gate = gate_before(inside, tools=True)
+        forged = [*IN_JSON, (FROM, b"10.0.0.1"), (FROM, b"guessed 10.0.0.1")]
+        await answered(gate, TOOL_PATHS[1], headers=forged, client="10.0.0.9")
+        await answered(gate, f"{API}call/x", headers=seen[0]["headers"], client="127.0.0.1")
+        await answered(gate, f"{API}call/x", headers=forged, client="10.0.0.9")
+        return [(scope["client"][0], len(scope["headers"])) for scope in seen]
+
+    assert loops.run(both()) == [("10.0.0.9", 2), ("10.0.0.9", 1), ("10.0.0.9", 1)]
+
+
+def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refused() -> None:
+    async def many() -> tuple[int, list[Any]]:
+        go_on, begun = asyncio.Event(), []
+
+        async def inside(scope: Any, receive: Any, send: Any) -> None:
+            begun.append(scope)
             await go_on.wait()
             await Inside()(scope, receive, send)
 
         gate = gate_before(inside, tools=True)
-        calls = [asyncio.ensure_future(answered(gate, TOOL_PATHS[1])) for _ in range(MAX_CALLS + 1)]
-        await asyncio.sleep(0)
-        assert await calls.pop() == (503, {"detail": CALLS_BUSY})
+        at_once = int(gate.shares["tools"].resource.address or 0)
+        count = at_once + MAX_CALLS_WAITING
+        calls = [asyncio.ensure_future(answered(gate, TOOL_PATHS[1])) for _ in range(count + 1)]
+        while len(begun) < at_once:
+            await asyncio.sleep(0.001)
+        assert await calls.pop() == (503, {"detail": BUSY})
         go_on.set()
-        first = [status for status, _ in await asyncio.gather(*calls)]
-        return [*first, (await answered(gate, TOOL_PATHS[1]))[0]]
+        return count, [status for status, _ in await asyncio.gather(*calls)]
 
-    assert loops.run(many()) == [200] * (MAX_CALLS + 1)
+    count, found = loops.run(many())
+    assert found == [200] * count
 
 
 def test_a_mistake_inside_is_a_sentence_without_its_values(

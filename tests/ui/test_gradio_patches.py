@@ -24,13 +24,13 @@ from uvicorn.server import ServerState
 
 from transformer import Model
 from transformer.ui import build, gradio_patches
+from transformer.ui.fair_scheduler import FairScheduler, Resource
 from transformer.ui.gradio_patches import queue as our_queue
 from transformer.ui.gradio_patches import server, template
 from transformer.ui.gradio_patches.messages import Messages
 from transformer.ui.gradio_patches.sessions import NoSessions
-from transformer.ui.limits import MAX_ADDRESS_WAITING, MAX_VISITOR_WAITING, MISTAKE, YOURS_WAIT
+from transformer.ui.limits import BUSY, MAX_VISITOR_WAITING, MISTAKE, YOURS_WAIT
 from transformer.ui.service import Service
-from transformer.ui.turns import Turns
 
 GRADIOS = next(cls for cls in gradio_patches.Queue.__mro__ if cls.__module__ == "gradio.queueing")
 GRADIOS_FILES = processing_utils.async_move_files_to_cache
@@ -52,7 +52,7 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sent_from(address: str) -> Any:
     """A request."""
-    return Mock(client=Mock(host=address))
+    return Mock(client=Mock(host=address), headers={}, scope=None)
 
 
 def page() -> gr.Blocks:
@@ -369,19 +369,22 @@ def test_gradio_tells_what_was_sent_in_its_refusal_and_we_do_not() -> None:
     assert refusal(["a", "b", "c"]) is not None
 
 
-def turns(*asked: tuple[str, str], at_once: int = 1) -> list[str]:
-    """Sessions in the order in which they are served; asked: (address, session) each."""
+def turns(*asked: tuple[str, str]) -> list[str]:
+    """Sessions in the order in which they are served, one at a time; asked: (address, session)."""
 
     async def served() -> list[str]:
         queue = page()._queue
-        queue.active_jobs = [None] * at_once
+        if isinstance(queue, gradio_patches.Queue):
+            queue.shares = FairScheduler({"events": Resource(1)})
         for address, session in asked:
             await queue.push(body(queue.blocks, session), sent_from(address), None)
         order = []
         while len(queue):
-            events = queue.get_events()[0]
-            order.append(events[0].session_hash)
-            queue.active_jobs = [*queue.active_jobs[1:], events]
+            (event,) = queue.get_events()[0]
+            order.append(event.session_hash)
+            if isinstance(queue, gradio_patches.Queue):
+                await asyncio.sleep(0.002)
+                queue._places.pop(event._id).leave()
         return order
 
     return loops.run(served())
@@ -397,74 +400,41 @@ def test_gradio_serves_whoever_asks_the_most() -> None:
 def test_addresses_and_their_sessions_are_served_in_turn() -> None:
     gradio_patches.install()
     assert turns(*MANY) == ["greedy", "other", "neighbour", *["greedy"] * 3]
-    many_sessions = [("a", f"a{place}") for place in range(4)] + [("b", "b0"), ("b", "b1")]
-    assert turns(*many_sessions) == ["a0", "b0", "a1", "b1", "a2", "a3"]
-    assert turns(*MANY, at_once=2)[:2] == ["greedy", "other"]
 
 
-def begun(*addresses: str, old: int) -> list[str]:
-    """Of requests from these addresses, the first two of which have begun, those that may begin
-    while so many have run for long."""
+def refused(*asked: tuple[str, str], waiting: int) -> tuple[list[str], list[str], int]:
+    """What those are told who may not wait too, what those who waited, and how many wait."""
 
-    async def served() -> list[str]:
+    async def told() -> tuple[list[str], list[str], int]:
         queue = page()._queue
-        turns = Turns(2, most=6)
-        queue.turns = {"many": turns}
-        turns._turns = [Mock(is_old=lambda: True)] * old
-        queue.active_jobs = []
-        for fn in queue.blocks.fns.values():
-            fn.concurrency_id, fn.concurrency_limit = "many", 2
-        for place, address in enumerate(addresses):
-            session = f"{address}{place}"
-            await queue.push(body(queue.blocks, session), sent_from(address), None)
-        (each,) = queue.event_queue_per_concurrency_id.values()
-        order = []
-        while (found := queue.get_events()) is not None:
-            each.current_concurrency += 1
-            queue.active_jobs.append(found[0])
-            order.append(found[0][0].session_hash)
-        return order
-
-    return loops.run(served())
-
-
-def test_new_requests_begin_beside_those_that_ran_for_long() -> None:
-    asked = ("a", "b", "c", "d", "e", "f", "g", "h")
-    assert begun(*asked, old=2) == ["a0", "b1"]  # Gradio
-    gradio_patches.install()
-    assert begun(*asked, old=0) == ["a0", "b1"]
-    assert begun(*asked, old=2) == ["a0", "b1", "c2", "d3"]
-    assert begun(*asked, old=7) == ["a0", "b1", "c2", "d3", "e4", "f5"]
-
-
-def test_one_address_does_not_begin_all() -> None:
-    gradio_patches.install()
-    assert begun(*"aaaaaa", old=7) == ["a0", "a1", "a2", "a3"]
-    assert begun(*"aaaaaab", old=7) == ["a0", "b6", "a1", "a2", "a3"]
-
-
-def refused(*asked: tuple[str, str]) -> list[str]:
-    """What those are told who may not wait too."""
-
-    async def told() -> list[str]:
-        queue = page()._queue
+        if isinstance(queue, gradio_patches.Queue):
+            queue.shares = FairScheduler({"events": Resource(1, waiting=waiting)})
         answers = [
             await queue.push(body(queue.blocks, session), sent_from(address), None)
             for address, session in asked
         ]
-        return [said for done, said, kind in answers if not done and kind == "queue_full"]
+        at_once = [said for done, said, kind in answers if not done and kind == "queue_full"]
+        boxes = list(queue.pending_messages_per_session.values())
+        messages = [box.get_nowait() for box in boxes for _ in range(box.qsize())]
+        ended = [it.output["error"] for it in messages if isinstance(it, ProcessCompletedMessage)]
+        return at_once, ended, len(queue)
 
     return loops.run(told())
 
 
-def test_a_session_and_an_address_have_their_share_of_the_queue() -> None:
-    many = [("a", "one")] * (MAX_VISITOR_WAITING + 2)
-    assert refused(*many) == []
+def test_a_full_queue_makes_room_for_another_address_and_tells_who_made_it() -> None:
+    many = [("a", f"s{place}") for place in range(5)]
+    assert refused(*many, ("b", "other"), waiting=4) == ([], [], 6)
     gradio_patches.install()
-    assert refused(*many) == [YOURS_WAIT] * 2
-    assert refused(*many[2:], ("a", "two"), ("b", "three")) == []
-    many = [("a", f"s{place}") for place in range(MAX_ADDRESS_WAITING + 3)]
-    assert refused(*many, ("b", "other")) == [YOURS_WAIT] * 3
+    assert refused(*many, ("b", "other"), waiting=4) == ([BUSY], [BUSY], 4)
+
+
+def test_a_session_has_its_share_of_the_queue() -> None:
+    gradio_patches.install()
+    many = [("a", "one")] * (MAX_VISITOR_WAITING + 2)
+    assert refused(*many, ("a", "two"), waiting=60) == (
+        [YOURS_WAIT] * 2, [], MAX_VISITOR_WAITING + 1
+    )  # fmt: skip
 
 
 def headers_for_another_site(path: str, method: str, **more: str) -> httpx.Headers:

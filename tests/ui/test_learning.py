@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+import os
+import signal
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import pytest
 
 import transformer
 from transformer import Model
+from transformer.learning import trainer as trainer_module
 from transformer.learning.plan import Plan
 from transformer.learning.recorded import PLANS, make
 from transformer.learning.trainer import Trainer
@@ -27,7 +30,7 @@ from transformer.ui.open_link import opened
 from transformer.ui.service import Service
 from transformer.ui.trainings import Trainings
 from transformer.ui.view_functions import server_function
-from transformer.ui.visitors import ASKER
+from transformer.ui.visitors import ADDRESS, ASKER, shares
 
 TINY = {"task": "copy", "n_steps": 40, "width": 8, "n_heads": 1, "n_layers": 1}
 LONG_S = 240  # that a busy machine may need to start a process
@@ -40,6 +43,22 @@ def visiting(visitor: str) -> Iterator[None]:
         yield
     finally:
         ASKER.reset(token)
+
+
+@contextmanager
+def coming_from(address: str) -> Iterator[None]:
+    token = ADDRESS.set(address)
+    try:
+        yield
+    finally:
+        ADDRESS.reset(token)
+
+
+def wait_until(asked: Callable[[], object]) -> None:
+    give_up = time.monotonic() + LONG_S
+    while not asked():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -134,7 +153,7 @@ class Still(Trainer):
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> Trainings:
     monkeypatch.setattr("transformer.ui.trainings.Trainer", Still)
-    return Trainings(1)
+    return Trainings(shares()["trainings"])
 
 
 def test_one_is_trained_at_a_time_and_the_others_are_told_how_many_are_before_them(
@@ -147,11 +166,50 @@ def test_one_is_trained_at_a_time_and_the_others_are_told_how_many_are_before_th
     turns.leave("a")
     assert [one.state for one in (first, second, third)] == ["ended", "running", "waiting"]
     turns.steer(third, "stop")
-    assert (third.state, turns.counts()) == ("ended", (1, 0))
+    assert (third.state, turns._line.counts()) == ("ended", {"running": 1, "waiting": 0})
     for place in range(limits.MAX_TRAININGS_WAITING):
         turns.begin(f"visitor {place}", plan)
     with pytest.raises(ValueError, match="16 trainings are waiting; see a recorded run"):
         turns.begin("one more", plan)
+
+
+def test_one_address_with_thirty_trainings_leaves_the_next_place_to_another(
+    turns: Trainings,
+) -> None:
+    plan, many = Plan(**TINY), []
+    with coming_from("127.0.0.1"):
+        for place in range(30):
+            with suppress(ValueError):
+                many.append(turns.begin(f"visitor {place}", plan))
+    assert len(many) == 1 + limits.MAX_TRAININGS_WAITING
+    with coming_from("127.0.0.2"):
+        other = turns.begin("other", plan)
+    assert (many[-1].state, many[-1].why) == ("ended", "pushed out")
+    assert (turns.before(other), turns.before(many[1])) == (1, 2)
+    turns.leave("visitor 0")
+    assert (other.state, many[1].state) == ("running", "waiting")
+    turns.leave("other")
+    assert many[1].state == "running"
+
+
+def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trainer_module, "SILENT_S", 2.0)
+    two = Trainings(shares()["trainings"])
+    try:
+        stuck = two.begin("a", Plan(**TINY | {"n_steps": 2000}))
+        wait_until(lambda: stuck.record.losses)
+        process = two._running[stuck.key].trainer._process
+        next_one = two.begin("b", Plan(**TINY))
+        os.kill(process.pid, signal.SIGSTOP)
+        wait_until(lambda: next_one.state == "running")
+        assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
+    finally:
+        for visitor in "ab":
+            two.leave(visitor)
+        for one in two._free + [one.trainer for one in two._running.values()]:
+            one.close()
 
 
 def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns: Trainings) -> None:
@@ -192,7 +250,7 @@ def test_what_rests_while_others_wait_or_is_looked_at_by_nobody_ends(
 
 def test_a_server_without_trainings_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="nothing can be trained on this server"):
-        Trainings(0).begin("a", Plan(**TINY))
+        Trainings(shares(trainings=0)["trainings"]).begin("a", Plan(**TINY))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ import warm
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from transformer.ui import PRIVATE
-from transformer.ui.limits import ENDING, MAX_ADDRESS_WAITING, METHODS_ONLY, YOURS_WAIT
+from transformer.ui.limits import BUSY, ENDING, MAX_WAITING, METHODS_ONLY
 from transformer.ui.process import ShortLog
 
 API = "gradio_api"
@@ -161,19 +161,22 @@ def generated(client: httpx.Client, n_tokens: int = 2) -> str:
     return str(json.loads(text.split("data: ", 1)[1])[0]["run"])
 
 
-def test_forged_addresses_make_nobody_many_and_at_the_end_all_are_told(server: Bounded) -> None:
-    """Requests that wait are refused from one address, whatever it says that it is; when the server
-    ends, streams, questions and new requests get a sentence, and the process ends as it was told.
+def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bounded) -> None:
+    """A full queue makes room for another address, and not for one that only says so; when the
+    server ends, streams, questions and new requests get a sentence, and the process ends as it was
+    told.
     """
     with server.client() as client, ThreadPoolExecutor(24) as pool:
         run, part = generated(client, 120), part_that_asks(client, "patching")
 
-        def joined(place: int) -> httpx.Response:
-            forged = {"x-forwarded-for": f"10.0.0.{place}"}
-            return client.post(f"{API}/call/generate", json={"data": LONG}, headers=forged)
+        def joined(forged: str | None = None) -> httpx.Response:
+            headers = {} if forged is None else {"x-forwarded-for": forged}
+            return client.post(f"{API}/call/generate", json={"data": LONG}, headers=headers)
 
-        answers = list(pool.map(joined, range(MAX_ADDRESS_WAITING + 20)))
-        assert YOURS_WAIT in {answer.json().get("detail") for answer in answers}
+        answers = list(pool.map(joined, [None] * (MAX_WAITING + 20)))
+        assert BUSY in {answer.json().get("detail") for answer in answers}
+        forged = list(pool.map(joined, [f"10.0.0.{place}" for place in range(12)]))
+        assert BUSY in {answer.json().get("detail") for answer in forged}
         events = [answer.json()["event_id"] for answer in answers if answer.is_success][-20:]
 
         def streamed(event: str) -> str:

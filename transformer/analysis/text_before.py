@@ -20,6 +20,7 @@ from transformer.runs.run import Run
 T = TypeVar("T")
 
 MAX_WEIGHTS = 16_000_000  # attention weights of one layer that a batch of variants may take
+MAX_OPERATIONS = 2e10  # of a batch, about 0.2 s on two cores: others may run between two of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,8 +65,12 @@ class TextBefore:
 
     @property
     def largest_batch(self) -> int:
+        """Variants that are read at once."""
         longest = max(len(self.ids), len(self.source))
-        return max(1, MAX_WEIGHTS // (self.network.config.n_heads * longest**2))
+        n_weights = self.network.config.n_heads * longest**2
+        n_parameters = sum(one.numel() for one in self.network.parameters())
+        operations = 2 * n_parameters * (len(self.ids) + len(self.source))
+        return max(1, min(MAX_WEIGHTS // n_weights, int(MAX_OPERATIONS // operations)))
 
 
 def in_parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

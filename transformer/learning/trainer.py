@@ -14,12 +14,16 @@ from transformer.learning.wire import Job, receive, send
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BROKEN = "broken"  # why a training ended whose process did
+START_S = 120.0  # in which a new process must have said that it is alive
+SILENT_S = 10.0  # after which one that has not said so again is killed
+GRACE_S = 1.0  # to hear what has come while this process itself was stopped
 
 
 class Trainer:
     """One process, begun with its first job and kept for the next one until it is closed.
 
-    hear: told (key, what, value) as they come, in a thread of its own; see wire.py.
+    hear: told (key, what, value) as they come, in a thread of its own; see wire.py. A process that
+    is silent for SILENT_S, be it stopped or stuck, is killed and ends as BROKEN.
     """
 
     def __init__(self, hear: Callable[[str, str, Any], None]) -> None:
@@ -62,16 +66,21 @@ class Trainer:
             stdout=subprocess.PIPE,
             env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
         )
-        threading.Thread(target=self._listen, args=(process,), daemon=True).start()
+        heard = threading.Event()
+        for work in (self._listen, _watch):
+            threading.Thread(target=work, args=(process, heard), daemon=True).start()
         return process
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+    def _listen(self, process: subprocess.Popen[bytes], heard: threading.Event) -> None:
         assert process.stdout is not None
         assert process.stdin is not None
         with process.stdout as output, process.stdin:
             try:
                 while True:
-                    self._hear(*receive(output))
+                    key, what, value = receive(output)
+                    heard.set()
+                    if what != "alive":
+                        self._hear(key, what, value)
             except (EOFError, OSError):
                 pass
             process.wait()
@@ -79,3 +88,12 @@ class Trainer:
             lost = self._key if process is self._process else ""
         if lost:
             self._hear(lost, "end", BROKEN)
+
+
+def _watch(process: subprocess.Popen[bytes], heard: threading.Event) -> None:
+    """Kill the process once it is silent; the thread that listens to it then sees its end."""
+    silent_s = START_S
+    while heard.wait(silent_s) or heard.wait(GRACE_S):
+        heard.clear()
+        silent_s = SILENT_S
+    process.kill()

@@ -3,6 +3,7 @@
     in   (key, "begin", Job), then (key, "pause" | "go" | "step" | "stop", None)
          and (key, "ask", a question)
     out  (key, "report", Report), (key, "state", "running" | "paused"), (key, "end", why)
+         and ("", "alive", None) every second
 
 Nothing is pickled.
 """

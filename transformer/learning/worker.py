@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
@@ -20,6 +21,7 @@ from transformer.learning.watch import report
 from transformer.learning.wire import Job, Message, receive, send
 from transformer.messages import speaking
 
+BEAT_S = 1.0  # how often the process says that it is alive
 NICENESS = 5  # a third of the time that a thread of the server gets where both want it
 DONE, STOPPED, LATE = "done", "stopped", "time"
 
@@ -106,6 +108,14 @@ def listen(file: BinaryIO, commands: SimpleQueue[Message]) -> None:
         os._exit(0)
 
 
+def beat(out: BinaryIO) -> None:
+    """Say again and again that the process is alive; one write of a file is whole."""
+    with suppress(OSError):  # the server has ended
+        while True:
+            send(out, ("", "alive", None))
+            time.sleep(BEAT_S)
+
+
 def main() -> None:
     """Train what is asked for, one after the other, until the server closes the input."""
     Parser(description="Trains what the server asks for; it starts this itself.").parse_args()
@@ -115,6 +125,7 @@ def main() -> None:
     commands: SimpleQueue[Message] = SimpleQueue()
     out, sys.stdout = sys.stdout.buffer, sys.stderr  # nothing else may stand among the messages
     threading.Thread(target=listen, args=(sys.stdin.buffer, commands), daemon=True).start()
+    threading.Thread(target=beat, args=(out,), daemon=True).start()
     while True:
         key, what, job = commands.get()
         if what == "begin":

@@ -124,7 +124,7 @@ def gate_of(
             "uptime_s": round(clock(), 1),
             "waiting": len(page._queue),
             "running": service.visitors.under_way(),
-            "trainings": dict(zip(("running", "waiting"), service.trainings.counts(), strict=True)),
+            "resources": service.shares.counts(),
             "kept_runs": kept,
             "kept_bytes": size,
             "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
@@ -136,12 +136,12 @@ def gate_of(
             page._queue.leave(visitor)
 
     if isinstance(page._queue, Queue):
-        page._queue.met, page._queue.turns = service.visitors.met, service.turns
+        page._queue.met, page._queue.shares = service.visitors.met, service.shares
     service.visitors.on_leave.append(forget)
     return Middleware(
         Gate,
         health=health,
-        waiting=lambda: len(page._queue),
+        shares=service.shares,
         leave=service.visitors.leave,
         met=service.visitors.met,
         tools=mcp,

@@ -14,15 +14,16 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from transformer.inference import deadline
-from transformer.messages import invalid, say
+from transformer.messages import invalid
 from transformer.model.interventions import Intervention, to_dict
 from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
-from transformer.ui.limits import MAX_EXPERIMENTS, MAX_SECONDS
+from transformer.ui.fair_scheduler import Busy
+from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.link import length_of
 from transformer.ui.service import Service
 from transformer.ui.store import RunGone
-from transformer.ui.visitors import ASKER
+from transformer.ui.visitors import ASKER, asker
 
 MOST = 3  # runs and batches that one question is about
 SETTINGS = {field.name for field in dataclasses.fields(Request)} - {"text"}
@@ -57,8 +58,6 @@ class MadeAgain:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._turns = service.turns["model"]
-        self._room = threading.BoundedSemaphore(MAX_EXPERIMENTS)
         self._guard = threading.Lock()
         self._under_way: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
@@ -72,12 +71,10 @@ class MadeAgain:
                 raise invalid("made must name each run by its id, and say how it was made")
             if self._service.store.has(key):
                 continue
-            if not self._room.acquire(blocking=False):  # who waits holds a thread; the page asks on
-                raise RunGone(say("the server is busy making others' runs again; ask again"))
             try:
                 self._make_once(key, again)
-            finally:
-                self._room.release()
+            except Busy as busy:  # the page asks again
+                raise RunGone(str(busy)) from None
 
     def _make_once(self, key: str, again: Mapping[str, Any]) -> None:
         with self._guard:
@@ -86,8 +83,10 @@ class MadeAgain:
             if self._service.store.has(key):
                 return
             with (
-                self._turns.taken(lambda: not deadline.is_over()) as turn,
-                deadline.renewed(MAX_SECONDS, turn.step_aside),
+                self._service.shares.taken(
+                    "model", asker(), lambda: not deadline.is_over()
+                ) as place,
+                deadline.renewed(MAX_SECONDS, place.step_aside),
             ):
                 item = self._made(again)
                 deadline.check()  # a part of a run is another run

@@ -16,11 +16,10 @@ from gradio.events import api
 
 from transformer.inference.deadline import until
 from transformer.ui import api_kept, api_runs, api_whatif
-from transformer.ui.api_runs import visitor
 from transformer.ui.experiments import Experiments
+from transformer.ui.fair_scheduler import FairScheduler
 from transformer.ui.limits import AT_ONCE, sentence_of
 from transformer.ui.service import Service
-from transformer.ui.turns import Turns
 from transformer.ui.visitors import ASKER, Visitors
 
 
@@ -29,7 +28,7 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
     asking, score = api_whatif.endpoints(service, experiments)
     looking, view = api_kept.endpoints(service, experiments)
     for function in (*api_runs.endpoints(service), score):
-        timed = _with_deadline(service.visitors, function, service.turns["model"])
+        timed = _with_deadline(service.visitors, function, service.shares)
         _add(timed, concurrency_limit=AT_ONCE, concurrency_id="model")
     for function in (*asking, view):  # they take no place of the others
         _add(_with_deadline(service.visitors, function), concurrency_id="experiments")
@@ -47,7 +46,6 @@ def _with_sentences(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def endpoint(*args: Any, **kwargs: Any) -> Any:
-        ASKER.set(visitor())  # of this call's own context
         try:
             return function(*args, **kwargs)
         except (ValueError, RecursionError) as error:
@@ -57,13 +55,13 @@ def _with_sentences(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_deadline(
-    visitors: Visitors, function: Callable[..., Any], turns: Turns | None = None
+    visitors: Visitors, function: Callable[..., Any], shares: FairScheduler | None = None
 ) -> Callable[..., Any]:
     """End what it generates when its time is up, or when the program that asked has gone."""
 
     @functools.wraps(function)
     def endpoint(*args: Any, **kwargs: Any) -> Any:
-        with visitors.request(visitor(), turns) as deadline, until(deadline):
+        with visitors.request(ASKER.get(), shares) as deadline, until(deadline):
             return function(*args, **kwargs)
 
     return endpoint

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradio.context import LocalContext
-
 from transformer.ui.api_values import batch_values, fill_values, run_values
 from transformer.ui.service import Service
-from transformer.ui.tools import CALLER
+from transformer.ui.visitors import ASKER
 
 
 def endpoints(service: Service) -> list[Callable[..., Any]]:
@@ -67,7 +65,7 @@ def endpoints(service: Service) -> list[Callable[..., Any]]:
             forced_tokens=forced_tokens or (),
             interventions=interventions or (),
         )
-        return run_values(run, service.store.put(run, visitor()))
+        return run_values(run, service.store.put(run, ASKER.get()))
 
     def translate(
         texts: list[str],
@@ -93,7 +91,7 @@ def endpoints(service: Service) -> list[Callable[..., Any]]:
             "beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens,
         }  # fmt: skip
         runs = service.translate(model, texts, **settings)
-        keys = service.store.put_all(runs, visitor())
+        keys = service.store.put_all(runs, ASKER.get())
         return [
             run_values(run, key)
             | {"one_by_one": service.one_by_one(model, run.request.text, **settings)}
@@ -111,7 +109,7 @@ def endpoints(service: Service) -> list[Callable[..., Any]]:
             interventions: what to alter in the network for this run alone, as in /generate
         """
         run = service.read(model, text, interventions or ())
-        return run_values(run, service.store.put(run, visitor()))
+        return run_values(run, service.store.put(run, ASKER.get()))
 
     def fill(text: str, model: str = encoder, n_best: int = 5) -> dict[str, Any]:
         """What stands at each [MASK] of a text, by a model that reads both sides of it.
@@ -141,17 +139,6 @@ def endpoints(service: Service) -> list[Callable[..., Any]]:
             interventions: what to alter in the network for this run alone, as in /generate
         """
         read = service.batch(model, texts, interventions or ())
-        return batch_values(read, service.store.put(read, visitor()))
+        return batch_values(read, service.store.put(read, ASKER.get()))
 
     return [generate, translate, trace, fill, batch]
-
-
-def visitor() -> str:
-    """The session of the request that this thread answers; "" outside of one.
-
-    Nobody's either for a tool's call: all of them come through one session.
-    """
-    request = LocalContext.request.get(None)
-    if request is None or request.headers.get(CALLER[0]) == CALLER[1]:
-        return ""
-    return str(request.session_hash)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from transformer.analysis.ablation import HeadImportance, NextToken, head_importance, next_token
@@ -16,7 +15,7 @@ from transformer.analysis.logit_lens import surprise, with_lens
 from transformer.analysis.masked_token import MaskedToken, masked_token
 from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
 from transformer.analysis.step_filters import StepFilters, step_filters
-from transformer.inference.deadline import Deadline, renewed
+from transformer.inference.deadline import renewed
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
 from transformer.messages import invalid, numeral, say
@@ -25,9 +24,10 @@ from transformer.model.sites import sites_of
 from transformer.runs.memo import remembered
 from transformer.runs.request import Request
 from transformer.runs.run import Run
-from transformer.ui.limits import MAX_EXPERIMENTS, MAX_OPERATIONS, MAX_SECONDS, check_input
+from transformer.ui.fair_scheduler import Busy
+from transformer.ui.limits import BUSY, MAX_OPERATIONS, MAX_SECONDS, check_input
 from transformer.ui.service import Service
-from transformer.ui.turns import Turn
+from transformer.ui.visitors import asker
 
 T = TypeVar("T")
 PATIENCE_S = 20.0  # how long a question waits for its turn
@@ -61,8 +61,6 @@ class Experiments:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.store = service.store
-        self._turns = service.turns["experiments"]
-        self._room = threading.BoundedSemaphore(MAX_EXPERIMENTS)
         self._asked = service.on_device(self._ask)
         self._broken: dict[str, list[Broken]] = {}
 
@@ -181,20 +179,15 @@ class Experiments:
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        busy = say("the server is busy with other visitors' experiments; ask again")
-        if not self._room.acquire(blocking=False):  # who waits holds a thread that others need
-            raise ValueError(busy)
-        try:
-            with renewed(PATIENCE_S) as patience, self._taken(patience) as turn:
-                if not turn.has:
-                    raise ValueError(busy)
-                with renewed(MAX_SECONDS, turn.step_aside):
-                    yield
-        finally:
-            self._room.release()
-
-    def _taken(self, patience: Deadline) -> AbstractContextManager[Turn]:
-        return self._turns.taken(lambda: not patience.is_over())
+        shares = self.service.shares
+        with (
+            renewed(PATIENCE_S) as patience,
+            shares.taken("experiments", asker(), lambda: not patience.is_over()) as place,
+        ):
+            if not place.has:
+                raise Busy(say(BUSY))
+            with renewed(MAX_SECONDS, place.step_aside):
+                yield
 
 
 def _read(run: Run, place: Any) -> int:

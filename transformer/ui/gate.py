@@ -1,13 +1,13 @@
 """What stands before the page's framework: only the routes that the page and programs use are open.
 
-Also here: the size and type of a request, a full queue, the server's health, and noticing who has
-left.
+Also here: the size and type of a request, the server's health, who asks, and noticing who has left.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import secrets
 import sys
 import time
 import traceback
@@ -21,17 +21,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import numeral, say, speaking
 from transformer.ui.exchange import POLICY, Exchange, TooLarge, TooSlow
+from transformer.ui.fair_scheduler import Busy, FairScheduler
 from transformer.ui.gradio_patches.inputs import place_of
 from transformer.ui.language import again, language_of
 from transformer.ui.limits import (
-    BUSY,
-    CALLS_BUSY,
     CLOSED,
     FOREIGN,
-    MAX_CALLS,
     MAX_HASH,
     MAX_REQUEST_BYTES,
-    MAX_WAITING,
     METHODS_ONLY,
     MISTAKE,
     NO_HASH,
@@ -41,7 +38,7 @@ from transformer.ui.limits import (
 )
 from transformer.ui.modules import MODULES, PREFIX
 from transformer.ui.process import Shutdown
-from transformer.ui.visitors import ASKER
+from transformer.ui.visitors import ADDRESS, ASKER, address_of, asker
 
 API = "/gradio_api/"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
@@ -56,7 +53,7 @@ TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are serve
 QUESTIONS = (f"{API}component_server", f"{API}component_server/")
 FROM_PAGES = (*QUESTIONS, "/leave")  # what our own page alone asks
 JSON = "application/json"
-JOINS = (f"{API}queue/join", f"{API}call/")
+FROM = b"x-asked-from"  # of a tool's call, on the framework's own request to the server
 OURS = str(Path(__file__).resolve().parent.parent)
 PASSED_ON = (
     "gate.py",
@@ -68,10 +65,11 @@ PASSED_ON = (
 class Gate:
     """ASGI middleware around the page's app.
 
-    health: what /health answers, with 503 where its status is not "ok". waiting: how many requests
-    are in the queue. leave: told the session of a visitor who has left. met: told the session and
-    the address of one who asks a question. tools: whether the endpoints are served as tools over
-    MCP. policy: what a browser is to keep the page to. shutdown: what ends the server.
+    health: what /health answers, with 503 where its status is not "ok". shares: of whose "tools"
+    each call of a tool takes a place. leave: told the session of a visitor who has left. met: told
+    the session and the address of one who asks a question. tools: whether the endpoints are served
+    as tools over MCP. policy: what a browser is to keep the page to. shutdown: which ends the
+    server.
     """
 
     def __init__(
@@ -79,16 +77,17 @@ class Gate:
         app: ASGIApp,
         *,
         health: Callable[[], dict[str, Any]],
-        waiting: Callable[[], int],
+        shares: FairScheduler,
         leave: Callable[[str], object],
         met: Callable[[str, str], object] = lambda session, address: None,
         tools: bool = False,
         policy: str = POLICY,
         shutdown: Shutdown | None = None,
     ) -> None:
-        self.app, self.health, self.waiting, self.leave = app, health, waiting, leave
-        self.met, self.policy, self.shutdown = met, policy, shutdown or Shutdown()
-        self.tools, self._calls = tools, 0
+        self.app, self.health, self.shares, self.leave = app, health, shares, leave
+        self.met, self.policy, self.tools = met, policy, tools
+        self.shutdown = shutdown or Shutdown()
+        self._sign = secrets.token_urlsafe(16).encode() + b" "  # known to this process alone
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -101,7 +100,7 @@ class Gate:
     async def _http(self, scope: Scope, exchange: Exchange) -> None:
         with speaking(language_of(scope)), self.shutdown.underway(exchange):
             try:
-                await self._answer(plain_query(scope), exchange)
+                await self._answer(self._from(plain_query(scope)), exchange)
             except TooLarge:
                 await exchange.answer(413, {"detail": f"{again(TOO_LARGE)}."})
             except TooSlow:
@@ -141,12 +140,24 @@ class Gate:
             await exchange.answer(413, {"detail": _too_large(exchange.announced)})
         elif kind.split(";")[0].strip().lower() != JSON:
             await exchange.answer(415, {"detail": _not_json(kind)})
-        elif path.startswith(JOINS) and self.waiting() >= MAX_WAITING:
-            await exchange.answer(503, {"detail": again(BUSY)})
         elif path in TOOLS:
             await self._call(scope, exchange)
         else:
             await self._pass_on(scope, exchange)
+
+    def _from(self, scope: Scope) -> Scope:
+        """The request with the address that it comes from, which is known to all that answers it:
+        the framework's own request for a tool's call comes from where the call does."""
+        host, port = scope.get("client") or ("", 0)
+        signed = [value for name, value in scope["headers"] if name == FROM]
+        for value in signed:
+            if value.startswith(self._sign):
+                host = value.removeprefix(self._sign).decode()
+        ADDRESS.set(address_of(host))  # for this request's task alone
+        if not signed:
+            return scope
+        headers = [(name, value) for name, value in scope["headers"] if name != FROM]
+        return {**scope, "client": (host, port), "headers": headers}
 
     def _leave(self, visitor: str) -> None:
         """A request without a session is of nobody who could say so: a tool's call, for one."""
@@ -155,16 +166,16 @@ class Gate:
 
     async def _call(self, scope: Scope, exchange: Exchange) -> None:
         """A tool's call holds a thread until its result is there, which needs another one; once it
-        has come as a whole, since who never sends the rest would keep the others out."""
+        has come as a whole, since who never sends the rest would keep the others out.
+
+        The framework then asks the server itself, with the headers of the call."""
         await exchange.body()
-        if self._calls >= MAX_CALLS:
-            await exchange.answer(503, {"detail": again(CALLS_BUSY)})
-            return
-        self._calls += 1
+        headers = [*scope["headers"], (FROM, self._sign + ADDRESS.get().encode())]
         try:
-            await self._pass_on(scope, exchange)
-        finally:
-            self._calls -= 1
+            async with self.shares.held("tools", asker()):
+                await self._pass_on({**scope, "headers": headers}, exchange)
+        except Busy as busy:
+            await exchange.answer(503, {"detail": str(busy)})
 
     async def _pass_on(self, scope: Scope, exchange: Exchange) -> None:
         try:
@@ -187,8 +198,8 @@ class Gate:
         """A question of the page's scripts ends when nobody waits for its answer any more."""
         if scope["method"] == "POST" and scope["path"].endswith(QUESTIONS):
             session = session_of(await exchange.body())
-            if session and scope.get("client"):
-                self.met(session, str(scope["client"][0]))
+            if session:
+                self.met(session, ADDRESS.get())
             ASKER.set(session)  # for this request's task alone
             with (
                 self.shutdown.question(exchange),

@@ -92,7 +92,7 @@ def generate(
     What this visitor had under way is stopped first.
     """
     service.visitors.stop(visitor)
-    with service.visitors.request(visitor, service.turns["model"]) as deadline:
+    with service.visitors.request(visitor, service.shares) as deadline:
         try:
             if service.model(name, visitor).config.family == "encoder":
                 yield _read(service, visitor, name, text)
@@ -155,7 +155,7 @@ def read_batch(
     """
     try:
         service.model(name, visitor)
-        with service.visitors.request(visitor, service.turns["model"]) as deadline, until(deadline):
+        with service.visitors.request(visitor, service.shares) as deadline, until(deadline):
             open_to_padding = (
                 () if padding_hidden else without_padding_mask(service.model(name).config)
             )

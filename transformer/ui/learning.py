@@ -26,7 +26,7 @@ from transformer.training.exercises import EXERCISES
 from transformer.training.exercises.asking import answer_of, share_right
 from transformer.ui.limits import MAX_TRAINING_S, check_interventions
 from transformer.ui.service import Service
-from transformer.ui.trainings import CROWDED, ENDED, WAITING, Training
+from transformer.ui.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
 from transformer.ui.visitors import ASKER
 from transformer.views.learn.curves import learning_curves
 
@@ -37,6 +37,7 @@ WHY = {
     STOPPED: mark("Stopped."),
     LATE: mark("Ended after the {seconds} s that one training may take."),
     CROWDED: mark("Ended: it rested for a minute while others waited."),
+    PUSHED_OUT: mark("Others who had fewer trainings waiting took its place; begin it again."),
     BROKEN: mark("The process that trained it has ended; begin it again."),
 }
 CARD = """# {title}

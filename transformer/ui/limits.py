@@ -19,10 +19,10 @@ MAX_CHARACTERS = 2_000  # of one text
 MAX_NEW_TOKENS = 200
 MAX_TEXTS = 8  # in one batch
 MAX_INTERVENTIONS = 64  # in one request
-MAX_WAITING = 128  # requests in the queue
-MAX_VISITOR_WAITING = 16  # of them of one session
-MAX_ADDRESS_WAITING = 96  # of them from one address, be it a whole class's
-MAX_EXPERIMENTS = 8  # asked for at the same time; they run one after the other
+MAX_WAITING = 128  # requests of each kind that wait without a thread
+MAX_THREADS_WAITING = 8  # of each kind that hold a thread while they wait
+MAX_VISITOR_WAITING = 16  # of each kind of one session
+ADDRESS_SHARE = 2 / 3  # of what has begun of each kind that may be of one address
 MAX_TRAININGS = 1  # small networks that are trained at the same time, on one core each
 MAX_TRAINING_S = 60.0  # that one is trained; pauses are not counted
 MAX_TRAININGS_WAITING = 16
@@ -31,7 +31,11 @@ MAX_OWN_MODELS = 4  # of one visit, of those that it has trained
 MAX_OPERATIONS = 2e12  # of one experiment: about 20 s of the network on two cores
 AT_ONCE = 2  # requests that run the network at the same time
 MAX_BEGUN = 12  # the same, with those that stepped aside for others after their first second
+MAX_BEGUN_EXPERIMENTS = 6  # the same of experiments, of which one runs at a time
+MAX_QUESTIONS = 24  # of the page's views, answered at the same time
+MAX_EVENTS = 8  # of what else the page and programs ask, at the same time
 MAX_CALLS = 8  # of tools, under way at the same time
+MAX_CALLS_WAITING = 16
 MAX_SECONDS = 20.0  # that one request may run the network; waiting is not counted
 MAX_REQUEST_BYTES = 1_000_000  # of one request's body
 HEADERS_S = 10.0  # in which a request's headers must have come
@@ -51,7 +55,7 @@ MAX_ADDRESS_BYTES = MAX_RUN_BYTES // 2  # of runs made from one address, be it a
 MAX_AGE_S = 3600.0  # since a run was last looked at
 LEFT_AGE_S = 60.0  # the same, once its visitor has left
 EXPORTS_AT_ONCE = 2  # files that are made at the same time
-MAX_EXPORTS = 16  # files that are made or waited for
+MAX_EXPORTS = 16  # files that are waited for
 MAX_IDLE = 128  # views that are waited for without a click
 MAX_LISTED = 16_384  # numbers of a matrix as nested lists; 128 x 128 take about a megabyte
 MAX_UNFETCHED = 1_000  # sessions whose finished answers are kept until they fetch them
@@ -60,14 +64,8 @@ UNFETCHED_S = 60.0  # since the last of them was finished
 MAX_SENTENCE = 500  # characters of a refusal
 
 # Said in English here; whoever is refused hears it `again` in the request's language.
-BUSY = wording(
-    "The server is busy: {most} requests are waiting; try again in a moment.", most=MAX_WAITING
-)
+BUSY = wording("The server is busy with other requests; try again in a moment.")
 YOURS_WAIT = wording("Too many of your own requests are waiting already; try again in a moment.")
-CALLS_BUSY = wording(
-    "The server is busy: {most} calls of tools are under way; try again in a moment.",
-    most=MAX_CALLS,
-)
 POST_ONLY = wording("Tools are called here by POST, as the Model Context Protocol has it.")
 TOO_LARGE = wording("A request must have at most {most} bytes", most=numeral(MAX_REQUEST_BYTES))
 TOO_SLOW = wording("A request must arrive within {seconds} s.", seconds=numeral(BODY_S, ".0f"))
@@ -82,25 +80,30 @@ CLOSED = wording("This address is closed: the page takes no files and serves non
 
 def table() -> dict[str, dict[str, Any]]:
     """Every limit by name: its number, its unit, and what happens beyond it."""
+    full = "refused: the newest of the address, then of the session, that has most of them"
     rows = {
         "characters": (MAX_CHARACTERS, "characters of one text", "refused"),
         "new_tokens": (MAX_NEW_TOKENS, "tokens", "refused"),
         "beams": (MAX_BEAMS, "hypotheses", "refused"),
         "texts": (MAX_TEXTS, "texts in a batch", "refused"),
         "interventions": (MAX_INTERVENTIONS, "interventions in a request", "refused"),
-        "experiments": (MAX_EXPERIMENTS, "experiments asked for at once", "refused"),
         "operations": (MAX_OPERATIONS, "operations of one experiment", "refused"),
-        "waiting": (MAX_WAITING, "requests in the queue", "refused"),
-        "visitor_waiting": (MAX_VISITOR_WAITING, "of them of one session", "refused"),
-        "address_waiting": (MAX_ADDRESS_WAITING, "of them from one address", "refused"),
+        "waiting": (MAX_WAITING, "requests of each kind that wait", full),
+        "threads_waiting": (MAX_THREADS_WAITING, "of those that hold a thread meanwhile", full),
+        "visitor_waiting": (MAX_VISITOR_WAITING, "of each kind of one session", "refused"),
+        "address_share": (ADDRESS_SHARE, "of what has begun, for one address", "the others wait"),
         "trainings": (MAX_TRAININGS, "small networks trained at once", "the others wait"),
         "training_seconds": (MAX_TRAINING_S, "seconds of a training", "it ends as it stands"),
-        "trainings_waiting": (MAX_TRAININGS_WAITING, "trainings that wait", "refused"),
+        "trainings_waiting": (MAX_TRAININGS_WAITING, "trainings that wait", full),
         "learned_bytes": (MAX_LEARNED_BYTES, "bytes of what was learned", "the oldest goes"),
         "own_models": (MAX_OWN_MODELS, "models of one visit", "its own oldest goes"),
         "at_once": (AT_ONCE, "requests that run the network", "the others wait"),
         "begun": (MAX_BEGUN, "requests that have begun to run it", "the others wait"),
-        "calls": (MAX_CALLS, "calls of tools under way (if they are served)", "refused"),
+        "begun_experiments": (MAX_BEGUN_EXPERIMENTS, "the same of experiments", "the others wait"),
+        "questions": (MAX_QUESTIONS, "questions of views answered at once", "the others wait"),
+        "events": (MAX_EVENTS, "other requests answered at once", "the others wait"),
+        "calls": (MAX_CALLS, "calls of tools at once (if they are served)", "the others wait"),
+        "calls_waiting": (MAX_CALLS_WAITING, "calls of tools that wait", full),
         "seconds": (MAX_SECONDS, "seconds of the network", "stopped; what there is, is given"),
         "request_bytes": (MAX_REQUEST_BYTES, "bytes of one request", "refused"),
         "header_seconds": (HEADERS_S, "seconds in which headers must have come", "closed"),
@@ -115,8 +118,8 @@ def table() -> dict[str, dict[str, Any]]:
         "run_age": (MAX_AGE_S, "seconds since a run was last looked at", "it goes"),
         "export_bytes": (MAX_EXPORT_BYTES, "bytes of an exported file's arrays", "refused"),
         "exports_at_once": (EXPORTS_AT_ONCE, "files made at once", "the others wait"),
-        "exports": (MAX_EXPORTS, "files made or waited for", "refused"),
-        "idle": (MAX_IDLE, "tables and maps waited for", "refused"),
+        "exports": (MAX_EXPORTS, "files that are waited for", full),
+        "idle": (MAX_IDLE, "tables and maps waited for", full),
         "listed": (MAX_LISTED, "numbers of a matrix as nested lists", "refused unless packed"),
         "unfetched": (MAX_UNFETCHED, "sessions with unfetched answers", "the oldest go"),
         "unfetched_bytes": (MAX_UNFETCHED_BYTES, "bytes of unfetched answers", "the oldest go"),

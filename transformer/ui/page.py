@@ -22,14 +22,13 @@ from transformer.ui.experiments import Experiments
 from transformer.ui.gradio_patches import install
 from transformer.ui.language import named, remade, wording
 from transformer.ui.lessons import offered
-from transformer.ui.limits import MAX_WAITING
 from transformer.ui.open_link import connect_links
 from transformer.ui.page_data import headline, how_chosen, model_card, settings_table
 from transformer.ui.reach import code_function
 from transformer.ui.service import Service
 from transformer.ui.settings import settings_of
 from transformer.ui.tour import cards, first_head
-from transformer.ui.view_functions import LESSONS, Ask, functions
+from transformer.ui.view_functions import LESSONS, Ask, functions, in_threads
 from transformer.ui.whatif_page import whatif_tab
 from transformer.views import VIEWS
 from transformer.views.attention.grid import palette_stops
@@ -49,7 +48,7 @@ def build(service: Service) -> gr.Blocks:
         experiments = Experiments(service)
         _lay_out(experiments, page)
         add_endpoints(service, experiments)
-    page.queue(max_size=MAX_WAITING, api_open=False)  # else programs could go past the queue
+    page.queue(api_open=False)  # else programs could go past the queue
     return page
 
 
@@ -66,6 +65,7 @@ def _lay_out(experiments: Experiments, page: gr.Blocks) -> None:
     first = place | ask["atlas"](place)
     # Plotly's first figure is slow
     ask["heatmap"]({"run": run["run"], "site": str(site), "head": head})
+    ask = in_threads(service.shares, ask)
     lessons = offered(service.models)
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):

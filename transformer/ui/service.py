@@ -19,9 +19,6 @@ from transformer.runs.candidates import GenerationStep
 from transformer.runs.run import Batch, Run
 from transformer.ui.examples import example_of
 from transformer.ui.limits import (
-    AT_ONCE,
-    MAX_BEGUN,
-    MAX_EXPERIMENTS,
     MAX_NEW_TOKENS,
     MAX_TRAININGS,
     check_input,
@@ -32,8 +29,7 @@ from transformer.ui.limits import (
 from transformer.ui.own_models import OwnModels, is_own
 from transformer.ui.store import RunStore, on_cpu
 from transformer.ui.trainings import Trainings
-from transformer.ui.turns import SLICE_S, Turns
-from transformer.ui.visitors import Visitors
+from transformer.ui.visitors import SLICE_S, Visitors, shares
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -41,7 +37,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 class Service:
     """One a server. `models` and `store` are shared by all visitors and safe to share.
 
-    turns: who may run the network now, by what is asked of it (Gradio's `concurrency_id`).
+    shares: which requests run now, and which wait.
 
     own: models of visits. trainings: how many networks may be trained at the same time.
 
@@ -58,14 +54,10 @@ class Service:
         self.models = {model.name: model for model in models}
         self.visitors = Visitors()
         self.store = RunStore(address_of=self.visitors.address)
-        self.own, self.trainings = OwnModels(self._forget), Trainings(trainings)
-        self.visitors.on_leave += [self.store.leave, self.own.leave, self.trainings.leave]
         self._lent = gpu is not None  # for a time, which goes on while a request steps aside
-        slice_s = math.inf if self._lent else SLICE_S
-        self.turns = {
-            "model": Turns(AT_ONCE, MAX_BEGUN, slice_s),
-            "experiments": Turns(1, MAX_EXPERIMENTS // 2, slice_s),
-        }
+        self.shares = shares(trainings, math.inf if self._lent else SLICE_S)
+        self.own, self.trainings = OwnModels(self._forget), Trainings(self.shares["trainings"])
+        self.visitors.on_leave += [self.store.leave, self.own.leave, self.trainings.leave]
         wrap = self.on_device = gpu or (lambda function: function)
         self._steps = wrap(self._steps_of)
         self._finish = wrap(self._run_of)

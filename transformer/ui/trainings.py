@@ -17,18 +17,20 @@ from transformer.learning.wire import Job
 from transformer.learning.worker import STOPPED
 from transformer.messages import invalid, language
 from transformer.training.exercises.asking import check_question
+from transformer.ui.fair_scheduler import Asker, Busy, Line, Place
 from transformer.ui.limits import (
     LEFT_AGE_S,
     MAX_AGE_S,
     MAX_LEARNED_BYTES,
     MAX_TRAINING_S,
-    MAX_TRAININGS,
     MAX_TRAININGS_WAITING,
 )
+from transformer.ui.visitors import ADDRESS
 
 WAITING, RUNNING, PAUSED, ENDED = "waiting", "running", "paused", "ended"
 DO = ("pause", "go", "step", "stop")
 CROWDED = "crowded"  # why a paused training ended: others waited
+PUSHED_OUT = "pushed out"  # why one that waited ended: another address or session had fewer
 PAUSE_S = 60.0  # that a training may rest while others wait
 ABSENT_S = 90.0  # after which nobody looks at a training any more
 IDLE_S = 120.0  # after which a process that trains nothing is ended
@@ -49,6 +51,7 @@ class Training:
     why: str = ""
     answer: str = ""
     pictures: Pictures = field(default_factory=dict)
+    place: Place | None = None
     trainer: Trainer | None = None
     passing: int | None = None
     changed: int = 0
@@ -78,24 +81,23 @@ class Training:
 
 
 class Trainings:
-    """One a server. at_once: trainings at the same time; the others wait, and are told how many are
-    before them.
+    """One a server. line: as many trainings as it gives places run at the same time; the others
+    wait, and are told how many are before them.
 
     A visitor has one: another one takes its place. What it left stays while the visit lasts, as far
     as there is room; it goes soon after the visitor has left.
     """
 
     def __init__(
-        self, at_once: int = MAX_TRAININGS, seconds: float = MAX_TRAINING_S,
-        most_bytes: int = MAX_LEARNED_BYTES,
-    ) -> None:  # fmt: skip
+        self, line: Line, seconds: float = MAX_TRAINING_S, most_bytes: int = MAX_LEARNED_BYTES
+    ) -> None:
         self._seconds, self._most_bytes = seconds, most_bytes
         self._lock = threading.RLock()
         self._all: dict[str, Training] = {}
         self._running: dict[str, Training] = {}  # also one whose visitor has gone, until it ends
-        self._waiting: list[tuple[Training, str]] = []  # with their languages
-        self._free = [Trainer(self._hear) for _ in range(at_once)]
-        self._at_once, self._used_at = at_once, time.monotonic()
+        self._line, self._at_once = line, line.resource.at_once
+        self._free = [Trainer(self._hear) for _ in range(self._at_once)]
+        self._used_at = time.monotonic()
 
     def begin(self, visitor: str, plan: Plan, question: str = "") -> Training:
         """Train it now or as soon as there is room. Raises ValueError where too many wait."""
@@ -105,16 +107,17 @@ class Trainings:
                 self._forget(old)
             if not self._at_once:
                 raise invalid("nothing can be trained on this server; see a recorded run")
-            if len(self._waiting) >= MAX_TRAININGS_WAITING:
+            key, record, words = secrets.token_urlsafe(16), Record(plan=plan), language()
+            training = Training(key=key, visitor=visitor, record=record, question=question)
+            who = Asker(ADDRESS.get(), visitor)
+            try:
+                place = self._line.join(who, lambda place: self._turn(training, place, words))
+            except Busy:
                 raise invalid(
                     "{most} trainings are waiting; see a recorded run, or try again soon",
                     most=MAX_TRAININGS_WAITING,
-                )
-            key, record = secrets.token_urlsafe(16), Record(plan=plan)
-            training = Training(key=key, visitor=visitor, record=record, question=question)
-            self._all[key] = training
-            self._waiting.append((training, language()))
-            self._start()
+                ) from None
+            training.place, self._all[key] = place, training
             return training
 
     def find(self, visitor: str, key: object) -> Training:
@@ -146,9 +149,7 @@ class Trainings:
 
     def before(self, training: Training) -> int:
         """How many trainings end before this one begins, at least."""
-        with self._lock:
-            places = [one.key for one, _ in self._waiting]
-            return places.index(training.key) + self._at_once if training.key in places else 0
+        return self._line.before(training.place) if training.place is not None else 0
 
     def leave(self, visitor: str) -> None:
         """This visitor has left: nothing is trained any more, and what was learned goes soon."""
@@ -159,7 +160,7 @@ class Trainings:
 
     def sweep(self) -> None:
         """Let go what nobody looks at, what rests too long, and what there is no room for."""
-        now = time.monotonic()
+        now, others_wait = time.monotonic(), self._line.counts()["waiting"] > 0
         with self._lock:
             for one in list(self._all.values()):
                 idle = now - one.seen_at
@@ -167,7 +168,7 @@ class Trainings:
                     self._forget(one)
                 elif one.state != ENDED and idle > ABSENT_S:
                     self.steer(one, "stop")
-                elif one.state == PAUSED and self._waiting and now - one.rested_at > PAUSE_S:
+                elif one.state == PAUSED and others_wait and now - one.rested_at > PAUSE_S:
                     one.why = CROWDED
                     self.steer(one, "stop")
             oldest = sorted(self._all.values(), key=lambda one: one.seen_at)
@@ -175,11 +176,6 @@ class Trainings:
                 self._forget(oldest.pop(0))
             if len(self._free) == self._at_once and now - self._used_at > IDLE_S:
                 self.close()
-
-    def counts(self) -> tuple[int, int]:
-        """How many are under way, and how many wait."""
-        with self._lock:
-            return self._at_once - len(self._free), len(self._waiting)
 
     def close(self) -> None:
         """End the processes that train nothing."""
@@ -192,16 +188,22 @@ class Trainings:
         self._all.pop(training.key, None)
 
     def _end(self, training: Training, why: str) -> None:
-        self._waiting = [pair for pair in self._waiting if pair[0] is not training]
         if training.trainer is not None:
             training.trainer.tell(training.key, "stop")
         elif training.state == WAITING:
             training.hear("end", why)
+            if training.place is not None:
+                training.place.leave()
 
-    def _start(self) -> None:
-        while self._free and self._waiting:
-            (training, words), trainer = self._waiting.pop(0), self._free.pop()
-            training.trainer = trainer
+    def _turn(self, training: Training, place: Place, words: str) -> None:
+        """It has a place now, or is refused one."""
+        with self._lock:
+            training.place = place
+            if place.refused or training.state == ENDED:
+                self._end(training, PUSHED_OUT)
+                place.leave()
+                return
+            training.trainer = trainer = self._free.pop()
             job = Job(
                 plan=training.record.plan, question=training.question, seconds=self._seconds,
                 language=words,
@@ -220,4 +222,5 @@ class Trainings:
                 assert training.trainer is not None
                 self._free.append(training.trainer)
                 training.trainer, self._used_at = None, time.monotonic()
-                self._start()
+                if training.place is not None:
+                    training.place.leave()

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import base64
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from anyio import to_thread
 
 from transformer.checks import check_names, shortened
 from transformer.messages import invalid
 from transformer.ui.again import MadeAgain
 from transformer.ui.experiments import Experiments
-from transformer.ui.idle_queue import FILES, IDLE
+from transformer.ui.fair_scheduler import FairScheduler
 from transformer.ui.learning import Learning
 from transformer.ui.lessons import Lessons
 from transformer.ui.limits import check_input, sentence_of
 from transformer.ui.moments import moment
+from transformer.ui.question_threads import answering
 from transformer.ui.store import RunGone, RunStore
 from transformer.views import PICTURES
 from transformer.views.declaration import Answer, Picture, is_figure
@@ -47,7 +48,7 @@ def functions(experiments: Experiments) -> dict[str, Ask]:
     asks |= {name: server_function(name, getattr(lessons, name), again) for name in LESSONS}
     asks["kept"] = server_function("kept", lambda data: kept(store, data))
     file = server_function("export", lambda data: _file(experiments, data), again)
-    asks["export"] = made_first(FILES.answering(file), again)
+    asks["export"] = made_first(experiments.service.shares, "files", file, again)
     return asks
 
 
@@ -89,25 +90,36 @@ def _subjects(experiments: Experiments, picture: Picture, given: dict[str, Any])
 
 def _asking(experiments: Experiments, picture: Picture, again: Callable[[Any], None]) -> Ask:
     ask = server_function(picture.name, lambda data: answer(experiments, picture, data), again)
-    return made_first(IDLE.answering(ask), again) if picture.idle else ask
+    if not picture.idle:
+        return ask
+    return made_first(experiments.service.shares, "idle", ask, again)
 
 
-def made_first(ask: Ask, again: Callable[[Any], None]) -> Ask:
-    """What a lane answers, with runs made again before and not in its threads, which give way to
-    all others, while others wait for the network."""
+def in_threads(shares: FairScheduler, asks: Mapping[str, Ask]) -> dict[str, Ask]:
+    """The same functions for the page: each holds a thread only while it is answered."""
+    return {
+        name: ask if inspect.iscoroutinefunction(ask) else answering(shares, "questions", ask)
+        for name, ask in asks.items()
+    }
+
+
+def made_first(shares: FairScheduler, resource: str, ask: Ask, again: Callable[[Any], None]) -> Ask:
+    """What a thread of low priority answers, with runs made again before and not there, where they
+    would make those who wait for the network wait longer."""
 
     def make(data: dict[str, Any]) -> Answer:
         again(data["again"])
         return {}
 
-    remake = server_function(ask.__name__, make)
+    remake = answering(shares, "questions", server_function(ask.__name__, make))
+    later = answering(shares, resource, ask)
 
     async def asked(data: Any) -> Answer:
         if isinstance(data, dict) and "made" in data:
-            failed = await to_thread.run_sync(remake, {"again": data["made"]})
+            failed = await remake({"again": data["made"]})
             if failed:
                 return dict(failed)
-        return dict(await ask(data))
+        return dict(await later(data))
 
     asked.__name__ = ask.__name__
     return asked

@@ -5,30 +5,30 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import fastapi
 from gradio import queueing
 from gradio.data_classes import PredictBodyInternal
+from gradio.exceptions import Error
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
-from gradio.utils import LRUCache
+from gradio.utils import error_payload
 
-from transformer.messages import speaking
+from transformer.messages import say, speaking
+from transformer.ui.fair_scheduler import Asker, Busy, Place
 from transformer.ui.gradio_patches.inputs import place_of
 from transformer.ui.gradio_patches.messages import Mailboxes
 from transformer.ui.language import again, language_of
 from transformer.ui.limits import (
-    MAX_ADDRESS_WAITING,
+    BUSY,
     MAX_UNFETCHED,
     MAX_UNFETCHED_BYTES,
-    MAX_VISITOR_WAITING,
     NO_EVENT,
     UNFETCHED_S,
-    YOURS_WAIT,
 )
-from transformer.ui.turns import Turns
+from transformer.ui.tools import CALLER
+from transformer.ui.visitors import ADDRESS, ASKER, address_of, shares
 
 LOOK_S = 0.01  # how often it looks whether one can begin; every millisecond is 7 % of a core
 
@@ -42,79 +42,90 @@ class Queue(queueing.Queue):
         self.sleep_when_free = LOOK_S
         self.progress_update_sleep_when_free = 1.0  # no request of ours tells how far it is
         self.met: Callable[[str, str], object] = lambda session, address: None
-        self.turns: dict[str, Turns] = {}  # by concurrency_id
-        self._served = 0
-        self._turns: LRUCache[str, int] = LRUCache(1_000)  # who was served when
+        self.shares = shares()
+        self._places: dict[str, Place] = {}  # of the events that wait, by their ids
 
     async def push(
         self, body: PredictBodyInternal, request: fastapi.Request, username: str | None
     ) -> Any:
-        """As Gradio does it, once there is room for one more, and if this visitor and this address
-        have not had their share of those who wait: Gradio lets one alone fill the queue. What is
-        the browser's alone to do is refused, where Gradio begins it and logs a mistake."""
+        """As Gradio does it, if there is a place to wait: Gradio lets one alone fill the queue.
+        What is the browser's alone to do is refused, where Gradio begins it and logs a mistake."""
         self.forget()
         asked = None if body.fn_index is None else self.blocks.fns.get(body.fn_index)
         if asked is not None and asked.fn is None:
             return False, again(NO_EVENT), "error"
-        waiting = [event for each in self._queues() for event in each.queue]
-        session, address = body.session_hash, address_of(request)
-        own = sum(event.session_hash == session for event in waiting)
-        near = sum(address_of(event.request) == address for event in waiting)
-        if own >= MAX_VISITOR_WAITING or near >= MAX_ADDRESS_WAITING:
-            return False, again(YOURS_WAIT), "queue_full"
-        answer = await super().push(body, request, username)
-        if body.session_hash:
-            self.met(body.session_hash, address)
+        who = asker_of(request, body.session_hash)
+        name = str(asked.concurrency_id) if asked is not None else ""
+        line = self.shares.lines.get(name, self.shares["events"])
+        try:
+            place = line.join(who, self._refuse, kind="queue")
+        except Busy as busy:
+            return False, str(busy), "queue_full"
+        answer: Any = (False,)
+        try:
+            answer = await super().push(body, request, username)
+        finally:
+            if not answer[0]:
+                place.leave()
+        if answer[0]:
+            place.item, self._places[answer[1]] = self.event_ids_to_events[answer[1]], place
+            self._refuse(place)  # if it was meanwhile
+            self.met(str(body.session_hash), who.address)
         return answer
 
     def get_events(self) -> Any:
-        """As Gradio does it, whose turn it is first: Gradio takes whoever came first, so that one
-        who asks often makes all others wait."""
-        running = [event for job in self.active_jobs if job for event in job]
-        for each in self._queues():
-            if len(each.queue) > 1:
-                self._put_first(each.queue, running)
-            if each.queue and each.concurrency_id in self.turns:
-                each.concurrency_limit = self._room(each, running)
-        found = super().get_events()
-        for event in found[0] if found else ():
-            self._served += 1
-            for name in _names(event):
-                self._turns[name] = self._served
-        return found
+        """Whose turn it is. Gradio takes whoever came first, and knows a fixed number of them that
+        may run, so that one who asks often, or for what takes long, makes all others wait."""
+        for line in self.shares.lines.values():
+            place = line.pull()
+            if place is not None:
+                event: queueing.Event = place.item
+                self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
+                return [event], False, event.concurrency_id
+        return None
 
-    def _put_first(self, waiting: list[queueing.Event], running: list[queueing.Event]) -> None:
-        """Whose address and session have the fewest under way, then those served longest ago."""
-        busy = Counter(name for event in running for name in _names(event))
-
-        def order(event: queueing.Event) -> tuple[int, ...]:
-            names = _names(event)
-            return (*(busy[name] for name in names), *(self._turns.get(name, 0) for name in names))
-
-        first = min(waiting, key=order)
-        waiting.remove(first)
-        waiting.insert(0, first)
-
-    def _room(self, waiting: queueing.EventQueue, running: list[queueing.Event]) -> int:
-        """How many of these may have begun: Gradio knows a fixed number, so that a few long ones
-        make all others wait for their end. Of one address, two thirds of them at most."""
-        turns = self.turns[waiting.concurrency_id]
-        address = address_of(waiting.queue[0].request)
-        near = [
-            event
-            for event in running
-            if event.concurrency_id == waiting.concurrency_id
-            and address_of(event.request) == address
-        ]
-        return turns.room() if 3 * len(near) < 2 * turns.most else waiting.current_concurrency
+    def _refuse(self, place: Place) -> None:
+        """Another one takes this place in the queue, if it is refused."""
+        if place.item is None or not place.refused:
+            return
+        event: queueing.Event = place.item
+        self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
+        with speaking(language_of(event.request.scope)):
+            content = error_payload(Error(say(BUSY)), show_error=True)
+        self.send_message(event, ProcessCompletedMessage(output=content, success=False))
+        self.event_ids_to_events.pop(event._id, None)
+        self._places.pop(event._id, None)
 
     def _queues(self) -> list[queueing.EventQueue]:
         return list(self.event_queue_per_concurrency_id.values())
 
     async def process_events(self, events: list[queueing.Event], *args: Any, **more: Any) -> None:
-        """As Gradio does it, in the language of whoever asked: here is another task than there."""
-        with speaking(language_of(events[0].request.scope)):
+        """As Gradio does it, in the language of whoever asked, whose session and address are known
+        to what answers: this is another task than the request's."""
+        (event,) = events
+        address, session = asker_of(event.request, event.session_hash)
+        ADDRESS.set(address)
+        ASKER.set(session)
+        with (
+            self.shares.lent(self._places.pop(event._id)),
+            speaking(language_of(event.request.scope)),
+        ):
             await super().process_events(events, *args, **more)
+
+    async def clean_events(self, **which: Any) -> None:
+        """As Gradio does it; what waits no more has no place either."""
+        await super().clean_events(**which)
+        self._leave_places()
+
+    async def remove_from_queue(self, event_id: str) -> None:
+        """The same of one event."""
+        await super().remove_from_queue(event_id)
+        self._leave_places()
+
+    def _leave_places(self) -> None:
+        waiting = {event._id for each in self._queues() for event in each.queue}
+        for gone in [key for key, it in self._places.items() if not (it.has or key in waiting)]:
+            self._places.pop(gone).leave()
 
     def send_message(self, event: queueing.Event, event_message: EventMessage) -> None:
         """Gradio: a KeyError for a session whose messages are not kept (any longer). Raised where
@@ -160,6 +171,7 @@ class Queue(queueing.Queue):
                 event.alive = False
                 waiting.queue.remove(event)
                 self.event_ids_to_events.pop(event._id, None)
+        self._leave_places()
 
     async def start_processing(self) -> None:
         """Gradio: if this ends by a mistake, nothing is said. `stopped` is true from then on."""
@@ -169,10 +181,8 @@ class Queue(queueing.Queue):
             print(f"the queue ended: {place_of(error)}", file=sys.stderr, flush=True)
 
 
-def address_of(request: Any) -> str:
-    """Where a request comes from."""
-    return str(request.client.host) if request.client else ""
-
-
-def _names(event: queueing.Event) -> tuple[str, str]:
-    return f"address {address_of(event.request)}", f"session {event.session_hash}"
+def asker_of(request: Any, session: str | None) -> Asker:
+    """Who sent a request. All calls of tools come through one session, which is none of theirs."""
+    is_tool = request.headers.get(CALLER[0]) == CALLER[1]
+    host = str(request.client.host) if request.client else ""
+    return Asker(address_of(host), "" if is_tool else session or "")

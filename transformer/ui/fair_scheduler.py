@@ -1,0 +1,342 @@
+"""Fair shares of everything that takes long: which request runs next, and how many may wait.
+
+Start-time fair queuing over two levels, first addresses and then the sessions of an address: what
+has used the least of a resource is served first, and what comes anew starts level with the others.
+Source: Goyal, Vin and Cheng 1996. Departures: fewer running requests go before less use; and within
+one slice of use those that have not begun go first, so that short requests need not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from transformer.messages import say
+from transformer.ui.limits import (
+    BUSY,
+    MAX_THREADS_WAITING,
+    MAX_VISITOR_WAITING,
+    MAX_WAITING,
+    YOURS_WAIT,
+)
+
+LOOK_S = 0.1  # how often a waiting thread looks whether its request is still wanted
+KNOWN = 2_000  # addresses and sessions whose use of a resource is remembered
+
+
+class Asker(NamedTuple):
+    """Who asks: an address and one of its sessions. session "": not known, as for tool calls."""
+
+    address: str = ""
+    session: str = ""
+
+
+class Busy(ValueError):
+    """Refused: too many requests wait already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """How many requests run at once; how many wait, and how many of these may hold a thread.
+
+    begun: requests that run or have stepped aside; None: as many as run. address: how many of them
+    may be of one address; None: all. slice_s: seconds that one runs before it steps aside.
+    """
+
+    at_once: int
+    waiting: int = MAX_WAITING
+    threads: int = MAX_THREADS_WAITING
+    begun: int | None = None
+    address: int | None = None
+    slice_s: float = math.inf
+
+
+_HELD: ContextVar[Place | None] = ContextVar("held", default=None)
+
+
+class Place:
+    """A request's place at a resource: waiting, running (`has`), stepped aside, or refused.
+
+    item: what waits in a queue that is asked with `Line.pull`.
+    """
+
+    def __init__(
+        self, line: Line, asker: Asker, wake: Callable[[Place], object] | None, kind: str
+    ) -> None:
+        self.line, self.asker, self.wake, self.kind = line, asker, wake, kind
+        self.has = self.began = self.refused = False
+        self.since = 0.0
+        self.item: Any = None
+        self.ready = threading.Event()
+
+    def told(self) -> None:
+        """Wake what waits here: it runs now, or is refused."""
+        self.ready.set()
+        if self.wake is not None:
+            self.wake(self)
+
+    def leave(self) -> None:
+        """Give it up, whether it runs or waits."""
+        self.line.leave(self)
+
+    def step_aside(self, is_wanted: Callable[[], bool]) -> float:
+        """Let others run if a slice is over and they wait; returns the seconds that this took."""
+        return self.line.step_aside(self, is_wanted)
+
+
+class Line:
+    """The requests at one resource."""
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+        self._places: list[Place] = []  # in the order in which they came
+        self._running = 0
+        self._used: dict[Hashable, float] = {}  # virtual start times of addresses and of Askers
+        self._clock: dict[Hashable, float] = {}  # virtual time of all (None), and of an address
+        self._lock = threading.Lock()
+
+    def join(
+        self, asker: Asker, wake: Callable[[Place], object] | None = None, kind: str = "task"
+    ) -> Place:
+        """A new place. wake: called with it once it runs or is refused, outside of any lock.
+
+        kind: "thread" where a thread waits, "task" where none does, "queue" where `pull` is asked.
+        Raises Busy if too many wait, unless another address, or another session of the same, has
+        more of them: then its newest waiting request is refused.
+        """
+        place = Place(self, asker, wake, kind)
+        with self._lock:
+            out = self._make_room(place)
+            for parent, name in _levels(asker):
+                self._used[name] = max(self._used.get(name, 0.0), self._clock.get(parent, 0.0))
+            self._places.append(place)
+            told = [*out, *self._grant()]
+        _tell(told)
+        return place
+
+    def pull(self) -> Place | None:
+        """The next place of kind "queue", if it is its turn; it runs from now on."""
+        with self._lock:
+            best = self._best()
+            if best is None or best.kind != "queue":
+                return None
+            best.kind, best.wake = "thread", None
+            self._give(best)
+            told = self._grant()
+        _tell(told)
+        return best
+
+    def leave(self, place: Place) -> None:
+        """See Place.leave."""
+        with self._lock:
+            if place not in self._places:
+                return
+            self._places.remove(place)
+            self._take_back(place)
+            told = self._grant()
+        _tell(told)
+
+    def step_aside(self, place: Place, is_wanted: Callable[[], bool]) -> float:
+        """See Place.step_aside."""
+        began = time.monotonic()
+        nobody_waits = len(self._places) <= self._running
+        if not place.has or began - place.since < self.resource.slice_s or nobody_waits:
+            return 0.0
+        with self._lock:
+            place.ready.clear()
+            self._take_back(place)
+            told = self._grant()
+        _tell(told)
+        self.wait(place, is_wanted)
+        return time.monotonic() - began
+
+    def wait(self, place: Place, is_wanted: Callable[[], bool]) -> None:
+        """Block until it runs, is refused, or is not wanted any more; then it is given up."""
+        while not place.ready.wait(LOOK_S):
+            if not is_wanted():
+                self.leave(place)
+                return
+
+    def counts(self) -> dict[str, int]:
+        """How many run and how many wait, those that stepped aside among these."""
+        with self._lock:
+            return {"running": self._running, "waiting": len(self._places) - self._running}
+
+    def before(self, place: Place) -> int:
+        """How many are served before it begins, at least; 0 once it runs."""
+        with self._lock:
+            waiting = sorted((one for one in self._places if not one.has), key=self._order())
+            return waiting.index(place) + self.resource.at_once if place in waiting else 0
+
+    def _make_room(self, place: Place) -> list[Place]:
+        """Whom the new one pushes out, if anybody. Raises Busy."""
+        kind = place.kind == "thread"
+        room = self.resource.threads if kind else self.resource.waiting
+        peers = [
+            one
+            for one in self._places
+            if not (one.has or one.began) and (one.kind == "thread") == kind
+        ]
+        same = sum(one.asker == place.asker for one in peers) if place.asker.session else 0
+        if same >= MAX_VISITOR_WAITING:
+            raise Busy(say(YOURS_WAIT))
+        if len(peers) < room:
+            return []
+        addresses, own = Counter(one.asker.address for one in peers), place.asker.address
+        if _has_less(addresses, own):
+            own = addresses.most_common(1)[0][0]
+        near = [one for one in peers if one.asker.address == own]
+        sessions = Counter(one.asker for one in near)
+        if own == place.asker.address and not _has_less(sessions, place.asker):
+            raise Busy(say(BUSY))
+        most = max(sessions.values())
+        out = next(one for one in reversed(near) if sessions[one.asker] == most)
+        out.refused = True
+        self._places.remove(out)
+        return [out]
+
+    def _grant(self) -> list[Place]:
+        """Those who run from now on and are to be told."""
+        granted = []
+        while (best := self._best()) is not None and best.kind != "queue":
+            self._give(best)
+            granted.append(best)
+        return granted
+
+    def _best(self) -> Place | None:
+        """Who is to run next, if there is room."""
+        if self._running >= self.resource.at_once:
+            return None
+        begun = Counter(one.asker.address for one in self._places if one.began)
+        room = begun.total() < (self.resource.begun or self.resource.at_once)
+        most = self.resource.address or math.inf
+        may = [
+            one
+            for one in self._places
+            if not one.has
+            and (one.began or (room and begun[one.asker.address] < most))
+            and (one.kind != "queue" or one.item is not None)
+        ]
+        return min(may, key=self._order(), default=None)
+
+    def _order(self) -> Callable[[Place], tuple[Any, ...]]:
+        running = [one.asker for one in self._places if one.has]
+        busy: Counter[Hashable] = Counter(name for one in running for _, name in _levels(one))
+
+        def order(place: Place) -> tuple[Any, ...]:
+            levels = _levels(place.asker)
+            ahead = [self._used.get(name, 0.0) - self._clock.get(it, 0.0) for it, name in levels]
+            (address, session), slice_s = ahead, self.resource.slice_s
+            return (
+                busy[levels[0][1]], max(0.0, address - slice_s),
+                busy[levels[1][1]], max(0.0, session - slice_s),
+                place.began, address, session,
+            )  # fmt: skip
+
+        return order
+
+    def _give(self, place: Place) -> None:
+        for parent, name in _levels(place.asker):
+            self._clock[parent] = max(self._clock.get(parent, 0.0), self._used.get(name, 0.0))
+        place.has = place.began = True
+        place.since = time.monotonic()
+        self._running += 1
+
+    def _take_back(self, place: Place) -> None:
+        if not place.has:
+            return
+        place.has = False
+        self._running -= 1
+        for _, name in _levels(place.asker):
+            self._used[name] = self._used.pop(name, 0.0) + time.monotonic() - place.since
+        for known in (self._used, self._clock):
+            while len(known) > KNOWN:
+                del known[next(iter(known))]
+
+
+class FairScheduler:
+    """One a server: a Line for each resource, by name."""
+
+    def __init__(self, resources: Mapping[str, Resource]) -> None:
+        self.lines = {name: Line(resource) for name, resource in resources.items()}
+
+    def __getitem__(self, name: str) -> Line:
+        return self.lines[name]
+
+    @contextmanager
+    def taken(
+        self, name: str, asker: Asker, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[Place]:
+        """Block until there is a place, and give it up at the end.
+
+        The one that the request came with, see `lent`, is used if it is of this resource. Not `has`
+        where it was no longer wanted. Raises Busy.
+        """
+        lent = _HELD.get()
+        if lent is not None and lent.line is self.lines[name]:
+            yield lent
+            return
+        place = self.lines[name].join(asker, kind="thread")
+        try:
+            place.line.wait(place, is_wanted)
+            if place.refused:
+                raise Busy(say(BUSY))
+            yield place
+        finally:
+            place.leave()
+
+    @asynccontextmanager
+    async def held(self, name: str, asker: Asker) -> AsyncIterator[None]:
+        """The same for a task, which holds no thread while it waits."""
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(_: Place) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(ready.set)
+
+        place = self.lines[name].join(asker, wake)
+        try:
+            await ready.wait()
+            if place.refused:
+                raise Busy(say(BUSY))
+            yield
+        finally:
+            place.leave()
+
+    @contextmanager
+    def lent(self, place: Place) -> Iterator[None]:
+        """What is done inside has this place already; it is given up at the end."""
+        token = _HELD.set(place)
+        try:
+            yield
+        finally:
+            _HELD.reset(token)
+            place.leave()
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Line.counts by resource."""
+        return {name: line.counts() for name, line in self.lines.items()}
+
+
+def _levels(asker: Asker) -> tuple[tuple[str | None, Hashable], tuple[str | None, Hashable]]:
+    """(what it is a part of, its name), of the address and of the session."""
+    return (None, asker.address), (asker.address, asker)
+
+
+def _has_less(counts: Counter[Any], own: Any) -> bool:
+    """Whether another one still has more once `own` has one more."""
+    return counts[own] + 1 < max(counts.values(), default=0)
+
+
+def _tell(places: Sequence[Place]) -> None:
+    for place in places:
+        place.told()
