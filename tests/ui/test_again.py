@@ -21,7 +21,7 @@ from transformer.ui.experiments import Experiments
 from transformer.ui.limits import MAX_EXPERIMENTS
 from transformer.ui.page_data import run_facts
 from transformer.ui.service import Service
-from transformer.ui.store import RunGone
+from transformer.ui.store import RunExpired
 from transformer.ui.view_functions import functions
 
 ALTERED = [to_dict(Silence("decoder", 0, [1]))]
@@ -152,7 +152,7 @@ def test_where_too_many_are_made_the_page_is_told_to_ask_on(
     again = MadeAgain(there)
     for _ in range(MAX_EXPERIMENTS):
         again._room.acquire()
-    with pytest.raises(RunGone, match="ask again"):
+    with pytest.raises(RunExpired, match="ask again"):
         again.make({"d" * 22: GOOD})
     again._room.release()
     again.make({"d" * 22: GOOD})

@@ -21,7 +21,7 @@ from transformer.runs.run import Batch, Run
 from transformer.ui.limits import MAX_EXPERIMENTS, MAX_SECONDS
 from transformer.ui.link import length_of
 from transformer.ui.service import Service
-from transformer.ui.store import RunGone
+from transformer.ui.store import RunExpired
 from transformer.ui.visitors import ASKER
 
 MOST = 3  # runs and batches that one question is about
@@ -64,7 +64,7 @@ class MadeAgain:
 
     def make(self, made: Any) -> None:
         """made: id -> request_of_run or request_of_batch. Raises ValueError for anything else, and
-        if nobody waits for it any more; RunGone where too many are being made."""
+        if nobody waits for it any more; RunExpired where too many are being made."""
         if not isinstance(made, Mapping) or len(made) > MOST:
             raise invalid("made must be an object of at most {most} runs", most=MOST)
         for key, again in made.items():
@@ -73,7 +73,7 @@ class MadeAgain:
             if self._service.store.has(key):
                 continue
             if not self._room.acquire(blocking=False):  # who waits holds a thread; the page asks on
-                raise RunGone(say("the server is busy making others' runs again; ask again"))
+                raise RunExpired(say("the server is busy making others' runs again; ask again"))
             try:
                 self._make_once(key, again)
             finally:

@@ -18,6 +18,7 @@ from transformer.runs.run import Batch, Run
 from transformer.ui.examples import example_of
 from transformer.ui.limits import (
     AT_ONCE,
+    LEFT_AGE_S,
     MAX_BEGUN,
     MAX_EXPERIMENTS,
     MAX_NEW_TOKENS,
@@ -26,6 +27,7 @@ from transformer.ui.limits import (
     check_interventions,
     check_length,
     check_texts,
+    memory_budget,
 )
 from transformer.ui.own_models import OwnModels, is_own
 from transformer.ui.store import RunStore, on_cpu
@@ -41,7 +43,8 @@ class Service:
 
     turns: who may run the network now, by what is asked of it (Gradio's `concurrency_id`).
 
-    own: models of visits. trainings: how many networks may be trained at the same time.
+    budget: all that visits make the server keep. own: models of visits. trainings: how many
+    networks may be trained at the same time.
 
     gpu: wraps what runs the network (a Space's accelerator may be lent for the time of such a
     call, in another process: so these take and give plain, picklable values).
@@ -55,9 +58,12 @@ class Service:
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {model.name: model for model in models}
         self.visitors = Visitors()
-        self.store = RunStore(address_of=self.visitors.address)
-        self.own, self.trainings = OwnModels(self._forget), Trainings(trainings)
-        self.visitors.on_leave += [self.store.leave, self.own.leave, self.trainings.leave]
+        self.budget = memory_budget()
+        self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
+        self.trainings = Trainings(trainings, budget=self.budget)
+        self.visitors.on_leave += [
+            lambda visitor: self.budget.leave(visitor, LEFT_AGE_S), self.trainings.leave,
+        ]  # fmt: skip
         self._lent = gpu is not None  # for a time, which goes on while a request steps aside
         slice_s = math.inf if self._lent else SLICE_S
         self.turns = {
@@ -72,7 +78,10 @@ class Service:
         self._translate = wrap(self._translations_of)
         self._one_by_one = wrap(self._translation_of)
         self._fill = wrap(self._filled_of)
-        self.examples = {name: self._example(model) for name, model in self.models.items()}
+        self.examples: dict[str, tuple[str, str]] = {}
+        for name, model in self.models.items():
+            run, batch = self._example(model)
+            self.examples[name] = self.store.pin(run), self.store.pin(batch)
 
     def names(self, visitor: str) -> list[tuple[str, str]]:
         """What the list of models holds for a visitor: (its words, the name) each."""
@@ -80,28 +89,34 @@ class Service:
         return [*((name, name) for name in self.models), *own]
 
     def adopt(self, visitor: str, label: str, make: Callable[[str], Model], about: str) -> Model:
-        """A model of this visit alone, with its example; see `OwnModels.add`."""
-        model = self.own.add(visitor, label, make, about)
-        self.examples[model.name] = self._example(model)
-        return model
+        """A model of this visit alone; see `OwnModels.add`."""
+        return self.own.add(visitor, label, make, about)
+
+    def example(self, name: str) -> tuple[str, str]:
+        """(run id, batch id) of what the page shows of a model before a visitor has done anything.
+
+        Of a visit's own model they are runs as others are, made again once they are gone.
+        """
+        if name in self.examples:
+            return self.examples[name]
+        own = self.own.find(name)
+        if not all(map(self.store.has, own.example)):
+            run, batch = self._example(own.model)
+            own.example = self.store.put(run, own.visitor), self.store.put(batch, own.visitor)
+        return own.example
 
     def sweep(self) -> None:
         """Let go what is too old."""
-        self.own.sweep()
+        self.budget.sweep()
         self.trainings.sweep()
-        self.store.sweep()
-
-    def _forget(self, name: str) -> None:
-        for key in self.examples.pop(name, ()):
-            self.store.unpin(key)
 
     def model(self, name: Any, visitor: str | None = None) -> Model:
-        """The model of a name. visitor: who asks, see `OwnModels.model`.
+        """The model of a name. visitor: who asks, see `OwnModels.find`.
 
         Raises ValueError that lists the names for an unknown one.
         """
         if is_own(name) and name not in self.models:
-            return self.own.model(name, visitor)
+            return self.own.find(name, visitor).model
         if not isinstance(name, str) or name not in self.models:
             raise invalid(
                 "model must be one of {allowed}; got {got}",
@@ -236,14 +251,14 @@ class Service:
         assert isinstance(batch, Batch)  # a list of texts always gives one
         return on_cpu(batch)
 
-    def _example(self, model: Model) -> tuple[str, str]:
-        """(run id, batch id) of what the page shows before a visitor has done anything."""
+    def _example(self, model: Model) -> tuple[Run, Batch]:
+        """What the page shows before a visitor has done anything."""
         example, name = example_of(model), model.name
         if model.config.family == "encoder":
             run = self.read(name, example.text)
         else:
             run = self.generate(name, example.text, **example.settings)
-        return self.store.pin(run), self.store.pin(self.batch(name, example.batch))
+        return run, self.batch(name, example.batch)
 
 
 def check_names(named: Iterable[tuple[str, str]]) -> None:

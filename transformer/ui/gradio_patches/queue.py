@@ -4,7 +4,6 @@ asks the most: ours does not."""
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -16,17 +15,16 @@ from gradio.server_messages import EventMessage, ProcessCompletedMessage
 from gradio.utils import LRUCache
 
 from transformer.messages import speaking
+from transformer.runs.memory_budget import MemoryBudget
 from transformer.ui.gradio_patches.inputs import place_of
-from transformer.ui.gradio_patches.messages import Mailboxes
+from transformer.ui.gradio_patches.messages import PendingMessages
 from transformer.ui.language import again, language_of
 from transformer.ui.limits import (
     MAX_ADDRESS_WAITING,
-    MAX_UNFETCHED,
-    MAX_UNFETCHED_BYTES,
     MAX_VISITOR_WAITING,
     NO_EVENT,
-    UNFETCHED_S,
     YOURS_WAIT,
+    memory_budget,
 )
 from transformer.ui.turns import Turns
 
@@ -38,13 +36,18 @@ class Queue(queueing.Queue):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.pending_messages_per_session = Mailboxes(sys.maxsize)
+        self.keep_answers_in(memory_budget())
         self.sleep_when_free = LOOK_S
         self.progress_update_sleep_when_free = 1.0  # no request of ours tells how far it is
         self.met: Callable[[str, str], object] = lambda session, address: None
         self.turns: dict[str, Turns] = {}  # by concurrency_id
         self._served = 0
         self._turns: LRUCache[str, int] = LRUCache(1_000)  # who was served when
+
+    def keep_answers_in(self, budget: MemoryBudget) -> None:
+        """The answers that wait to be fetched count in this budget."""
+        pending: Any = PendingMessages(budget)
+        self.pending_messages_per_session = pending
 
     async def push(
         self, body: PredictBodyInternal, request: fastapi.Request, username: str | None
@@ -123,33 +126,19 @@ class Queue(queueing.Queue):
         if event.session_hash not in self.pending_messages_per_session:
             event.alive = False
             return
-        super().send_message(event, event_message)
         if isinstance(event_message, ProcessCompletedMessage):
             self.forget()
+        super().send_message(event, event_message)
 
     def forget(self) -> None:
-        """Let go what nobody fetches. Gradio keeps an answer until its session is pushed out, and
-        a set for each session for ever.
-
-        Of sessions of which nothing is under way or waits, what is UNFETCHED_S old; then, of what
-        goes beyond MAX_UNFETCHED sessions or MAX_UNFETCHED_BYTES, the oldest of those, and last the
-        largest of the others.
-        """
-        boxes: dict[str, Any] = self.pending_messages_per_session
+        """Sessions of which something waits or is under way are the last whose answers make room,
+        the largest of them first; Gradio's set for each session goes with its answers."""
+        pending: Any = self.pending_messages_per_session
         wanted = {event.session_hash for event in self.event_ids_to_events.values()}
-        count, n_bytes = len(boxes), sum(box.n_bytes for box in boxes.values())
-        too_old = time.monotonic() - UNFETCHED_S
-
-        def order(session: str) -> tuple[bool, float]:
-            box, is_wanted = boxes[session], session in wanted
-            return is_wanted, -box.n_bytes if is_wanted else box.changed
-
-        for session in sorted(boxes, key=order):
-            full = count > MAX_UNFETCHED or n_bytes > MAX_UNFETCHED_BYTES
-            if not full and (session in wanted or boxes[session].changed > too_old):
-                break
-            count, n_bytes = count - 1, n_bytes - boxes.pop(session).n_bytes
-        for session in [s for s in self.pending_event_ids_session if s not in boxes]:
+        n_bytes = {session: pending[session].n_bytes for session in wanted & pending.keys()}
+        for session in sorted(n_bytes, key=n_bytes.__getitem__, reverse=True):
+            pending.get(session)  # so that it was used last
+        for session in self.pending_event_ids_session.keys() - pending.keys():
             del self.pending_event_ids_session[session]
 
     def leave(self, session: str) -> None:
