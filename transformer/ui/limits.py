@@ -38,6 +38,7 @@ MAX_SECONDS = 20.0  # that one request may run the network; waiting is not count
 MAX_REQUEST_BYTES = 1_000_000  # of one request's body
 BODY_S = 30.0  # in which a request's body must have come
 MAX_HASH = 64  # characters of a session's name, which the page and clients draw at random
+MAX_RECORDED_BYTES = 128_000_000  # of attention, of one run or batch
 MAX_VISITOR_RUNS = 8  # kept runs and batches of one visitor
 # Of all that visits make the server keep. A server with the bundled models holds PLACEHOLDER
 MAX_KEPT_BYTES = 500_000_000
@@ -109,6 +110,7 @@ def table() -> dict[str, dict[str, Any]]:
         "request_seconds": (BODY_S, "seconds in which a request must have come", "refused"),
         "session_hash": (MAX_HASH, "characters of a session's name", "refused"),
         "upload_bytes": (0, "bytes of an uploaded file", "refused: the page takes no files"),
+        "recorded_bytes": (MAX_RECORDED_BYTES, "bytes of a run's or batch's attention", "refused"),
         "kept_bytes": (MAX_KEPT_BYTES, "bytes of all that visits leave", "the oldest goes"),
         "learned_bytes": (MAX_LEARNED_BYTES, "of them of own models; trainings", "the oldest goes"),
         "unfetched_bytes": (MAX_UNFETCHED_BYTES, "of them of unfetched answers", "the oldest go"),

@@ -13,7 +13,7 @@ from transformer.ui.limits import MODELS
 from transformer.ui.visitors import ASKER
 
 SIGN = "~"  # between what a name says and what makes it unguessable
-MODULE_BYTES = 4_000  # of one part of a network, apart from its weights
+MODULE_BYTES = 3_000  # of one part of a network, apart from its weights
 
 
 @dataclass(kw_only=True, slots=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from transformer.inference.deadline import CANCELLED, why_over
@@ -14,6 +15,7 @@ from transformer.inference.stream import Stream
 from transformer.messages import invalid
 from transformer.model.interventions import Patch
 from transformer.runs.candidates import GenerationStep
+from transformer.runs.compact_trace import recording_at_most
 from transformer.runs.run import Batch, Run
 from transformer.ui.examples import example_of
 from transformer.ui.limits import (
@@ -22,6 +24,7 @@ from transformer.ui.limits import (
     MAX_BEGUN,
     MAX_EXPERIMENTS,
     MAX_NEW_TOKENS,
+    MAX_RECORDED_BYTES,
     MAX_TRAININGS,
     check_input,
     check_interventions,
@@ -157,7 +160,8 @@ class Service:
         read: the stream that made them; if it did so in this process, nothing is computed again.
         """
         if read is not None and steps and len(read.steps) == len(steps):
-            return _noted(on_cpu(read.run()))
+            with _recording():
+                return _noted(on_cpu(read.run()))
         run: Run = self._finish(name, text, settings, list(steps))
         return _noted(run)
 
@@ -229,16 +233,19 @@ class Service:
             list(stream)
         else:
             stream.steps.extend(steps)
-        return on_cpu(stream.run())
+        with _recording():
+            return on_cpu(stream.run())
 
     def _translations_of(self, name: str, texts: list[str], settings: dict[str, Any]) -> list[Run]:
-        return [on_cpu(run) for run in self.model(name).generate_batch(texts, **settings)]
+        with _recording():
+            return [on_cpu(run) for run in self.model(name).generate_batch(texts, **settings)]
 
     def _translation_of(self, name: str, text: str, settings: dict[str, Any]) -> str:
         return self.model(name).translate(text, **settings)
 
     def _trace_of(self, name: str, text: str, interventions: Any) -> Run:
-        run = self.model(name).trace(text, interventions)
+        with _recording():
+            run = self.model(name).trace(text, interventions)
         assert isinstance(run, Run)  # a single text always gives one
         return on_cpu(run)
 
@@ -246,8 +253,10 @@ class Service:
         model = self.model(name)
         if model.config.family == "encoder-decoder":
             settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
-            return on_cpu(model.translate_batch(texts, **settings))
-        batch = model.trace(texts, interventions)
+            with _recording():
+                return on_cpu(model.translate_batch(texts, **settings))
+        with _recording():
+            batch = model.trace(texts, interventions)
         assert isinstance(batch, Batch)  # a list of texts always gives one
         return on_cpu(batch)
 
@@ -274,6 +283,10 @@ def check_names(named: Iterable[tuple[str, str]]) -> None:
                 second=origin,
             )
         known[name] = origin
+
+
+def _recording() -> AbstractContextManager[None]:
+    return recording_at_most(MAX_RECORDED_BYTES)
 
 
 def _noted(run: Run) -> Run:

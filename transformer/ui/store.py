@@ -19,6 +19,7 @@ Item = TypeVar("Item", Run, Batch)
 
 Kept = Run | Batch
 CANDIDATE_BYTES = 200  # an object and its numbers
+OBJECT_BYTES = 14_000  # of all other objects of a run
 
 
 class RunExpired(ValueError):
@@ -89,7 +90,12 @@ def size_of(item: Run | Batch) -> int:
     n_candidates, search = 0, None
     if isinstance(item, Run):
         n_candidates, search = sum(len(step.candidates) for step in item.steps), item.search
-    return compact_trace.bytes_of(item.trace) + CANDIDATE_BYTES * n_candidates + bytes_of(search)
+    return (
+        OBJECT_BYTES
+        + compact_trace.bytes_of(item.trace)
+        + CANDIDATE_BYTES * n_candidates
+        + bytes_of(search)
+    )
 
 
 def on_cpu(item: Item) -> Item:
