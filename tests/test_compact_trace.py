@@ -163,6 +163,6 @@ def test_an_altered_pass_keeps_scores_and_weights_where_heads_do_not_give_them_a
 
 
 def test_a_pass_that_records_more_than_it_may_ends_with_a_sentence():
-    with recording_at_most(1_000), pytest.raises(ValueError, match=r"takes more than 0\.001 MB"):
+    with recording_at_most(1_000), pytest.raises(ValueError, match=r"record more than 0\.001 MB"):
         recorded(records=CompactedRecords())
     recorded(records=CompactedRecords())

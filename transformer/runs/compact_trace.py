@@ -140,8 +140,8 @@ class CompactedRecords(CompactRecords):
         most = _most_bytes.get()
         if self._bytes > most:
             raise invalid(
-                "the attention of this takes more than {most} MB; choose shorter or fewer texts, "
-                "or alter less",
+                "this would record more than {most} MB of attention; choose shorter or fewer "
+                "texts, or alter less",
                 most=numeral(most / 1e6, "g"),
             )
         self.parts[site] = part

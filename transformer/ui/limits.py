@@ -41,7 +41,8 @@ MAX_HASH = 64  # characters of a session's name, which the page and clients draw
 MAX_RECORDED_BYTES = 128_000_000  # of attention, of one run or batch
 MAX_VISITOR_RUNS = 8  # kept runs and batches of one visitor
 # Of all that visits make the server keep. A server with the bundled models holds PLACEHOLDER
-MAX_KEPT_BYTES = 500_000_000
+MAX_KEPT_BYTES = 400_000_000
+MAX_REMEMBERED_BYTES = 64_000_000  # of what was worked out of kept runs
 MAX_AGE_S = 3600.0  # that what a visitor has trained is kept, since the visitor was last heard of
 SILENT_S = 600.0  # the same of runs, which are made again by their requests
 LEFT_AGE_S = 60.0  # the same of both, once the visitor has left
@@ -59,7 +60,9 @@ MAX_SENTENCE = 500  # characters of a refusal
 RUNS, MODELS, TRAININGS, RECORDS, ANSWERS = "runs", "models", "trainings", "recorded", "answers"
 KEPT = {
     RUNS: Limits(most_own=MAX_VISITOR_RUNS, age_s=SILENT_S),
-    REMEMBERED: Limits(most_own=MAX_REMEMBERED, age_s=SILENT_S),
+    REMEMBERED: Limits(
+        most_bytes=MAX_REMEMBERED_BYTES, most_own=MAX_REMEMBERED, age_s=SILENT_S
+    ),
     RECORDS: Limits(age_s=MAX_AGE_S),
     MODELS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=MAX_OWN_MODELS, age_s=MAX_AGE_S),
     TRAININGS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=1, age_s=MAX_AGE_S),
@@ -112,6 +115,7 @@ def table() -> dict[str, dict[str, Any]]:
         "upload_bytes": (0, "bytes of an uploaded file", "refused: the page takes no files"),
         "recorded_bytes": (MAX_RECORDED_BYTES, "bytes of a run's or batch's attention", "refused"),
         "kept_bytes": (MAX_KEPT_BYTES, "bytes of all that visits leave", "the oldest goes"),
+        "remembered_bytes": (MAX_REMEMBERED_BYTES, "of them of numbers of runs", "the oldest go"),
         "learned_bytes": (MAX_LEARNED_BYTES, "of them of own models; trainings", "the oldest goes"),
         "unfetched_bytes": (MAX_UNFETCHED_BYTES, "of them of unfetched answers", "the oldest go"),
         "unfetched": (MAX_UNFETCHED, "sessions with unfetched answers", "the oldest go"),
