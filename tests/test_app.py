@@ -22,7 +22,7 @@ from gradio_client import Client
 import transformer
 from transformer import Model, serve
 from transformer.ui import launch
-from transformer.ui.limits import AT_ONCE
+from transformer.ui.limits import AT_ONCE, KEPT
 
 # What a Space may take of a processor to start, and hold with all bundled models.
 MOST_SECONDS, MOST_BYTES = 60, 1.5e9
@@ -159,6 +159,9 @@ def test_with_all_bundled_models_it_starts_in_time_and_in_little_memory(tmp_path
         told = httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).json()
         assert list(told["weight_bytes"]) == transformer.bundled_names()
         assert sum(told["weight_bytes"].values()) < told["memory_bytes"] < MOST_BYTES
+        assert set(told["kept"]) == set(KEPT)
+        assert told["kept"]["runs"]["count"] > 0
+        assert told["kept_bytes"] == sum(one["bytes"] for one in told["kept"].values()) > 0
     finally:
         serving.stop(process)
 

@@ -136,7 +136,7 @@ class CompactedRecords(CompactRecords):
             heads = heads_of(record, self._share)
             if self._exact or _gives_again(heads, record):
                 part = heads
-        self._bytes += bytes_of(Trace(records={site: part}))
+        self._bytes += bytes_of(Trace(records=CompactRecords({site: part})))
         most = _most_bytes.get()
         if self._bytes > most:
             raise invalid(
@@ -164,7 +164,9 @@ def _gives_again(heads: Heads, record: AttentionRecord) -> bool:
     """Whether a record can be had from these; asked of one text after the other, to hold little."""
     names = ("scores", "weights", "keys", "values")
     for row in range(len(heads.queries)):
-        again = Heads(*(None if x is None else _row_of(x, row) for x in heads)).record(record.site)
+        q, k, v = (_row_of(x, row) for x in heads[:3])
+        mask = None if heads.mask is None else _row_of(heads.mask, row)
+        again = Heads(q, k, v, mask).record(record.site)
         if not all(
             torch.equal(getattr(again, name), getattr(record, name)[row : row + 1])
             for name in names

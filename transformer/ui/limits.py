@@ -64,9 +64,7 @@ MAX_SENTENCE = 500  # characters of a refusal
 RUNS, MODELS, TRAININGS, RECORDS, ANSWERS = "runs", "models", "trainings", "recorded", "answers"
 KEPT = {
     RUNS: Limits(most_own=MAX_VISITOR_RUNS, age_s=SILENT_S),
-    REMEMBERED: Limits(
-        most_bytes=MAX_REMEMBERED_BYTES, most_own=MAX_REMEMBERED, age_s=SILENT_S
-    ),
+    REMEMBERED: Limits(most_bytes=MAX_REMEMBERED_BYTES, most_own=MAX_REMEMBERED, age_s=SILENT_S),
     RECORDS: Limits(age_s=MAX_AGE_S),
     MODELS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=MAX_OWN_MODELS, age_s=MAX_AGE_S),
     TRAININGS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=1, age_s=MAX_AGE_S),
