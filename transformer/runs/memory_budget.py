@@ -113,13 +113,13 @@ class MemoryBudget:
 
     def of(self, kind: str, owner: Hashable = None) -> list[Any]:
         """All values of a kind, or an owner's, in the order in which they came; as `has`."""
+        now = time.monotonic()
         with self._lock:
-            self._drop_old()
-            if owner is None:
-                return [entry.value for entry in self._entries[kind].values()]
             mine = self._owners.get(owner)
-            keys = [key for one, key in mine.entries if one == kind] if mine else []
-            return [self._entries[kind][key].value for key in keys]
+            owned = [key for one, key in mine.entries if one == kind] if mine else []
+            keys = list(self._entries[kind]) if owner is None else owned
+            found = [self._entry(kind, key, now) for key in keys]
+            return [entry.value for entry in found if entry is not None]
 
     def keys(self, kind: str) -> list[Any]:
         """All keys of a kind, the least recently used first."""

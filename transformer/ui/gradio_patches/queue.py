@@ -123,20 +123,20 @@ class Queue(queueing.Queue):
         """Gradio: a KeyError for a session whose messages are not kept (any longer). Raised where
         the queue tells all who wait of their places, it ends the queue for everybody. Whoever
         nobody listens for is not worked for either."""
-        if event.session_hash not in self.pending_messages_per_session:
-            event.alive = False
-            return
         if isinstance(event_message, ProcessCompletedMessage):
             self.forget()
-        super().send_message(event, event_message)
+        try:
+            super().send_message(event, event_message)
+        except KeyError:
+            event.alive = False
 
     def forget(self) -> None:
         """Sessions of which something waits or is under way are the last whose answers make room,
         the largest of them first; Gradio's set for each session goes with its answers."""
         pending: Any = self.pending_messages_per_session
         wanted = {event.session_hash for event in self.event_ids_to_events.values()}
-        n_bytes = {session: pending[session].n_bytes for session in wanted & pending.keys()}
-        for session in sorted(n_bytes, key=n_bytes.__getitem__, reverse=True):
+        boxes = {session: box for session in wanted if (box := pending.get(session)) is not None}
+        for session in sorted(boxes, key=lambda session: -boxes[session].n_bytes):
             pending.get(session)  # so that it was used last
         for session in self.pending_event_ids_session.keys() - pending.keys():
             del self.pending_event_ids_session[session]
