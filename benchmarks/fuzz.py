@@ -8,8 +8,8 @@ gradio_client, while both places of the network are taken and every tenth caller
 the answer. A fault is an answer of the kind 5xx (but for "busy"), the server's code or addresses in
 an answer, an end of the queue, requests that go on when nobody is left, or more than a tenth more
 memory at the end, when nothing is under way any more, than on average in the second fifth, by
-when the store of runs has filled up. Memory is what the system calls resident; it is told after
-each twentieth, beside what the store says that it holds. Faults end with status 1.
+when what visits leave has filled its room. Memory is what the system calls resident; it is told
+after each twentieth, beside what the server says that it keeps. Faults end with status 1.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ async def _tell(client: httpx.AsyncClient, found: Found) -> None:
     with suppress(httpx.HTTPError):
         kept = (await client.get("health")).json()["kept_bytes"]
         part, rss = len(found.memory), found.memory[-1]
-        print(f"{part}/{PARTS}: {rss / 1e6:.0f} MB, of them runs {kept / 1e6:.0f}", file=sys.stderr)
+        print(f"{part}/{PARTS}: {rss / 1e6:.0f} MB, of them kept {kept / 1e6:.0f}", file=sys.stderr)
 
 
 async def _caller(sender: Sender, left: Iterator[int]) -> None:

@@ -218,7 +218,8 @@ async def _watch(
         if answer.status_code != 200:
             report.faults.append(f"health: {answer.text[:200]}")
         health = answer.json()
-        report.kept_runs, report.kept_bytes = health["kept_runs"], health["kept_bytes"]
+        report.kept_runs = health["kept"]["runs"]["count"]
+        report.kept_bytes = health["kept_bytes"]
         all_served = len(report.generated) >= report.visitors
         if time.monotonic() >= (settled if all_served else latest) and not report.memory_settled:
             report.memory_settled = server.memory_info().rss if server else 0

@@ -23,7 +23,7 @@ import transformer
 from transformer import Model, serve
 from transformer.inference.engines.choice import ENGINES, engine_words
 from transformer.ui import launch
-from transformer.ui.limits import AT_ONCE
+from transformer.ui.limits import AT_ONCE, KEPT
 from transformer.ui.service import Service
 
 # What a Space may take of a processor to start, and hold with all bundled models.
@@ -185,6 +185,9 @@ def test_with_all_bundled_models_it_starts_in_time_and_in_little_memory(tmp_path
         told = httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).json()
         assert list(told["weight_bytes"]) == transformer.bundled_names()
         assert sum(told["weight_bytes"].values()) < told["memory_bytes"] < MOST_BYTES
+        assert set(told["kept"]) == set(KEPT)
+        assert told["kept"]["runs"]["count"] > 0
+        assert told["kept_bytes"] == sum(one["bytes"] for one in told["kept"].values()) > 0
     finally:
         serving.stop(process)
 

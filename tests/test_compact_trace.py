@@ -8,28 +8,39 @@ from builders import ids, network
 
 import transformer
 from transformer.checkpoint import save
+from transformer.model.intervention_hooks import hooks_of
+from transformer.model.interventions import Break, EditMask, Silence
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.compact_trace import (
+    CompactedRecords,
     CompactRecords,
     Heads,
     bytes_of,
-    compact,
     moved,
     own,
     part_at,
+    recording_at_most,
 )
 from transformer.runs.stored_head import n_heads_at, one_head
 from transformer.ui.store import on_cpu, size_of
 
 
-def recorded(family="decoder", **changes):
-    model, trace = network(family, **changes), Trace()
+def recorded(family="decoder", records=None, **changes):
+    model, trace = network(family, **changes), Trace(records={} if records is None else records)
     tokens = torch.tensor([[4, 7, 1, 12, 3, 5], [6, 2, 9, 0, 0, 0]])
     given = [tokens, ids(2, 7)] if family == "encoder-decoder" else [tokens]
     with torch.inference_mode():
         model(*given, trace=trace)
     return trace
+
+
+def compact(trace):
+    """The same records, stored as they are while a pass is made."""
+    made = Trace(records=CompactedRecords(exact=True), residuals=trace.residuals)
+    for site in trace.sites:
+        made.records[site] = trace[site]
+    return made
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -70,10 +81,10 @@ def test_a_long_text_takes_a_fraction_of_its_weights():
     model, trace = network("decoder", max_len=64), Trace()
     with torch.inference_mode():
         model(ids(1, 64), trace=trace)
-    before = bytes_of(trace)
+    before = bytes_of(Trace(records=trace.records))
     records = trace.records.values()
     explicit = sum(r.scores.nbytes + r.weights.nbytes for r in records)
-    assert bytes_of(compact(trace)) == before - explicit
+    assert bytes_of(Trace(records=compact(trace).records)) == before - explicit
     assert before - explicit < 0.5 * before
 
 
@@ -143,3 +154,33 @@ def test_one_head_of_one_sentence_is_that_of_the_whole_record(tiny_encoder_decod
             torch.testing.assert_close(alone.scores, whole.scores[1:2, heads])
             torch.testing.assert_close(alone.weights, whole.weights[1:2, heads])
             assert torch.equal(alone.allowed, whole.allowed[1:2])
+
+
+@pytest.mark.parametrize(
+    ("altered", "all_in_full"),
+    [
+        (EditMask("decoder", 0, forbid=[(2, 1)]), False),
+        (Silence("decoder", 1, [0]), False),
+        (Break("hard-attention"), True),
+    ],
+)
+def test_an_altered_pass_keeps_scores_and_weights_where_heads_do_not_give_them_again(
+    altered, all_in_full
+):
+    model = network("decoder")
+    hooks, tokens = hooks_of([altered], model.config), ids(2, 7)
+    whole, stored = Trace(), Trace(records=CompactedRecords())
+    with torch.inference_mode():
+        model(tokens, trace=whole, hooks=hooks)
+        model(tokens, trace=stored, hooks=hooks)
+    in_full = [site for site, part in stored.records.parts.items() if not isinstance(part, Heads)]
+    assert len(in_full) == (len(whole.sites) if all_in_full else 0)
+    for site in whole.sites:
+        for name in ("scores", "weights", "queries", "keys", "values", "allowed"):
+            assert getattr(stored[site], name).equal(getattr(whole[site], name)), (site, name)
+
+
+def test_a_pass_that_records_more_than_it_may_ends_with_a_sentence():
+    with recording_at_most(1_000), pytest.raises(ValueError, match=r"record more than 0\.001 MB"):
+        recorded(records=CompactedRecords())
+    recorded(records=CompactedRecords())

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from pictured import HOSTILE, relabelled, sampled_run
 
 from transformer import Model, Run, Silence
-from transformer.ui.store import RunStore
+from transformer.runs.memory_budget import ENTRY_BYTES, MemoryBudget
+from transformer.ui.limits import KEPT
+from transformer.ui.store import RunStore, size_of
 from transformer.views import attention_difference, candidates_compared, probability_difference
 from transformer.views.compare.compare import NothingShared, Pair, align, opposite
 from transformer.views.compare.outcomes import foreseen_by_both, generated_pairs
@@ -250,7 +252,7 @@ def test_a_steps_choices_have_their_ids(run: Run) -> None:
 
 
 def test_asking_which_runs_are_kept_does_not_keep_them(run: Run) -> None:
-    store = RunStore(max_items=2)
+    store = RunStore(MemoryBudget(2 * (size_of(run) + ENTRY_BYTES), KEPT))
     kept = asking(store, "kept")
     first, second = store.put(run), store.put(run)
     assert kept({"runs": [first, second, "nonsense", 3]}) == {"kept": [True, True, False, False]}

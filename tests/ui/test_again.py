@@ -21,7 +21,7 @@ from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Resource
 from transformer.ui.page_data import run_facts
 from transformer.ui.service import Service
-from transformer.ui.store import RunGone
+from transformer.ui.store import RunExpired
 from transformer.ui.view_functions import functions
 
 ALTERED = [to_dict(Silence("decoder", 0, [1]))]
@@ -148,7 +148,7 @@ def test_many_questions_at_once_make_a_run_once(
 
 def test_where_too_many_are_made_the_page_is_told_to_ask_on(there: Service) -> None:
     there.shares["model"].resource = Resource(0, threads=0)
-    with pytest.raises(RunGone, match="The server is busy with other requests"):
+    with pytest.raises(RunExpired, match="The server is busy with other requests"):
         MadeAgain(there).make({"d" * 22: GOOD})
 
 

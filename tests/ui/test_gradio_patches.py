@@ -23,13 +23,20 @@ from gradio.server_messages import ProcessCompletedMessage
 from uvicorn.server import ServerState
 
 from transformer import Model
+from transformer.runs.memory_budget import Limits, MemoryBudget
 from transformer.ui import build, gradio_patches
 from transformer.ui.fair_scheduler import FairScheduler, Resource
 from transformer.ui.gradio_patches import queue as our_queue
 from transformer.ui.gradio_patches import server, template
 from transformer.ui.gradio_patches.messages import Messages
 from transformer.ui.gradio_patches.sessions import NoSessions
-from transformer.ui.limits import BUSY, MAX_VISITOR_WAITING, MISTAKE, YOURS_WAIT
+from transformer.ui.limits import (
+    ANSWERS,
+    BUSY,
+    MAX_VISITOR_WAITING,
+    MISTAKE,
+    YOURS_WAIT,
+)
 from transformer.ui.service import Service
 
 GRADIOS = next(cls for cls in gradio_patches.Queue.__mro__ if cls.__module__ == "gradio.queueing")
@@ -188,6 +195,13 @@ def sessions_after(*answers: tuple[str, int]) -> tuple[list[str], list[str]]:
     return loops.run(asked())
 
 
+def bounded(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
+    """Our queue, with room for so many unfetched answers."""
+    kinds = {ANSWERS: Limits(**limits)}
+    monkeypatch.setattr(our_queue, "memory_budget", lambda: MemoryBudget(10**9, kinds))
+    gradio_patches.install()
+
+
 def test_gradio_keeps_answers_that_nobody_fetches() -> None:
     answers = [(f"s{place}", 1_000_000) for place in range(40)]
     kept, sets = sessions_after(*answers)
@@ -195,58 +209,58 @@ def test_gradio_keeps_answers_that_nobody_fetches() -> None:
 
 
 def test_unfetched_answers_go_by_bytes_the_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(our_queue, "MAX_UNFETCHED_BYTES", 3_000_000)
-    gradio_patches.install()
+    bounded(monkeypatch, most_bytes=3_000_000)
     kept, sets = sessions_after(*[(f"s{place}", 900_000) for place in range(6)])
     assert kept == sets == ["s3", "s4", "s5", "last"]
 
 
 def test_unfetched_answers_go_by_number_and_by_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    gradio_patches.install()
-    monkeypatch.setattr(our_queue, "MAX_UNFETCHED", 3)
+    bounded(monkeypatch, most=4)
     assert sessions_after(*[(f"s{place}", 1) for place in range(6)])[0] == [
         "s3",
         "s4",
         "s5",
         "last",
     ]
-    monkeypatch.setattr(our_queue, "UNFETCHED_S", -1.0)
-    assert sessions_after(*[(f"s{place}", 1) for place in range(6)])[0] == ["last"]
+    bounded(monkeypatch, age_s=-1.0)
+    assert sessions_after(*[(f"s{place}", 1) for place in range(6)])[0] == []
 
 
 def test_who_still_waits_for_something_keeps_its_answers_the_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def asked() -> list[list[str]]:
-        gradio_patches.install()
+        bounded(monkeypatch, most_bytes=2_000_000)
         made = page()
-        await finished(made, "waits", 900_000)
-        await made._queue.push(body(made, "waits"), sent_from("here"), None)
-        await finished(made, "idle", 900_000)
         kept = []
-        for most in (1_000_000, 500_000):
-            monkeypatch.setattr(our_queue, "MAX_UNFETCHED_BYTES", most)
-            made._queue.forget()
-            kept.append(list(made._queue.pending_messages_per_session))
-        return kept
+        for session, size in (("waits", 900_000), ("also waits", 300_000)):
+            await finished(made, session, size)
+            await made._queue.push(body(made, session), sent_from("here"), None)
+        for idle in ("idle", "idle too"):
+            await finished(made, idle, 700_000)
+            kept.append(sorted(made._queue.pending_messages_per_session))
+        await finished(made, "also idle", 1_500_000)
+        return [*kept, sorted(made._queue.pending_messages_per_session)]
 
-    assert loops.run(asked()) == [["waits"], []]
+    assert loops.run(asked()) == [
+        ["also waits", "idle", "waits"],
+        ["also waits", "idle too", "waits"],
+        ["also idle", "also waits"],
+    ]
 
 
 def test_fetched_messages_no_longer_count() -> None:
     async def asked() -> list[int]:
-        box = Messages()
-        counted = []
+        counted: list[int] = []
+        box = Messages(counted.append)
         for size in (10_000, 20_000):
             await box.put(ProcessCompletedMessage(output={"data": ["x" * size]}, success=True))
-            counted.append(box.n_bytes)
         for _ in range(2):
             await box.get()
-            counted.append(box.n_bytes)
         return counted
 
     first, both, second, none = loops.run(asked())
-    assert 10_000 < first < 11_000
+    assert 10_000 < first < 12_000
     assert both == first + second
     assert none == 0
 
@@ -302,10 +316,9 @@ def test_answers_that_are_finished_one_after_the_other_are_bounded_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without a new request in between."""
-    monkeypatch.setattr(our_queue, "MAX_UNFETCHED_BYTES", 3_000_000)
+    bounded(monkeypatch, most_bytes=3_000_000)
 
     async def asked() -> int:
-        gradio_patches.install()
         queue = page()._queue
         for place in range(6):
             await queue.push(body(queue.blocks, f"s{place}"), sent_from("here"), None)

@@ -65,7 +65,7 @@ def wait_until(asked: Callable[[], object]) -> None:
 def service(tiny_model: Model) -> Iterator[Service]:
     made = Service([tiny_model])
     yield made
-    for training in list(made.trainings._all.values()):
+    for training in made.budget.of(limits.TRAININGS):
         made.trainings.leave(training.visitor)
     for trainer in made.trainings._free:
         trainer.close()
@@ -241,9 +241,7 @@ def test_what_rests_while_others_wait_or_is_looked_at_by_nobody_ends(
     monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 91)
     turns.sweep()
     assert waiting.state == "ended"
-    turns.leave("b")
-    monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 91 + 61)
-    turns.sweep()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 91 + limits.MAX_AGE_S)
     with pytest.raises(ValueError, match="no longer keeps this training"):
         turns.find("b", waiting.key)
 
@@ -318,7 +316,7 @@ def test_eight_visits_at_once_have_each_their_own_network(service: Service) -> N
     assert len(found) == 8
     for name, (model, text) in found.items():
         assert [own for _, own in service.names(name)] == ["tiny", model]
-        alone = service.own.model(model, name).generate("bdface=", max_new_tokens=8)
+        alone = service.own.find(model, name).model.generate("bdface=", max_new_tokens=8)
         assert text == "".join(alone.labels)
         for other in found:
             *_, (facts, status, _) = handlers.generate(
@@ -362,7 +360,7 @@ def test_a_visits_networks_go_soon_after_it_unless_it_goes_on(
     service.sweep()
     with pytest.raises(ValueError, match="belonged to that visit alone"):
         service.model(one, "me")
-    assert one not in service.examples
+    assert service.budget.held()["models"] == {"count": 0, "bytes": 0}
 
 
 def test_a_visit_keeps_its_newest_networks(service: Service, learning: Learning) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-import time
 
 import pytest
 from serving import tiny_translator
@@ -14,7 +13,6 @@ from transformer.inference.deadline import Deadline, is_over, until, why_over
 from transformer.ui import handlers, visitors
 from transformer.ui.page_data import outcome
 from transformer.ui.service import Service
-from transformer.ui.store import RunStore
 from transformer.ui.visitors import Visitors
 
 SEARCH = {"beams": 3, "length_penalty": 1.0, "max_new_tokens": 20}
@@ -129,33 +127,6 @@ def test_every_reason_for_an_end_has_its_words(tiny_model: Model) -> None:
     assert not isinstance(run, list)
     for why in ("end", "length", "cancelled", "time", "read"):
         assert outcome(dataclasses.replace(run, stopped=why), 1.0).endswith(".")
-
-
-def test_runs_of_a_visitor_who_left_go_soon_unless_asked_for_again(tiny_model: Model) -> None:
-    store = RunStore()
-    run = tiny_model.trace("Hello")
-    mine, again, other = store.put(run, "a"), store.put(run, "a"), store.put(run, "b")
-    store.leave("a", age_s=0.05)
-    assert store.run(again) is run
-    time.sleep(0.1)
-    assert store.run(again) is store.run(other) is run
-    with pytest.raises(ValueError, match="no longer keeps"):
-        store.run(mine)
-
-
-def test_a_visitor_makes_room_with_its_own_runs_first(tiny_model: Model) -> None:
-    store = RunStore(max_own=2)
-    run = tiny_model.trace("Hello")
-    other = store.put(run, "b")
-    keys = [store.put(run, "a") for _ in range(4)]
-    unknown = [store.put(run) for _ in range(3)]
-    assert all(store.run(key) for key in (other, *keys[2:], *unknown))
-    for key in keys[:2]:
-        with pytest.raises(ValueError, match="no longer keeps"):
-            store.run(key)
-    kept, size = store.sweep()
-    assert kept == 6
-    assert size > 0
 
 
 def test_where_so_many_visitors_came_from_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

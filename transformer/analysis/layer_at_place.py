@@ -78,7 +78,8 @@ def layer_at_place(
     Raises ValueError for a run of another model, and for one without residual streams.
     """
     made, streams = _layer(model, run, stack, layer)
-    start = streams[layer][0, place].to(model.network.device, model.network.dtype)
+    # A copy: what is kept of this row must not hold the memory of the whole text.
+    start = streams[layer][0, place].clone().to(model.network.device, model.network.dtype)
     x, added, parts = start, start, []
     for kind in ("self", "cross", "feed_forward") if made.crosses else ("self", "feed_forward"):
         residual = getattr(made, f"{kind}_residual")

@@ -20,7 +20,7 @@ from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.runs.candidates import GenerationStep
-from transformer.runs.compact_trace import compact
+from transformer.runs.compact_trace import CompactedRecords
 from transformer.runs.lazy import LazyLabels
 from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
@@ -87,18 +87,18 @@ def _full_pass(
     model: LoadedModel, source: list[int], ids: list[int], hooks: Sequence[Hook]
 ) -> tuple[Trace, Tensor]:
     """The trace of one text and its logits (T, V), by the network itself."""
-    trace = Trace()
+    trace = _new_trace(model, hooks)
     given = [source, ids] if isinstance(model.network, EncoderDecoder) else [ids]
     tensors = [torch.tensor([row], device=model.device) for row in given]
     logits = model.network(*tensors, trace=trace, hooks=hooks)[0]
-    return _compacted(model, trace, hooks), logits
+    return trace, logits
 
 
-def _compacted(model: LoadedModel, trace: Trace, hooks: Sequence[Hook]) -> Trace:
-    """Without scores and weights where these can be recomputed as they were."""
+def _new_trace(model: LoadedModel, hooks: Sequence[Hook]) -> Trace:
+    """For one pass; without scores and weights where these can be recomputed as they were."""
     usual = model.network.config.score_divisor == "d_head"
     exact = usual and not hooks and model.network.dtype == torch.float32
-    return compact(trace, model.config.heads_per_key) if exact else trace
+    return Trace(records=CompactedRecords(model.config.heads_per_key, exact=exact))
 
 
 @torch.inference_mode()
@@ -114,7 +114,7 @@ def batch_of(
     outputs: what each row's ids say, for an encoder-decoder. hooks: what alters the network. A
     model without a padding token reads any id in its place, which the mask hides.
     """
-    config, trace = model.config, Trace()
+    config, trace = model.config, _new_trace(model, hooks)
     targets = [row.ids for row in rows]
     if isinstance(model.network, EncoderDecoder):
         sources = [row.source for row in rows]
@@ -135,7 +135,7 @@ def batch_of(
         config=config,
         texts=tuple(texts),
         outputs=tuple(outputs),
-        trace=_compacted(model, trace, hooks),
+        trace=trace,
         **found,
     )
 

@@ -18,8 +18,10 @@ from transformer.inference.model import Model
 from transformer.learning.plan import Plan
 from transformer.learning.samples import sample_of
 from transformer.model.weights import network_with, weights_of
+from transformer.runs.memory_budget import bytes_of
 from transformer.views.attention.grid import Atlas
 
+NUMBER_BYTES, MOMENT_BYTES = 32, 250  # of a number in a list; of a Moment
 Weights = dict[str, NDArray[np.float16]]
 Pictures = dict[str, Atlas]  # by stack and kind, "decoder.self"
 
@@ -50,7 +52,7 @@ class Snapshot:
     @property
     def size(self) -> int:
         """Bytes."""
-        return sum(array.nbytes for array in self.weights.values())
+        return bytes_of((self.weights, self.pictures))
 
 
 @dataclass(kw_only=True, slots=True, eq=False)
@@ -69,8 +71,9 @@ class Record:
 
     @property
     def size(self) -> int:
-        """Bytes of the kept networks."""
-        return sum(snapshot.size for snapshot in list(self.snapshots.values()))
+        """Bytes of the kept networks, and of the curves."""
+        kept = sum(snapshot.size for snapshot in list(self.snapshots.values()))
+        return kept + NUMBER_BYTES * len(self.losses) + MOMENT_BYTES * len(self.moments)
 
     def moment(self, step: int) -> Moment | None:
         """The last one measured up to a step."""

@@ -12,12 +12,16 @@ trace of one text, residual streams and embeddings included, takes
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from transformer.messages import invalid, numeral
 from transformer.model.functional import attention_scores, masked_softmax
 from transformer.model.hooks import Point
 from transformer.model.sites import Site
@@ -112,6 +116,65 @@ class CompactRecords(MutableMapping[Site, AttentionRecord]):
         return site in self.parts  # the inherited one would compute the record
 
 
+class CompactedRecords(CompactRecords):
+    """Records that are stored as Heads as they come, so that a pass never holds all scores and
+    weights at once; but in full where the network computed others than Heads give again, as in
+    another precision or where it was altered.
+
+    share: how many heads read the same keys and values, which are then kept once. exact: whether
+    it is known that Heads give the same. Raises ValueError beyond what `recording_at_most` allows.
+    """
+
+    def __init__(self, share: int = 1, *, exact: bool = False) -> None:
+        super().__init__({})
+        self._share, self._exact, self._bytes = share, exact, 0
+
+    @torch.no_grad()
+    def __setitem__(self, site: Site, record: AttentionRecord) -> None:
+        part: AttentionRecord | Heads = record
+        if record.queries is not None:
+            heads = heads_of(record, self._share)
+            if self._exact or _gives_again(heads, record):
+                part = heads
+        self._bytes += bytes_of(Trace(records=CompactRecords({site: part})))
+        most = _most_bytes.get()
+        if self._bytes > most:
+            raise invalid(
+                "this would record more than {most} MB of attention; choose shorter or fewer "
+                "texts, or alter less",
+                most=numeral(most / 1e6, "g"),
+            )
+        self.parts[site] = part
+
+
+_most_bytes: ContextVar[float] = ContextVar("most_bytes", default=math.inf)
+
+
+@contextmanager
+def recording_at_most(n_bytes: float) -> Iterator[None]:
+    """A pass in this block may record so many bytes of attention."""
+    before = _most_bytes.set(n_bytes)
+    try:
+        yield
+    finally:
+        _most_bytes.reset(before)
+
+
+def _gives_again(heads: Heads, record: AttentionRecord) -> bool:
+    """Whether a record can be had from these; asked of one text after the other, to hold little."""
+    names = ("scores", "weights", "keys", "values")
+    for row in range(len(heads.queries)):
+        q, k, v = (_row_of(x, row) for x in heads[:3])
+        mask = None if heads.mask is None else _row_of(heads.mask, row)
+        again = Heads(q, k, v, mask).record(record.site)
+        if not all(
+            torch.equal(getattr(again, name), getattr(record, name)[row : row + 1])
+            for name in names
+        ):
+            return False
+    return True
+
+
 def part_at(trace: Trace, site: Site) -> AttentionRecord | Heads:
     """What is stored of a site; nothing is computed."""
     records = trace.records
@@ -136,21 +199,9 @@ def heads_at(trace: Trace, site: Site, share: int = 1) -> Heads:
     return part if isinstance(part, Heads) else heads_of(part, share)
 
 
-def compact(trace: Trace, share: int = 1) -> Trace:
-    """The same trace without scores and weights, which are recomputed on access.
-
-    share: how many heads read the same keys and values, which are then kept once.
-
-    Records without queries and keys stay as they are.
-
-    Only for a network that computed in float32 and was not altered: else other numbers would come.
-    """
-    return _changed(trace, lambda x: x, lambda part: _as_heads(part, share))
-
-
 def moved(trace: Trace, device: str | torch.device) -> Trace:
     """The same trace on another device; a compact one stays compact."""
-    return _changed(trace, lambda x: x.to(device), lambda part: part)
+    return _changed(trace, lambda x: x.to(device))
 
 
 def own(trace: Trace) -> Trace:
@@ -164,16 +215,16 @@ def own(trace: Trace) -> Trace:
             copies[id(x)] = x.detach().clone(memory_format=torch.contiguous_format)
         return copies[id(x)]
 
-    return _changed(trace, copy, lambda part: part)
+    return _changed(trace, copy)
 
 
 def row_of(trace: Trace, row: int) -> Trace:
     """The trace of one text of a batch, with B = 1; what all texts share stays."""
+    return _changed(trace, lambda x: _row_of(x, row))
 
-    def one(x: Tensor) -> Tensor:
-        return x[row : row + 1] if x.dim() > 2 and x.shape[0] > 1 else x
 
-    return _changed(trace, one, lambda part: part)
+def _row_of(x: Tensor, row: int) -> Tensor:
+    return x[row : row + 1] if x.dim() > 2 and x.shape[0] > 1 else x
 
 
 def bytes_of(trace: Trace) -> int:
@@ -184,29 +235,19 @@ def bytes_of(trace: Trace) -> int:
         seen.append(x.nbytes)
         return x
 
-    _changed(trace, count, lambda part: part)
+    _changed(trace, count)
     return sum(seen)
 
 
-def _changed(
-    trace: Trace,
-    change: Change,
-    form: Callable[[AttentionRecord | Heads], AttentionRecord | Heads],
-) -> Trace:
-    """A trace of the same things: each part in another form, each tensor changed."""
+def _changed(trace: Trace, change: Change) -> Trace:
+    """A trace of the same things, each tensor changed."""
     parts = trace.records.parts if isinstance(trace.records, CompactRecords) else trace.records
     return Trace(
-        records=CompactRecords({site: _each(form(part), change) for site, part in parts.items()}),
+        records=CompactRecords({site: _each(part, change) for site, part in parts.items()}),
         embedded={stack: change(x) for stack, x in trace.embedded.items()},
         positions={stack: change(x) for stack, x in trace.positions.items()},
         residuals={stack: list(map(change, made)) for stack, made in trace.residuals.items()},
     )
-
-
-def _as_heads(part: AttentionRecord | Heads, share: int) -> AttentionRecord | Heads:
-    if isinstance(part, Heads) or part.queries is None:
-        return part
-    return heads_of(part, share)
 
 
 def _each(part: AttentionRecord | Heads, change: Change) -> AttentionRecord | Heads:

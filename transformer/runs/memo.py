@@ -1,36 +1,47 @@
-"""Numbers worked out of a run, kept as long as the run itself."""
+"""Numbers worked out of a run, kept no longer than the run itself and as far as there is room."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TypeVar
+from weakref import WeakKeyDictionary, finalize
 
+from transformer.runs.memory_budget import Limits, MemoryBudget, bytes_of
 from transformer.runs.run import Batch, Run
 
 T = TypeVar("T")
-MOST = 64  # answers of one run
+REMEMBERED = "remembered"  # their kind in a budget
+MAX_REMEMBERED = 64  # of one run
+# Of runs that no server keeps.
+OUTSIDE = MemoryBudget(256_000_000, {REMEMBERED: Limits(most_own=MAX_REMEMBERED)})
 
-_kept: WeakKeyDictionary[Run | Batch, dict[Hashable, Any]] = WeakKeyDictionary()
+_places: WeakKeyDictionary[Run | Batch, tuple[MemoryBudget, int]] = WeakKeyDictionary()
+_numbers = itertools.count()
 _lock = threading.Lock()
 
 
+def count_in(item: Run | Batch, budget: MemoryBudget) -> tuple[MemoryBudget, int]:
+    """What is remembered of a run counts in this budget from now on."""
+    with _lock:
+        place = _places.get(item)
+        if place is None or place[0] is not budget:
+            place = _places[item] = budget, next(_numbers)
+            finalize(item, budget.gone, place[1]).atexit = False
+        return place
+
+
 def remembered(item: Run | Batch, key: Hashable, make: Callable[[], T]) -> T:
-    """make(), or what it gave for this run and key before; it goes when the run goes, and before
-    where MOST others were asked for since: a stored example stays as long as its server.
+    """make(), or what it gave for this run and key before, if it is still kept.
 
     Two threads that ask at the same time may both make it.
     """
-    with _lock:
-        known = _kept.setdefault(item, {})
-        if key in known:
-            known[key] = known.pop(key)  # the latest stands last
-            found: T = known[key]
-            return found
-    made = make()
-    with _lock:
-        known[key] = made
-        while len(known) > MOST:
-            del known[next(iter(known))]
-    return made
+    budget, number = _places.get(item) or count_in(item, OUTSIDE)
+    found: tuple[T] | None = budget.get(REMEMBERED, (number, key))
+    if found is None:
+        found = (make(),)
+        if isinstance(found[0], Run | Batch):
+            count_in(found[0], budget)
+        budget.put(REMEMBERED, (number, key), found, bytes_of(found, beside=item), number)
+    return found[0]

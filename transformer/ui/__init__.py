@@ -114,7 +114,7 @@ def gate_of(
     clock = uptime()
 
     def health() -> dict[str, Any]:
-        kept, size = service.store.sweep()
+        kept = service.budget.held()
         return {
             "status": "stopped" if page._queue.stopped else "ok",
             "models": list(service.models),
@@ -125,8 +125,8 @@ def gate_of(
             "waiting": len(page._queue),
             "running": service.visitors.under_way(),
             "resources": service.shares.counts(),
-            "kept_runs": kept,
-            "kept_bytes": size,
+            "kept": kept,
+            "kept_bytes": sum(one["bytes"] for one in kept.values()),
             "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
             "memory_bytes": memory.resident(),
         }
@@ -137,6 +137,7 @@ def gate_of(
 
     if isinstance(page._queue, Queue):
         page._queue.met, page._queue.shares = service.visitors.met, service.shares
+        page._queue.keep_answers_in(service.budget)
     service.visitors.on_leave.append(forget)
     return Middleware(
         Gate,

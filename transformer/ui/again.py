@@ -22,7 +22,7 @@ from transformer.ui.fair_scheduler import Busy
 from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.link import length_of
 from transformer.ui.service import Service
-from transformer.ui.store import RunGone
+from transformer.ui.store import RunExpired
 from transformer.ui.visitors import ASKER, asker
 
 MOST = 3  # runs and batches that one question is about
@@ -63,7 +63,7 @@ class MadeAgain:
 
     def make(self, made: Any) -> None:
         """made: id -> request_of_run or request_of_batch. Raises ValueError for anything else, and
-        if nobody waits for it any more; RunGone where too many are being made."""
+        if nobody waits for it any more; RunExpired where too many are being made."""
         if not isinstance(made, Mapping) or len(made) > MOST:
             raise invalid("made must be an object of at most {most} runs", most=MOST)
         for key, again in made.items():
@@ -74,7 +74,7 @@ class MadeAgain:
             try:
                 self._make_once(key, again)
             except Busy as busy:  # the page asks again
-                raise RunGone(str(busy)) from None
+                raise RunExpired(str(busy)) from None
 
     def _make_once(self, key: str, again: Mapping[str, Any]) -> None:
         with self._guard:

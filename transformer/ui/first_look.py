@@ -31,7 +31,7 @@ def first_look(service: Service) -> Callable[[], str]:
     """Makes the markup in the language of the request; the pictures are made once."""
     template = TEMPLATE.read_text(encoding="utf-8")
     name = next(iter(service.models))
-    run = service.store.run(service.examples[name][0])
+    run = service.store.run(service.example(name)[0])
     site, head = first_head(example(service, name)[0])
     small = atlas(run, site.stack, site.kind)
     few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)

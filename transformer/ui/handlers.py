@@ -185,7 +185,7 @@ def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]
     A link to them names the model alone; how the page first shows the run stands in its facts.
     """
     opening = shown_first(name, service.model(name).config, example=True)
-    run_key, batch_key = service.examples[name]
+    run_key, batch_key = service.example(name)
     store = service.store
     run = run_facts(store.run(run_key), run_key) | {"link": {"model": name}, "opening": opening}
     return run, batch_facts(store.batch(batch_key), batch_key) | {"link": {}}

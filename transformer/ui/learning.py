@@ -24,7 +24,8 @@ from transformer.model.intervention_hooks import hooks_of
 from transformer.model.interventions import Break, Silence, interventions_of
 from transformer.training.exercises import EXERCISES
 from transformer.training.exercises.asking import answer_of, share_right
-from transformer.ui.limits import MAX_TRAINING_S, check_interventions
+from transformer.ui.examples import example_of
+from transformer.ui.limits import MAX_TRAINING_S, RECORDS, check_interventions
 from transformer.ui.service import Service
 from transformer.ui.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
 from transformer.ui.visitors import ASKER
@@ -107,8 +108,7 @@ class Learning:
         model = self._service.adopt(
             visitor, label, lambda name: _model(record, snapshot, name), f"{exercise.name}-{step}"
         )
-        example = self._service.store.run(self._service.examples[model.name][0])
-        length = example.request.max_new_tokens
+        length = example_of(model).settings["max_new_tokens"]
         return {"model": model.name, "label": label, "length": length, "task": exercise.name}
 
     def checkpoint(self, data: Mapping[str, Any]) -> Answer:
@@ -148,11 +148,18 @@ class Learning:
     def _training(self, key: Any) -> Training:
         task = str(key).removeprefix(RECORDED)
         if key != task and task in PLANS:
-            record, question = recorded(task), EXERCISES[task].example
+            record, question = self._recorded(task), EXERCISES[task].example
             return Training(
                 key=str(key), visitor="", record=record, question=question, state=ENDED, why=DONE
             )
         return self._service.trainings.find(ASKER.get(), key)
+
+    def _recorded(self, task: str) -> Record:
+        record: Record | None = self._service.budget.get(RECORDS, task)
+        if record is None:
+            record = recorded(task)
+            self._service.budget.put(RECORDS, task, record, record.size)
+        return record
 
     def _chosen(self, data: Mapping[str, Any]) -> tuple[Record, Snapshot]:
         record = self._training(data.get("id")).record

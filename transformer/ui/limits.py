@@ -11,6 +11,8 @@ from typing import Any
 
 from transformer.checks import check_each, check_text, check_whole
 from transformer.messages import invalid, numeral, say
+from transformer.runs.memo import MAX_REMEMBERED, REMEMBERED
+from transformer.runs.memory_budget import Limits, MemoryBudget
 from transformer.runs.request import MAX_BEAMS
 from transformer.ui.language import wording
 from transformer.views.export import MAX_EXPORT_BYTES
@@ -26,7 +28,7 @@ ADDRESS_SHARE = 2 / 3  # of what has begun of each kind that may be of one addre
 MAX_TRAININGS = 1  # small networks that are trained at the same time, on one core each
 MAX_TRAINING_S = 60.0  # that one is trained; pauses are not counted
 MAX_TRAININGS_WAITING = 16
-MAX_LEARNED_BYTES = 64_000_000  # of the networks that trainings have left
+MAX_LEARNED_BYTES = 64_000_000  # of what trainings have left; the same of visitors' own models
 MAX_OWN_MODELS = 4  # of one visit, of those that it has trained
 MAX_OPERATIONS = 2e12  # of one experiment: about 20 s of the network on two cores
 AT_ONCE = 2  # requests that run the network at the same time
@@ -41,19 +43,18 @@ MAX_REQUEST_BYTES = 1_000_000  # of one request's body
 HEADERS_S = 10.0  # in which a request's headers must have come
 BODY_S = 30.0  # the same of its body
 MAX_HASH = 64  # characters of a session's name, which the page and clients draw at random
-MAX_RUNS = 256  # kept for the pictures
-MAX_VISITOR_RUNS = 8  # of them of one visitor
-# Of what was recorded of them. A run of 205 tokens, 200 of them new, takes 6.7 MB (stories) or, all
-# 129 + 121 that fit, 5.5 MB (translate-en-fr): 60 visitors' newest take 403 MB. With 560 MB that a
-# server holds at its start, and some 130 more under load, it stays below 1.2 GB. A text that fills
-# the 512 tokens of stories takes 16 MB (31 visitors), one of 189 altered ones 20 MB (25 visitors).
-MAX_RUN_BYTES = 500_000_000
-# Of all together, above which those go that nobody looks at now: eight runs of one visitor with 200
-# tokens each, or the newest of sixty with 60 each. More would let a server grow all morning.
-MAX_OLD_RUN_BYTES = 64_000_000
-MAX_ADDRESS_BYTES = MAX_RUN_BYTES // 2  # of runs made from one address, be it a whole class's
-MAX_AGE_S = 3600.0  # since a run was last looked at
-LEFT_AGE_S = 60.0  # the same, once its visitor has left
+MAX_RECORDED_BYTES = 128_000_000  # of attention, of one run or batch
+MAX_VISITOR_RUNS = 8  # kept runs and batches of one visitor
+# Of all that visits make the server keep (see KEPT). A run of 205 tokens, 200 of them new, takes
+# 6.7 MB (stories), one that fills the 512 tokens 16 MB, a batch of eight such 118 MB. A server with
+# the bundled models holds 570 MB at its start and at most 970 with all of this. Two of the largest
+# batches that are read at the same time take 300 MB each until they are done: 1.6 GB was the most
+# under such a load without end, with sixty visitors beside it.
+MAX_KEPT_BYTES = 400_000_000
+MAX_REMEMBERED_BYTES = 64_000_000  # of what was worked out of kept runs
+MAX_AGE_S = 3600.0  # that what a visitor has trained is kept, since the visitor was last heard of
+SILENT_S = 600.0  # the same of runs, which are made again by their requests
+LEFT_AGE_S = 60.0  # the same of both, once the visitor has left
 EXPORTS_AT_ONCE = 2  # files that are made at the same time
 MAX_EXPORTS = 16  # files that are waited for
 MAX_IDLE = 128  # views that are waited for without a click
@@ -62,6 +63,18 @@ MAX_UNFETCHED = 1_000  # sessions whose finished answers are kept until they fet
 MAX_UNFETCHED_BYTES = 32_000_000  # of those answers
 UNFETCHED_S = 60.0  # since the last of them was finished
 MAX_SENTENCE = 500  # characters of a refusal
+
+# What visits make the server keep, by kind. Kinds that have bytes of their own are not pushed out
+# by runs, which can be made again.
+RUNS, MODELS, TRAININGS, RECORDS, ANSWERS = "runs", "models", "trainings", "recorded", "answers"
+KEPT = {
+    RUNS: Limits(most_own=MAX_VISITOR_RUNS, age_s=SILENT_S),
+    REMEMBERED: Limits(most_bytes=MAX_REMEMBERED_BYTES, most_own=MAX_REMEMBERED, age_s=SILENT_S),
+    RECORDS: Limits(age_s=MAX_AGE_S),
+    MODELS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=MAX_OWN_MODELS, age_s=MAX_AGE_S),
+    TRAININGS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=1, age_s=MAX_AGE_S),
+    ANSWERS: Limits(most_bytes=MAX_UNFETCHED_BYTES, most=MAX_UNFETCHED, age_s=UNFETCHED_S),
+}
 
 # Said in English here; whoever is refused hears it `again` in the request's language.
 BUSY = wording("The server is busy with other requests; try again in a moment.")
@@ -95,7 +108,6 @@ def table() -> dict[str, dict[str, Any]]:
         "trainings": (MAX_TRAININGS, "small networks trained at once", "the others wait"),
         "training_seconds": (MAX_TRAINING_S, "seconds of a training", "it ends as it stands"),
         "trainings_waiting": (MAX_TRAININGS_WAITING, "trainings that wait", full),
-        "learned_bytes": (MAX_LEARNED_BYTES, "bytes of what was learned", "the oldest goes"),
         "own_models": (MAX_OWN_MODELS, "models of one visit", "its own oldest goes"),
         "at_once": (AT_ONCE, "requests that run the network", "the others wait"),
         "begun": (MAX_BEGUN, "requests that have begun to run it", "the others wait"),
@@ -110,26 +122,32 @@ def table() -> dict[str, dict[str, Any]]:
         "request_seconds": (BODY_S, "seconds in which a request must have come", "refused"),
         "session_hash": (MAX_HASH, "characters of a session's name", "refused"),
         "upload_bytes": (0, "bytes of an uploaded file", "refused: the page takes no files"),
-        "runs": (MAX_RUNS, "kept runs", "the one longest not looked at goes"),
+        "recorded_bytes": (MAX_RECORDED_BYTES, "bytes of a run's or batch's attention", "refused"),
+        "kept_bytes": (MAX_KEPT_BYTES, "bytes of all that visits leave", "the oldest goes"),
+        "remembered_bytes": (MAX_REMEMBERED_BYTES, "of them of numbers of runs", "the oldest go"),
+        "learned_bytes": (MAX_LEARNED_BYTES, "of them of own models; trainings", "the oldest goes"),
+        "unfetched_bytes": (MAX_UNFETCHED_BYTES, "of them of unfetched answers", "the oldest go"),
+        "unfetched": (MAX_UNFETCHED, "sessions with unfetched answers", "the oldest go"),
         "visitor_runs": (MAX_VISITOR_RUNS, "kept runs of a visitor", "its own oldest goes"),
-        "run_bytes": (MAX_RUN_BYTES, "bytes of kept runs", "the one longest not looked at goes"),
-        "old_run_bytes": (MAX_OLD_RUN_BYTES, "the same", "runs that nobody looks at now go"),
-        "address_bytes": (MAX_ADDRESS_BYTES, "bytes of one address's runs", "its oldest go"),
-        "run_age": (MAX_AGE_S, "seconds since a run was last looked at", "it goes"),
+        "learned_age": (MAX_AGE_S, "seconds without a question of its visitor", "it goes"),
+        "run_age": (SILENT_S, "the same for runs", "they go"),
+        "left_age": (LEFT_AGE_S, "the same for both, once the visitor has left", "they go"),
+        "unfetched_age": (UNFETCHED_S, "seconds that an answer waits to be fetched", "it goes"),
         "export_bytes": (MAX_EXPORT_BYTES, "bytes of an exported file's arrays", "refused"),
         "exports_at_once": (EXPORTS_AT_ONCE, "files made at once", "the others wait"),
         "exports": (MAX_EXPORTS, "files that are waited for", full),
         "idle": (MAX_IDLE, "tables and maps waited for", full),
         "listed": (MAX_LISTED, "numbers of a matrix as nested lists", "refused unless packed"),
-        "unfetched": (MAX_UNFETCHED, "sessions with unfetched answers", "the oldest go"),
-        "unfetched_bytes": (MAX_UNFETCHED_BYTES, "bytes of unfetched answers", "the oldest go"),
-        "unfetched_age": (UNFETCHED_S, "seconds that an answer waits to be fetched", "it goes"),
-        "left_age": (LEFT_AGE_S, "the same, once its visitor has left", "it goes"),
     }
     return {
         name: {"limit": limit, "unit": unit, "beyond": beyond}
         for name, (limit, unit, beyond) in rows.items()
     }
+
+
+def memory_budget() -> MemoryBudget:
+    """An empty one, of these limits."""
+    return MemoryBudget(MAX_KEPT_BYTES, KEPT)
 
 
 def sentence_of(error: Exception) -> str:

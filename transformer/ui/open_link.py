@@ -206,7 +206,7 @@ def _made(
 
 def _is_stored(service: Service, name: str, text: str, settings: dict[str, Any]) -> bool:
     """Whether this is the request of the model's stored run."""
-    stored = service.store.run(service.examples[name][0])
+    stored = service.store.run(service.example(name)[0])
     if stored.config.family == "encoder":
         return stored.request.text == text
     return stored.request == request_of(text, settings)

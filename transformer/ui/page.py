@@ -57,7 +57,7 @@ def _lay_out(experiments: Experiments, page: gr.Blocks) -> None:
     name = next(iter(service.models))
     model, headline_text, share = _top_line(service, name, page)
     run, batch = handlers.example(service, name)
-    stored = service.store.run(service.examples[name][0])
+    stored = service.store.run(service.example(name)[0])
     run["how"] = remade(lambda: how_chosen(stored))
     site, head = first_head(run)
     place = {"run": run["run"], "stack": site.stack, "kind": site.kind}

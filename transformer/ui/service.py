@@ -6,6 +6,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from transformer.checkpoint import CheckpointError
@@ -16,15 +17,19 @@ from transformer.inference.stream import Stream
 from transformer.messages import invalid, say
 from transformer.model.interventions import Patch
 from transformer.runs.candidates import GenerationStep
+from transformer.runs.compact_trace import recording_at_most
 from transformer.runs.run import Batch, Run
 from transformer.ui.examples import example_of
 from transformer.ui.limits import (
+    LEFT_AGE_S,
     MAX_NEW_TOKENS,
+    MAX_RECORDED_BYTES,
     MAX_TRAININGS,
     check_input,
     check_interventions,
     check_length,
     check_texts,
+    memory_budget,
 )
 from transformer.ui.own_models import OwnModels, is_own
 from transformer.ui.store import RunStore, on_cpu
@@ -39,7 +44,8 @@ class Service:
 
     shares: which requests run now, and which wait.
 
-    own: models of visits. trainings: how many networks may be trained at the same time.
+    budget: all that visits make the server keep. own: models of visits. trainings: how many
+    networks may be trained at the same time.
 
     gpu: wraps what runs the network (a Space's accelerator may be lent for the time of such a
     call, in another process: so these take and give plain, picklable values).
@@ -53,11 +59,14 @@ class Service:
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {model.name: model for model in models}
         self.visitors = Visitors()
-        self.store = RunStore(address_of=self.visitors.address)
+        self.budget = memory_budget()
+        self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
         self._lent = gpu is not None  # for a time, which goes on while a request steps aside
         self.shares = shares(trainings, math.inf if self._lent else SLICE_S)
-        self.own, self.trainings = OwnModels(self._forget), Trainings(self.shares["trainings"])
-        self.visitors.on_leave += [self.store.leave, self.own.leave, self.trainings.leave]
+        self.trainings = Trainings(self.shares["trainings"], budget=self.budget)
+        self.visitors.on_leave += [
+            lambda visitor: self.budget.leave(visitor, LEFT_AGE_S), self.trainings.leave,
+        ]  # fmt: skip
         wrap = self.on_device = gpu or (lambda function: function)
         self._steps = wrap(self._steps_of)
         self._finish = wrap(self._run_of)
@@ -75,28 +84,34 @@ class Service:
         return [*((name, name) for name in self.models), *own]
 
     def adopt(self, visitor: str, label: str, make: Callable[[str], Model], about: str) -> Model:
-        """A model of this visit alone, with its example; see `OwnModels.add`."""
-        model = self.own.add(visitor, label, make, about)
-        self.examples[model.name] = self._example(model)
-        return model
+        """A model of this visit alone; see `OwnModels.add`."""
+        return self.own.add(visitor, label, make, about)
+
+    def example(self, name: str) -> tuple[str, str]:
+        """(run id, batch id) of what the page shows of a model before a visitor has done anything.
+
+        Of a visit's own model they are runs as others are, made again once they are gone.
+        """
+        if name in self.examples:
+            return self.examples[name]
+        own = self.own.find(name)
+        if not all(map(self.store.has, own.example)):
+            run, batch = self._example(own.model)
+            own.example = self.store.put(run, own.visitor), self.store.put(batch, own.visitor)
+        return own.example
 
     def sweep(self) -> None:
         """Let go what is too old."""
-        self.own.sweep()
+        self.budget.sweep()
         self.trainings.sweep()
-        self.store.sweep()
-
-    def _forget(self, name: str) -> None:
-        for key in self.examples.pop(name, ()):
-            self.store.unpin(key)
 
     def model(self, name: Any, visitor: str | None = None) -> Model:
-        """The model of a name. visitor: who asks, see `OwnModels.model`.
+        """The model of a name. visitor: who asks, see `OwnModels.find`.
 
         Raises ValueError that lists the names for an unknown one.
         """
         if is_own(name) and name not in self.models:
-            return self.own.model(name, visitor)
+            return self.own.find(name, visitor).model
         if not isinstance(name, str) or name not in self.models:
             raise invalid(
                 "model must be one of {allowed}; got {got}",
@@ -137,7 +152,8 @@ class Service:
         read: the stream that made them; if it did so in this process, nothing is computed again.
         """
         if read is not None and steps and len(read.steps) == len(steps):
-            return _noted(on_cpu(read.run()))
+            with _recording():
+                return _noted(on_cpu(read.run()))
         run: Run = self._finish(name, text, settings, list(steps))
         return _noted(run)
 
@@ -209,16 +225,19 @@ class Service:
             list(stream)
         else:
             stream.steps.extend(steps)
-        return on_cpu(stream.run())
+        with _recording():
+            return on_cpu(stream.run())
 
     def _translations_of(self, name: str, texts: list[str], settings: dict[str, Any]) -> list[Run]:
-        return [on_cpu(run) for run in self.model(name).generate_batch(texts, **settings)]
+        with _recording():
+            return [on_cpu(run) for run in self.model(name).generate_batch(texts, **settings)]
 
     def _translation_of(self, name: str, text: str, settings: dict[str, Any]) -> str:
         return self.model(name).translate(text, **settings)
 
     def _trace_of(self, name: str, text: str, interventions: Any) -> Run:
-        run = self.model(name).trace(text, interventions)
+        with _recording():
+            run = self.model(name).trace(text, interventions)
         assert isinstance(run, Run)  # a single text always gives one
         return on_cpu(run)
 
@@ -226,8 +245,10 @@ class Service:
         model = self.model(name)
         if model.config.family == "encoder-decoder":
             settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
-            return on_cpu(model.translate_batch(texts, **settings))
-        batch = model.trace(texts, interventions)
+            with _recording():
+                return on_cpu(model.translate_batch(texts, **settings))
+        with _recording():
+            batch = model.trace(texts, interventions)
         assert isinstance(batch, Batch)  # a list of texts always gives one
         return on_cpu(batch)
 
@@ -237,7 +258,8 @@ class Service:
         refused = []
         for name, model in list(self.models.items()):
             try:
-                self.examples[name] = self._example(model)
+                run, batch = self._example(model)
+                self.examples[name] = self.store.pin(run), self.store.pin(batch)
             except Exception as error:  # one bad model is no reason to serve none
                 refused.append(why_refused(name, error))
                 del self.models[name]
@@ -245,15 +267,14 @@ class Service:
             raise ValueError("\n".join(refused))
         tell_refused(refused)
 
-    def _example(self, model: Model) -> tuple[str, str]:
-        """(run id, batch id) of what the page shows before a visitor has done anything."""
+    def _example(self, model: Model) -> tuple[Run, Batch]:
+        """What the page shows before a visitor has done anything."""
         example, name = example_of(model), model.name
         if model.config.family == "encoder":
             run = self.read(name, example.text)
         else:
             run = self.generate(name, example.text, **example.settings)
-        batch = self.batch(name, example.batch)
-        return self.store.pin(run), self.store.pin(batch)
+        return run, self.batch(name, example.batch)
 
 
 def check_names(named: Iterable[tuple[str, str]]) -> None:
@@ -283,6 +304,10 @@ def tell_refused(sentences: Iterable[str]) -> None:
     """Say on stderr which models are not offered, and why."""
     for sentence in sentences:
         print(say("not offered: {reason}", reason=sentence), file=sys.stderr, flush=True)
+
+
+def _recording() -> AbstractContextManager[None]:
+    return recording_at_most(MAX_RECORDED_BYTES)
 
 
 def _noted(run: Run) -> Run:

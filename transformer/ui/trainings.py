@@ -16,14 +16,14 @@ from transformer.learning.watch import Report
 from transformer.learning.wire import Job
 from transformer.learning.worker import STOPPED
 from transformer.messages import invalid, language
+from transformer.runs.memory_budget import MemoryBudget
 from transformer.training.exercises.asking import check_question
 from transformer.ui.fair_scheduler import Asker, Busy, Line, Place
 from transformer.ui.limits import (
-    LEFT_AGE_S,
-    MAX_AGE_S,
-    MAX_LEARNED_BYTES,
     MAX_TRAINING_S,
     MAX_TRAININGS_WAITING,
+    TRAININGS,
+    memory_budget,
 )
 from transformer.ui.visitors import ADDRESS
 
@@ -57,7 +57,6 @@ class Training:
     changed: int = 0
     rested_at: float = 0.0
     seen_at: float = field(default_factory=time.monotonic)
-    left: bool = False
 
     def hear(self, what: str, value: Any) -> None:
         """News of its process."""
@@ -84,17 +83,16 @@ class Trainings:
     """One a server. line: as many trainings as it gives places run at the same time; the others
     wait, and are told how many are before them.
 
-    A visitor has one: another one takes its place. What it left stays while the visit lasts, as far
-    as there is room; it goes soon after the visitor has left.
+    A visitor has one: another one takes its place. What it left stays in the memory budget; one
+    that is no longer kept there is ended.
     """
 
     def __init__(
-        self, line: Line, seconds: float = MAX_TRAINING_S, most_bytes: int = MAX_LEARNED_BYTES
+        self, line: Line, seconds: float = MAX_TRAINING_S, budget: MemoryBudget | None = None
     ) -> None:
-        self._seconds, self._most_bytes = seconds, most_bytes
+        self._seconds, self._budget = seconds, budget or memory_budget()
         self._lock = threading.RLock()
-        self._all: dict[str, Training] = {}
-        self._running: dict[str, Training] = {}  # also one whose visitor has gone, until it ends
+        self._underway: dict[str, Training] = {}  # waiting or running, also of who has gone
         self._line, self._at_once = line, line.resource.at_once
         self._free = [Trainer(self._hear) for _ in range(self._at_once)]
         self._used_at = time.monotonic()
@@ -103,30 +101,35 @@ class Trainings:
         """Train it now or as soon as there is room. Raises ValueError where too many wait."""
         question = check_question(plan.exercise, question or plan.exercise.example)
         with self._lock:
-            for old in [one for one in self._all.values() if one.visitor == visitor]:
-                self._forget(old)
+            for old in self._budget.of(TRAININGS, visitor):
+                self._budget.discard(TRAININGS, old.key)
+                self._end(old, STOPPED)
             if not self._at_once:
                 raise invalid("nothing can be trained on this server; see a recorded run")
             key, record, words = secrets.token_urlsafe(16), Record(plan=plan), language()
             training = Training(key=key, visitor=visitor, record=record, question=question)
+            self._underway[key] = training
+            self._budget.put(TRAININGS, key, training, 0, visitor)
             who = Asker(ADDRESS.get(), visitor)
             try:
                 place = self._line.join(who, lambda place: self._turn(training, place, words))
             except Busy:
+                del self._underway[key]
+                self._budget.discard(TRAININGS, key)
                 raise invalid(
                     "{most} trainings are waiting; see a recorded run, or try again soon",
                     most=MAX_TRAININGS_WAITING,
                 ) from None
-            training.place, self._all[key] = place, training
+            training.place = place
             return training
 
     def find(self, visitor: str, key: object) -> Training:
         """A visitor's own. Raises ValueError for any other id."""
         with self._lock:
-            training = self._all.get(key) if isinstance(key, str) else None
+            training: Training | None = self._budget.get(TRAININGS, str(key))
             if training is None or training.visitor != visitor:
                 raise invalid("the server no longer keeps this training; begin it again")
-            training.seen_at, training.left = time.monotonic(), False
+            training.seen_at = time.monotonic()
             return training
 
     def steer(self, training: Training, do: object) -> None:
@@ -152,28 +155,22 @@ class Trainings:
         return self._line.before(training.place) if training.place is not None else 0
 
     def leave(self, visitor: str) -> None:
-        """This visitor has left: nothing is trained any more, and what was learned goes soon."""
+        """This visitor has left: nothing is trained any more."""
         with self._lock:
-            for one in [one for one in self._all.values() if visitor and one.visitor == visitor]:
+            for one in self._budget.of(TRAININGS, visitor):
                 self.steer(one, "stop")
-                one.seen_at, one.left = time.monotonic(), True
 
     def sweep(self) -> None:
-        """Let go what nobody looks at, what rests too long, and what there is no room for."""
+        """End what nobody looks at, what rests too long, and what there was no room for."""
         now, others_wait = time.monotonic(), self._line.counts()["waiting"] > 0
         with self._lock:
-            for one in list(self._all.values()):
-                idle = now - one.seen_at
-                if idle > (LEFT_AGE_S if one.left else MAX_AGE_S):
-                    self._forget(one)
-                elif one.state != ENDED and idle > ABSENT_S:
-                    self.steer(one, "stop")
+            for one in list(self._underway.values()):
+                is_kept = self._budget.has(TRAININGS, one.key)
+                if not is_kept or now - one.seen_at > ABSENT_S:
+                    self._end(one, STOPPED)
                 elif one.state == PAUSED and others_wait and now - one.rested_at > PAUSE_S:
                     one.why = CROWDED
                     self.steer(one, "stop")
-            oldest = sorted(self._all.values(), key=lambda one: one.seen_at)
-            while sum(one.record.size for one in oldest) > self._most_bytes:
-                self._forget(oldest.pop(0))
             if len(self._free) == self._at_once and now - self._used_at > IDLE_S:
                 self.close()
 
@@ -183,15 +180,12 @@ class Trainings:
             for trainer in self._free:
                 trainer.close()
 
-    def _forget(self, training: Training) -> None:
-        self._end(training, STOPPED)
-        self._all.pop(training.key, None)
-
     def _end(self, training: Training, why: str) -> None:
         if training.trainer is not None:
             training.trainer.tell(training.key, "stop")
         elif training.state == WAITING:
             training.hear("end", why)
+            self._underway.pop(training.key, None)
             if training.place is not None:
                 training.place.leave()
 
@@ -208,17 +202,17 @@ class Trainings:
                 plan=training.record.plan, question=training.question, seconds=self._seconds,
                 language=words,
             )  # fmt: skip
-            self._running[training.key] = training
             trainer.begin(training.key, job)
 
     def _hear(self, key: str, what: str, value: Any) -> None:
         with self._lock:
-            training = self._running.get(key)
+            training = self._underway.get(key)
             if training is None:
                 return
             training.hear(what, training.why or value if what == "end" else value)
+            self._budget.resize(TRAININGS, key, training.record.size)
             if what == "end":
-                del self._running[key]
+                del self._underway[key]
                 assert training.trainer is not None
                 self._free.append(training.trainer)
                 training.trainer, self._used_at = None, time.monotonic()

@@ -73,7 +73,7 @@ def shown_by(experiments: Experiments, fields: Mapping[str, str]) -> Ground:
     link = read_link(urlencode(fields))
     name = link.model or next(iter(service.models))
     example = example_of(service.model(name))
-    run = service.store.run(service.examples[name][0])
+    run = service.store.run(service.example(name)[0])
     if link.asks_for_a_run:
         text = example.text if link.text is None else link.text
         values = {"method": example.methods[0], **STARTS} | link.settings
@@ -86,7 +86,7 @@ def shown_by(experiments: Experiments, fields: Mapping[str, str]) -> Ground:
         else:
             run = service.generate(name, text, **settings)
     lines = link.lines.split("\n") if link.lines else None
-    batch = service.batch(name, lines) if lines else service.store.batch(service.examples[name][1])
+    batch = service.batch(name, lines) if lines else service.store.batch(service.example(name)[1])
     _check_places(run, link.view)
     return Ground(run=run, lab=experiments, batch=batch)
 
@@ -144,7 +144,7 @@ def _learned(experiments: Experiments, solution: Mapping[str, Any], ground: Grou
         name = service.adopt(
             CHECKER, task, lambda name: record.model(step, name), f"{task}-{step}"
         ).name
-    example = service.store.run(service.examples[name][0])
+    example = service.store.run(service.example(name)[0])
     if "alter" not in solution:
         return example
     length = example.request.max_new_tokens

@@ -19,7 +19,7 @@ from transformer.ui.lessons import Lessons
 from transformer.ui.limits import check_input, sentence_of
 from transformer.ui.moments import moment
 from transformer.ui.question_threads import answering
-from transformer.ui.store import RunGone, RunStore
+from transformer.ui.store import RunExpired, RunStore
 from transformer.views import PICTURES
 from transformer.views.declaration import Answer, Picture, is_figure
 from transformer.views.export import export
@@ -56,7 +56,7 @@ def answer(experiments: Experiments, picture: Picture, data: Mapping[str, Any]) 
     """What a picture says of the run, batch or model that `data` names.
 
     data: "run", "batch" or "model" (and "other" for two runs), and the picture's parameters.
-    Raises ValueError for what it cannot be asked, RunGone for a run that is no longer kept.
+    Raises ValueError for what it cannot be asked, RunExpired for a run that is no longer kept.
     """
     if not isinstance(data, Mapping):
         raise invalid(
@@ -146,13 +146,13 @@ def server_function(
             made = given.pop("made", None)
             try:
                 found = work(dict(given))
-            except RunGone:
+            except RunExpired:
                 if again is None or made is None:
                     raise
                 again(made)
                 found = work(given)
             return {key: plain(value) for key, value in found.items()}
-        except RunGone as error:
+        except RunExpired as error:
             return {"error": sentence_of(error), "gone": True}
         except (ValueError, RecursionError) as error:
             return {"error": sentence_of(error)}

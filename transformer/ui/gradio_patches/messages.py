@@ -1,50 +1,64 @@
-"""Finished answers that wait to be fetched, by session, with their bytes."""
+"""Finished answers that wait to be fetched, by session, in a memory budget."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import time
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator, MutableMapping
 
-import orjson
 from gradio.server_messages import EventMessage
-from gradio.utils import LRUCache
+
+from transformer.runs.memory_budget import MemoryBudget, bytes_of
+from transformer.ui.limits import ANSWERS
 
 
 class Messages(asyncio.Queue[EventMessage]):
-    """What one session has not fetched yet, and its bytes."""
+    """What one session has not fetched yet, and its bytes. resized: told them at each change."""
 
-    def __init__(self) -> None:
+    def __init__(self, resized: Callable[[int], object]) -> None:
         super().__init__()
-        self.n_bytes, self.changed = 0, time.monotonic()
-        self._sizes: list[int] = []
+        self.n_bytes, self._sizes, self._resized = 0, deque[int](), resized
 
     def _put(self, message: EventMessage) -> None:
         super()._put(message)
-        self._sizes.append(_size_of(message))
-        self.n_bytes += self._sizes[-1]
-        self.changed = time.monotonic()
+        self._sizes.append(bytes_of(vars(message)))
+        self._count(self._sizes[-1])
 
     def _get(self) -> EventMessage:
-        self.n_bytes -= self._sizes.pop(0)
-        self.changed = time.monotonic()
+        self._count(-self._sizes.popleft())
         message: EventMessage = super()._get()
         return message
 
+    def _count(self, change: int) -> None:
+        self.n_bytes += change
+        self._resized(self.n_bytes)
 
-class Mailboxes(LRUCache[str, Any]):
+
+class PendingMessages(MutableMapping[str, asyncio.Queue[EventMessage]]):
     """Session -> Messages. Gradio keeps 2,000 sessions' whatever they hold, the oldest of them
-    dropped though somebody waits there; here `Queue.forget` says what goes."""
+    dropped though somebody waits there; here the budget says what goes."""
 
-    def __setitem__(self, session: str, _: Any) -> None:
-        super().__setitem__(session, Messages())
+    def __init__(self, budget: MemoryBudget) -> None:
+        self.budget = budget
 
+    def __getitem__(self, session: str) -> Messages:
+        found: Messages | None = self.budget.get(ANSWERS, session)
+        if found is None:
+            raise KeyError(session)
+        return found
 
-def _size_of(message: EventMessage) -> int:
-    """About how many bytes it holds: those of its result as JSON, and some more."""
-    output = getattr(message, "output", None)
-    n_bytes = 0
-    with contextlib.suppress(TypeError):  # an integer of more than 64 bits
-        n_bytes = len(orjson.dumps(output, default=str)) if output else 0
-    return n_bytes + 500
+    def __setitem__(self, session: str, _: object) -> None:
+        messages = Messages(lambda n_bytes: self.budget.resize(ANSWERS, session, n_bytes))
+        self.budget.put(ANSWERS, session, messages, 0)
+
+    def __delitem__(self, session: str) -> None:
+        self.budget.discard(ANSWERS, session)
+
+    def __contains__(self, session: object) -> bool:
+        return self.budget.has(ANSWERS, session)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.budget.keys(ANSWERS))
+
+    def __len__(self) -> int:
+        return len(self.budget.keys(ANSWERS))

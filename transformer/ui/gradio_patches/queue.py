@@ -4,7 +4,6 @@ asks the most: ours does not."""
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,16 +15,15 @@ from gradio.server_messages import EventMessage, ProcessCompletedMessage
 from gradio.utils import error_payload
 
 from transformer.messages import say, speaking
+from transformer.runs.memory_budget import MemoryBudget
 from transformer.ui.fair_scheduler import Asker, Busy, Place
 from transformer.ui.gradio_patches.inputs import place_of
-from transformer.ui.gradio_patches.messages import Mailboxes
+from transformer.ui.gradio_patches.messages import PendingMessages
 from transformer.ui.language import again, language_of
 from transformer.ui.limits import (
     BUSY,
-    MAX_UNFETCHED,
-    MAX_UNFETCHED_BYTES,
     NO_EVENT,
-    UNFETCHED_S,
+    memory_budget,
 )
 from transformer.ui.tools import CALLER
 from transformer.ui.visitors import ADDRESS, ASKER, address_of, shares
@@ -38,12 +36,17 @@ class Queue(queueing.Queue):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.pending_messages_per_session = Mailboxes(sys.maxsize)
+        self.keep_answers_in(memory_budget())
         self.sleep_when_free = LOOK_S
         self.progress_update_sleep_when_free = 1.0  # no request of ours tells how far it is
         self.met: Callable[[str, str], object] = lambda session, address: None
         self.shares = shares()
         self._places: dict[str, Place] = {}  # of the events that wait, by their ids
+
+    def keep_answers_in(self, budget: MemoryBudget) -> None:
+        """The answers that wait to be fetched count in this budget."""
+        pending: Any = PendingMessages(budget)
+        self.pending_messages_per_session = pending
 
     async def push(
         self, body: PredictBodyInternal, request: fastapi.Request, username: str | None
@@ -131,36 +134,22 @@ class Queue(queueing.Queue):
         """Gradio: a KeyError for a session whose messages are not kept (any longer). Raised where
         the queue tells all who wait of their places, it ends the queue for everybody. Whoever
         nobody listens for is not worked for either."""
-        if event.session_hash not in self.pending_messages_per_session:
-            event.alive = False
-            return
-        super().send_message(event, event_message)
         if isinstance(event_message, ProcessCompletedMessage):
             self.forget()
+        try:
+            super().send_message(event, event_message)
+        except KeyError:
+            event.alive = False
 
     def forget(self) -> None:
-        """Let go what nobody fetches. Gradio keeps an answer until its session is pushed out, and
-        a set for each session for ever.
-
-        Of sessions of which nothing is under way or waits, what is UNFETCHED_S old; then, of what
-        goes beyond MAX_UNFETCHED sessions or MAX_UNFETCHED_BYTES, the oldest of those, and last the
-        largest of the others.
-        """
-        boxes: dict[str, Any] = self.pending_messages_per_session
+        """Sessions of which something waits or is under way are the last whose answers make room,
+        the largest of them first; Gradio's set for each session goes with its answers."""
+        pending: Any = self.pending_messages_per_session
         wanted = {event.session_hash for event in self.event_ids_to_events.values()}
-        count, n_bytes = len(boxes), sum(box.n_bytes for box in boxes.values())
-        too_old = time.monotonic() - UNFETCHED_S
-
-        def order(session: str) -> tuple[bool, float]:
-            box, is_wanted = boxes[session], session in wanted
-            return is_wanted, -box.n_bytes if is_wanted else box.changed
-
-        for session in sorted(boxes, key=order):
-            full = count > MAX_UNFETCHED or n_bytes > MAX_UNFETCHED_BYTES
-            if not full and (session in wanted or boxes[session].changed > too_old):
-                break
-            count, n_bytes = count - 1, n_bytes - boxes.pop(session).n_bytes
-        for session in [s for s in self.pending_event_ids_session if s not in boxes]:
+        boxes = {session: box for session in wanted if (box := pending.get(session)) is not None}
+        for session in sorted(boxes, key=lambda session: -boxes[session].n_bytes):
+            pending.get(session)  # so that it was used last
+        for session in self.pending_event_ids_session.keys() - pending.keys():
             del self.pending_event_ids_session[session]
 
     def leave(self, session: str) -> None:

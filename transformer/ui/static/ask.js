@@ -6,7 +6,7 @@ import { say } from "./messages.js";
 
 export const RUN_GONE = say(
   "The server no longer keeps this run: newer runs took its place, or nobody " +
-    "looked at it for an hour. Press the button to make it again, or reload the " +
+    "looked at it for ten minutes. Press the button to make it again, or reload the " +
     "page, which brings back the same run and view.",
 );
 

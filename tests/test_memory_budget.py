@@ -1,0 +1,131 @@
+"""One budget in bytes: what was used least recently goes, and each kind keeps its own share."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from transformer.runs.memory_budget import ENTRY_BYTES, Limits, MemoryBudget
+
+SIZE = 10_000 - ENTRY_BYTES  # of an entry here; with it, 10,000 bytes
+
+
+def budget(n_entries: int = 1_000, **kinds: Limits) -> MemoryBudget:
+    """With room for so many entries."""
+    return MemoryBudget(10_000 * n_entries, kinds or {"run": Limits()})
+
+
+def kept(of: MemoryBudget, kind: str = "run") -> str:
+    return "".join(sorted(of.keys(kind)))
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(time, "monotonic", made)
+    return made
+
+
+def test_what_was_used_least_recently_makes_room_whatever_its_kind() -> None:
+    made = budget(4, run=Limits(), number=Limits())
+    for kind, key in (("run", "a"), ("number", "b"), ("run", "c"), ("number", "d")):
+        made.put(kind, key, key.upper(), SIZE)
+    assert made.get("run", "a") == "A"
+    made.put("run", "e", "E", SIZE)
+    made.put("run", "f", "F", SIZE)
+    assert (kept(made), kept(made, "number")) == ("aef", "d")
+    assert made.held() == {
+        "run": {"count": 3, "bytes": 30_000},
+        "number": {"count": 1, "bytes": 10_000},
+    }
+    assert made.get("run", "c", "nothing") == "nothing"
+
+
+def test_a_kind_with_bytes_of_its_own_keeps_them_and_takes_no_more() -> None:
+    made = budget(4, run=Limits(), model=Limits(most_bytes=20_000))
+    for key in "abc":
+        made.put("model", key, key, SIZE)
+    for key in "defg":
+        made.put("run", key, key, SIZE)
+    assert (kept(made), kept(made, "model")) == ("fg", "bc")
+
+
+def test_what_has_grown_makes_others_go_and_the_newest_stays_whatever_its_size() -> None:
+    made = budget(3)
+    for key in "abc":
+        made.put("run", key, key, SIZE)
+    made.resize("run", "b", SIZE + 5_000)
+    assert kept(made) == "bc"
+    made.put("run", "d", "d", 10**6)
+    assert kept(made) == "d"
+    made.resize("run", "a", 10**6)  # which is kept no longer
+    made.discard("run", "d")
+    assert made.held()["run"] == {"count": 0, "bytes": 0}
+
+
+def test_an_owner_has_so_many_and_its_own_least_recently_used_goes() -> None:
+    made = budget(run=Limits(most_own=2), model=Limits())
+    made.put("run", "x", "x", SIZE, "other")
+    for key in "ab":
+        made.put("run", key, key, SIZE, "me")
+    made.put("model", "m", "m", SIZE, "me")
+    made.get("run", "a")
+    made.put("run", "c", "c", SIZE, "me")
+    assert kept(made) == "acx"
+    assert made.of("run", "me") == ["a", "c"]
+    assert made.of("model", "me") == made.of("model") == ["m"]
+    made.put("run", "c", "again", SIZE, "me")
+    assert made.of("run", "me") == ["a", "again"]
+
+
+def test_an_owner_that_is_silent_loses_each_kind_at_its_age(clock: Clock) -> None:
+    made = budget(run=Limits(age_s=600), model=Limits(age_s=3600))
+    for key, owner in (("a", "me"), ("b", "me"), ("c", "you"), ("d", None)):
+        made.put("run", key, key, SIZE, owner)
+    made.put("model", "m", "m", SIZE, "me")
+    clock.now += 500
+    made.get("model", "m")  # a sign of its owner
+    assert made.has("run", "c")
+    clock.now += 200
+    made.sweep()
+    assert kept(made) == "ab"
+    clock.now += 500
+    assert made.get("run", "a") is None
+    made.sweep()
+    assert (kept(made), kept(made, "model")) == ("", "m")
+    clock.now += 3_000
+    assert not made.has("model", "m")
+
+
+def test_what_a_visitor_who_left_had_goes_soon_but_not_what_is_asked_for_again(
+    clock: Clock,
+) -> None:
+    made = budget(run=Limits(age_s=600))
+    for key, owner in (("a", "me"), ("b", "me"), ("c", "you")):
+        made.put("run", key, key, SIZE, owner)
+    made.leave("me", 60)
+    made.leave("nobody", 60)
+    clock.now += 59
+    made.get("run", "a")
+    clock.now += 2
+    made.sweep()
+    assert kept(made) == "ac"
+
+
+def test_an_owner_that_is_freed_takes_all_that_it_has_along() -> None:
+    made = budget(run=Limits(), number=Limits())
+    for kind, key, owner in (("run", "a", 1), ("number", "b", 1), ("run", "c", 2)):
+        made.put(kind, key, key, SIZE, owner)
+    made.gone(1)
+    made.gone(3)
+    held: Any = made.held()
+    assert (held["run"]["count"], held["number"]["count"]) == (1, 0)

@@ -1,0 +1,126 @@
+"""What visits leave on the server is bounded in bytes, whatever session names they give."""
+
+from __future__ import annotations
+
+import gc
+import time
+from typing import Any
+
+import pytest
+from asking import asking
+from serving import tiny_model
+
+from transformer import Model, Silence
+from transformer.analysis.step_filters import StepFilters
+from transformer.learning.recorded import PLANS
+from transformer.model.interventions import Break
+from transformer.model.trace import Trace
+from transformer.runs.compact_trace import bytes_of
+from transformer.runs.memo import REMEMBERED
+from transformer.runs.memory_budget import Limits
+from transformer.ui import handlers, limits
+from transformer.ui import service as services
+from transformer.ui.experiments import Experiments
+from transformer.ui.learning import Learning
+from transformer.ui.service import Service
+from transformer.ui.visitors import ASKER
+
+TEXT = "The fox met a bird. Tom ran home to the dog"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return tiny_model()
+
+
+@pytest.fixture
+def service(model: Model) -> Service:
+    return Service([model])
+
+
+def alive(kind: type) -> int:
+    """How many objects of a kind there are in this process."""
+    gc.collect()
+    return sum(isinstance(one, kind) for one in gc.get_objects())
+
+
+def adopted(service: Service, visitor: str) -> str:
+    """The name of a recorded network that has become this visitor's model."""
+    token = ASKER.set(visitor)
+    try:
+        return str(Learning(service).adopt({"id": "recorded-copy", "at": None})["model"])
+    finally:
+        ASKER.reset(token)
+
+
+def test_models_under_ever_new_session_names_take_no_more_than_their_share(
+    service: Service,
+) -> None:
+    service.budget.kinds[limits.MODELS] = Limits(most_bytes=1_500_000, most_own=4)
+    before = alive(Model)
+    names = [adopted(service, f"visitor {place}") for place in range(40)]
+    held = service.budget.held()[limits.MODELS]
+    assert alive(Model) - before == held["count"] < 20
+    assert 1_000_000 < held["bytes"] <= 1_500_000
+    assert service.model(names[-1], "visitor 39").name == names[-1]
+    with pytest.raises(ValueError, match="is gone with it; train one anew"):
+        service.model(names[0], "visitor 0")
+
+
+def test_what_is_remembered_of_every_step_of_many_runs_takes_no_more_than_its_share(
+    service: Service,
+) -> None:
+    service.budget.kinds[REMEMBERED] = Limits(most_bytes=200_000)
+    before, ask = alive(StepFilters), asking(Experiments(service), "equation")
+    for seed in range(6):
+        run = service.generate("tiny", TEXT, max_new_tokens=9, temperature=1.0, top_k=9, seed=seed)
+        key = service.store.put(run, f"visitor {seed}")
+        for place in range(run.n_prompt, len(run.ids)):
+            assert "error" not in ask({"run": key, "topic": "sampling", "place": place})
+    held = service.budget.held()[REMEMBERED]
+    assert alive(StepFilters) - before <= held["count"] < 40
+    assert 100_000 < held["bytes"] <= 200_000
+
+
+def test_a_silent_visits_runs_go_before_its_model_whose_example_is_made_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, now = adopted(service, "me"), time.monotonic()
+    first, _ = handlers.example(service, name)
+    assert service.store.has(first["run"])
+    monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + 1)
+    service.sweep()
+    assert {kind for kind, held in service.budget.held().items() if held["count"]} == {
+        limits.MODELS,
+        limits.RECORDS,
+    }
+    again, _ = handlers.example(service, name)
+    assert again["run"] != first["run"]
+    assert again["labels"] == first["labels"]
+    monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + limits.MAX_AGE_S + 2)
+    service.sweep()
+    with pytest.raises(ValueError, match="is gone with it"):
+        service.model(name, "me")
+
+
+def test_a_recorded_training_is_read_once_and_counted(service: Service) -> None:
+    learning = Learning(service)
+    for task in (*PLANS, *PLANS):
+        learning.learned({"id": f"recorded-{task}"})
+    held = service.budget.held()[limits.RECORDS]
+    assert held["count"] == len(PLANS)
+    assert 1_000_000 < held["bytes"] < 4_000_000
+
+
+def test_an_altered_batch_takes_no_more_than_an_intact_one_or_is_refused(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*altered: Any) -> int:
+        """Bytes of the attention."""
+        return bytes_of(Trace(records=service.batch("tiny", [TEXT] * 8, altered).trace.records))
+
+    assert read(Silence("decoder", 0, [1])) == read()
+    monkeypatch.setattr(services, "MAX_RECORDED_BYTES", read())
+    read()
+    with pytest.raises(ValueError, match="choose shorter or fewer texts, or alter less"):
+        read(Break("hard-attention"))
