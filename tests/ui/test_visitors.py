@@ -129,15 +129,6 @@ def test_every_reason_for_an_end_has_its_words(tiny_model: Model) -> None:
         assert outcome(dataclasses.replace(run, stopped=why), 1.0).endswith(".")
 
 
-def test_where_so_many_visitors_came_from_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitors, "KNOWN", 2)
-    here = Visitors()
-    assert here.address("a") == ""
-    for visitor, address in (("a", "here"), ("b", "there"), ("a", "elsewhere"), ("c", "there")):
-        here.met(visitor, address)
-    assert [here.address(visitor) for visitor in "abc"] == ["elsewhere", "", "there"]
-
-
 def test_nobody_is_stopped_by_a_name_that_is_none() -> None:
     here = Visitors()
     with here.request("") as patience:

@@ -136,7 +136,7 @@ def gate_of(
             page._queue.leave(visitor)
 
     if isinstance(page._queue, Queue):
-        page._queue.met, page._queue.shares = service.visitors.met, service.shares
+        page._queue.shares = service.shares
         page._queue.keep_answers_in(service.budget)
     service.visitors.on_leave.append(forget)
     return Middleware(
@@ -144,7 +144,6 @@ def gate_of(
         health=health,
         shares=service.shares,
         leave=service.visitors.leave,
-        met=service.visitors.met,
         tools=mcp,
         policy=policy,
         shutdown=shutdown,

@@ -66,10 +66,9 @@ class Gate:
     """ASGI middleware around the page's app.
 
     health: what /health answers, with 503 where its status is not "ok". shares: of whose "tools"
-    each call of a tool takes a place. leave: told the session of a visitor who has left. met: told
-    the session and the address of one who asks a question. tools: whether the endpoints are served
-    as tools over MCP. policy: what a browser is to keep the page to. shutdown: which ends the
-    server.
+    each call of a tool takes a place. leave: told the session of a visitor who has left. tools:
+    whether the endpoints are served as tools over MCP. policy: what a browser is to keep the page
+    to. shutdown: which ends the server.
     """
 
     def __init__(
@@ -79,13 +78,12 @@ class Gate:
         health: Callable[[], dict[str, Any]],
         shares: FairScheduler,
         leave: Callable[[str], object],
-        met: Callable[[str, str], object] = lambda session, address: None,
         tools: bool = False,
         policy: str = POLICY,
         shutdown: Shutdown | None = None,
     ) -> None:
         self.app, self.health, self.shares, self.leave = app, health, shares, leave
-        self.met, self.policy, self.tools = met, policy, tools
+        self.policy, self.tools = policy, tools
         self.shutdown = shutdown or Shutdown()
         self._sign = secrets.token_urlsafe(16).encode() + b" "  # known to this process alone
 
@@ -197,10 +195,7 @@ class Gate:
     async def _inside(self, scope: Scope, exchange: Exchange) -> None:
         """A question of the page's scripts ends when nobody waits for its answer any more."""
         if scope["method"] == "POST" and scope["path"].endswith(QUESTIONS):
-            session = session_of(await exchange.body())
-            if session:
-                self.met(session, ADDRESS.get())
-            ASKER.set(session)  # for this request's task alone
+            ASKER.set(session_of(await exchange.body()))  # for this request's task alone
             with (
                 self.shutdown.question(exchange),
                 exchange.watched() as gone,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ipaddress
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -34,7 +33,6 @@ from transformer.ui.limits import (
 
 ASKER: ContextVar[str] = ContextVar("asker", default="")  # the session that is answered here
 ADDRESS: ContextVar[str] = ContextVar("address", default="")  # where its request comes from
-KNOWN = 1_000  # visitors whose address is remembered, in memory alone
 SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
 
 
@@ -90,7 +88,6 @@ class Visitors:
 
     def __init__(self, *on_leave: Callable[[str], object]) -> None:
         self._flags: dict[str, set[threading.Event]] = {}
-        self._addresses: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
         self.on_leave = list(on_leave)
 
@@ -118,19 +115,6 @@ class Visitors:
                 flags.discard(flag)
                 if not flags:
                     self._flags.pop(visitor, None)
-
-    def met(self, visitor: str, address: str) -> None:
-        """A request of this visitor came from there."""
-        with self._lock:
-            self._addresses[visitor] = address
-            self._addresses.move_to_end(visitor)
-            if len(self._addresses) > KNOWN:
-                self._addresses.popitem(last=False)
-
-    def address(self, visitor: str) -> str:
-        """Where this visitor's last request came from; "" if that is not known."""
-        with self._lock:
-            return self._addresses.get(visitor, "")
 
     def stop(self, visitor: str) -> None:
         """End what this visitor has under way, if anything; "" is nobody's name."""

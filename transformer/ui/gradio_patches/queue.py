@@ -4,7 +4,6 @@ asks the most: ours does not."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import fastapi
@@ -39,7 +38,6 @@ class Queue(queueing.Queue):
         self.keep_answers_in(memory_budget())
         self.sleep_when_free = LOOK_S
         self.progress_update_sleep_when_free = 1.0  # no request of ours tells how far it is
-        self.met: Callable[[str, str], object] = lambda session, address: None
         self.shares = shares()
         self._places: dict[str, Place] = {}  # of the events that wait, by their ids
 
@@ -73,7 +71,6 @@ class Queue(queueing.Queue):
         if answer[0]:
             place.item, self._places[answer[1]] = self.event_ids_to_events[answer[1]], place
             self._refuse(place)  # if it was meanwhile
-            self.met(str(body.session_hash), who.address)
         return answer
 
     def get_events(self) -> Any:
