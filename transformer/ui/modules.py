@@ -28,7 +28,7 @@ from transformer.ui.limits import CLOSED
 from transformer.views.export.bundle import bundle
 
 PACKAGE = Path(__file__).resolve().parent.parent
-FOLDERS = ("ui/static", "views")
+FOLDERS = ("ui/static", "web", "views")
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 PREFIX = "modules/"
 MAIN = "ui/static/main.js"
