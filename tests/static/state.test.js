@@ -13,7 +13,7 @@ import {
   setQuery,
   setRun,
   tracedFrom,
-} from "../../transformer/ui/static/state.js";
+} from "../../transformer/web/store.js";
 import { metricsOf } from "../../transformer/views/head_metrics/known.js";
 
 const heard = [];

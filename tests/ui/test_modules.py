@@ -24,7 +24,7 @@ from transformer.ui.modules import APART, MAIN, MODULES, PACKAGE, PAGE, STYLE, M
 
 SCRIPTS = sorted(name for name in MODULES.assets if name.endswith(".js"))
 OWN = [name for name in SCRIPTS if "/vendor/" not in name and name != PAGE]
-IMPORTS = re.compile(r'^(?:import|\}).* "([^"]+)";$', re.MULTILINE)
+IMPORTS = re.compile(r'(?:^|(?<=;))(?:import|export ?\{|\})(?:.*?from ?| ?)"([^"]+)";', re.MULTILINE)
 
 
 class Answer(NamedTuple):
@@ -55,7 +55,7 @@ def address(name: str) -> str:
     return f"/{MODULES.address(name)}"
 
 
-@pytest.mark.parametrize("name", ["ui/static/state.js", "views/attention/attention.js"])
+@pytest.mark.parametrize("name", ["web/store.js", "views/attention/attention.js"])
 def test_a_file_is_served_under_its_path_in_the_package_and_may_be_kept_for_ever(name):
     answer = ask(address(name))
     assert answer.raw == (PACKAGE / name).read_bytes()

@@ -3,7 +3,7 @@
 
 import { oneOf } from "./link_text.js";
 import { fieldsOf } from "./schema.js";
-import { page, showProblem } from "./state.js";
+import { page, showProblem } from "../../web/store.js";
 
 // What a state says of the run and the batch themselves; every other field is how they are shown.
 export const REQUEST = [

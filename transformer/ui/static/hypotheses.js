@@ -2,9 +2,9 @@
 
 import { el } from "./dom.js";
 import { numeral, say } from "./messages.js";
-import { on, page } from "./state.js";
+import { on, page } from "../../web/store.js";
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element }) {
   const root = element.querySelector(".hypotheses");
 

@@ -18,7 +18,7 @@ const keep = (language) => {
   }
 };
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props }) {
   const find = finder(element);
   const menu = find(".language-menu");

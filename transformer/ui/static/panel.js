@@ -9,7 +9,7 @@ import { drawFigure } from "./plots.js";
 import { redrawWhen } from "./redraw.js";
 import { views } from "./schema.js";
 import { siteName } from "./sites.js";
-import { chosenRow, page } from "./state.js";
+import { chosenRow, page } from "../../web/store.js";
 
 // What the page's chosen head and token say of a picture's parameters.
 const selection = () => {
@@ -67,7 +67,7 @@ export const controlOf = (field, declared, set) => {
   return { label, show: (text) => (input.value = text) };
 };
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, server }) {
   const find = finder(element);
   const view = views.find(({ name }) => name === props.view);

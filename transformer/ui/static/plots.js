@@ -7,7 +7,7 @@ import { say } from "./messages.js";
 import { loadPlotly, plotlyIfLoaded } from "./plotly.js";
 import { enlarge, enlargeCells } from "./projected.js";
 import { squareCells } from "./square_cells.js";
-import { page } from "./state.js";
+import { page } from "../../web/store.js";
 import { attachTable, detachTable } from "./tables.js";
 
 const HEADS_BESIDE_PX = 130; // what stands beside the cells of a map of heads

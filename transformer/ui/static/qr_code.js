@@ -6,7 +6,7 @@ import { finder } from "./dom.js";
 import { snapshot } from "./link.js";
 import { shortQueryOf } from "./link_text.js";
 import { say } from "./messages.js";
-import { isOwn, page as shown } from "./state.js";
+import { isOwn, page as shown } from "../../web/store.js";
 
 const OWN = say(
   "This network belongs to your visit alone: a link shows it to nobody else, so there is no code.",

@@ -2,7 +2,7 @@
 
 import { finder } from "./dom.js";
 import { say } from "./messages.js";
-import { on, page } from "./state.js";
+import { on, page } from "../../web/store.js";
 
 const MOST = 10_000; // seeds that are short to read
 
@@ -10,7 +10,7 @@ const MOST = 10_000; // seeds that are short to read
 const essence = ({ model, text, how, interventions, ids }) =>
   JSON.stringify([model, text, how, interventions, ids]);
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, trigger }) {
   const find = finder(element);
   /** @type {any} */

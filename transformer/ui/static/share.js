@@ -5,14 +5,14 @@ import { isInHub, linkText, opened, setRequest } from "./link.js";
 import { TOO_LONG } from "./link_text.js";
 import { say } from "./messages.js";
 import { qrCode } from "./qr_code.js";
-import { isOwn, on, page as shown } from "./state.js";
+import { isOwn, on, page as shown } from "../../web/store.js";
 
 const OWN = say(
   "Copied; but this network belongs to your visit alone: the link shows it to nobody else, and is " +
     "of no use once you have left.",
 );
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, trigger, watch, server }) {
   const find = finder(element);
   const [button, address, says] = [".copy-link", ".share-address", ".share-says"].map(find);

@@ -12,7 +12,7 @@ import { drawFigure } from "../../ui/static/plots.js";
 import { setReader } from "../../ui/static/reading.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { siteName } from "../../ui/static/sites.js";
-import { emit, on, page, sameToken, setHead, setQuery } from "../../ui/static/state.js";
+import { emit, on, page, sameToken, setHead, setQuery } from "../../web/store.js";
 import { connectFinding } from "../head_metrics/finding.js";
 import { headLabel } from "../head_metrics/known.js";
 import { connectSilenceButton } from "../silence/silence_button.js";
@@ -42,7 +42,7 @@ const withAllLabels = (figure, labels) => {
   return figure;
 };
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, server }) {
   const find = finder(element);
   const root = find(".attention");

@@ -5,9 +5,9 @@ import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { alter, generates, interventions } from "../../ui/static/interventions.js";
 import { numeral, say } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, showProblem } from "../../ui/static/state.js";
+import { on, page, showProblem } from "../../web/store.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".breaks");

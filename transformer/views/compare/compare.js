@@ -5,12 +5,12 @@ import { el, finder } from "../../ui/static/dom.js";
 import { pastRun, pastRuns, runName } from "../../ui/static/history.js";
 import { say } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { emit, on, page, requestsFor } from "../../ui/static/state.js";
+import { emit, on, page, requestsFor } from "../../web/store.js";
 import { mountDifference } from "./compare_attention.js";
 import { mountOutcomes, mountWeighed } from "./compare_outcomes.js";
 import { mountTexts } from "./compare_texts.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".compare");

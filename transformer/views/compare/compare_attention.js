@@ -7,7 +7,7 @@ import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { kindOf } from "../../ui/static/site_words.js";
 import { siteName, sitesOf } from "../../ui/static/sites.js";
-import { on, page, setHead } from "../../ui/static/state.js";
+import { on, page, setHead } from "../../web/store.js";
 import { hideTable } from "../../ui/static/tables.js";
 
 const WIDEST_PX = 720; // of the difference of two heads

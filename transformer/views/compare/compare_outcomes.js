@@ -6,7 +6,7 @@ import { fontPx } from "../../ui/static/labels.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { page, setQuery } from "../../ui/static/state.js";
+import { page, setQuery } from "../../web/store.js";
 import { hideTable } from "../../ui/static/tables.js";
 
 const BAR_EM = 1.57; // the least that a token's label needs

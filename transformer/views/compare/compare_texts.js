@@ -4,7 +4,7 @@ import { ask } from "../../ui/static/ask.js";
 import { el, tokenElement } from "../../ui/static/dom.js";
 import { say, sayN } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { page, setQuery } from "../../ui/static/state.js";
+import { page, setQuery } from "../../web/store.js";
 
 const SAID = {
   equal: (count) => say("{count} in both", { count }),

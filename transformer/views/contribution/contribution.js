@@ -7,7 +7,7 @@ import { placeOrLast } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page } from "../../ui/static/state.js";
+import { on, page } from "../../web/store.js";
 import { mountParts } from "./parts.js";
 
 const NUMBER_PX = 50; // room for a signed number in a cell of the map
@@ -15,7 +15,7 @@ const NAMES_PX = 110; // the names of the rows
 const LEAST_CELL_PX = 22;
 const ROW_PX = 30;
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".contribution");

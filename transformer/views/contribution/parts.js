@@ -5,7 +5,7 @@ import { el, finder } from "../../ui/static/dom.js";
 import { openTab } from "../../ui/static/gradio.js";
 import { alter, isSilent, withSilence } from "../../ui/static/interventions.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { page, setHead } from "../../ui/static/state.js";
+import { page, setHead } from "../../web/store.js";
 
 const BEFORE = ["token", "position", "embedding norm"]; // rows above the layers, where there are such
 

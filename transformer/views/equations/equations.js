@@ -9,12 +9,12 @@ import { redrawWhen } from "../../ui/static/redraw.js";
 import { fieldsOf } from "../../ui/static/schema.js";
 import { attentionOf, stackOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
-import { on, page } from "../../ui/static/state.js";
+import { on, page } from "../../web/store.js";
 import { mathElement } from "./math_element.js";
 import { mountLit } from "./lit_parts.js";
 import { axesText, codeElement, symbolButtons, tensorElement } from "./tensor_parts.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".equations");

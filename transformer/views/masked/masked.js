@@ -5,9 +5,9 @@ import { el, finder } from "../../ui/static/dom.js";
 import { say } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, setQuery } from "../../ui/static/state.js";
+import { on, page, setQuery } from "../../web/store.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".masked");

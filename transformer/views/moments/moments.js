@@ -9,14 +9,14 @@ import { textOf, valueOf } from "../../ui/static/panel.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { fieldsOf } from "../../ui/static/schema.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 import { headGrid, headName } from "../attention/grid.js";
 
 const OF = { stack: "decoder", kind: "self" };
 const MOST_NATS = 8; // of the darkest shade
 const HIGHEST_PX = 560; // of the large head
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, server }) {
   const find = finder(element);
   const root = find(".moments");

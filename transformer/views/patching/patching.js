@@ -9,11 +9,11 @@ import { chosenPlace } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, showProblem } from "../../ui/static/state.js";
+import { on, page, showProblem } from "../../web/store.js";
 import { typeText } from "../../ui/static/gradio.js";
 import { cellBands, cellCursor } from "../attention/cell_cursor.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".patching");

@@ -5,7 +5,7 @@ import { numeral, say } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 import { fitMargins, heightOf } from "./position_pictures.js";
 
 // common(): what every question to the server holds. Returns refresh().

@@ -7,7 +7,7 @@ import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { chosenRow, page } from "../../ui/static/state.js";
+import { chosenRow, page } from "../../web/store.js";
 import { fitMargins, heightOf } from "./position_pictures.js";
 
 const NARROW_PX = 640;

@@ -8,7 +8,7 @@ import { say } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { stackOf } from "../../ui/static/site_words.js";
-import { on, page, showProblem } from "../../ui/static/state.js";
+import { on, page, showProblem } from "../../web/store.js";
 import { parseDimensions } from "./position_dimensions.js";
 import { mountFormula } from "./position_formula.js";
 import { mountInputs } from "./position_inputs.js";
@@ -17,7 +17,7 @@ import { mountShift } from "./position_shift.js";
 
 const AT_FIRST = [0, 1, 8, 32]; // of a small network those that it has
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".positions");

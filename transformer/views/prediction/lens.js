@@ -7,7 +7,7 @@ import { ownFields } from "../../ui/static/fields.js";
 import { wholeNumber } from "../../ui/static/link_text.js";
 import { numeral, say } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page } from "../../ui/static/state.js";
+import { on, page } from "../../web/store.js";
 import { tokenColumns, withoutZoom } from "./token_columns.js";
 
 const TYPE_PX = 14; // of the tokens in the cells, as Python lays them out

@@ -8,14 +8,14 @@ import { placeOrLast } from "../../ui/static/looked_at.js";
 import { asSentence, numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, setQuery } from "../../ui/static/state.js";
+import { on, page, setQuery } from "../../web/store.js";
 import { mountLens } from "./lens.js";
 import { mountSearchTree } from "./search_tree.js";
 import { mountSurprise } from "./surprise.js";
 
 const NARROW_PX = 480;
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".prediction");

@@ -3,7 +3,7 @@
 import { ask } from "../../ui/static/ask.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page } from "../../ui/static/state.js";
+import { on, page } from "../../web/store.js";
 
 export const mountSearchTree = (find, server) => {
   const tree = find(".tree");

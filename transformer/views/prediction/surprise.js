@@ -4,7 +4,7 @@ import { ask } from "../../ui/static/ask.js";
 import { asSentence } from "../../ui/static/messages.js";
 import { fontPx } from "../../ui/static/labels.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 import { tokenColumns, withoutZoom } from "./token_columns.js";
 
 const BAR_EM = 1.57; // the least that a token's label needs

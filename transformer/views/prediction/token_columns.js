@@ -2,7 +2,7 @@
 
 import { cellBox } from "../../ui/static/axis_labels.js";
 import { drawFigure } from "../../ui/static/plots.js";
-import { on, page, setQuery } from "../../ui/static/state.js";
+import { on, page, setQuery } from "../../web/store.js";
 
 // A picture `box` of columns, the first of which is the token at first(); a click chooses one.
 // Returns draw(figure, options), see drawFigure.

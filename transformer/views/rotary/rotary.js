@@ -7,11 +7,11 @@ import { wholeNumber } from "../../ui/static/link_text.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { siteName } from "../../ui/static/sites.js";
-import { chosenRow, on, page } from "../../ui/static/state.js";
+import { chosenRow, on, page } from "../../web/store.js";
 
 const HEIGHT = { angles: 420, pair: 460, distance: 460 }; // px
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".rotary");

@@ -7,9 +7,9 @@ import { chosenPlace } from "../../ui/static/looked_at.js";
 import { numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".effect");
