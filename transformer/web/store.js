@@ -72,7 +72,10 @@ export const reactive = (start) => {
   for (const [name, first] of Object.entries(start)) {
     const value = signal(first);
     const get = () => value.value;
-    Object.defineProperty(made, name, { get, set: (now) => (value.value = now), enumerable: true });
+    const set = (/** @type {any} */ now) => {
+      value.value = now;
+    };
+    Object.defineProperty(made, name, { get, set, enumerable: true });
   }
   return made;
 };

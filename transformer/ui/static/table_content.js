@@ -79,3 +79,10 @@ export const figureTable = (full, figure, own) => {
   const series = traces.filter(isSeries);
   return series.length ? seriesOf(figure, series) : null;
 };
+
+// The table of a drawn picture. numbers(row, column): the text of a cell, where the picture's colours
+// stand for something else than the number itself. table(figure): the whole content, for a picture
+// that is neither one matrix nor series; false for one that has its numbers beside it already.
+/** @type {(box: any, figure: any, own: {numbers?: Value, table?: any}) => Table | null} */
+export const tableOf = (box, figure, { numbers, table }) =>
+  table === undefined ? figureTable(box._fullData, figure, numbers) : table && table(figure);
