@@ -79,10 +79,10 @@ export const Figure = ({
     ref=${box}
   />`;
   return html`${
-      wide
-        ? html`<div class="wide" tabindex="0" role="region" aria-label=${wide}>
+    wide
+      ? html`<div class="wide" tabindex="0" role="region" aria-label=${wide}>
             ${picture}${children}
           </div>`
-        : picture
-    }<${NumberTable} content=${content} hidden=${hidden} />`;
+      : picture
+  }<${NumberTable} content=${content} hidden=${hidden} />`;
 };
