@@ -48,3 +48,14 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
     }
   </label>`;
 };
+
+// A choice of few, all of them seen. options: [[value, words], ...]; value: the chosen one.
+export const Switch = ({ name, title, options, value, set, hidden = false }) => {
+  const one = ([each, words]) => html`<label>
+    <input type="radio" name=${name} value=${each} checked=${each === value}
+      onChange=${() => set(each)} /><span>${words}</span>
+  </label>`;
+  return html`<fieldset class="switch" hidden=${hidden}>
+    <legend>${title}</legend>${options.map(one)}
+  </fieldset>`;
+};

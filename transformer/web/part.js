@@ -4,7 +4,7 @@
 import { ask } from "../ui/static/ask.js";
 import { nextPaint } from "../ui/static/dom.js";
 import { html, render, signal, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
-import { reactive, showProblem } from "./store.js";
+import { on, reactive, showProblem } from "./store.js";
 
 const NEAR = "600px"; // what is this far from sight is drawn already
 const LEAST_PX = 4; // of a change of width that is one
@@ -30,6 +30,7 @@ export const mounted =
  * @property {boolean} seen whether it is in sight or near it
  * @property {boolean} left whether its tab was left
  * @property {number} width px, 0 until it is seen
+ * @property {{current: any}} element
  * @property {(what: object, due: boolean) => void} owes whether something is still to be shown
  * @property {(facts: Record<string, any>) => any} shows the attributes of its element; facts: of what
  *   is shown, as data-NAME once it is painted
@@ -43,38 +44,48 @@ export const usePart = () => {
   const element = useRef(/** @type {any} */ (null));
   const part = useMemo(() => newPart(element), []);
   useLayoutEffect(() => watchSight(element.current, part), []);
+  const { seen } = part;
+  useLayoutEffect(() => void (seen && part.settle())); // what asks for nothing is painted too
   return part;
 };
 
 /** @type {(element: any) => any} */
 const newPart = (element) => {
+  const part = reactive({ seen: false, left: false, width: 0 });
   const due = new Set();
-  const painted = signal(/** @type {any} */ ({}));
+  const painted = signal({ facts: {}, rev: 0, firstMs: "" });
   const busy = signal(false);
   let facts = {};
-  const finish = async () => {
+  const isPainted = () =>
+    !busy.value &&
+    painted.value.rev > 0 &&
+    JSON.stringify(facts) === JSON.stringify(painted.value.facts);
+  const settle = async () => {
+    if (due.size || !part.seen || isPainted()) return;
     await nextPaint();
-    if (due.size || !busy.value) return;
-    const { rev = 0, firstMs = performance.now().toFixed(0) } = painted.value;
+    if (due.size || isPainted()) return;
+    const { rev, firstMs } = painted.value;
     busy.value = false;
-    painted.value = { facts, rev: rev + 1, firstMs };
+    painted.value = { facts, rev: rev + 1, firstMs: firstMs || performance.now().toFixed(0) };
   };
   const owes = (what, isDue) => {
     if (isDue) due.add(what);
     else due.delete(what);
     if (isDue) busy.value = true;
-    else if (!due.size && busy.value) finish();
+    settle();
   };
   const shows = (now) => {
-    facts = now;
-    const { rev, firstMs, facts: then = {} } = painted.value;
-    const data = Object.entries({ ...then, rev, firstMs }).map(([name, value]) => [
-      `data-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
-      value === undefined ? undefined : String(value),
-    ]);
-    return { ref: element, "aria-busy": busy.value || undefined, ...Object.fromEntries(data) };
+    facts = { ...now };
+    const { rev, firstMs, facts: then } = painted.value;
+    const data = rev ? { ...then, rev, "first-ms": firstMs } : {};
+    const given = Object.entries(data).filter(([, value]) => value !== undefined);
+    return {
+      ref: element,
+      "aria-busy": busy.value || undefined,
+      ...Object.fromEntries(given.map(([name, value]) => [`data-${name}`, String(value)])),
+    };
   };
-  return Object.assign(reactive({ seen: false, left: false, width: 0 }), { owes, shows });
+  return Object.assign(part, { element, owes, settle, shows });
 };
 
 const watchSight = (element, part) => {
@@ -91,6 +102,14 @@ const watchSight = (element, part) => {
   });
   for (const observer of [sight, size]) observer.observe(element);
   return () => [sight, size].forEach((observer) => observer.disconnect());
+};
+
+// Follow an event of the page; see store.js.
+/** @type {(name: string, listener: (detail: any) => void) => void} */
+export const useEvent = (name, listener) => {
+  const latest = useRef(listener);
+  latest.current = listener;
+  useMemo(() => on(name, (detail) => latest.current(detail)), []);
 };
 
 // The server's answer to a question of this part, {answer, asked}: the last one while the next is

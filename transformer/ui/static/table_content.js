@@ -4,7 +4,7 @@ import { numeral, say } from "./messages.js";
 import { plainLabel } from "./labels.js";
 
 /**
- * @typedef {(row: number, column: number) => string} Value
+ * @typedef {(row: number, column: number, value?: any) => string} Value
  * @typedef {{rows: string[], columns: string[], value: Value, corner: string}} Table
  */
 
@@ -36,7 +36,10 @@ const matrixOf = ({ layout }, [trace], own) => {
   return {
     rows: named(meta.query_labels ?? meta.row_labels, trace.y, count),
     columns: named(meta.key_labels ?? meta.column_labels, trace.x, across),
-    value: own ?? ((down, right) => cellText(trace.z[down][right])),
+    value: (down, right) => {
+      const value = trace.z[down][right];
+      return own ? own(down, right, value) : cellText(value);
+    },
     corner: `${row ?? say("row")} \\ ${column ?? say("column")}`,
   };
 };
@@ -80,7 +83,7 @@ export const figureTable = (full, figure, own) => {
   return series.length ? seriesOf(figure, series) : null;
 };
 
-// The table of a drawn picture. numbers(row, column): the text of a cell, where the picture's colours
+// The table of a drawn picture. numbers(row, column, value): the text of a cell, where the picture's colours
 // stand for something else than the number itself. table(figure): the whole content, for a picture
 // that is neither one matrix nor series; false for one that has its numbers beside it already.
 /** @type {(box: any, figure: any, own: {numbers?: Value, table?: any}) => Table | null} */

@@ -5,7 +5,7 @@ import { cellBox } from "../../ui/static/axis_labels.js";
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 const clamp = (value, last) => Math.min(last, Math.max(0, value));
-const moved = (key, { row, column }, last) => {
+export const movedCell = (key, { row, column }, last) => {
   if (key === "Home") return { row, column: 0 };
   if (key === "End") return { row, column: last.column };
   if (!(key in MOVES)) return null;
@@ -46,7 +46,7 @@ export const cellCursor = (box, { last, start, move, pin, leave }) => {
       at = cell;
       pin(event.shiftKey ? { row: cell.row, column: null } : cell);
     } else {
-      const to = moved(event.key, cell, last());
+      const to = movedCell(event.key, cell, last());
       if (!to) return;
       go(to);
     }
