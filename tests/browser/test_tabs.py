@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
 import whatif
 from playwright.sync_api import BrowserContext, expect
 from serving import Server

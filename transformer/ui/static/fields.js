@@ -124,20 +124,3 @@ export const declaredFields = (view, linked = () => {}) => {
   );
   return values;
 };
-
-// What a view's declared choices stand at, as an object with a property a field: at first their
-// defaults. changed() follows when the state is shown anew; a control sets a property itself.
-/** @type {(view: string, changed: () => void) => any} */
-export const declaredChoices = (view, changed) => {
-  const declared = Object.entries(fieldsOf(view)).filter(([, { type }]) => type === "choice");
-  const starts = Object.fromEntries(declared.map(([field, { default: start }]) => [field, start]));
-  const state = { ...starts };
-  const read = () => Object.fromEntries(Object.keys(starts).map((field) => [field, state[field]]));
-  const show = (values) => {
-    for (const [field, { options }] of declared) oneOf(field, values[field], Object.keys(options));
-    Object.assign(state, values);
-    changed();
-  };
-  ownFields(starts, read, show);
-  return state;
-};

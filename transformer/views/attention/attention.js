@@ -3,7 +3,7 @@
 import { ask } from "../../ui/static/ask.js";
 import { decodeBytes } from "../../ui/static/bytes.js";
 import { el, finder, nextPaint } from "../../ui/static/dom.js";
-import { declaredChoices } from "../../ui/static/fields.js";
+import { declaredFields } from "../../ui/static/fields.js";
 import { endFirstLook } from "../../ui/static/first_look.js";
 import { isSilent } from "../../ui/static/interventions.js";
 import { escapeLabel } from "../../ui/static/labels.js";
@@ -49,7 +49,7 @@ export function mount({ element, props, server }) {
   const large = find(".large");
   /** @type {() => void} */
   let refreshLarge = () => {}; // until all parts stand
-  const state = declaredChoices("attention", () => refreshLarge());
+  const state = declaredFields("attention", () => refreshLarge());
   Object.assign(state, { kind: 0, layer: 0, head: 0, pin: null, over: null });
   Object.assign(state, { numbers: null, labels: null });
   /** @type {any} */

@@ -2,7 +2,7 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
-import { declaredChoices } from "../../ui/static/fields.js";
+import { declaredFields } from "../../ui/static/fields.js";
 import { placeOrLast, rowLookedAt } from "../../ui/static/looked_at.js";
 import { say, sayWith } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
@@ -39,7 +39,7 @@ export function mount({ element, server }) {
     find(".equation-topics").append(label);
   }
   let refresh = () => {}; // until there is something to draw
-  const state = declaredChoices("equations", () => refresh());
+  const state = declaredFields("equations", () => refresh());
 
   // ---- what is lit ----
 
