@@ -79,15 +79,8 @@ export const Figure = ({
     [],
   );
 
-  const picture = html`<div
-    class=${`picture ${more}`.trim()}
-    data-picture=${name}
-    hidden=${hidden}
-    role=${label && "img"}
-    aria-label=${label}
-    ...${attributes}
-    ref=${box}
-  />`;
+  const picture = html`<div class=${`picture ${more}`} data-picture=${name} hidden=${hidden}
+    role=${label && "img"} aria-label=${label} ...${attributes} ref=${box} />`;
   const marked = over
     ? html`<div class="marked">${picture}${shown && over(box.current)}</div>`
     : picture;

@@ -34,17 +34,13 @@ const tidy = () => {
     history.replaceState(history.state, "", pathname + askedIn(search, null) + hash);
 };
 
+const option = ([value, name]) =>
+  html`<option value=${value} lang=${value} selected=${value === LANGUAGE}>${name}</option>`;
+
 const Languages = ({ props: { languages } }) => {
   useLayoutEffect(tidy, []);
   return html`<div class="languages" hidden=${languages.length < 2}>
-    <select class="language-menu" aria-label=${say("Language")} onChange=${choose}>
-      ${languages.map(
-        ([value, name]) =>
-          html`<option value=${value} lang=${value} selected=${value === LANGUAGE}>
-            ${name}
-          </option>`,
-      )}
-    </select>
+    <select class="language-menu" aria-label=${say("Language")} onChange=${choose}>${languages.map(option)}</select>
   </div>`;
 };
 export const mount = mounted(Languages);

@@ -43,40 +43,25 @@ const asked = ({ takes, parameters }, view, fields) => {
   return { ...subject, ...values, dark: page.dark };
 };
 
-const Picture = ({ part, picture, view, fields, question }) => {
+const Picture = ({ part, picture, view, fields, server }) => {
+  const question = server[picture.name];
   const { answer } = useAnswer(part, question, asked(picture, view, fields));
   const title = say(picture.title || view.title);
-  return html`<${Figure}
-    part=${part}
-    name=${picture.name}
-    figure=${answer?.figure}
-    wide=${title}
-    label=${title}
-  />`;
+  return html`<${Figure} part=${part} name=${picture.name} figure=${answer?.figure}
+    wide=${title} label=${title} />`;
 };
 
 const Panel = ({ props, server }) => {
   const view = views.find(({ name }) => name === props.view);
   const fields = useMemo(() => declaredFields(view.name), []);
   const part = usePart();
+  const control = ([field, declared]) => html`<${Control} ...${{ field, declared, fields }} />`;
+  const picture = (one) => html`<${Picture} picture=${one} ...${{ part, view, fields, server }} />`;
   return html`<section class="panel" ...${part.shows({ run: page.run?.run })}>
     <h3 class="panel-title">${say(view.title)}</h3>
     <p class="hint panel-help">${say(view.help)}</p>
-    <div class="panel-controls">
-      ${Object.entries(view.controls).map(
-        ([field, declared]) => html`<${Control} key=${field} ...${{ field, declared, fields }} />`,
-      )}
-    </div>
-    <div class="panel-pictures">
-      ${view.pictures.map(
-        (picture) =>
-          html`<${Picture}
-            key=${picture.name}
-            question=${server[picture.name]}
-            ...${{ part, picture, view, fields }}
-          />`,
-      )}
-    </div>
+    <div class="panel-controls">${Object.entries(view.controls).map(control)}</div>
+    <div class="panel-pictures">${view.pictures.map(picture)}</div>
   </section>`;
 };
 export const mount = mounted(Panel);

@@ -37,24 +37,15 @@ export const QrCode = ({ question, page, children }) => {
     setCode({ ...code, rev: rev + 1 });
   };
   const close = () => box.current.close();
+  const title = say("This page on another device");
+  const outside = ({ target }) => target === box.current && close();
   return html`<button type="button" class="show-code" onClick=${show}>${say("QR code")}</button>
     ${children}
-    <dialog
-      class="code-window"
-      aria-label=${say("This page on another device")}
-      data-rev=${rev || undefined}
-      ref=${box}
-      onClick=${({ target }) => target === box.current && close()}
-    >
+    <dialog class="code-window" aria-label=${title} data-rev=${rev || undefined} ref=${box} onClick=${outside}>
       <div class="code-box">
-        <img
-          class="code-picture"
-          hidden=${!picture}
-          src=${picture}
-          alt=${say("QR code of a link to what is shown")}
-        />
+        <img class="code-picture" hidden=${!picture} src=${picture} alt=${say("QR code of a link to what is shown")} />
         <div class="code-words">
-          <h2 class="code-title">${say("This page on another device")}</h2>
+          <h2 class="code-title">${title}</h2>
           <p class="code-says" role="status">${says}</p>
           <p class="code-address">${address}</p>
           <button type="button" class="code-close" onClick=${close}>${say("Close")}</button>

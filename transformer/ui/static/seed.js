@@ -34,9 +34,7 @@ const Seed = ({ submit }) => {
   };
   return html`<div class="seed" hidden=${seed === null && !again}>
     <span class="seed-says" role="status">${inWords(seed, again)}</span>
-    <button type="button" class="new-seed" hidden=${seed === null} onClick=${draw}>
-      ${say("New seed")}
-    </button>
+    <button type="button" class="new-seed" hidden=${seed === null} onClick=${draw}>${say("New seed")}</button>
   </div>`;
 };
 export const mount = mounted(Seed);

@@ -72,21 +72,12 @@ const Share = ({ props, value, submit, server }) => {
     input?.focus();
     input?.select();
   };
+  const byHand = html`<input class="share-address" type="text" readonly value=${address}
+    aria-label=${say("Link to what is shown")} ref=${select} />`;
   return html`<div class="share">
     <button type="button" class="copy-link" onClick=${copy}>${say("Copy link")}</button>
     <${QrCode} question=${server.code} page=${pageAddress}>
-      ${
-        address &&
-        html`<input
-          class="share-address"
-          type="text"
-          readonly
-          aria-label=${say("Link to what is shown")}
-          value=${address}
-          ref=${select}
-        />`
-      }
-      <span class="share-says" role="status">${said}</span>
+      ${address && byHand}<span class="share-says" role="status">${said}</span>
     <//>
   </div>`;
 };

@@ -20,45 +20,24 @@ const PAGES = {
 };
 
 const Pager = ({ what, at, size, total, go }) => {
-  const button = (sign, name, to) =>
-    html`<button
-      type="button"
-      aria-label=${name}
-      disabled=${to < 0 || to >= total}
-      onClick=${() => go(to)}
-    >
-      ${sign}
-    </button>`;
-  const last = Math.min(at + size, total) - 1;
-  return html`<span class="pager"
-    >${
-      total > size &&
-      html`${button("‹", what.previous, at - size)} ${what.range({ first: at, last, total })}
-      ${button("›", what.next, at + size)}`
-    }</span
-  >`;
+  if (total <= size) return html`<span class="pager"></span>`;
+  const button = (sign, name, to) => html`<button type="button" aria-label=${name}
+    disabled=${to < 0 || to >= total} onClick=${() => go(to)}>${sign}</button>`;
+  const range = what.range({ first: at, last: Math.min(at + size, total) - 1, total });
+  return html`<span class="pager">
+    ${button("‹", what.previous, at - size)} ${range} ${button("›", what.next, at + size)}
+  </span>`;
 };
 
-const Page = ({ content: { rows, columns, value, corner }, top, left }) =>
-  html`<table>
-    <thead>
-      <tr>
-        <th scope="col">${corner}</th>
-        ${columns.slice(left, left + COLUMNS).map((name) => html`<th scope="col">${name}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.slice(top, top + ROWS).map(
-        (name, row) =>
-          html`<tr>
-            <th scope="row">${name}</th>
-            ${columns
-              .slice(left, left + COLUMNS)
-              .map((_, column) => html`<td>${value(top + row, left + column)}</td>`)}
-          </tr>`,
-      )}
-    </tbody>
+const Page = ({ content: { rows, columns, value, corner }, top, left }) => {
+  const across = columns.slice(left, left + COLUMNS);
+  const cells = (row) => across.map((_, at) => html`<td>${value(row, left + at)}</td>`);
+  const line = (name, at) => html`<tr><th scope="row">${name}</th>${cells(top + at)}</tr>`;
+  return html`<table>
+    <thead><tr><th scope="col">${corner}</th>${across.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+    <tbody>${rows.slice(top, top + ROWS).map(line)}</tbody>
   </table>`;
+};
 
 // content: {rows, columns, value(row, column), corner}, or null for a picture without a table.
 export const NumberTable = ({ content, hidden = false }) => {
@@ -66,35 +45,18 @@ export const NumberTable = ({ content, hidden = false }) => {
   const [[top, left], go] = useState([0, 0]);
   useLayoutEffect(() => go([0, 0]), [content]);
   if (!content) return null;
-  const { rows, columns } = content;
-  return html`<details
-    class="as-table"
-    hidden=${hidden}
-    onToggle=${(event) => setOpen(event.target.open)}
-  >
-    <summary>${say("Numbers as a table")}</summary>
-    ${
-      open &&
-      html`<div class="table-head">
-          <${Pager}
-            what=${PAGES.rows}
-            at=${top}
-            size=${ROWS}
-            total=${rows.length}
-            go=${(to) => go([to, left])}
-          />
-          <${Pager}
-            what=${PAGES.columns}
-            at=${left}
-            size=${COLUMNS}
-            total=${columns.length}
-            go=${(to) => go([top, to])}
-          />
-        </div>
-        <div class="wide" tabindex="0" role="region" aria-label=${say("Numbers of the picture")}>
-          <${Page} ...${{ content, top, left }} />
-        </div>`
-    }
+  const pager = (what, at, size, total, to) =>
+    html`<${Pager} what=${PAGES[what]} go=${to} ...${{ at, size, total }} />`;
+  const shown = () => html`<div class="table-head">
+    ${pager("rows", top, ROWS, content.rows.length, (to) => go([to, left]))}
+    ${pager("columns", left, COLUMNS, content.columns.length, (to) => go([top, to]))}
+  </div>
+  <div class="wide" tabindex="0" role="region" aria-label=${say("Numbers of the picture")}>
+    <${Page} ...${{ content, top, left }} />
+  </div>`;
+  const toggle = ({ target }) => setOpen(target.open);
+  return html`<details class="as-table" hidden=${hidden} onToggle=${toggle}>
+    <summary>${say("Numbers as a table")}</summary>${open && shown()}
   </details>`;
 };
 
