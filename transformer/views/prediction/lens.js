@@ -9,7 +9,7 @@ import { page } from "../../web/store.js";
 import { TokenColumns, withoutZoom } from "./token_columns.js";
 
 const TYPE_PX = 14; // of the tokens in the cells, as Python lays them out
-const cellText = (meta, row, column, value) =>
+const cellText = (meta, row, column, [value]) =>
   `${meta.best[row][column]} ${numeral(value.toFixed(4))}`;
 const gradient = (scale) =>
   `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${at * 100}%`).join(", ")})`;
