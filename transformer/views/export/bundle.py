@@ -74,7 +74,7 @@ def bundle(
 
 
 def _as_function(name: str, text: str, places: dict[str, int]) -> str:
-    exported = []
+    exported: list[str] = []
 
     def module(path: str) -> str:
         return f"module{places[_resolved(name, path)]}"
