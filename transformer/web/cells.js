@@ -1,8 +1,19 @@
 // The cells of a drawn heatmap by keyboard, and the bands that light a row, a column or a cell.
 
 import { cellBox } from "../ui/static/axis_labels.js";
-import { movedCell } from "../views/attention/cell_cursor.js";
 import { html, useRef, useState } from "./preact.js";
+
+const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+export const clamp = (value, last) => Math.min(last, Math.max(0, value));
+// Where a key leads from a cell, at most to the last one; null for another key.
+export const movedCell = (key, { row, column }, last) => {
+  if (key === "Home") return { row, column: 0 };
+  if (key === "End") return { row, column: last.column };
+  if (!(key in MOVES)) return null;
+  const [down, right] = MOVES[key];
+  return { row: clamp(row + down, last.row), column: clamp(column + right, last.column) };
+};
 
 const lastOf = (box) => {
   const z = box.calcdata?.[0][0].z;
