@@ -22,7 +22,7 @@ const unsaid = [
 
 export default [
   {
-    ignores: ["transformer/ui/static/vendor/", "node_modules/", ".venv*/"],
+    ignores: ["transformer/**/vendor/", "node_modules/", ".venv*/"],
   },
   js.configs.recommended,
   {

@@ -4,7 +4,7 @@ document.addEventListener("DOMContentLoaded", async () => {
   const script = document.querySelector('script[type=module][src^="modules/"]');
   if (!(script instanceof HTMLScriptElement)) return;
   const { modules } = await import(script.src);
-  const { page } = modules["ui/static/state.js"];
+  const { page } = modules["web/store.js"];
   const holder = (name) => Object.values(modules).find((one) => name in one) ?? {};
   /** @type {any} */ (window).viz = new Proxy(page, {
     get: (_, name) => (name in page ? page[name] : holder(name)[name]),

@@ -180,3 +180,17 @@ def test_a_word_of_the_field_is_explained_on_hover_focus_and_touch(
     )
     assert marked
     assert not any(marked)
+    changed = page.evaluate(
+        """async () => {
+            const text = document.createElement("p");
+            text.textContent = "a token, a head";
+            document.body.append(text);
+            const [node] = text.childNodes; // all that a component knows of it
+            viz.markTerms(text);
+            const marks = text.children.length;
+            node.data = "nothing";
+            await viz.nextPaint();
+            return [marks, text.textContent];
+        }"""
+    )
+    assert changed == [2, "nothing"]

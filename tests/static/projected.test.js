@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { enlarge, enlargeCells } from "../../transformer/ui/static/projected.js";
-import { page } from "../../transformer/ui/static/state.js";
+import { page } from "../../transformer/web/store.js";
 
 page.projector = true;
 

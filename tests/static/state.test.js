@@ -13,7 +13,8 @@ import {
   setQuery,
   setRun,
   tracedFrom,
-} from "../../transformer/ui/static/state.js";
+} from "../../transformer/web/store.js";
+import { effect } from "../../transformer/web/preact.js";
 import { metricsOf } from "../../transformer/views/head_metrics/known.js";
 
 const heard = [];
@@ -47,6 +48,16 @@ test("the same choice is told once", () => {
   );
   assert.equal(sameToken(null, undefined), true);
   assert.equal(sameToken(null, { stack: "decoder", index: 0 }), false);
+});
+
+test("what reads a part of the page while it is made follows its changes alone", () => {
+  const seen = [];
+  const stop = effect(() => void seen.push(page.query?.index));
+  setQuery({ stack: "decoder", index: 7 });
+  setDark(false);
+  setQuery({ stack: "decoder", index: 4 });
+  stop();
+  assert.deepEqual(seen, [4, 7, 4]);
 });
 
 test("a token's row counts from the first that is traced; another stack has none", () => {

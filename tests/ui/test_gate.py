@@ -186,7 +186,7 @@ def test_what_the_page_uses_is_open(path: str) -> None:
 
 def test_the_pages_modules_never_come_to_the_framework() -> None:
     inside = Inside()
-    assert exchange(inside, "/modules/x/ui/static/state.js", method="GET")[0] == 404
+    assert exchange(inside, "/modules/x/web/store.js", method="GET")[0] == 404
     assert inside.asked == []
 
 

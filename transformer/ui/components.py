@@ -46,14 +46,15 @@ def component(
     elem_id: str | None = None,
     **props: Any,
 ) -> gr.HTML:
-    """The component of NAME.html and NAME.js; elem_id None: NAME.
+    """The component of NAME.js; elem_id None: NAME.
 
     NAME.js exports mount({element, props, trigger, watch, server}), which Gradio 6.31 gives to a
-    component's script. value, props: JSON data for it. functions: what it may ask the server.
+    component's script; see web/part.js. Where it is no component of Preact's, NAME.html has its
+    elements. value, props: JSON data for it. functions: what it may ask the server.
     """
     return gr.HTML(
         value=value,
-        html_template=_find(f"{name}.html").read_text(encoding="utf-8"),
+        html_template=_template(name),
         js_on_load=MOUNT.format(
             page=MODULES.address(PAGE), name=_module_of(name), lost=LOST
         ).strip(),
@@ -94,6 +95,11 @@ def _head() -> str:
 def _schema() -> str:
     """What the views declare, for the page's scripts; no text in it can end the element."""
     return json.dumps([view.schema() for view in views.VIEWS.values()]).replace("<", "\\u003c")
+
+
+def _template(name: str) -> str:
+    found = [folder / f"{name}.html" for folder in FOLDERS if (folder / f"{name}.html").is_file()]
+    return found[0].read_text(encoding="utf-8") if found else "<div></div>"
 
 
 def _module_of(name: str) -> str:

@@ -28,7 +28,7 @@ from transformer.ui.limits import CLOSED
 from transformer.views.export.bundle import bundle
 
 PACKAGE = Path(__file__).resolve().parent.parent
-FOLDERS = ("ui/static", "views")
+FOLDERS = ("ui/static", "web", "views")
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 PREFIX = "modules/"
 MAIN = "ui/static/main.js"
@@ -38,7 +38,7 @@ SHARED = ("ui/static/pictures.css", "ui/static/page.css")  # what components sha
 APART = "views/export/static/"  # of the pages that are exported
 FOREVER = "public, max-age=31536000, immutable"
 ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
-MOUNT = "\nexport function mount("
+MOUNT = ("\nexport function mount(", "\nexport const mount = ")
 ONLY_READ = mark("A file can only be read.")
 BROTLI_QUALITY = 9  # of 11, which takes twenty times as long for 8 % less: vendor/ has one made
 
@@ -142,7 +142,9 @@ def _page_of(files: dict[str, Asset]) -> Asset:
     def read(name: str) -> str:
         return files[name].plain.decode()
 
-    mounted = [name for name in files if name.endswith(".js") and MOUNT in read(name)]
+    mounted = [
+        name for name in files if name.endswith(".js") and any(one in read(name) for one in MOUNT)
+    ]
     first = [name for name in (MAIN,) if name in files]
     text = bundle(*first, *mounted, read=read, with_exports=True)
     return Asset(plain=text.encode(), type=TYPES[".js"])

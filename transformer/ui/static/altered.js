@@ -6,14 +6,14 @@ import { el, finder, nextPaint, tokenElement } from "./dom.js";
 import { openTab } from "./gradio.js";
 import { alter, interventions, setRequest } from "./interventions.js";
 import { say } from "./messages.js";
-import { isOwn, on, page, showProblem } from "./state.js";
+import { isOwn, on, page, showProblem } from "../../web/store.js";
 
 const NARROW_PX = 700;
 // Tokens that are shown of what both texts begin with, and from the first that differs.
 const shared = () => (window.innerWidth < NARROW_PX ? 2 : 6);
 const SHOWN = 24;
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, trigger, server }) {
   const find = finder(element);
   const root = find(".altered");

@@ -1,6 +1,6 @@
 // Questions to the server. One that does not keep the run is told how it was made, and makes it again.
 
-import { requestsFor } from "./state.js";
+import { requestsFor } from "../../web/store.js";
 
 import { say } from "./messages.js";
 

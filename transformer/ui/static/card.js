@@ -7,7 +7,7 @@ import { el, finder } from "./dom.js";
 import { mountLessons } from "./lesson_list.js";
 import { marked } from "./marked_text.js";
 import { say } from "./messages.js";
-import { on } from "./state.js";
+import { on } from "../../web/store.js";
 import {
   cardCount,
   cardPlace,
@@ -18,7 +18,7 @@ import {
   setLessons,
 } from "./touring.js";
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, server }) {
   const find = finder(element);
   const root = find(".card");

@@ -7,7 +7,7 @@ import { shownFields } from "./fields.js";
 import { setSolved } from "./lesson_progress.js";
 import { marked } from "./marked_text.js";
 import { siteName } from "./sites.js";
-import { on, page, showProblem } from "./state.js";
+import { on, page, showProblem } from "../../web/store.js";
 import { cardPlace, cardShown, deckShown, goToAnswer, isSettled } from "./touring.js";
 
 // What answers a card is read off the page, {field: value}; null: nothing is chosen yet.

@@ -4,7 +4,7 @@
 import { askedIn, LANGUAGE } from "./language.js";
 import { foreign, isOpening, reopen } from "./link.js";
 import { say, sayN } from "./messages.js";
-import { emit, showProblem } from "./state.js";
+import { emit, showProblem } from "../../web/store.js";
 
 const storageOf = () => {
   try {

@@ -1,9 +1,10 @@
 // The page's state as one plain object of texts, {field: value}: what a link, the history and a lesson
 // hold. Each part of the page owns some of its fields.
 
-import { oneOf } from "./link_text.js";
+import { batch as together } from "../../web/preact.js";
+import { oneOf, wholeNumber } from "./link_text.js";
 import { fieldsOf } from "./schema.js";
-import { page, showProblem } from "./state.js";
+import { page, reactive, showProblem } from "../../web/store.js";
 
 // What a state says of the run and the batch themselves; every other field is how they are shown.
 export const REQUEST = [
@@ -11,6 +12,7 @@ export const REQUEST = [
   "taken", "forced_tokens", "alter",
 ]; // prettier-ignore
 export const BATCH = ["lines"];
+const MOST_WHOLE = 2 ** 31 - 1;
 
 /** @typedef {Record<string, string>} Fields */
 /** @type {{ starts: Fields, read: () => any, show: (values: Fields) => void }[]} */
@@ -81,19 +83,44 @@ export const showFields = (values) => {
 // What waits for its part of the page is of a run that is no longer shown.
 export const forgetWaiting = () => (waiting = {});
 
-// What a view's declared choices stand at, as an object with a property a field: at first their
-// defaults. changed() follows when the state is shown anew; a control sets a property itself.
-/** @type {(view: string, changed: () => void) => any} */
-export const declaredChoices = (view, changed) => {
-  const declared = Object.entries(fieldsOf(view)).filter(([, { type }]) => type === "choice");
-  const starts = Object.fromEntries(declared.map(([field, { default: start }]) => [field, start]));
-  const state = { ...starts };
-  const read = () => Object.fromEntries(Object.keys(starts).map((field) => [field, state[field]]));
-  const show = (values) => {
-    for (const [field, { options }] of declared) oneOf(field, values[field], Object.keys(options));
-    Object.assign(state, values);
-    changed();
-  };
-  ownFields(starts, read, show);
-  return state;
+// The text of a declared field's value in a link, and the value of a text.
+/** @type {(value: any) => string} */
+const textOf = (value) => (value === null || value === undefined ? "" : String(value));
+/** @type {(declared: any, text: string) => any} */
+export const valueOf = ({ type, optional }, text) => {
+  if (text === "" && optional) return null;
+  if (type === "whole" || type === "number") return text.trim() === "" ? null : Number(text);
+  if (type === "flag") return text === "true";
+  if (type === "wholes") return text.split(",").map(Number);
+  return text;
+};
+// The same of a link's text; an Error with a sentence for what is not to be had.
+/** @type {(field: string, declared: any, text: string) => any} */
+const linkedValue = (field, declared, text) => {
+  const { type, optional, options, least, most } = declared;
+  const given = text !== "" || !optional;
+  if (type === "choice" && given) oneOf(field, text, Object.keys(options));
+  if (type === "whole" && given) wholeNumber(field, text, least, most ?? MOST_WHOLE);
+  return valueOf(declared, text);
+};
+
+// What a view declares that a visitor may choose, {field: its value}: a component that reads a field is
+// drawn again when it changes, by a control that sets it or by a link; linked(values) follows the
+// latter.
+/** @type {(view: string, linked?: (values: any) => void) => any} */
+export const declaredFields = (view, linked = () => {}) => {
+  const declared = Object.entries(fieldsOf(view));
+  const texts = (of) =>
+    Object.fromEntries(declared.map(([field, one]) => [field, textOf(of(field, one))]));
+  const values = reactive(Object.fromEntries(declared.map(([field, one]) => [field, one.default])));
+  ownFields(
+    texts((_, { default: start }) => start),
+    () => texts((field) => values[field]),
+    (given) => {
+      const read = declared.map(([field, one]) => [field, linkedValue(field, one, given[field])]);
+      together(() => Object.assign(values, Object.fromEntries(read)));
+      linked(values);
+    },
+  );
+  return values;
 };

@@ -4,7 +4,7 @@ import { el, finder } from "./dom.js";
 import { LANGUAGE } from "./language.js";
 import { glossary } from "./terms.js";
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element }) {
   const entries = Object.values(glossary);
   entries.sort(({ words: [a] }, { words: [b] }) => a.localeCompare(b, LANGUAGE));

@@ -4,7 +4,7 @@ import { continueFrom } from "./interventions.js";
 import { shownFields } from "./fields.js";
 import { apply } from "./link.js";
 import { say } from "./messages.js";
-import { on, page, setQuery } from "./state.js";
+import { on, page, setQuery } from "../../web/store.js";
 
 const MOST = 64; // runs; the server keeps fewer
 const NAME = 34; // characters of a text in a run's name

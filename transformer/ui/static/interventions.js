@@ -1,13 +1,13 @@
 // What is altered in the network of the shown run, as plain values; and asking for a run with other
 // alterations.
 
-import { page } from "./state.js";
+import { page } from "../../web/store.js";
 import { typeText } from "./gradio.js";
 
 /**
  * @typedef {Record<string, any>} Plain an intervention as plain values
- * @typedef {import("./state.js").Head} Head
- * @typedef {import("./state.js").Site} Site
+ * @typedef {import("../../web/store.js").Head} Head
+ * @typedef {import("../../web/store.js").Site} Site
  */
 
 /** @type {() => Plain[]} */

@@ -1,6 +1,6 @@
 // The labels of a figure's axes: their text, and the room that they need.
 
-import { page } from "./state.js";
+import { page } from "../../web/store.js";
 
 // The size of type in a picture, and the room that one line of an axis' labels needs.
 export const fontPx = () => (page.projector ? 24 : 14);

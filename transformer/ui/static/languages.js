@@ -1,10 +1,12 @@
 // The menu of languages, each by its own name. What is chosen is kept in this browser alone; no link
 // carries it. The page comes anew in it, with all that stands on it.
 
+import { mounted } from "../../web/part.js";
+import { html, useLayoutEffect } from "../../web/preact.js";
 import { moveTo } from "./connection.js";
-import { el, finder } from "./dom.js";
-import { linkText } from "./link.js";
 import { ASKED, askedIn, LANGUAGE } from "./language.js";
+import { linkText } from "./link.js";
+import { say } from "./messages.js";
 
 const KEPT = "viz-language"; // as in first_language.js
 
@@ -18,25 +20,27 @@ const keep = (language) => {
   }
 };
 
-/** @param {import("./state.js").Mounted} mounted */
-export function mount({ element, props }) {
-  const find = finder(element);
-  const menu = find(".language-menu");
-  for (const [value, name] of props.languages) {
-    const option = Object.assign(el("option", "", name), { value, lang: value });
-    option.selected = value === LANGUAGE;
-    menu.append(option);
-  }
-  find(".languages").hidden = props.languages.length < 2;
-  menu.addEventListener("change", async () => {
-    keep(menu.value);
-    const shown = await linkText(); // the address says it only after a while
-    moveTo(
-      askedIn(window.location.search, menu.value) + (shown ? `#${shown}` : window.location.hash),
-    );
-  });
-  // Once it is kept here, the address need not say it any more, and nobody copies it from there.
+const choose = async ({ target }) => {
+  keep(target.value);
+  const shown = await linkText(); // the address says it only after a while
+  moveTo(
+    askedIn(window.location.search, target.value) + (shown ? `#${shown}` : window.location.hash),
+  );
+};
+// Once it is kept here, the address need not say it any more, and nobody copies it from there.
+const tidy = () => {
   const { pathname, search, hash } = window.location;
   if (new URLSearchParams(search).has(ASKED) && keep(LANGUAGE))
     history.replaceState(history.state, "", pathname + askedIn(search, null) + hash);
-}
+};
+
+const option = ([value, name]) =>
+  html`<option value=${value} lang=${value} selected=${value === LANGUAGE}>${name}</option>`;
+
+const Languages = ({ props: { languages } }) => {
+  useLayoutEffect(tidy, []);
+  return html`<div class="languages" hidden=${languages.length < 2}>
+    <select class="language-menu" aria-label=${say("Language")} onChange=${choose}>${languages.map(option)}</select>
+  </div>`;
+};
+export const mount = mounted(Languages);

@@ -4,7 +4,7 @@ import { ask } from "./ask.js";
 import { el, finder } from "./dom.js";
 import { isKept, keepSolved, solvedSteps } from "./lesson_progress.js";
 import { say, sayN } from "./messages.js";
-import { on, showProblem } from "./state.js";
+import { on, showProblem } from "../../web/store.js";
 import { cardShown, goToLesson } from "./touring.js";
 
 /** @type {(root: any, server: Record<string, any>) => void} */

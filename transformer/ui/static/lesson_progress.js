@@ -1,6 +1,6 @@
 // Which steps the visitor has solved: of this visit, and on request in this browser alone.
 
-import { emit } from "./state.js";
+import { emit } from "../../web/store.js";
 
 const KEY = "solved-lessons";
 /** @type {Set<string>} */

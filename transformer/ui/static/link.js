@@ -4,7 +4,7 @@
 
 import { BATCH, forgetWaiting, REQUEST, showFields, shownFields } from "./fields.js";
 import { foreignPart, holdsOwn, plainQuery, queryOf, stateOf, TOO_LONG } from "./link_text.js";
-import { emit, on, page, showProblem } from "./state.js";
+import { emit, on, page, showProblem } from "../../web/store.js";
 import { typeText } from "./gradio.js";
 
 const PAUSE_MS = 300;

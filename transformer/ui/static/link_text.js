@@ -118,7 +118,7 @@ export const wholeNumber = (name, text, first, last) => {
   );
 };
 // A site of a run or a batch by its name. Throws for one that it does not have.
-/** @type {(name: string, text: string, item: import("./sites.js").Item) => import("./state.js").Site} */
+/** @type {(name: string, text: string, item: import("./sites.js").Item) => import("../../web/store.js").Site} */
 export const siteNamed = (name, text, item) => {
   const sites = sitesOf(item);
   const found = sites.find((one) => siteName(one) === text);

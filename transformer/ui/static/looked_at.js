@@ -1,6 +1,6 @@
 // Which token is looked at: the chosen one, and with none chosen the same one everywhere.
 
-import { chosenRow, on, page, setQuery, tracedFrom } from "./state.js";
+import { chosenRow, on, page, setQuery, tracedFrom } from "../../web/store.js";
 
 const END = /^<\|endoftext\|>$/;
 

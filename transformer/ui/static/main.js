@@ -11,7 +11,7 @@ import "./presenting.js";
 import "./stacked.js";
 import "./history.js";
 import "./terms.js";
-import { emit, setDark, setQuery } from "./state.js";
+import { emit, setDark, setQuery } from "../../web/store.js";
 
 const follow = () => setDark(document.body.classList.contains("dark"));
 new MutationObserver(follow).observe(document.body, { attributeFilter: ["class"] });

@@ -4,7 +4,7 @@ import { openTab, tabButtons } from "./gradio.js";
 import { ownFields, showOpening } from "./fields.js";
 import { oneOf, siteNamed, wholeNumber } from "./link_text.js";
 import { siteName, sitesOf } from "./sites.js";
-import { on, page, setHead, setQuery } from "./state.js";
+import { on, page, setHead, setQuery } from "../../web/store.js";
 
 ownFields(
   { site: "", head: "0" },

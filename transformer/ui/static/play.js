@@ -1,7 +1,7 @@
 // The text token by token: play, pause, one on, one back. What is not written yet is not shown.
 
 import { say } from "./messages.js";
-import { on, page, setQuery } from "./state.js";
+import { on, page, setQuery } from "../../web/store.js";
 
 const PAUSE_MS = 1200; // long enough to read what each token reads
 

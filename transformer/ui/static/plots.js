@@ -7,7 +7,8 @@ import { say } from "./messages.js";
 import { loadPlotly, plotlyIfLoaded } from "./plotly.js";
 import { enlarge, enlargeCells } from "./projected.js";
 import { squareCells } from "./square_cells.js";
-import { page } from "./state.js";
+import { page } from "../../web/store.js";
+import { tableOf } from "./table_content.js";
 import { attachTable, detachTable } from "./tables.js";
 
 const HEADS_BESIDE_PX = 130; // what stands beside the cells of a map of heads
@@ -57,9 +58,9 @@ const listen = (box, listeners = {}) => {
 // headings.
 // height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure;
 // tools: zoom and save, and labels of the page's own (Plotly's take longer than all the cells).
-// numbers, table: see attachTable. on: {event: listener}, Plotly's events, attached once.
-export const drawFigure = async (box, made, options = {}) => {
-  const { height, fit, change, numbers, table, on, tools = false } = options;
+// on: {event: listener}, Plotly's events, attached once.
+/** @type {(box: any, made: any, options?: any) => Promise<any>} */
+export const drawPicture = async (box, made, { height, fit, change, on, tools = false } = {}) => {
   const plotly = await loadPlotly();
   const figure = typeof made === "string" ? JSON.parse(made) : made;
   const { layout } = figure;
@@ -79,8 +80,14 @@ export const drawFigure = async (box, made, options = {}) => {
     await plotly.react(box, figure.data, layout, PLAIN);
     listen(box, on);
   }
-  const after = tools ? box.parentElement : (box.closest(".wide") ?? box);
-  attachTable(box, figure, after, { numbers, table });
+  return figure;
+};
+// The same, with its table behind it; numbers, table: see tableOf.
+/** @type {(box: any, made: any, options?: any) => Promise<any>} */
+export const drawFigure = async (box, made, { numbers, table, ...options } = {}) => {
+  const figure = await drawPicture(box, made, options);
+  const after = options.tools ? box.parentElement : (box.closest(".wide") ?? box);
+  attachTable(box, tableOf(box, figure, { numbers, table }), after);
   return figure;
 };
 
@@ -113,12 +120,15 @@ export const drawHeadMap = (box, json, nLayers, numberPx, on) =>
     },
   });
 
-// Take the pictures of a part that is no longer seen off the page; its next draw makes them anew.
+// Take a picture that is no longer seen off the page; its next draw makes it anew.
+export const purge = (box) => {
+  plotlyIfLoaded()?.purge(box);
+  box.replaceChildren();
+  forgetDrawn(box);
+};
 export const purgeFigures = (root) => {
   for (const box of root.querySelectorAll(".js-plotly-plot")) {
-    plotlyIfLoaded().purge(box);
-    box.replaceChildren();
-    forgetDrawn(box);
+    purge(box);
     detachTable(box);
   }
 };

@@ -1,7 +1,7 @@
 // A presenter's keys: projected, they leaf through the cards. A remote control sends PageUp and
 // PageDown; arrow keys do the same where no control has the focus.
 
-import { page } from "./state.js";
+import { page } from "../../web/store.js";
 import { cardCount, cardPlace, goToCard } from "./touring.js";
 
 const REMOTE = { PageDown: 1, PageUp: -1 };

@@ -3,9 +3,9 @@
 import { finder } from "./dom.js";
 import { ownFields } from "./fields.js";
 import { oneOf } from "./link_text.js";
-import { emit, on, page } from "./state.js";
+import { emit, on, page } from "../../web/store.js";
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element }) {
   const button = finder(element)(".projector-button");
   const set = (large) => {

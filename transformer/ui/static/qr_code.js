@@ -1,12 +1,12 @@
 // What is shown as a QR code, in a window above the page. The server draws it, and knows an address
 // that others can open.
 
+import { html, useRef, useState } from "../../web/preact.js";
+import { isOwn, page as shown } from "../../web/store.js";
 import { ask } from "./ask.js";
-import { finder } from "./dom.js";
 import { snapshot } from "./link.js";
 import { shortQueryOf } from "./link_text.js";
 import { say } from "./messages.js";
-import { isOwn, page as shown } from "./state.js";
 
 const OWN = say(
   "This network belongs to your visit alone: a link shows it to nobody else, so there is no code.",
@@ -17,29 +17,39 @@ const OWN = say(
 export const forOthers = (state) =>
   Object.fromEntries(Object.entries(state).filter(([name]) => name !== "projector"));
 
-/** @type {(element: Element, server: Record<string, (data: any) => Promise<any>>, page: () => string) => void} */
-export const qrCode = (element, server, page) => {
-  const find = finder(element);
-  const [window, picture, says, address] = [
-    ".code-window", ".code-picture", ".code-says", ".code-address",
-  ].map(find); // prettier-ignore
+const draw = async (question, page) => {
+  if (shown.run && isOwn(shown.run.model)) throw new Error(OWN);
+  const query = await shortQueryOf(forOthers(snapshot()));
+  const { picture, address } = await ask(question, { page: page(), query });
+  const says = say("Point a phone's camera at the code: it opens what is shown here.");
+  return { picture, says, address: address.split("#")[0] };
+};
 
-  const draw = async () => {
-    if (shown.run && isOwn(shown.run.model)) throw new Error(OWN);
-    const query = await shortQueryOf(forOthers(snapshot()));
-    const made = await ask(server.code, { page: page(), query });
-    picture.src = made.picture;
-    picture.hidden = false;
-    says.textContent = say("Point a phone's camera at the code: it opens what is shown here.");
-    address.textContent = made.address.split("#")[0];
+// The button and its window; between them what else stands beside the button. question: asks the
+// server for a code; page(): the page's own address.
+export const QrCode = ({ question, page, children }) => {
+  const box = useRef(/** @type {any} */ (null));
+  const [{ picture, says, address, rev }, setCode] = useState(/** @type {any} */ ({ rev: 0 }));
+  const show = async () => {
+    setCode({ rev });
+    box.current.showModal();
+    const code = await draw(question, page).catch(({ message }) => ({ says: message }));
+    setCode({ ...code, rev: rev + 1 });
   };
-  find(".show-code").addEventListener("click", async () => {
-    picture.hidden = true;
-    says.textContent = address.textContent = "";
-    window.showModal();
-    await draw().catch((error) => (says.textContent = error.message));
-    window.dataset.rev = String(Number(window.dataset.rev ?? 0) + 1);
-  });
-  find(".code-close").addEventListener("click", () => window.close());
-  window.addEventListener("click", ({ target }) => target === window && window.close());
+  const close = () => box.current.close();
+  const title = say("This page on another device");
+  const outside = ({ target }) => target === box.current && close();
+  return html`<button type="button" class="show-code" onClick=${show}>${say("QR code")}</button>
+    ${children}
+    <dialog class="code-window" aria-label=${title} data-rev=${rev || undefined} ref=${box} onClick=${outside}>
+      <div class="code-box">
+        <img class="code-picture" hidden=${!picture} src=${picture} alt=${say("QR code of a link to what is shown")} />
+        <div class="code-words">
+          <h2 class="code-title">${title}</h2>
+          <p class="code-says" role="status">${says}</p>
+          <p class="code-address">${address}</p>
+          <button type="button" class="code-close" onClick=${close}>${say("Close")}</button>
+        </div>
+      </div>
+    </dialog>`;
 };

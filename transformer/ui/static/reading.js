@@ -2,7 +2,7 @@
 
 import { el, tokenElement } from "./dom.js";
 import { numeral, sayWith } from "./messages.js";
-import { page } from "./state.js";
+import { page } from "../../web/store.js";
 
 /**
  * @typedef {object} Reading what one token reads
@@ -13,7 +13,7 @@ import { page } from "./state.js";
  * @property {number} first
  */
 
-/** @type {(token: import("./state.js").Query) => Promise<Reading | null>} */
+/** @type {(token: import("../../web/store.js").Query) => Promise<Reading | null>} */
 let reader = async () => null;
 // The attention view says what a token reads, as the chosen picture has it.
 /** @type {(given: typeof reader) => void} */
@@ -45,7 +45,7 @@ const named = (label) => {
 /** @typedef {(string | HTMLElement)[]} Sentence */
 
 // What the token does there: it is read, or the network is at its next token already.
-/** @type {(token: import("./state.js").Query, from: number) => Sentence} */
+/** @type {(token: import("../../web/store.js").Query, from: number) => Sentence} */
 const doing = ({ stack, index }, from) => {
   const labels = labelsOf(stack);
   const [here, next] = [named(labels[index]), labels[index + 1]];
@@ -64,7 +64,7 @@ const doing = ({ stack, index }, from) => {
 };
 
 // What is read most, with its weight; what followed the same token the last time is worth saying.
-/** @type {(token: import("./state.js").Query, reading: Reading) => Sentence} */
+/** @type {(token: import("../../web/store.js").Query, reading: Reading) => Sentence} */
 const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
   const best = largest(weights);
   const place = best + first;
@@ -85,7 +85,7 @@ const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
 };
 
 // Two plain sentences about a token and its reading.
-/** @type {(token: import("./state.js").Query, reading: Reading) => Sentence} */
+/** @type {(token: import("../../web/store.js").Query, reading: Reading) => Sentence} */
 export const readingInWords = (token, reading) => [
   ...doing(token, reading.from),
   " ",

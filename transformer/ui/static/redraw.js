@@ -2,7 +2,7 @@
 
 import { nextPaint } from "./dom.js";
 import { purgeFigures } from "./plots.js";
-import { on, showProblem } from "./state.js";
+import { on, showProblem } from "../../web/store.js";
 
 // Draw `root` again on each of `events`, on a change of theme or width, and only while it can be
 // seen; in a tab that was left, its pictures go. draw(current) may stop early once current() is

@@ -1,8 +1,9 @@
 // The seed that the shown text was drawn with, and a new one in one click.
 
-import { finder } from "./dom.js";
+import { mounted } from "../../web/part.js";
+import { html, useMemo, useRef } from "../../web/preact.js";
+import { page } from "../../web/store.js";
 import { say } from "./messages.js";
-import { on, page } from "./state.js";
 
 const MOST = 10_000; // seeds that are short to read
 
@@ -10,32 +11,30 @@ const MOST = 10_000; // seeds that are short to read
 const essence = ({ model, text, how, interventions, ids }) =>
   JSON.stringify([model, text, how, interventions, ids]);
 
-/** @param {import("./state.js").Mounted} mounted */
-export function mount({ element, props, trigger }) {
-  const find = finder(element);
-  /** @type {any} */
-  let before = null;
+const inWords = (seed, again) => {
+  if (!again) return seed === null ? "" : say("Seed {seed}", { seed });
+  return seed === null
+    ? say("Nothing is drawn at random: the same text again.")
+    : say("Seed {seed} again: the same text.", { seed });
+};
 
+const Seed = ({ submit }) => {
+  const before = useRef("");
+  const { run } = page;
+  const again = useMemo(() => {
+    const now = run ? essence(run) : "";
+    const same = now !== "" && now === before.current;
+    before.current = now;
+    return same;
+  }, [run?.run]);
+  const seed = run?.seed ?? null;
   const draw = () => {
-    if (!page.run) return;
-    const now = { run: page.run.run, is: essence(page.run) };
-    const again = before && before.run !== now.run && before.is === now.is;
-    before = now;
-    const { seed } = page.run;
-    find(".seed").hidden = seed === null && !again;
-    find(".new-seed").hidden = seed === null;
-    const once = seed === null ? "" : say("Seed {seed}", { seed });
-    const twice =
-      seed === null
-        ? say("Nothing is drawn at random: the same text again.")
-        : say("Seed {seed} again: the same text.", { seed });
-    find(".seed-says").textContent = again ? twice : once;
-  };
-  find(".new-seed").addEventListener("click", () => {
     const other = Math.floor(Math.random() * (MOST - 1));
-    props.value = other < (page.run.seed ?? MOST) ? other : other + 1;
-    trigger("submit");
-  });
-  on("run", draw);
-  draw();
-}
+    submit(other < (seed ?? MOST) ? other : other + 1);
+  };
+  return html`<div class="seed" hidden=${seed === null && !again}>
+    <span class="seed-says" role="status">${inWords(seed, again)}</span>
+    <button type="button" class="new-seed" hidden=${seed === null} onClick=${draw}>${say("New seed")}</button>
+  </div>`;
+};
+export const mount = mounted(Seed);

@@ -1,8 +1,8 @@
 // The places of attention in a network.
 
 /**
- * @typedef {import("./state.js").Site} Site
- * @typedef {{kinds: import("./state.js").Kind[]}} Item a run or a batch
+ * @typedef {import("../../web/store.js").Site} Site
+ * @typedef {{kinds: import("../../web/store.js").Kind[]}} Item a run or a batch
  */
 
 // Every one of a run or a batch, {stack, layer, kind}, in the network's order.

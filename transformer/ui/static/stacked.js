@@ -2,7 +2,7 @@
 // inside another page.
 
 import { isEmbedded } from "./link_text.js";
-import { on, page } from "./state.js";
+import { on, page } from "../../web/store.js";
 
 const embedded = isEmbedded(window.location.search);
 

@@ -1,8 +1,8 @@
 // One line that says how it went: progress and results quietly, mistakes as an alert.
 
-import { on } from "./state.js";
+import { on } from "../../web/store.js";
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, watch }) {
   const quiet = element.querySelector(".status");
   const loud = element.querySelector(".problem");

@@ -4,7 +4,7 @@ import { numeral, say } from "./messages.js";
 import { plainLabel } from "./labels.js";
 
 /**
- * @typedef {(row: number, column: number) => string} Value
+ * @typedef {(row: number, column: number, values?: any) => string} Value
  * @typedef {{rows: string[], columns: string[], value: Value, corner: string}} Table
  */
 
@@ -21,7 +21,8 @@ export const cellText = (value) => {
 const listOf = (values) => (values ? Array.from(values) : []);
 
 /** @type {(figure: any, traces: any[], own?: Value) => Table} */
-const matrixOf = ({ layout }, [trace], own) => {
+const matrixOf = ({ layout }, traces, own) => {
+  const [trace] = traces;
   const meta = layout.meta ?? {};
   const whole = trace.dx > 1; // cells are put together in the picture, not in its table
   const count = whole ? meta.query_labels.length : trace.z.length;
@@ -36,7 +37,10 @@ const matrixOf = ({ layout }, [trace], own) => {
   return {
     rows: named(meta.query_labels ?? meta.row_labels, trace.y, count),
     columns: named(meta.key_labels ?? meta.column_labels, trace.x, across),
-    value: own ?? ((down, right) => cellText(trace.z[down][right])),
+    value: (down, right) => {
+      const values = traces.map(({ z }) => z[down][right]);
+      return own ? own(down, right, values) : cellText(values[0]);
+    },
     corner: `${row ?? say("row")} \\ ${column ?? say("column")}`,
   };
 };
@@ -79,3 +83,10 @@ export const figureTable = (full, figure, own) => {
   const series = traces.filter(isSeries);
   return series.length ? seriesOf(figure, series) : null;
 };
+
+// The table of a drawn picture. numbers(row, column, values): the text of a cell, where the picture's colours
+// stand for something else than the number itself; values: of each of its traces. table(figure): the whole content, for a picture
+// that is neither one matrix nor series; false for one that has its numbers beside it already.
+/** @type {(box: any, figure: any, own: {numbers?: Value, table?: any}) => Table | null} */
+export const tableOf = (box, figure, { numbers, table }) =>
+  table === undefined ? figureTable(box._fullData, figure, numbers) : table && table(figure);

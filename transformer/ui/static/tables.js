@@ -1,8 +1,8 @@
 // The numbers of a picture as a table behind it, a page of rows and columns at a time.
 
+import { html, render, useLayoutEffect, useState } from "../../web/preact.js";
 import { el } from "./dom.js";
 import { say } from "./messages.js";
-import { figureTable } from "./table_content.js";
 
 const [ROWS, COLUMNS] = [24, 12]; // of a page; a table of all cells would freeze the browser
 
@@ -19,107 +19,65 @@ const PAGES = {
   },
 };
 
-const cell = (tag, text, scope) => {
-  const made = el(tag, "", text);
-  if (scope) made.scope = scope;
-  return made;
-};
-const pageOf = ({ rows, columns, value, corner }, top, left) => {
-  const table = el("table");
-  const shownRows = rows.slice(top, top + ROWS);
-  const shownColumns = columns.slice(left, left + COLUMNS);
-  const head = el("tr");
-  head.append(cell("th", corner, "col"), ...shownColumns.map((name) => cell("th", name, "col")));
-  const body = shownRows.map((name, row) => {
-    const line = el("tr");
-    const values = shownColumns.map((_, column) => cell("td", value(top + row, left + column)));
-    line.append(cell("th", name, "row"), ...values);
-    return line;
-  });
-  const [thead, tbody] = [el("thead"), el("tbody")];
-  thead.append(head);
-  tbody.append(...body);
-  table.append(thead, tbody);
-  return table;
-};
-const pager = (what, at, size, total, go) => {
-  const box = el("span", "pager");
-  if (total <= size) return box;
-  const button = (sign, name, to) => {
-    const made = el("button", "", sign);
-    made.setAttribute("aria-label", name);
-    made.disabled = to < 0 || to >= total;
-    made.addEventListener("click", () => go(to));
-    return made;
-  };
-  const last = Math.min(at + size, total) - 1;
-  box.append(
-    button("‹", what.previous, at - size),
-    ` ${what.range({ first: at, last, total })} `,
-    button("›", what.next, at + size),
-  );
-  return box;
+const Pager = ({ what, at, size, total, go }) => {
+  if (total <= size) return html`<span class="pager"></span>`;
+  const button = (sign, name, to) => html`<button type="button" aria-label=${name}
+    disabled=${to < 0 || to >= total} onClick=${() => go(to)}>${sign}</button>`;
+  const range = what.range({ first: at, last: Math.min(at + size, total) - 1, total });
+  return html`<span class="pager">
+    ${button("‹", what.previous, at - size)} ${range} ${button("›", what.next, at + size)}
+  </span>`;
 };
 
-const fill = (details, content) => {
-  let [top, left] = [0, 0];
-  const goDown = (to) => {
-    top = to;
-    show();
-  };
-  const goRight = (to) => {
-    left = to;
-    show();
-  };
-  const show = () => {
-    const head = el("div", "table-head");
-    head.append(
-      pager(PAGES.rows, top, ROWS, content.rows.length, goDown),
-      pager(PAGES.columns, left, COLUMNS, content.columns.length, goRight),
-    );
-    const wide = el("div", "wide");
-    wide.tabIndex = 0;
-    wide.setAttribute("role", "region");
-    wide.setAttribute("aria-label", say("Numbers of the picture"));
-    wide.append(pageOf(content, top, left));
-    details.replaceChildren(details.firstElementChild, head, wide);
-  };
-  show();
+const Page = ({ content: { rows, columns, value, corner }, top, left }) => {
+  const across = columns.slice(left, left + COLUMNS);
+  const cells = (row) => across.map((_, at) => html`<td>${value(row, left + at)}</td>`);
+  const line = (name, at) => html`<tr><th scope="row">${name}</th>${cells(top + at)}</tr>`;
+  return html`<table>
+    <thead><tr><th scope="col">${corner}</th>${across.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+    <tbody>${rows.slice(top, top + ROWS).map(line)}</tbody>
+  </table>`;
 };
 
-const tables = new WeakMap(); // of a picture's box: {details, content}
+// content: {rows, columns, value(row, column), corner}, or null for a picture without a table.
+export const NumberTable = ({ content, hidden = false }) => {
+  const [open, setOpen] = useState(false);
+  const [[top, left], go] = useState([0, 0]);
+  useLayoutEffect(() => go([0, 0]), [content]);
+  if (!content) return null;
+  const pager = (what, at, size, total, to) =>
+    html`<${Pager} what=${PAGES[what]} go=${to} ...${{ at, size, total }} />`;
+  const shown = () => html`<div class="table-head">
+    ${pager("rows", top, ROWS, content.rows.length, (to) => go([to, left]))}
+    ${pager("columns", left, COLUMNS, content.columns.length, (to) => go([top, to]))}
+  </div>
+  <div class="wide" tabindex="0" role="region" aria-label=${say("Numbers of the picture")}>
+    <${Page} ...${{ content, top, left }} />
+  </div>`;
+  const toggle = ({ target }) => setOpen(target.open);
+  return html`<details class="as-table" hidden=${hidden} onToggle=${toggle}>
+    <summary>${say("Numbers as a table")}</summary>${open && shown()}
+  </details>`;
+};
 
-// Put (or renew) the table behind a picture. numbers(row, column): the text of a cell, where the
-// picture's colours stand for something else than the number itself. table(figure): the whole
-// content {rows, columns, value(row, column), corner}, for a picture that is neither one matrix
-// nor series; false for one that has its numbers beside it already.
-/** @type {(box: any, figure: any, after: Element, own?: {numbers?: any, table?: any}) => void} */
-export const attachTable = (box, figure, after, { numbers, table } = {}) => {
-  const content =
-    table === undefined ? figureTable(box._fullData, figure, numbers) : table && table(figure);
-  if (!content) {
-    detachTable(box);
-    return;
+const hosts = new WeakMap(); // of a picture's box that no component draws: {host, content}
+
+// Put (or renew) the table of a picture after an element.
+/** @type {(box: any, content: any, after: Element) => void} */
+export const attachTable = (box, content, after) => {
+  if (!hosts.has(box)) {
+    const host = el("div");
+    after.after(host);
+    hosts.set(box, { host });
   }
-  if (!tables.has(box)) {
-    const details = el("details", "as-table");
-    details.append(el("summary", "", say("Numbers as a table")));
-    details.addEventListener("toggle", () => {
-      if (details.open) fill(details, tables.get(box).content);
-    });
-    after.after(details);
-    tables.set(box, { details });
-  }
-  const { details } = tables.get(box);
-  tables.set(box, { details, content });
-  if (details.open) fill(details, content);
+  Object.assign(hosts.get(box), { content });
+  hideTable(box, false);
 };
-
 export const hideTable = (box, hidden) => {
-  const details = tables.get(box)?.details;
-  if (details) details.hidden = hidden;
+  const { host, content } = hosts.get(box) ?? {};
+  if (host) render(html`<${NumberTable} ...${{ content, hidden }} />`, host);
 };
 export const detachTable = (box) => {
-  tables.get(box)?.details.remove();
-  tables.delete(box);
+  hosts.get(box)?.host.remove();
+  hosts.delete(box);
 };

@@ -39,8 +39,28 @@ const ACTS = "button, a, label, summary, input, select, textarea";
 const NOT_OURS =
   "bdi, code, svg, textarea, input, .token, .sentence, .glossary, #chips, #model, #hypotheses";
 
+// A component that changes a text knows the one node that it made: what was put behind it goes then.
+/** @type {WeakMap<Node, { whole: string, added: ChildNode[] }>} */
+const split = new WeakMap();
+/** @type {(records: MutationRecord[]) => void} */
+const follow = (records) => {
+  for (const { type, target, removedNodes } of records) {
+    const around = type === "childList" ? [...target.childNodes, ...removedNodes] : [target];
+    for (const text of around) {
+      const { whole, added } = split.get(text) ?? {};
+      if (!added) continue;
+      split.delete(text);
+      for (const one of added) one.remove();
+      if (type === "childList") text.nodeValue = whole ?? "";
+    }
+  }
+};
+const changes = globalThis.MutationObserver && new MutationObserver(follow);
+
 /** @type {(text: Text, seen: Set<string>) => void} */
 const markIn = (text, seen) => {
+  const whole = text.data;
+  const added = [];
   let rest = text;
   let gone = 0; // characters of the text before `rest`
   for (const { at, end, term } of termsIn(text.data)) {
@@ -52,7 +72,12 @@ const markIn = (text, seen) => {
     const mark = el("dfn", "term", word.data);
     mark.tabIndex = 0;
     word.replaceWith(mark);
+    added.push(mark, rest);
   }
+  if (!added.length) return;
+  split.set(text, { whole, added });
+  const watched = { childList: true, characterData: true, subtree: true };
+  changes.observe(/** @type {Node} */ (text.parentNode), watched);
 };
 /** @type {(root: Element) => void} */
 export const markTerms = (root) => {
@@ -64,7 +89,9 @@ export const markTerms = (root) => {
   });
   const all = [];
   while (texts.nextNode()) all.push(/** @type {Text} */ (texts.currentNode));
+  follow(changes.takeRecords());
   for (const text of all) markIn(text, seen);
+  changes.takeRecords(); // of the marks themselves
 };
 
 // ---- the tip ----

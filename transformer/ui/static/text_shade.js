@@ -1,6 +1,6 @@
 // The text shaded by what one of its tokens reads, and the sentence that says it.
 
-import { page, sameToken } from "./state.js";
+import { page, sameToken } from "../../web/store.js";
 import { readingInWords, readingOf, weightAt } from "./reading.js";
 
 const FEW = 1.5; // a weight's share of the shade is its root: 0.05 is seen as well as 0.5

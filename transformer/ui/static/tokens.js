@@ -3,11 +3,11 @@
 
 import { el, finder, onArrowKeys, setTabStop, tokenElement } from "./dom.js";
 import { numeral, say } from "./messages.js";
-import { emit, on, page, sameToken, setQuery, setRun } from "./state.js";
+import { emit, on, page, sameToken, setQuery, setRun } from "../../web/store.js";
 import { connectPlay } from "./play.js";
 import { textShade } from "./text_shade.js";
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, watch }) {
   const find = finder(element);
   const list = find(".text-tokens");

@@ -2,10 +2,10 @@
 
 import { el, finder } from "./dom.js";
 import { say, sayN } from "./messages.js";
-import { emit } from "./state.js";
+import { emit } from "../../web/store.js";
 import { cardShown, endTour, goToTour, setCards } from "./touring.js";
 
-/** @param {import("./state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props }) {
   const find = finder(element);
   /** @type {import("./touring.js").Card[]} */

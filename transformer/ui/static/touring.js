@@ -4,7 +4,7 @@ import { nextPaint } from "./dom.js";
 import { ownFields, shownFields } from "./fields.js";
 import { apply, isOpening } from "./link.js";
 import { oneOf, wholeNumber } from "./link_text.js";
-import { emit, showProblem } from "./state.js";
+import { emit, showProblem } from "../../web/store.js";
 
 /**
  * @typedef {object} Card

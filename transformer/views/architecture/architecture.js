@@ -7,9 +7,9 @@ import { capital, say, wholeText } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { stackOf } from "../../ui/static/site_words.js";
-import { emit, page, setHead } from "../../ui/static/state.js";
+import { emit, page, setHead } from "../../web/store.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".architecture");

@@ -3,7 +3,7 @@
 import { ask } from "../../ui/static/ask.js";
 import { decodeBytes } from "../../ui/static/bytes.js";
 import { el, finder, nextPaint } from "../../ui/static/dom.js";
-import { declaredChoices } from "../../ui/static/fields.js";
+import { declaredFields } from "../../ui/static/fields.js";
 import { endFirstLook } from "../../ui/static/first_look.js";
 import { isSilent } from "../../ui/static/interventions.js";
 import { escapeLabel } from "../../ui/static/labels.js";
@@ -12,7 +12,7 @@ import { drawFigure } from "../../ui/static/plots.js";
 import { setReader } from "../../ui/static/reading.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { siteName } from "../../ui/static/sites.js";
-import { emit, on, page, sameToken, setHead, setQuery } from "../../ui/static/state.js";
+import { emit, on, page, sameToken, setHead, setQuery } from "../../web/store.js";
 import { connectFinding } from "../head_metrics/finding.js";
 import { headLabel } from "../head_metrics/known.js";
 import { connectSilenceButton } from "../silence/silence_button.js";
@@ -42,14 +42,14 @@ const withAllLabels = (figure, labels) => {
   return figure;
 };
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, server }) {
   const find = finder(element);
   const root = find(".attention");
   const large = find(".large");
   /** @type {() => void} */
   let refreshLarge = () => {}; // until all parts stand
-  const state = declaredChoices("attention", () => refreshLarge());
+  const state = declaredFields("attention", () => refreshLarge());
   Object.assign(state, { kind: 0, layer: 0, head: 0, pin: null, over: null });
   Object.assign(state, { numbers: null, labels: null });
   /** @type {any} */

@@ -1,17 +1,7 @@
 // A heatmap by keyboard and by its row labels, and the bands that light a row, a column or a cell.
 
 import { cellBox } from "../../ui/static/axis_labels.js";
-
-const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-
-const clamp = (value, last) => Math.min(last, Math.max(0, value));
-const moved = (key, { row, column }, last) => {
-  if (key === "Home") return { row, column: 0 };
-  if (key === "End") return { row, column: last.column };
-  if (!(key in MOVES)) return null;
-  const [down, right] = MOVES[key];
-  return { row: clamp(row + down, last.row), column: clamp(column + right, last.column) };
-};
+import { clamp, movedCell } from "../../web/cells.js";
 
 // Arrow keys walk over the cells of `box`, Home and End go to a row's ends, Enter pins the cell and
 // Shift+Enter its row; Escape is the page's. last(): the last {row, column}, or null while nothing
@@ -46,7 +36,7 @@ export const cellCursor = (box, { last, start, move, pin, leave }) => {
       at = cell;
       pin(event.shiftKey ? { row: cell.row, column: null } : cell);
     } else {
-      const to = moved(event.key, cell, last());
+      const to = movedCell(event.key, cell, last());
       if (!to) return;
       go(to);
     }

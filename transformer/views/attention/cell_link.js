@@ -2,7 +2,7 @@
 
 import { ownFields } from "../../ui/static/fields.js";
 import { wholeNumber } from "../../ui/static/link_text.js";
-import { page, setQuery, tracedFrom } from "../../ui/static/state.js";
+import { page, setQuery, tracedFrom } from "../../web/store.js";
 
 // The pinned cell, state.pin, as a link has it: "row,column", or "row" alone. The row's token becomes
 // the query. queryStack(), keyStack(): what the rows and the columns are.

@@ -4,7 +4,7 @@
 import { finder } from "../../ui/static/dom.js";
 import { labelChosen, placeAxisLabels } from "../../ui/static/axis_labels.js";
 import { say } from "../../ui/static/messages.js";
-import { emit, on, page, sameToken, setQuery, tracedFrom } from "../../ui/static/state.js";
+import { emit, on, page, sameToken, setQuery, tracedFrom } from "../../web/store.js";
 import { closerLook } from "./closer.js";
 import { cellBands, cellCursor, onRowLabel } from "./cell_cursor.js";
 import { cellInWords, readOut } from "./readout.js";

@@ -3,7 +3,7 @@
 import { ask } from "../../ui/static/ask.js";
 import { numeral, say } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 
 const WIDEST = 640; // px: longer lines say no more
 const NARROW = 480;

@@ -5,7 +5,7 @@ import { decodeBytes, decodeFloats } from "../../ui/static/bytes.js";
 import { say } from "../../ui/static/messages.js";
 import { attentionOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 import { headName } from "./grid.js";
 import { STAGE_NAMES, headNumbers } from "./values.js";
 

@@ -1,7 +1,7 @@
 // What a token reads in the shown picture; a token that asks nothing there, by the mean of all heads.
 
 import { say } from "../../ui/static/messages.js";
-import { page, tracedFrom } from "../../ui/static/state.js";
+import { page, tracedFrom } from "../../web/store.js";
 
 const MEANS = { layer: "layer", all: "all" };
 

@@ -4,7 +4,7 @@ import { el, finder } from "../../ui/static/dom.js";
 import { say } from "../../ui/static/messages.js";
 import { fieldsOf } from "../../ui/static/schema.js";
 import { kindOf } from "../../ui/static/site_words.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 import { pictureNotes } from "./pictures.js";
 
 // Which kind of attention a picture is of, where it is of one only.

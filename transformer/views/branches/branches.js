@@ -7,9 +7,9 @@ import { generates } from "../../ui/static/interventions.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { runTree } from "./run_tree.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { emit, on, page, requestsFor, setQuery, showProblem } from "../../ui/static/state.js";
+import { emit, on, page, requestsFor, setQuery, showProblem } from "../../web/store.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".branches");

@@ -1,167 +1,142 @@
 // What breaks: a switch for each idea of the architecture, its cost, and the visitor's text without it.
 
 import { ask } from "../../ui/static/ask.js";
-import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { alter, generates, interventions } from "../../ui/static/interventions.js";
 import { numeral, say } from "../../ui/static/messages.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, showProblem } from "../../ui/static/state.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { html, useRef, useState } from "../../web/preact.js";
+import { page, showProblem } from "../../web/store.js";
+import { Token } from "../../web/text.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".breaks");
-  // found: the server's rows, without losses until somebody has measured them. texts: by switch, the
-  // tokens of this prompt going on without it alone. of: model and prompt. at: how many texts have
-  // been asked for.
-  /** @type {Record<string, any>} */
-  const state = { found: null, model: null, texts: new Map(), of: "", at: null };
+const isOff = (what) => interventions().some((one) => one.type === "break" && one.what === what);
+const flip = (what) => {
+  const others = interventions().filter((one) => one.type !== "break" || one.what !== what);
+  alter(isOff(what) ? others : [...others, { type: "break", what }]);
+};
 
-  const isOff = (what) => interventions().some((one) => one.type === "break" && one.what === what);
-  const flip = (what) => {
-    const others = interventions().filter((one) => one.type !== "break" || one.what !== what);
-    alter(isOff(what) ? others : [...others, { type: "break", what }]);
-  };
+// The bar ends where the network says nothing any more: all tokens alike.
+const Cost = ({ loss, intact, even }) => {
+  if (loss === null || intact === null) return html`<td class="cost">–</td>`;
+  const more = loss - intact;
+  const share = Math.max(0, more / (even - intact));
+  return html`<td class=${`cost number ${share > 1 ? "beyond" : ""}`}>
+    ${`${more < 0 ? "−" : "+"}${numeral(Math.abs(more).toFixed(3))}`}
+    <i style=${{ width: `${100 * Math.min(1, share)}%` }}></i>
+  </td>`;
+};
+const GoesOn = ({ tokens }) => {
+  if (!tokens) return html`<td class="goes-on">–</td>`;
+  const words = tokens.map((label) => html`<${Token} label=${label} />`);
+  return html`<td class="goes-on">${words.length ? words : say("(nothing)")}</td>`;
+};
+// what: null for the intact network. tokens: how the text goes on without it.
+const Line = ({ what, says, why, loss, found, tokens }) => {
+  const press = html`<button type="button" class="break-switch" aria-pressed=${String(isOff(what))}
+    onClick=${() => flip(what)}>${says}</button>`;
+  return html`<tr data-what=${what ?? ""}>
+    <th scope="row">${what === null ? says : press}</th>
+    <td class="why">${why}</td>
+    <td class="number">${loss === null ? "–" : numeral(loss.toFixed(3))}</td>
+    <${Cost} loss=${what === null ? null : loss} ...${found} />
+    <${GoesOn} tokens=${tokens} />
+  </tr>`;
+};
 
-  const cell = (tag, className, ...content) => {
-    const made = el(tag, className);
-    made.append(...content);
-    return made;
-  };
-  // The bar ends where the network says nothing any more: all tokens alike.
-  const cost = (loss) => {
-    const { intact, even } = state.found;
-    if (loss === null || intact === null) return cell("td", "cost", "–");
-    const more = loss - intact;
-    const share = Math.max(0, more / (even - intact));
-    const made = cell(
-      "td",
-      "cost number",
-      `${more < 0 ? "−" : "+"}${numeral(Math.abs(more).toFixed(3))}`,
-      el("i"),
-    );
-    made.classList.toggle("beyond", share > 1);
-    made.lastElementChild.style.width = `${100 * Math.min(1, share)}%`;
-    return made;
-  };
-  const goesOn = (what) => {
-    const tokens = state.texts.get(what);
-    if (!tokens) return cell("td", "goes-on", "–");
-    return cell(
-      "td",
-      "goes-on",
-      ...(tokens.length ? tokens.map(tokenElement) : [say("(nothing)")]),
-    );
-  };
-  const line = (what, first, why, loss, more) => {
-    const row = el("tr");
-    row.dataset.what = what ?? "";
-    row.append(
-      cell("th", "", first),
-      cell("td", "why", why),
-      cell("td", "number", loss === null ? "–" : numeral(loss.toFixed(3))),
-      more,
-      goesOn(what),
-    );
-    row.firstElementChild.scope = "row";
-    return row;
-  };
-  const lineOf = ({ what, says, why, loss }) => {
-    const button = el("button", "break-switch", says);
-    button.setAttribute("aria-pressed", String(isOff(what)));
-    button.addEventListener("click", () => flip(what));
-    return line(what, button, why, loss, cost(loss));
-  };
-  const drawTable = () => {
-    const { rows, intact } = state.found;
-    /** @type {HTMLElement | null | undefined} */
-    const within = document.activeElement?.closest(".breaks-table tr");
-    const focused = within?.dataset.what;
-    find("tbody").replaceChildren(
-      line(
-        null,
-        say("nothing: intact"),
-        say("The network as it was trained."),
-        intact,
-        cell("td", "cost", "–"),
-      ),
-      ...rows.map(lineOf),
-    );
-    if (focused) find(`tr[data-what="${focused}"] button`)?.focus({ preventScroll: true });
-    const { about, n_texts: count, even } = state.found;
-    find(".breaks-about").textContent =
-      about === null
-        ? say("This model has no sample of text to measure a loss on.")
-        : say(
-            "The loss is the mean over a sample of {count} texts. {about} A full bar " +
-              "means that the network finds all tokens equally likely ({even} nats); a bar " +
-              "with a double end is worse than that.",
-            { count, about: say(about), even: numeral(even.toFixed(2)) },
-          );
-    find(".measure").hidden = about === null || intact !== null;
-    find(".texts").disabled = state.at !== null;
-    Object.assign(root.dataset, { measured: intact !== null, texts: state.texts.size });
-  };
-  const tell = (text) => (find(".breaks-says").textContent = text);
+const aboutInWords = ({ about, n_texts: count, even }) =>
+  about === null
+    ? say("This model has no sample of text to measure a loss on.")
+    : say(
+        "The loss is the mean over a sample of {count} texts. {about} A full bar " +
+          "means that the network finds all tokens equally likely ({even} nats); a bar " +
+          "with a double end is worse than that.",
+        { count, about: say(about), even: numeral(even.toFixed(2)) },
+      );
 
-  find(".measure").addEventListener("click", async () => {
-    const { model } = page.run;
-    tell(say("Measuring each in turn …"));
-    find(".measure").disabled = true;
-    try {
-      const found = await ask(server.broken, { model, measure: true });
-      if (page.run.model === model) state.found = found;
-      tell("");
-    } catch (error) {
-      tell("");
-      showProblem(error.message);
-    }
-    find(".measure").disabled = false;
-    drawTable();
-  });
-
-  // One text after the other; another prompt ends it.
-  find(".texts").addEventListener("click", async () => {
-    const { of } = state;
-    const switches = [null, ...state.found.rows.map(({ what }) => what)];
+// The tokens of the prompt going on without each switch alone, {of, texts}, one after the other; of:
+// model and prompt. Another prompt ends it. How far it is stands in `says`.
+const useTexts = (of, question) => {
+  const latest = useRef(of);
+  latest.current = of;
+  const [state, set] = useState(/** @type {any} */ ({}));
+  const now = state.of === of ? state : { of, texts: new Map(), says: "", asking: false };
+  const askAll = async (switches) => {
+    const texts = new Map(now.texts);
+    const tell = (says, asking) => latest.current === of && set({ of, texts, says, asking });
     try {
       for (const [place, what] of switches.entries()) {
-        state.at = place;
-        tell(say("Text {place} of {count} …", { place: place + 1, count: switches.length }));
-        const { labels } = await ask(server.broken_text, { run: page.run.run, what });
-        if (state.of !== of) return;
-        state.texts.set(what, labels);
-        drawTable();
+        tell(say("Text {place} of {count} …", { place: place + 1, count: switches.length }), true);
+        const { labels } = await ask(question, { run: page.run.run, what });
+        if (latest.current !== of) return;
+        texts.set(what, labels);
       }
-      tell(say("Each one alone, at most 24 tokens."));
+      tell(say("Each one alone, at most 24 tokens."), false);
     } catch (error) {
-      tell("");
+      tell("", false);
       showProblem(error.message);
     }
-    state.at = null;
-    drawTable();
-  });
+  };
+  return { ...now, askAll };
+};
 
-  // The texts are the prompt's, whatever is altered in the shown run.
-  const follow = () => {
-    const of = JSON.stringify([page.run.model, page.run.text]);
-    if (of === state.of) return;
-    Object.assign(state, { texts: new Map(), of, at: null });
-    tell("");
-  };
-  const draw = async (current) => {
-    if (!page.run) return;
-    root.dataset.generates = generates();
-    const { model, run } = page.run;
-    if (state.model !== model || state.found?.intact === null) {
-      const found = await ask(server.broken, { model });
-      if (!current()) return;
-      Object.assign(state, { found, model });
+// What each switch costs: the server's rows, without losses until somebody has measured them.
+const useCosts = (part, question) => {
+  const { model, run } = page.run ?? {};
+  const [measured, setMeasured] = useState(/** @type {any} */ ({}));
+  const known = useAnswer(part, question, model && { model });
+  const mine = measured.model === model ? measured : {};
+  const found = mine.found ?? (known.asked?.model === model ? known.answer : null);
+  const measure = async () => {
+    setMeasured({ model, measuring: true });
+    try {
+      setMeasured({ model, found: await ask(question, { model, measure: true }) });
+    } catch (error) {
+      setMeasured({});
+      showProblem(error.message);
     }
-    drawTable();
-    root.dataset.run = run;
   };
-  if (page.run) follow();
-  on("run", follow);
-  redrawWhen(root, ["run"], draw);
-}
+  return { found, measure, measuring: mine.measuring ?? false, run };
+};
+
+const Breaks = ({ server }) => {
+  const part = usePart();
+  const { found, measure, measuring, run } = useCosts(part, server.broken);
+  const of = JSON.stringify([page.run?.model, page.run?.text]);
+  const { texts, says, asking, askAll } = useTexts(of, server.broken_text);
+  const { rows = [], intact = null, about = null } = found ?? {};
+  const whole = {
+    what: null,
+    says: say("nothing: intact"),
+    why: say("The network as it was trained."),
+    loss: intact,
+  };
+  const lines = found && [whole, ...rows];
+  const line = (one) =>
+    html`<${Line} key=${one.what} ...${one} found=${found} tokens=${texts.get(one.what)} />`;
+  const facts = { run, measured: intact !== null, texts: texts.size };
+  const names = [
+    say("Without"),
+    say("Why it matters"),
+    say("Loss, nats per token"),
+    say("More than intact"),
+    say("How your text goes on, greedily"),
+  ];
+  return html`<section class="breaks whatif" data-generates=${String(generates())} ...${part.shows(facts)}>
+    <h3>${say("What breaks?")}</h3>
+    <p>${say("Each switch takes one idea out of the whole network, which was trained with it. See what that costs, and what becomes of the text. Several can be off at once; only your text is affected.")}</p>
+    <p class="breaks-about">${found && aboutInWords(found)}</p>
+    <div class="whatif-buttons">
+      <button type="button" class="measure" hidden=${about === null || intact !== null}
+        disabled=${measuring} onClick=${measure}>${say("Measure what each costs")}</button>
+      <button type="button" class="texts" disabled=${asking || !found}
+        onClick=${() => askAll(lines.map(({ what }) => what))}>${say("Run my text through each")}</button>
+      <span class="breaks-says" role="status">${measuring ? say("Measuring each in turn …") : says}</span>
+    </div>
+    <div class="wide" tabindex="0" role="region" aria-label=${say("What breaks, scrollable")}>
+      <table class="breaks-table">
+        <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+        <tbody>${lines && lines.map(line)}</tbody>
+      </table>
+    </div>
+  </section>`;
+};
+export const mount = mounted(Breaks);

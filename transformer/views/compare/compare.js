@@ -1,81 +1,58 @@
 // Two runs side by side: A is the shown one, B another of this visit.
 
-import { ask } from "../../ui/static/ask.js";
-import { el, finder } from "../../ui/static/dom.js";
 import { pastRun, pastRuns, runName } from "../../ui/static/history.js";
 import { say } from "../../ui/static/messages.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { emit, on, page, requestsFor } from "../../ui/static/state.js";
-import { mountDifference } from "./compare_attention.js";
-import { mountOutcomes, mountWeighed } from "./compare_outcomes.js";
-import { mountTexts } from "./compare_texts.js";
+import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { html, useState } from "../../web/preact.js";
+import { page, requestsFor } from "../../web/store.js";
+import { Difference } from "./compare_attention.js";
+import { Outcomes, Weighed } from "./compare_outcomes.js";
+import { Texts } from "./compare_texts.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".compare");
-  // b: the run that is B, once the visitor has chosen one; gone: runs that the server no longer keeps.
-  /** @type {Record<string, any>} */
-  const state = { b: null, gone: new Set() };
-  const other = () => pastRun(state.b)?.facts ?? null;
-  const pair = () => ({ run: page.run.run, other: state.b });
+const NONE = say("There is no second run yet: generate one, or branch above.");
 
-  // ---- which two ----
-
-  const drawChoice = async (current) => {
-    if (!page.run) return;
-    const runs = pastRuns.map(({ facts }) => facts.run);
-    const { kept } = await ask(server.kept, { runs });
-    if (!current()) return;
-    state.gone = new Set(runs.filter((run, place) => !kept[place] && !requestsFor({ run })));
-    const others = pastRuns.filter(({ facts }) => facts.run !== page.run.run).reverse();
-    const there = others.filter(({ facts }) => !state.gone.has(facts.run));
-    if (!there.some(({ facts }) => facts.run === state.b)) state.b = null;
-    const shown = pastRun(page.run.run);
-    find(".compare-a").replaceChildren(el("bdi", "", shown ? runName(shown) : ""));
-    const none = el("option", "", say("choose a run"));
-    none.value = "";
-    find(".compare-b").replaceChildren(
-      ...(state.b ? [] : [none]),
-      ...others.map((entry) => {
-        const gone = state.gone.has(entry.facts.run);
-        const option = el(
-          "option",
-          "",
-          gone ? say("{run} – no longer kept", { run: runName(entry) }) : runName(entry),
-        );
-        Object.assign(option, {
-          value: entry.facts.run,
-          disabled: gone,
-          selected: entry.facts.run === state.b,
-        });
-        return option;
-      }),
-    );
-    find(".compare-head").hidden = !others.length;
-    find(".compare-body").hidden = !state.b;
-    find(".compare-none").hidden = others.length > 0;
-    Object.assign(root.dataset, { run: page.run.run, other: state.b ?? "" });
-    if (!state.b) return;
-    takeHead(page.head);
-    emit("pair");
+const Choice = ({ others, gone, b, choose }) => {
+  const option = (entry) => {
+    const { run } = entry.facts;
+    const lost = gone.includes(run);
+    const name = lost ? say("{run} – no longer kept", { run: runName(entry) }) : runName(entry);
+    return html`<option key=${run} value=${run} disabled=${lost} selected=${run === b}>${name}</option>`;
   };
-  const choose = (run) => {
-    state.b = run;
-    refresh();
-  };
-  find(".compare-b").addEventListener("change", (event) => choose(event.target.value));
-  on("compare", (run) => {
-    choose(run);
-    root.scrollIntoView({ block: "start" });
+  const shown = page.run && pastRun(page.run.run);
+  return html`<div class="whatif-head compare-head" hidden=${!others.length}>
+    <label>A: <span class="compare-a"><bdi>${shown && runName(shown)}</bdi></span></label>
+    <label>B: <select class="compare-b" onChange=${({ target }) => choose(target.value)}>
+      ${!b && html`<option value="" selected>${say("choose a run")}</option>`}
+      ${others.map(option)}
+    </select></label>
+  </div>
+  <p class="compare-none" hidden=${others.length > 0}>${NONE}</p>`;
+};
+
+const Compare = ({ server }) => {
+  const part = usePart();
+  const [wanted, choose] = useState(/** @type {string | null} */ (null));
+  useEvent("compare", (other) => {
+    choose(other);
+    part.element.current.scrollIntoView({ block: "start" });
   });
-  const whenPair = (draw) => async (current) =>
-    page.run && state.b && state.b !== page.run.run ? draw(current) : undefined;
-
-  const refresh = redrawWhen(root, ["run"], drawChoice);
-  const two = { pair, other, whenPair };
-  mountTexts(find, server, two);
-  mountOutcomes(find, server, two);
-  mountWeighed(find, server, two);
-  const takeHead = mountDifference(find, server, two);
-}
+  const run = page.run?.run;
+  const runs = pastRuns.map(({ facts }) => facts.run);
+  const { answer, asked } = useAnswer(part, server.kept, run && { runs });
+  const gone = (asked?.runs ?? []).filter(
+    (one, place) => !answer.kept[place] && !requestsFor({ run: one }),
+  );
+  const others = pastRuns.filter(({ facts }) => facts.run !== run).reverse();
+  const found = others.find(({ facts }) => facts.run === wanted && !gone.includes(wanted));
+  const two = found ? { pair: { run, other: wanted }, a: page.run, b: found.facts, server } : null;
+  const body =
+    two && [Texts, Outcomes, Weighed, Difference].map((Part) => html`<${Part} ...${two} />`);
+  return html`<section class="compare whatif" ...${part.shows({})} data-run=${run}
+    data-other=${two ? wanted : ""}>
+    <h3>${say("Two runs side by side")}</h3>
+    <p>${say("A is the run that is shown. B is any other run of this visit: another branch, setting, prompt, alteration or model. To compare with another model, choose it above, generate, and come back here.")}</p>
+    <${Choice} b=${two && wanted} ...${{ others, gone, choose }} />
+    <div class="compare-body" hidden=${!two}>${body}</div>
+  </section>`;
+};
+export const mount = mounted(Compare);

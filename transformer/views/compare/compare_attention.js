@@ -1,14 +1,13 @@
 // How the attention of two runs differs, in heads that are chosen here.
 
-import { ask } from "../../ui/static/ask.js";
-import { fillSelect } from "../../ui/static/dom.js";
 import { numeral, say } from "../../ui/static/messages.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
 import { kindOf } from "../../ui/static/site_words.js";
 import { siteName, sitesOf } from "../../ui/static/sites.js";
-import { on, page, setHead } from "../../ui/static/state.js";
-import { hideTable } from "../../ui/static/tables.js";
+import { Select } from "../../web/controls.js";
+import { Figure, useMeta } from "../../web/figure.js";
+import { useAnswer, usePart } from "../../web/part.js";
+import { html, useLayoutEffect, useState } from "../../web/preact.js";
+import { page, setHead } from "../../web/store.js";
 
 const WIDEST_PX = 720; // of the difference of two heads
 
@@ -31,98 +30,80 @@ const nearest = (facts, { stack, layer, kind, head }) => {
   return { ...found, head: head === "mean" || head < facts.n_heads ? head : 0 };
 };
 const share = (part) => `${numeral((100 * part).toFixed(1))} %`;
+const says = ({ limit, kept: [a, b] }) =>
+  say(
+    "Orange: read more in B. Blue: read more in A. The colours go from {least} to {most}. Of " +
+      "all weight in these rows, {share_a} in A and {share_b} in B is on tokens of both.",
+    {
+      least: numeral((-limit).toPrecision(3)),
+      most: numeral(limit.toPrecision(3)),
+      share_a: share(a),
+      share_b: share(b),
+    },
+  );
 
-// pair(): {run, other}, A and B; other(): all of B. whenPair(draw): draws only while there are two.
-// Returns takeHead(head).
-export const mountDifference = (find, server, { pair, other, whenPair }) => {
-  // head, other: what of A and of B is drawn, {stack, layer, kind, head}.
-  /** @type {Record<string, any>} */
-  const state = { head: null, other: null };
-  // The head that the page looks at becomes A's, and B's as far as it has such a one.
-  const takeHead = (head) => {
-    if (!head || !other()) return;
-    state.head = nearest(page.run, head);
-    state.other = nearest(
-      other(),
-      alike(page.run, other()) || !state.other ? state.head : state.other,
-    );
-    drawPickers();
+// The heads of A and of B that are compared, [A's, B's]: the page's chosen one is A's, and B's as far
+// as it has such a one. choose(heads) picks others.
+const useHeads = (a, b) => {
+  const [heads, choose] = useState(/** @type {any[]} */ ([]));
+  const { head } = page;
+  useLayoutEffect(() => {
+    if (!head) return;
+    const first = nearest(a, head);
+    choose([first, nearest(b, alike(a, b) ? first : (heads[1] ?? first))]);
+  }, [a.run, b.run, head && siteName(head), head?.head]);
+  return { heads, choose };
+};
+
+// pair: {run, other}, the ids of A and B; a, b: all of them.
+export const Difference = ({ pair, a, b, server }) => {
+  const part = usePart();
+  const { heads, choose } = useHeads(a, b);
+  const [first, second] = heads;
+  const wanted = first && {
+    ...pair,
+    site: siteName(first),
+    head: first.head,
+    other_site: siteName(second),
+    other_head: second.head,
   };
-  const drawPickers = () => {
-    const [b, same] = [other(), alike(page.run, other())];
-    fillSelect(find(".pick-site"), sitesOf(page.run).map(inWords), siteName(state.head));
-    fillSelect(find(".pick-of-heads"), headsOf(page.run), state.head.head);
-    fillSelect(find(".pick-other-site"), sitesOf(b).map(inWords), siteName(state.other));
-    fillSelect(find(".pick-other-heads"), headsOf(b), state.other.head);
-    for (const label of find(".compare-attention").querySelectorAll(".of-b")) label.hidden = same;
+  const { answer, asked } = useAnswer(
+    part,
+    server.difference,
+    wanted && { ...wanted, dark: page.dark },
+  );
+  const meta = useMeta(answer?.figure);
+  const pick = (place, changed) => {
+    const now = heads.map((head, at) => (at === place ? { ...head, ...changed } : head));
+    choose(alike(a, b) ? [now[0], now[0]] : now);
+    if (now[0].head !== "mean") setHead(now[0]);
   };
-  const picked = (site, heads, facts) => ({
-    ...sitesOf(facts)[find(site).selectedIndex],
-    head: find(heads).value === "mean" ? "mean" : Number(find(heads).value),
-  });
-  const pick = () => {
-    state.head = picked(".pick-site", ".pick-of-heads", page.run);
-    state.other = alike(page.run, other())
-      ? state.head
-      : picked(".pick-other-site", ".pick-other-heads", other());
-    drawPickers();
-    if (state.head.head !== "mean") setHead(state.head);
-    refresh();
+  const pickers = (place, facts, [ofSite, ofHead], classes) => {
+    const sites = sitesOf(facts);
+    const hidden = place === 1 && alike(a, b);
+    const at = heads[place] ?? { ...sites[0], head: 0 };
+    const pickSite = (name) =>
+      pick(
+        place,
+        sites.find((site) => siteName(site) === name),
+      );
+    const pickHead = (head) => pick(place, { head: head === "mean" ? head : Number(head) });
+    return html`<label hidden=${hidden}>${ofSite} <${Select} class=${classes[0]}
+        options=${sites.map(inWords)} value=${siteName(at)} set=${pickSite} /></label>
+      <label hidden=${hidden}>${ofHead} <${Select} class=${classes[1]}
+        options=${headsOf(facts)} value=${at.head} set=${pickHead} /></label>`;
   };
-  for (const name of [".pick-site", ".pick-of-heads", ".pick-other-site", ".pick-other-heads"]) {
-    find(name).addEventListener("change", pick);
-  }
-  const draw = whenPair(async (current) => {
-    if (!state.head) takeHead(page.head);
-    if (!state.head) return;
-    const { head, other: second } = state;
-    const wanted = {
-      ...pair(),
-      site: siteName(head),
-      head: head.head,
-      other_site: siteName(second),
-      other_head: second.head,
-    };
-    const answer = await ask(server.difference, { ...wanted, dark: page.dark });
-    if (!current()) return;
-    const box = find("[data-picture=difference]");
-    box.hidden = Boolean(answer.none);
-    hideTable(box, box.hidden);
-    Object.assign(find(".compare-attention").dataset, wanted);
-    if (answer.none)
-      return void (find(".difference-says").textContent = say(
-        "There is nothing to draw: {reason}.",
-        {
-          reason: answer.none,
-        },
-      ));
-    const side = { width: Math.min(WIDEST_PX, box.clientWidth), height: WIDEST_PX };
-    const {
-      layout: { meta },
-    } = await drawFigure(box, answer.figure, { fit: { side, bar: true } });
-    find(".difference-says").textContent = say(
-      "Orange: read more in B. Blue: read more in A. The colours go from {least} to {most}. Of " +
-        "all weight in these rows, {share_a} in A and {share_b} in B is on tokens of both.",
-      {
-        least: numeral((-meta.limit).toPrecision(3)),
-        most: numeral(meta.limit.toPrecision(3)),
-        share_a: share(meta.kept[0]),
-        share_b: share(meta.kept[1]),
-      },
-    );
-  });
-  on("head", (head) => {
-    if (
-      !pair().other ||
-      (state.head &&
-        head &&
-        siteName(head) === siteName(state.head) &&
-        head.head === state.head.head)
-    )
-      return;
-    takeHead(head);
-    refresh();
-  });
-  const refresh = redrawWhen(find(".compare-attention"), ["pair"], draw);
-  return takeHead;
+  const none = answer?.none;
+  return html`<section class="compare-attention" ...${part.shows(asked)}>
+    <h4>${say("Attention: weights in B − weights in A, on the tokens of both")}</h4>
+    <div class="whatif-head">
+      ${pickers(0, a, [say("Attention"), say("head")], ["pick-site", "pick-of-heads"])}
+      ${pickers(1, b, [say("in B"), say("head")], ["pick-other-site", "pick-other-heads"])}
+    </div>
+    <p class="difference-says">${
+      none ? say("There is nothing to draw: {reason}.", { reason: none }) : meta.kept && says(meta)
+    }</p>
+    <${Figure} part=${part} name="difference" figure=${answer?.figure} hidden=${Boolean(none)}
+      fit=${{ side: { width: Math.min(WIDEST_PX, part.width), height: WIDEST_PX }, bar: true }} />
+  </section>`;
 };

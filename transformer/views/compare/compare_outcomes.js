@@ -1,13 +1,12 @@
 // How likely each token of two runs was, and what each run weighed at the chosen one.
 
-import { ask } from "../../ui/static/ask.js";
-import { tokenElement } from "../../ui/static/dom.js";
 import { fontPx } from "../../ui/static/labels.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { page, setQuery } from "../../ui/static/state.js";
-import { hideTable } from "../../ui/static/tables.js";
+import { Figure } from "../../web/figure.js";
+import { useAnswer, usePart } from "../../web/part.js";
+import { html } from "../../web/preact.js";
+import { page, setQuery } from "../../web/store.js";
+import { Token } from "../../web/text.js";
 
 const BAR_EM = 1.57; // the least that a token's label needs
 
@@ -20,41 +19,30 @@ const numbersOf = ({ data: [bars], layout }) => ({
   },
   corner: say("token"),
 });
+const choose = ({ points }, { layout: { meta } }) =>
+  setQuery({ stack: page.run.stack, index: meta.pairs[Math.round(points[0].x)][0] });
 
-// pair(): {run, other}, A and B. whenPair(draw): draws only while there are two.
-export const mountOutcomes = (find, server, { pair, whenPair }) => {
-  const outcomes = find("[data-picture=outcomes]");
-  const draw = whenPair(async (current) => {
-    const wanted = pair();
-    const answer = await ask(server.outcomes, { ...wanted, dark: page.dark });
-    if (!current()) return;
-    const box = find(".compare-outcomes");
-    find(".compare-drawn").hidden = Boolean(answer.none);
-    find(".compare-says").textContent = answer.none
-      ? say("There is nothing to draw: {reason}.", { reason: answer.none })
-      : "";
-    if (!answer.none) {
-      const change = ({ layout }) => {
-        layout.width = Math.max(
-          find(".compare-drawn").clientWidth,
-          80 + BAR_EM * fontPx() * layout.meta.labels.length,
-        );
-        layout.height -= layout.margin.t - 16;
-        layout.margin = { ...layout.margin, t: 16 };
-        layout.dragmode = false;
-      };
-      const listeners = {
-        plotly_click: ({ points }) =>
-          setQuery({
-            stack: page.run.stack,
-            index: outcomes.layout.meta.pairs[Math.round(points[0].x)][0],
-          }),
-      };
-      await drawFigure(outcomes, answer.figure, { change, on: listeners, table: numbersOf });
-    }
-    Object.assign(box.dataset, wanted);
-  });
-  redrawWhen(find(".compare-outcomes"), ["pair"], draw);
+// pair: {run, other}, the ids of A and B.
+export const Outcomes = ({ pair, server }) => {
+  const part = usePart();
+  const { answer, asked } = useAnswer(part, server.outcomes, { ...pair, dark: page.dark });
+  const none = answer?.none;
+  const change = ({ layout }) => {
+    layout.width = Math.max(part.width, 80 + BAR_EM * fontPx() * layout.meta.labels.length);
+    layout.height -= layout.margin.t - 16;
+    layout.margin = { ...layout.margin, t: 16 };
+    layout.dragmode = false;
+  };
+  return html`<section class="compare-outcomes" ...${part.shows(asked)}>
+    <h4>${say("How likely each generated token was: B − A")}</h4>
+    <p class="compare-says">${none && say("There is nothing to draw: {reason}.", { reason: none })}</p>
+    <div class="compare-drawn" hidden=${Boolean(none)}>
+      <p>${say("Up: the token was likelier in B. Down: it was likelier in A. These are the network's probabilities, before temperature and filters. Hatched: two different tokens. Click a bar to choose its token.")}</p>
+      <${Figure} part=${part} name="outcomes" figure=${answer?.figure} table=${numbersOf}
+        wide=${say("Bars, one a token that both generated")} change=${change}
+        on=${{ plotly_click: choose }} />
+    </div>
+  </section>`;
 };
 
 // The chosen token if A generated it, else the first one that A generated.
@@ -75,32 +63,24 @@ const bothOf = ({ data, layout: { meta } }) => ({
   corner: say("next token"),
 });
 
-export const mountWeighed = (find, server, { pair, whenPair }) => {
-  const draw = whenPair(async (current) => {
-    const wanted = { ...pair(), place: placeOfA() };
-    const answer = await ask(server.weighed, { ...wanted, dark: page.dark });
-    if (!current()) return;
-    const [title, box] = [find(".weighed-title"), find("[data-picture=weighed]")];
-    box.hidden = Boolean(answer.none);
-    hideTable(box, box.hidden);
-    if (answer.none)
-      title.textContent = say("Candidates for token {place} of A: {reason}.", {
-        place: wanted.place,
-        reason: answer.none,
-      });
-    else {
-      const [a, b] = answer.labels;
-      const [inA, inB] = answer.places;
-      title.replaceChildren(
-        ...sayWith(
-          "Candidates for token {place_a} of A, which became “{token_a}”, and for token {place_b} " +
-            "of B, which became “{token_b}”",
-          { place_a: inA, token_a: tokenElement(a), place_b: inB, token_b: tokenElement(b) },
-        ),
-      );
-      await drawFigure(box, answer.figure, { change: slim, table: bothOf });
-    }
-    Object.assign(find(".compare-weighed").dataset, wanted);
-  });
-  redrawWhen(find(".compare-weighed"), ["pair", "query"], draw);
+const title = ({ none, labels, places }, { place }) => {
+  if (none) {
+    return say("Candidates for token {place} of A: {reason}.", { place, reason: none });
+  }
+  const [a, b] = labels.map((label) => html`<${Token} label=${label} />`);
+  return sayWith(
+    "Candidates for token {place_a} of A, which became “{token_a}”, and for token {place_b} " +
+      "of B, which became “{token_b}”",
+    { place_a: places[0], token_a: a, place_b: places[1], token_b: b },
+  );
+};
+export const Weighed = ({ pair, server }) => {
+  const part = usePart();
+  const wanted = { ...pair, place: placeOfA(), dark: page.dark };
+  const { answer, asked } = useAnswer(part, server.weighed, wanted);
+  return html`<section class="compare-weighed" ...${part.shows(asked)}>
+    <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>
+    <${Figure} part=${part} name="weighed" figure=${answer?.figure} hidden=${Boolean(answer?.none)}
+      change=${slim} table=${bothOf} />
+  </section>`;
 };

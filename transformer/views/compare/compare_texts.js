@@ -1,10 +1,10 @@
 // The tokens of two runs, side by side.
 
-import { ask } from "../../ui/static/ask.js";
-import { el, tokenElement } from "../../ui/static/dom.js";
 import { say, sayN } from "../../ui/static/messages.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { page, setQuery } from "../../ui/static/state.js";
+import { useAnswer, usePart } from "../../web/part.js";
+import { html } from "../../web/preact.js";
+import { page, setQuery } from "../../web/store.js";
+import { Token } from "../../web/text.js";
 
 const SAID = {
   equal: (count) => say("{count} in both", { count }),
@@ -20,51 +20,43 @@ const HEADS = {
   source: (counts) => say("Source: {counts}.", { counts }),
   text: (counts) => say("Text: {counts}.", { counts }),
 };
-const sideOf = (name, label) => {
-  const made = el("span", `side side-${name.toLowerCase()}`);
-  made.append(el("i", "", name), tokenElement(label));
-  return made;
+
+const side = (name, label) =>
+  label !== undefined &&
+  html`<span class=${`side side-${name.toLowerCase()}`}><i>${name}</i><${Token} label=${label} /></span>`;
+
+const Pair = ({ text: { name, a, b }, pair: [inA, inB, how] }) => {
+  const look = `pair ${how.replace(" ", "-").toLowerCase()}`;
+  const words =
+    how === "equal" ? html`<${Token} label=${a[inA]} />` : [side("A", a[inA]), side("B", b[inB])];
+  const choose = () => setQuery({ stack: page.run.stack, index: inA });
+  return name === "text" && inA !== null
+    ? html`<li><button type="button" class=${look} onClick=${choose}>${words}</button></li>`
+    : html`<li><span class=${look}>${words}</span></li>`;
 };
-const pairOf = ({ name, a, b }, [inA, inB, how]) => {
-  const chooses = name === "text" && inA !== null;
-  const made = el(chooses ? "button" : "span", `pair ${how.replace(" ", "-").toLowerCase()}`);
-  if (how === "equal") made.append(tokenElement(a[inA]));
-  else
-    made.append(
-      ...(inA === null ? [] : [sideOf("A", a[inA])]),
-      ...(inB === null ? [] : [sideOf("B", b[inB])]),
-    );
-  if (chooses) {
-    made.addEventListener("click", () => setQuery({ stack: page.run.stack, index: inA }));
-  }
-  const item = el("li");
-  item.append(made);
-  return item;
-};
-const listOf = (text, many) => {
-  const box = el("div", "compare-text");
+
+const List = ({ text, many }) => {
   const counts = Object.entries(SAID)
     .filter(([how]) => text.counts[how])
     .map(([how, said]) => said(text.counts[how]))
     .join(", ");
-  const list = el("ul", "pairs");
-  list.setAttribute("aria-label", many ? LISTS[text.name] : say("Tokens of both"));
-  list.append(...text.pairs.map((one) => pairOf(text, one)));
-  box.append(
-    el("p", "hint", many ? HEADS[text.name](counts) : say("{sentence}.", { sentence: counts })),
-    list,
-  );
-  return box;
+  const name = many ? LISTS[text.name] : say("Tokens of both");
+  return html`<div class="compare-text">
+    <p class="hint">${many ? HEADS[text.name](counts) : say("{sentence}.", { sentence: counts })}</p>
+    <ul class="pairs" aria-label=${name}>
+      ${text.pairs.map((pair) => html`<${Pair} ...${{ text, pair }} />`)}
+    </ul>
+  </div>`;
 };
 
-// pair(): {run, other}, A and B. whenPair(draw): draws only while there are two.
-export const mountTexts = (find, server, { pair, whenPair }) => {
-  const draw = whenPair(async (current) => {
-    const wanted = pair();
-    const { texts } = await ask(server.compare, wanted);
-    if (!current()) return;
-    find(".compare-lists").replaceChildren(...texts.map((text) => listOf(text, texts.length > 1)));
-    Object.assign(find(".compare-texts").dataset, wanted);
-  });
-  redrawWhen(find(".compare-texts"), ["pair"], draw);
+// pair: {run, other}, the ids of A and B.
+export const Texts = ({ pair, server }) => {
+  const part = usePart();
+  const { answer, asked } = useAnswer(part, server.compare, pair);
+  const texts = answer?.texts ?? [];
+  const many = texts.length > 1;
+  return html`<section class="compare-texts" ...${part.shows(asked)}>
+    <h4>${say("Tokens")}</h4>
+    <div class="compare-lists">${texts.map((text) => html`<${List} ...${{ text, many }} />`)}</div>
+  </section>`;
 };

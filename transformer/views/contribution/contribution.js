@@ -1,98 +1,100 @@
 // What each part of the network adds to the logit of the chosen token.
 
-import { ask } from "../../ui/static/ask.js";
-import { finder, tokenElement } from "../../ui/static/dom.js";
 import { generates, interventions } from "../../ui/static/interventions.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page } from "../../ui/static/state.js";
-import { mountParts } from "./parts.js";
+import { useCells } from "../../web/cells.js";
+import { Figure } from "../../web/figure.js";
+import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { html, useState } from "../../web/preact.js";
+import { page, setHead } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { headOf, HeadButtons, partInWords } from "./parts.js";
 
 const NUMBER_PX = 50; // room for a signed number in a cell of the map
 const NAMES_PX = 110; // the names of the rows
 const LEAST_CELL_PX = 22;
 const ROW_PX = 30;
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".contribution");
-  const box = find("[data-picture=contribution]");
-  /** @type {{place: number | null, answer: any}} the token that the map is of, and its numbers */
-  const state = { place: null, answer: null };
-  const parts = mountParts(root, box, () => state.answer);
+// Cells as wide as the page allows, each with its number if there is room for it.
+const fit = ({ data, layout }) => {
+  const { row_labels: rows, column_labels: columns } = layout.meta;
+  const least = NAMES_PX + 70 + columns.length * LEAST_CELL_PX;
+  layout.width = Math.max(layout.width, least);
+  layout.height = 8 + 100 + rows.length * ROW_PX;
+  Object.assign(layout.margin, { t: 8, r: 8, l: NAMES_PX, b: 100 });
+  for (const axis of [layout.xaxis, layout.yaxis]) axis.title.text = "";
+  layout.xaxis.tickangle = -90;
+  data[0].colorbar.title = { text: "" };
+  if ((layout.width - NAMES_PX - 70) / columns.length < NUMBER_PX) delete data[0].texttemplate;
+};
+const sumInWords = ({ limit, total, logit }) =>
+  say(
+    "Orange adds, blue takes away; the colours go from {least} to {most}. All cells sum to " +
+      "{total}; the network's own logit is {logit}. A norm divides by the size of the whole " +
+      "stream, which is held fixed here.",
+    {
+      least: numeral((-limit).toPrecision(3)),
+      most: numeral(limit.toPrecision(3)),
+      total: numeral(total.toFixed(4)),
+      logit: numeral(logit.toFixed(4)),
+    },
+  );
 
-  // Cells as wide as the page allows, each with its number if there is room for it.
-  const fit = ({ data, layout }) => {
-    const { row_labels: rows, column_labels: columns } = layout.meta;
-    const least = NAMES_PX + 70 + columns.length * LEAST_CELL_PX;
-    layout.width = Math.max(layout.width, least);
-    layout.height = 8 + 100 + rows.length * ROW_PX;
-    Object.assign(layout.margin, { t: 8, r: 8, l: NAMES_PX, b: 100 });
-    for (const axis of [layout.xaxis, layout.yaxis]) axis.title.text = "";
-    layout.xaxis.tickangle = -90;
-    data[0].colorbar.title = { text: "" };
-    if ((layout.width - NAMES_PX - 70) / columns.length < NUMBER_PX) delete data[0].texttemplate;
-  };
-  const drawMap = async (current) => {
-    const { place } = state;
-    const asked = { run: page.run.run, place, dark: page.dark };
-    const answer = await ask(server.contribution, asked);
-    if (!current()) return;
-    parts.clear();
-    find(".contribution-found").hidden = false;
-    find(".contribution-title").replaceChildren(
-      ...sayWith("What each part adds to the logit of “{token}” as token {place}", {
-        token: tokenElement(answer.label),
-        place,
-      }),
-    );
-    const intact = interventions().length ? [say("The map shows the intact network.")] : [];
-    find(".contribution-says").textContent = [answer.sentence, ...intact].join(" ");
-    find(".contribution-sum").textContent = say(
-      "Orange adds, blue takes away; the colours go from {least} to {most}. All cells sum to " +
-        "{total}; the network's own logit is {logit}. A norm divides by the size of the whole " +
-        "stream, which is held fixed here.",
-      {
-        least: numeral((-answer.limit).toPrecision(3)),
-        most: numeral(answer.limit.toPrecision(3)),
-        total: numeral(answer.total.toFixed(4)),
-        logit: numeral(answer.logit.toFixed(4)),
-      },
-    );
-    state.answer = answer;
-    await drawFigure(box, answer.figure, { change: fit, on: parts.listeners });
-    box.setAttribute(
-      "aria-label",
-      `${find(".contribution-title").textContent}. ${answer.sentence}`,
-    );
-    Object.assign(root.dataset, { place, total: answer.total, logit: answer.logit });
-  };
-  find(".contributes").addEventListener("click", () => {
-    state.place = placeOrLast();
-    refresh();
+// The map for one token, once it is asked for.
+const Found = ({ part, answer, place }) => {
+  const [{ of, cell, says }, tell] = useState(/** @type {any} */ ({}));
+  const title = (token) =>
+    sayWith("What each part adds to the logit of “{token}” as token {place}", { token, place });
+  const { cells } = useCells({
+    name: `${title(answer.label).join("")}. ${answer.sentence}`,
+    keys: "contribution-keys",
+    start: () => ({ row: 0, column: 0 }),
+    move: (at, box) => tell({ of: answer, cell, says: partInWords(at, box) }),
+    pin: (at, box) => {
+      tell({ of: answer, cell: at, says: partInWords(at, box) });
+      const head = headOf(at, answer, page.run.stack);
+      if (head) setHead(head);
+    },
   });
-  const drawQuestion = () => {
-    if (!page.run) return;
-    const place = placeOrLast();
-    find(".contributes").replaceChildren(
-      ...sayWith("What does each part add to “{token}”, token {place}?", {
-        token: tokenElement(page.run.labels[place]),
-        place,
-      }),
-    );
-  };
-  const draw = async (current) => {
-    if (!page.run) return;
-    root.dataset.generates = generates();
-    drawQuestion();
-    find(".contribution-found").hidden = state.place === null;
-    if (state.place !== null) await drawMap(current);
-    if (current()) root.dataset.run = page.run.run;
-  };
-  on("run", () => Object.assign(state, { place: null, answer: null }));
-  on("query", drawQuestion);
-  const refresh = redrawWhen(root, ["run"], draw);
-}
+  const intact = interventions().length ? [say("The map shows the intact network.")] : [];
+  const head = of === answer && cell ? headOf(cell, answer, page.run.stack) : null;
+  return html`<div class="contribution-found">
+    <h4 class="contribution-title">${title(html`<${Token} label=${answer.label} />`)}</h4>
+    <p class="contribution-says" role="status">${[answer.sentence, ...intact].join(" ")}</p>
+    <${Figure} part=${part} name="contribution" figure=${answer.figure} change=${fit} ...${cells}
+      wide=${say("Map of contributions")} />
+    <p class="contribution-part" role="status">${of === answer && says}</p>
+    <${HeadButtons} head=${head} />
+    <p class="hint" id="contribution-keys">${say("Click a cell, or press Enter, to choose its part. Arrow keys move from cell to cell.")}</p>
+    <p class="contribution-sum hint">${sumInWords(answer)}</p>
+    <p class="hint">${say("This counts what a part adds directly. Silencing a head also takes away what later parts made of it: a head that adds little here but matters much there is read by another head or feed-forward. A logit means something only beside the logits of other tokens.")}</p>
+  </div>`;
+};
+
+const Contribution = ({ server }) => {
+  const part = usePart();
+  const [wanted, ask] = useState(/** @type {any} */ (null)); // {run, place}
+  useEvent("run", () => ask(null));
+  const { run, dark } = page;
+  const { answer, asked } = useAnswer(part, server.contribution, wanted && { ...wanted, dark });
+  const shown = wanted && asked?.run === wanted.run && answer;
+  const place = run && placeOrLast();
+  const question =
+    run &&
+    sayWith("What does each part add to “{token}”, token {place}?", {
+      token: html`<${Token} label=${run.labels[place]} />`,
+      place,
+    });
+  const facts = shown && { place: asked.place, total: answer.total, logit: answer.logit };
+  return html`<section class="contribution whatif" data-generates=${String(generates())}
+    ...${part.shows({ run: run?.run, ...facts })}>
+    <h3>${say("Contribution to one logit")}</h3>
+    <p>${say("Every head and every feed-forward adds something to the residual stream, and the network's last step reads the logits from that stream. So the logit of a token is a sum, with one number for each part.")}</p>
+    <div class="whatif-buttons">
+      <button type="button" class="contributes" onClick=${() => ask({ run: run.run, place })}>${question}</button>
+    </div>
+    ${shown && html`<${Found} part=${part} answer=${answer} place=${asked.place} />`}
+  </section>`;
+};
+export const mount = mounted(Contribution);

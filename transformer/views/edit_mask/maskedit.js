@@ -7,7 +7,7 @@ import { alter, generates, interventions } from "../../ui/static/interventions.j
 import { say } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { attentionOf } from "../../ui/static/site_words.js";
-import { on, page } from "../../ui/static/state.js";
+import { on, page } from "../../web/store.js";
 import { drawKindButtons } from "../attention/switches.js";
 import { boardCell, boardSize, drawBoard } from "./mask_board.js";
 import { cellWords, maskNotes } from "./mask_notes.js";
@@ -21,7 +21,7 @@ import {
   planOf,
 } from "./mask_edits.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".maskedit");

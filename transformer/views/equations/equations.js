@@ -2,19 +2,19 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { el, finder, tokenElement } from "../../ui/static/dom.js";
-import { declaredChoices } from "../../ui/static/fields.js";
+import { declaredFields } from "../../ui/static/fields.js";
 import { placeOrLast, rowLookedAt } from "../../ui/static/looked_at.js";
 import { say, sayWith } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { fieldsOf } from "../../ui/static/schema.js";
 import { attentionOf, stackOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
-import { on, page } from "../../ui/static/state.js";
+import { on, page } from "../../web/store.js";
 import { mathElement } from "./math_element.js";
 import { mountLit } from "./lit_parts.js";
 import { axesText, codeElement, symbolButtons, tensorElement } from "./tensor_parts.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".equations");
@@ -39,7 +39,7 @@ export function mount({ element, server }) {
     find(".equation-topics").append(label);
   }
   let refresh = () => {}; // until there is something to draw
-  const state = declaredChoices("equations", () => refresh());
+  const state = declaredFields("equations", () => refresh());
 
   // ---- what is lit ----
 

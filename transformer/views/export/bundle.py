@@ -14,12 +14,20 @@ from pathlib import Path
 from transformer.messages import say
 
 PACKAGE = Path(__file__).resolve().parents[2]
-IMPORT = re.compile(r'^(?:import|export) (?:[^"]* from )?"(\.[^"]+)";$', re.MULTILINE)
-_NAMED = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";$', re.MULTILINE)
+_BEGIN = "(?:^|(?<=[;}]))"  # of a statement; a minified file has one line
+IMPORT = re.compile(rf'{_BEGIN}(?:import|export) ?(?:[^";]*? ?from ?)?"(\.[^"]+)";', re.MULTILINE)
+_NAMED = re.compile(rf'{_BEGIN}import ?(\w+|\{{[^}}]*\}}) ?from ?"(\.[^"]+)";', re.MULTILINE)
+_PASSED_ON = re.compile(rf'{_BEGIN}export ?\{{([^}}]*)\}} ?from ?"(\.[^"]+)";', re.MULTILINE)
 _BARE = re.compile(r'^import "\.[^"]+";$', re.MULTILINE)
+_LISTED = re.compile(rf"{_BEGIN}export ?\{{([^}}]*)\}};", re.MULTILINE)
+_DEFAULT = re.compile(rf"{_BEGIN}export default (?=function\()", re.MULTILINE)
 _EXPORT = re.compile(r"^export (const|class|(?:async )?function) (\w+)", re.MULTILINE)
-_OTHER = re.compile(r"^(?:import|export)\b.*|.*(?:</script|<!--).*", re.MULTILINE | re.IGNORECASE)
-_COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n", re.MULTILINE)
+_OTHER = re.compile(
+    r"^(?:import|export)\b.*|;export\b.{,60}|.*(?:</script|<!--).*", re.MULTILINE | re.IGNORECASE
+)
+_COMMENT = re.compile(
+    r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|//# sourceMappingURL=.*", re.MULTILINE
+)
 
 
 def read_module(name: str) -> str:
@@ -53,8 +61,9 @@ def bundle(
 
     with_exports: it exports `modules`, what each module of it exports, by the module's name.
     Raises ValueError for an import or export that is written in another way than
-    `import { a, b as c } from "./x.js";`, `import "./x.js";` and `export const` (class, function),
-    and for text that would end an inline script.
+    `import { a, b as c } from "./x.js";`, `import a from "./x.js";`, `import "./x.js";`, the same
+    with `export { ... }`, `export const` (class, function) and `export default function(`, and for
+    text that would end an inline script.
     """
     places = {needed: place for place, needed in enumerate(needed_by(*names, read=read))}
     parts = [_as_function(one, read(one), places) for one in places]
@@ -65,12 +74,31 @@ def bundle(
 
 
 def _as_function(name: str, text: str, places: dict[str, int]) -> str:
-    def taken(found: re.Match[str]) -> str:
-        names = found[1].replace(" as ", ": ")
-        return f"const {{{names}}} = module{places[_resolved(name, found[2])]};"
+    exported: list[str] = []
 
-    exported = ", ".join(found[2] for found in _EXPORT.finditer(text))
-    text = _EXPORT.sub(r"\1 \2", _BARE.sub("", _NAMED.sub(taken, _COMMENT.sub("", text))))
+    def module(path: str) -> str:
+        return f"module{places[_resolved(name, path)]}"
+
+    def taken(found: re.Match[str]) -> str:
+        names = found[1] if found[1].startswith("{") else f"{{ default: {found[1]} }}"
+        return f"const {names.replace(' as ', ': ')} = {module(found[2])};"
+
+    def passed_on(found: re.Match[str]) -> str:
+        exported.extend(f"{to}: {module(found[2])}.{one}" for one, to in _pairs(found[1]))
+        return ""
+
+    def listed(found: re.Match[str]) -> str:
+        exported.extend(f"{to}: {one}" for one, to in _pairs(found[1]))
+        return ""
+
+    def default(_: re.Match[str]) -> str:
+        exported.append("default: exported")
+        return "const exported = "
+
+    text = _BARE.sub("", _COMMENT.sub("", text))
+    text = _DEFAULT.sub(default, _LISTED.sub(listed, _PASSED_ON.sub(passed_on, text)))
+    exported += [found[2] for found in _EXPORT.finditer(text)]
+    text = _EXPORT.sub(r"\1 \2", _NAMED.sub(taken, text))
     if other := _OTHER.search(text):
         raise ValueError(
             say(
@@ -80,7 +108,14 @@ def _as_function(name: str, text: str, places: dict[str, int]) -> str:
                 name=name,
             )
         )
-    return f"const module{places[name]} = (() => {{\n{text}return {{ {exported} }};\n}})();"
+    given = ", ".join(exported)
+    return f"const module{places[name]} = (() => {{\n{text}\nreturn {{ {given} }};\n}})();"
+
+
+def _pairs(names: str) -> list[tuple[str, str]]:
+    """What stands in braces: each name inside the module and the one that others take it by."""
+    each = [one.split(" as ") for one in names.split(",") if one.strip()]
+    return [(one[0].strip(), one[-1].strip()) for one in each]
 
 
 def _resolved(name: str, path: str) -> str:

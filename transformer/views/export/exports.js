@@ -10,9 +10,9 @@ import { escapeLabel } from "../../ui/static/labels.js";
 import { numeral, say } from "../../ui/static/messages.js";
 import { loadPlotly } from "../../ui/static/plotly.js";
 import { siteName } from "../../ui/static/sites.js";
-import { on, page, showProblem } from "../../ui/static/state.js";
+import { on, page, showProblem } from "../../web/store.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".exports");

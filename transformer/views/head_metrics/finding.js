@@ -3,7 +3,7 @@
 import { el, tokenElement } from "../../ui/static/dom.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, setHead, setQuery, tracedFrom } from "../../ui/static/state.js";
+import { on, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { kindShown, metricsOf } from "./known.js";
 
 const NOTHING = say("No head stands out on this text.");

@@ -1,7 +1,7 @@
 // What the page knows of its heads: the numbers of each kind of attention, asked for once a run.
 
 import { ask } from "../../ui/static/ask.js";
-import { emit, on, page } from "../../ui/static/state.js";
+import { emit, on, page } from "../../web/store.js";
 
 let kept = new Map(); // the server's answers about the shown run
 on("run", () => (kept = new Map()));

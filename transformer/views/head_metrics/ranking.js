@@ -7,12 +7,12 @@ import { numeral, say, sayN } from "../../ui/static/messages.js";
 import { drawHeadMap } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { attentionOf } from "../../ui/static/site_words.js";
-import { on, page, setHead, showProblem } from "../../ui/static/state.js";
+import { on, page, setHead, showProblem } from "../../web/store.js";
 import { askOnce, kindShown, metricsOf } from "./known.js";
 import { termsOf } from "./metric_terms.js";
 import { sortHeads } from "./sort_heads.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".ranking");

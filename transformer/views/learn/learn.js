@@ -9,7 +9,7 @@ import { apply } from "../../ui/static/link.js";
 import { numeral, say, sayN } from "../../ui/static/messages.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { page, showProblem } from "../../ui/static/state.js";
+import { page, showProblem } from "../../web/store.js";
 import { learnedHeads } from "./learn_heads.js";
 import { planControls } from "./learn_plan.js";
 import { staying } from "../../ui/static/touring.js";
@@ -18,7 +18,7 @@ const RECORDED = "recorded-"; // see ui/learning.py
 const PAUSES_MS = { starting: 400, running: 400, waiting: 1500, paused: 1000 };
 const OUT_OF_SIGHT_MS = 5000;
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, server }) {
   const find = finder(element);
   const root = find(".learn");

@@ -10,10 +10,10 @@ import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { kindOf, maskOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
-import { page, setBatch } from "../../ui/static/state.js";
+import { page, setBatch } from "../../web/store.js";
 import { drawPaddingNotes } from "./padding_notes.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, watch, server }) {
   const find = finder(element);
   const root = find(".masks");

@@ -3,34 +3,30 @@
 import { ask } from "../../ui/static/ask.js";
 import { decodeBytes } from "../../ui/static/bytes.js";
 import { el, fillSelect, finder, nextPaint, tokenElement } from "../../ui/static/dom.js";
-import { ownFields } from "../../ui/static/fields.js";
+import { declaredFields } from "../../ui/static/fields.js";
 import { numeral, say, wholeText } from "../../ui/static/messages.js";
-import { textOf, valueOf } from "../../ui/static/panel.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { fieldsOf } from "../../ui/static/schema.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 import { headGrid, headName } from "../attention/grid.js";
 
 const OF = { stack: "decoder", kind: "self" };
 const MOST_NATS = 8; // of the darkest shade
 const HIGHEST_PX = 560; // of the large head
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, props, server }) {
   const find = finder(element);
   const root = find(".moments");
   const back = find(".moments-back");
   const declared = Object.entries(fieldsOf("moments"));
-  const starts = Object.fromEntries(declared.map(([field, one]) => [field, textOf(one.default)]));
-  // The fields of a link, as text.
-  const state = { ...starts };
   /** @type {any} */
   let facts = null;
   /** @type {() => void} */
   let refresh = () => {}; // until all parts stand
   const set = (values) => {
-    for (const [name, value] of Object.entries(values)) state[`moments.${name}`] = textOf(value);
+    for (const [name, value] of Object.entries(values)) state[`moments.${name}`] = value;
     refresh();
   };
 
@@ -70,7 +66,7 @@ export function mount({ element, props, server }) {
     find(".moments-mean").textContent = said;
   };
   const draw = async (current) => {
-    const wanted = declared.map(([field, one]) => [one.name, valueOf(one, state[field])]);
+    const wanted = declared.map(([field, one]) => [one.name, state[field]]);
     const found = await ask(server.moment, { ...Object.fromEntries(wanted), dark: page.dark });
     if (!current()) return;
     facts = found;
@@ -103,16 +99,11 @@ export function mount({ element, props, server }) {
 
   back.addEventListener("input", () => set({ step: facts.steps[Number(back.value)] }));
   const choice = find(".moments-sentence");
-  choice.addEventListener("change", () => set({ sentence: choice.value }));
+  choice.addEventListener("change", () => set({ sentence: Number(choice.value) }));
+  const state = declaredFields("moments", (now) => {
+    refresh();
+    asked = declared.some(([field, one]) => now[field] !== one.default) && isOpen();
+    if (asked) nextPaint().then(bringIntoView);
+  });
   refresh = redrawWhen(root, [], draw);
-  ownFields(
-    starts,
-    () => state,
-    (values) => {
-      Object.assign(state, values);
-      refresh();
-      asked = declared.some(([field]) => state[field] !== starts[field]) && isOpen();
-      if (asked) nextPaint().then(bringIntoView);
-    },
-  );
 }

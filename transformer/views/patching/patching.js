@@ -1,232 +1,217 @@
 // Patch: another text's activity put in at each layer and place, and what that does to one token.
 
-import { ask } from "../../ui/static/ask.js";
 import { cellBox } from "../../ui/static/axis_labels.js";
-import { finder, tokenElement } from "../../ui/static/dom.js";
+import { typeText } from "../../ui/static/gradio.js";
 import { alter, generates, interventions } from "../../ui/static/interventions.js";
 import { fontPx, labelRoom } from "../../ui/static/labels.js";
 import { chosenPlace } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, showProblem } from "../../ui/static/state.js";
-import { typeText } from "../../ui/static/gradio.js";
-import { cellBands, cellCursor } from "../attention/cell_cursor.js";
+import { useCells } from "../../web/cells.js";
+import { Switch } from "../../web/controls.js";
+import { Figure } from "../../web/figure.js";
+import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { html, useLayoutEffect, useState } from "../../web/preact.js";
+import { page, showProblem } from "../../web/store.js";
+import { Token } from "../../web/text.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".patching");
-  const [text, box, frame] = [find(".patch-text"), find("[data-picture=patching]"), find(".wide")];
-  // suggested: what was last put into the box, which the visitor may have replaced. asked: what the map
-  // that is shown was asked with; of: {model, text} of its run; answer: what the server said.
-  /** @type {Record<string, any>} */
-  const state = { suggested: "", teaching: "", asked: null, of: null, answer: null };
+const STACKS = { encoder: say("encoder"), decoder: say("decoder") };
+const PARTS = {
+  residual: say("residual stream"),
+  heads: say("heads"),
+  feed_forward: say("feed-forward"),
+};
+const KINDS = { self: say("self-attention"), cross: say("cross-attention") };
+const TARGETS = { other: say("what the other run expects"), here: say("the token here") };
 
-  const chosen = (group) => find(`.patch-${group} input:checked`).value;
-  const translates = () => page.run.source_labels.length > 0;
-  const wants = () => ({
-    stack: translates() ? chosen("stacks") : "decoder",
-    part: chosen("parts"),
-    kind:
-      translates() && chosen("stacks") === "decoder" && chosen("parts") === "heads"
-        ? chosen("kinds")
-        : "self",
-    target: chosen("targets"),
-  });
+// ---- the map ----
 
-  // ---- what can be chosen ----
-
-  const drawChoices = () => {
-    root.dataset.generates = generates();
-    if (!generates()) return;
-    const { part } = wants();
-    find(".patch-stacks").hidden = !translates();
-    find(".patch-kinds").hidden =
-      !translates() || chosen("stacks") !== "decoder" || part !== "heads";
-  };
-  const suggest = async (current) => {
-    if (!page.run || !generates()) return;
-    const { run } = page.run;
-    const { variant, teaching } = await ask(server.other_text, { run, place: chosenPlace() });
-    if (!current()) return;
-    if (text.value === state.suggested) text.value = variant ?? "";
-    Object.assign(state, { suggested: variant ?? "", teaching });
-    find(".patch-hint").textContent = variant
-      ? ""
-      : say(
-          "There is no word here that we know how to exchange: type another text, or " +
-            "try our example.",
-        );
-    const place = chosenPlace();
-    find(".show-map").replaceChildren(
-      ...(place === null
-        ? [say("Show what each patch changes")]
-        : sayWith("Show what each patch changes for token {place}, “{token}”", {
-            place,
-            token: tokenElement(page.run.labels[place]),
-          })),
-    );
-    find(".try-pair").hidden = teaching === page.run.text;
-    find(".try-pair").textContent = say("Try it with “{text}”", { text: teaching });
-    await drawMap(current);
-    Object.assign(root.dataset, { run });
-  };
-  find(".try-pair").addEventListener("click", async () => {
-    text.value = state.suggested;
-    await typeText(state.teaching);
-    alter([]);
-  });
-  root.addEventListener("change", (event) => {
-    if (!event.target.matches("input")) return;
-    drawChoices();
-    if (state.asked) showMap();
-  });
-
-  // ---- the map ----
-
-  const showMap = () => {
-    if (!text.value.trim()) return showProblem(say("A patch needs another text: type one first."));
-    const place = chosenPlace();
-    state.asked = { run: page.run.run, other: text.value, place, ...wants() };
-    state.of = { model: page.run.model, text: page.run.text };
-    state.answer = null;
-    refresh();
-  };
-  find(".show-map").addEventListener("click", showMap);
-  const stillFits = () =>
-    state.of && state.of.model === page.run.model && state.of.text === page.run.text;
-
-  const drawMap = async (current) => {
-    if (!stillFits()) Object.assign(state, { asked: null, answer: null });
-    find(".patch-found").hidden = !state.asked;
-    if (!state.asked) return;
-    const { asked } = state;
-    if (state.answer?.dark !== page.dark) {
-      const answer = await ask(server.patching, { ...asked, dark: page.dark });
-      if (!current()) return;
-      state.answer = { ...answer, dark: page.dark };
-    }
-    const { answer } = state;
-    words(answer);
-    await drawFigure(box, answer.figure, {
-      change: look(JSON.parse(answer.figure).layout.width),
-      on: LISTENERS,
-    });
-    Object.assign(box.dataset, {
-      run: asked.run,
-      stack: asked.stack,
-      part: asked.part,
-      target: asked.target,
-      place: answer.place,
-    });
-  };
-  const look =
-    (width) =>
-    ({ data, layout }) => {
-      data[0].colorbar.title.font = { size: fontPx() };
-      const { l: left, r: right } = layout.margin;
-      const room = [layout.xaxis2, layout.xaxis].map((axis) => labelRoom(axis) + 30);
-      const rows = layout.height - layout.margin.t - layout.margin.b;
-      layout.margin = { l: left, r: right, t: room[0], b: room[1] };
-      Object.assign(layout, { width, height: rows + room[0] + room[1], dragmode: false });
-      for (const axis of [layout.xaxis, layout.xaxis2, layout.yaxis]) {
-        Object.assign(axis, { automargin: false, fixedrange: true });
-        Object.assign(axis.title, { standoff: 4, font: { size: fontPx() } });
-      }
-    };
-  const probability = (log) => numeral(Math.exp(log).toPrecision(2));
-  const words = ({ place, stands, target, before, other, limit, lengths, altered }) => {
-    find(".patch-title").replaceChildren(
-      ...sayWith("Change of ln p(“{target}”) as token {place}, where “{token}” stands", {
-        target: tokenElement(target),
-        place,
-        token: tokenElement(stands),
-      }),
-    );
-    const [here, there] = lengths;
-    const told = [
-      say("ln p is {here} here (p = {p_here}) and {there} in the other run (p = {p_there}).", {
-        here: numeral(before.toFixed(2)),
-        p_here: probability(before),
-        there: numeral(other.toFixed(2)),
-        p_there: probability(other),
-      }),
+const look = (width) => (figure) => {
+  const { data, layout } = figure;
+  data[0].colorbar.title.font = { size: fontPx() };
+  const { l: left, r: right } = layout.margin;
+  const room = [layout.xaxis2, layout.xaxis].map((axis) => labelRoom(axis) + 30);
+  const rows = layout.height - layout.margin.t - layout.margin.b;
+  layout.margin = { l: left, r: right, t: room[0], b: room[1] };
+  Object.assign(layout, { width, height: rows + room[0] + room[1], dragmode: false });
+  for (const axis of [layout.xaxis, layout.xaxis2, layout.yaxis]) {
+    Object.assign(axis, { automargin: false, fixedrange: true });
+    Object.assign(axis.title, { standoff: 4, font: { size: fontPx() } });
+  }
+};
+const probability = (log) => numeral(Math.exp(log).toPrecision(2));
+const inWords = ({ before, other, limit, lengths: [here, there], altered }) =>
+  [
+    say("ln p is {here} here (p = {p_here}) and {there} in the other run (p = {p_there}).", {
+      here: numeral(before.toFixed(2)),
+      p_here: probability(before),
+      there: numeral(other.toFixed(2)),
+      p_there: probability(other),
+    }),
+    say(
+      "Orange: the patch makes the token likelier. Blue: it makes it less likely. The colours " +
+        "go from {least} to {most}.",
+      { least: numeral((-limit).toPrecision(3)), most: numeral(limit.toPrecision(3)) },
+    ),
+    here !== there &&
       say(
-        "Orange: the patch makes the token likelier. Blue: it makes it less likely. The colours " +
-          "go from {least} to {most}.",
-        { least: numeral((-limit).toPrecision(3)), most: numeral(limit.toPrecision(3)) },
+        "The texts have {here} and {there} tokens. Places are counted from the first token, so " +
+          "after a word of another length they no longer correspond.",
+        { here, there },
       ),
-    ];
-    if (here !== there) {
-      told.push(
-        say(
-          "The texts have {here} and {there} tokens. Places are counted from the first token, so " +
-            "after a word of another length they no longer correspond.",
-          { here, there },
-        ),
-      );
-    }
-    if (altered) told.push(say("The map shows the intact network."));
-    find(".patch-says").textContent = told.join(" ");
-  };
+    altered && say("The map shows the intact network."),
+  ]
+    .filter(Boolean)
+    .join(" ");
 
-  // ---- its cells ----
-
-  const last = () =>
-    state.answer &&
-    box.calcdata && {
-      row: box.calcdata[0][0].z.length - 1,
-      column: box.calcdata[0][0].z[0].length - 1,
-    };
-  const bands = cellBands(root, box);
-  const point = (cell) => bands(cell?.row ?? null, cell?.column ?? null, last());
-  const inWords = ({ row, column }) => {
-    const { meta } = box.layout;
-    const change = box.calcdata[0][0].z[row][column];
-    return say("layer {layer}, place {place} “{token}”: ln p {change}", {
-      layer: row,
-      place: column,
-      token: meta.column_labels[column],
-      change: `${change < 0 ? "" : "+"}${numeral(change.toFixed(4))}`,
-    });
-  };
-  const apply = async ({ row, column }) => {
-    if (column === null) return;
-    const { stack, part, kind, other } = state.asked;
-    const patch = { type: "patch", stack, layer: row, positions: [column], text: other, part };
-    if (kind !== "self") patch.kind = kind;
-    await typeText(page.run.text); // the places are those of this text
-    alter([...interventions().filter(({ type }) => type !== "patch"), patch]);
-  };
-  const LISTENERS = {
-    plotly_click: ({ points }) => apply({ row: points[0].y, column: points[0].x }),
-  };
-  cellCursor(box, {
-    last,
-    start: () => {
-      const { z } = box.calcdata[0][0];
-      const best = Math.max(...z.map((row) => Math.max(...row.map(Math.abs))));
-      const row = z.findIndex((values) => values.some((value) => Math.abs(value) === best));
-      return { row, column: [...z[row]].findIndex((value) => Math.abs(value) === best) };
-    },
-    move: (cell) => {
-      point(cell);
-      const { left, width } = cellBox(box, cell.column, cell.column, cell.row, cell.row);
-      if (left < frame.scrollLeft || left + width > frame.scrollLeft + frame.clientWidth) {
-        frame.scrollLeft = left - frame.clientWidth / 2;
-      }
-      find(".patch-said").textContent = inWords(cell);
-    },
-    pin: apply,
-    leave: () => point(null),
+const cellInWords = ({ row, column }, { layout, calcdata }) => {
+  const change = calcdata[0][0].z[row][column];
+  return say("layer {layer}, place {place} “{token}”: ln p {change}", {
+    layer: row,
+    place: column,
+    token: layout.meta.column_labels[column],
+    change: `${change < 0 ? "" : "+"}${numeral(change.toFixed(4))}`,
   });
+};
+const strongest = ({ calcdata }) => {
+  const { z } = calcdata[0][0];
+  const best = Math.max(...z.map((row) => Math.max(...row.map(Math.abs))));
+  const row = z.findIndex((values) => values.some((value) => Math.abs(value) === best));
+  return { row, column: [...z[row]].findIndex((value) => Math.abs(value) === best) };
+};
+const bringIntoSight = ({ row, column }, box) => {
+  const frame = box.closest(".wide");
+  const { left, width } = cellBox(box, column, column, row, row);
+  if (left < frame.scrollLeft || left + width > frame.scrollLeft + frame.clientWidth) {
+    frame.scrollLeft = left - frame.clientWidth / 2;
+  }
+};
+const apply = async ({ row, column }, { stack, part, kind, other }) => {
+  const patch = { type: "patch", stack, layer: row, positions: [column], text: other, part };
+  if (kind !== "self") Object.assign(patch, { kind });
+  await typeText(page.run.text); // the places are those of this text
+  alter([...interventions().filter(({ type }) => type !== "patch"), patch]);
+};
 
-  on("run", () => {
-    drawChoices();
-    point(null);
+const Found = ({ part, answer, asked }) => {
+  const [said, setSaid] = useState("");
+  const [drawn, setDrawn] = useState(/** @type {any} */ (null)); // the answer whose map stands there
+  const { cells, light } = useCells({
+    name: say("Map of patches, scrollable"),
+    keys: "patch-keys",
+    start: strongest,
+    move: (cell, box) => {
+      bringIntoSight(cell, box);
+      setSaid(cellInWords(cell, box));
+    },
+    pin: (cell) => apply(cell, asked),
   });
-  find(".patch-stacks input").checked = true;
-  drawChoices();
-  const refresh = redrawWhen(root, ["run", "query"], suggest);
-}
+  useEvent("run", () => light(null));
+  const { run, stack, part: what, target } = asked;
+  const facts = Object.entries({ run, stack, part: what, target, place: answer.place });
+  const data = drawn === answer && facts.map(([name, value]) => [`data-${name}`, value]);
+  const title = sayWith("Change of ln p(“{target}”) as token {place}, where “{token}” stands", {
+    target: html`<${Token} label=${answer.target} />`,
+    place: answer.place,
+    token: html`<${Token} label=${answer.stands} />`,
+  });
+  return html`<div class="patch-found">
+    <h4 class="patch-title">${title}</h4>
+    <p class="patch-says">${inWords(answer)}</p>
+    <${Figure} part=${part} name="patching" figure=${answer.figure} ...${cells}
+      box=${{ ...cells.box, ...Object.fromEntries(data || []) }} done=${() => setDrawn(answer)}
+      change=${look(JSON.parse(answer.figure).layout.width)} wide=${say("Map of patches, scrollable")} />
+    <p class="patch-said" role="status" aria-live="polite">${said}</p>
+    <p class="hint" id="patch-keys">${say("Click a cell, or press Enter, to run the text again with that patch instead of an earlier one. Arrow keys move from cell to cell.")}</p>
+  </div>`;
+};
+
+// ---- what can be chosen ----
+
+const Choices = ({ chosen, choose, translates }) => {
+  const one = (name, title, words, hidden = false) =>
+    html`<${Switch} name=${`patch-${name}`} title=${title} options=${Object.entries(words)}
+      value=${chosen[name]} hidden=${hidden} set=${(value) => choose({ ...chosen, [name]: value })} />`;
+  const ofOneKind = chosen.stack !== "decoder" || chosen.part !== "heads";
+  return html`<div class="whatif-head">
+    ${one("stack", say("Stack"), STACKS, !translates)}
+    ${one("part", say("Part"), PARTS)}
+    ${one("kind", say("Of"), KINDS, !translates || ofOneKind)}
+    ${one("target", say("Probability of"), TARGETS)}
+  </div>`;
+};
+// What the choices mean for the shown network.
+const wanted = ({ stack, part, kind, target }, translates) => ({
+  stack: translates ? stack : "decoder",
+  part,
+  kind: translates && stack === "decoder" && part === "heads" ? kind : "self",
+  target,
+});
+
+// The other text: what was last proposed, until the visitor writes another.
+const useText = (proposed) => {
+  const [typed, type] = useState(/** @type {string | null} */ (null));
+  useLayoutEffect(() => type((text) => (text === proposed ? null : text)), [proposed]);
+  return { text: typed ?? proposed ?? "", type };
+};
+const FIRST = { stack: "encoder", part: "residual", kind: "self", target: "other" };
+
+const Patching = ({ server }) => {
+  const part = usePart();
+  const [chosen, setChosen] = useState(FIRST);
+  const [asked, setAsked] = useState(/** @type {any} */ (null)); // of: the model and text of its map
+  const { run, dark } = page;
+  const translates = (run?.source_labels.length ?? 0) > 0;
+  const place = run && chosenPlace();
+  const reads = run && generates() && { run: run.run, place };
+  const { answer: other } = useAnswer(part, server.other_text, reads);
+  const { text, type } = useText(other?.variant);
+
+  const { of, ...question } = asked ?? {};
+  const fits = asked && of === `${run.model} ${run.text}`;
+  const map = useAnswer(part, server.patching, fits && { ...question, dark });
+  const showMap = (choices) => {
+    if (!text.trim()) return showProblem(say("A patch needs another text: type one first."));
+    const what = wanted(choices, translates);
+    return setAsked({ run: run.run, other: text, place, ...what, of: `${run.model} ${run.text}` });
+  };
+  const choose = (choices) => {
+    setChosen(choices);
+    if (asked) showMap(choices);
+  };
+  const tryPair = async () => {
+    type(null);
+    await typeText(other.teaching);
+    alter([]);
+  };
+  const show =
+    !run || place === null
+      ? say("Show what each patch changes")
+      : sayWith("Show what each patch changes for token {place}, “{token}”", {
+          place,
+          token: html`<${Token} label=${run.labels[place]} />`,
+        });
+  const none =
+    other &&
+    !other.variant &&
+    say(
+      "There is no word here that we know how to exchange: type another text, or try our example.",
+    );
+  return html`<section class="patching whatif" data-generates=${String(generates())}
+    ...${part.shows({ run: run?.run })}>
+    <h3>${say("Patch")}</h3>
+    <p>${say("The network reads another text too. What it computes there, at one layer and one place, is put in place of what it computes here. Where that changes the next token, the network carries what tells the two texts apart.")}</p>
+    <label class="patch-label">${say("Another text, best with one word exchanged")}
+      <textarea class="patch-text" rows="2" maxlength="2000" value=${text}
+        onInput=${({ target }) => type(target.value)}></textarea>
+    </label>
+    <p class="patch-hint hint" role="status">${none}</p>
+    <${Choices} ...${{ chosen, choose, translates }} />
+    <div class="whatif-buttons">
+      <button type="button" class="main show-map" onClick=${() => showMap(chosen)}>${show}</button>
+      <button type="button" class="try-pair" hidden=${!other || other.teaching === run?.text}
+        onClick=${tryPair}>${other && say("Try it with “{text}”", { text: other.teaching })}</button>
+    </div>
+    ${fits && map.answer && html`<${Found} part=${part} answer=${map.answer} asked=${map.asked} />`}
+  </section>`;
+};
+export const mount = mounted(Patching);

@@ -1,50 +1,48 @@
 // The sinusoidal formula beside the model's own positions.
 
-import { ask } from "../../ui/static/ask.js";
 import { numeral, say } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { page } from "../../ui/static/state.js";
-import { fitMargins, heightOf } from "./position_pictures.js";
+import { Figure } from "../../web/figure.js";
+import { useAnswer, usePart } from "../../web/part.js";
+import { html } from "../../web/preact.js";
+import { nearlySquare } from "./position_pictures.js";
 
-// common(): what every question to the server holds. Returns refresh().
-export const mountFormula = (find, server, common) => {
-  const formula = find(".position-formula");
-  const box = (name) => find(`[data-picture=${name}]`);
-  const draw = async (current) => {
-    if (!page.run || page.run.turns) return;
-    for (const which of ["matrix", "similarity"]) {
-      const answer = await ask(server.positions, { ...common(), which, formula: true });
-      if (!current()) return;
-      find(".compared").hidden = answer.figure === null;
-      if (answer.figure === null) {
-        find(".formula-says").textContent = say(
-          "It needs an even number of dimensions, and this model has an odd one.",
-        );
-        return;
-      }
-      const own = answer.positions === "sinusoidal";
-      find(".formula-use").textContent = own
-        ? say("which this model uses")
-        : say("not used by this model");
-      find(".formula-says").textContent = own
-        ? say("This model's matrix is the formula itself: largest difference {difference}.", {
-            difference: tinyNumber(answer.difference),
-          })
-        : say(
-            "This model learned its positions instead; compare both matrices (largest " +
-              "difference {difference}).",
-            { difference: numeral(answer.difference.toFixed(2)) },
-          );
-      const name = `formula-${which}`;
-      await drawFigure(box(name), answer.figure, {
-        height: heightOf(name, box(name)),
-        change: fitMargins,
-      });
-      if (!current()) return;
-      Object.assign(formula.dataset, { own, difference: answer.difference });
-    }
-  };
-  return redrawWhen(formula, ["run"], draw);
+const inWords = ({ figure, positions, difference }) => {
+  if (figure === null) {
+    return say("It needs an even number of dimensions, and this model has an odd one.");
+  }
+  return positions === "sinusoidal"
+    ? say("This model's matrix is the formula itself: largest difference {difference}.", {
+        difference: tinyNumber(difference),
+      })
+    : say(
+        "This model learned its positions instead; compare both matrices (largest " +
+          "difference {difference}).",
+        { difference: numeral(difference.toFixed(2)) },
+      );
+};
+
+// common: what every question to the server holds, null while there is none.
+export const Formula = ({ server, common }) => {
+  const part = usePart();
+  const asked = (which) => common && { ...common, which, formula: true };
+  const { answer } = useAnswer(part, server.positions, asked("matrix"));
+  const { answer: alike } = useAnswer(part, server.positions, asked("similarity"));
+  const own = answer?.positions === "sinusoidal";
+  const use = own ? say("which this model uses") : say("not used by this model");
+  const facts = answer && { own, difference: answer.difference };
+  return html`<div class="position-formula" ...${part.shows(facts)}>
+    <h3>${say("The sinusoidal formula")}</h3>
+    <p>${say("Dimension 2i is sin(pos / 10000^(2i / C)) and dimension 2i + 1 the cosine of the same: each pair is a wave of its own, slower from pair to pair.")} <span class="formula-says">${answer && inWords(answer)}</span></p>
+    <div class="two compared" hidden=${answer?.figure === null}>
+      <section>
+        <h4>${say("The formula's matrix,")} <span class="formula-use">${answer && use}</span></h4>
+        <${Figure} part=${part} name="formula-matrix" figure=${answer?.figure} change=${nearlySquare} />
+      </section>
+      <section>
+        <h4>${say("Similarity of the formula's positions (cosine)")}</h4>
+        <${Figure} part=${part} name="formula-similarity" figure=${alike?.figure} change=${nearlySquare} />
+      </section>
+    </div>
+  </div>`;
 };

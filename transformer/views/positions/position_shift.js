@@ -1,12 +1,18 @@
 // PE(pos + k) from PE(pos): how a position moves.
 
-import { ask } from "../../ui/static/ask.js";
 import { numeral, say } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, showProblem } from "../../ui/static/state.js";
-import { fitMargins, heightOf } from "./position_pictures.js";
+import { Select } from "../../web/controls.js";
+import { Figure } from "../../web/figure.js";
+import { useAnswer, useEvent, usePart } from "../../web/part.js";
+import { html, useRef } from "../../web/preact.js";
+import { showProblem } from "../../web/store.js";
+import { nearlySquare } from "./position_pictures.js";
+
+export const SHOWN = [
+  ["16", say("first 16 dimensions")],
+  ["", say("all dimensions")],
+];
 
 const shiftSays = ({
   figure,
@@ -48,53 +54,46 @@ const shiftSays = ({
   return `${asks} ${best}`;
 };
 
-// common(): what every question to the server holds; state.steps: k. Returns refresh().
-export const mountShift = (find, server, common, state) => {
-  const root = find(".position-shift");
-  const steps = find(".steps-k");
-  const box = (name) => find(`[data-picture=${name}]`);
-  const draw = async (current) => {
-    if (!page.run || page.run.turns) return;
-    const shown = Number(find(".steps-shown").value) || null;
-    const answer = await ask(server.shift, { ...common(), k: state.steps, shown });
-    if (!current()) return;
-    box("shift").hidden = answer.figure === null;
-    steps.max = answer.largest;
-    steps.disabled = answer.largest < 1;
-    find(".shift-says").textContent = shiftSays(answer);
-    if (answer.figure) {
-      await drawFigure(box("shift"), answer.figure, {
-        height: heightOf("shift", box("shift")),
-        change: fitMargins,
-      });
-    }
-    Object.assign(root.dataset, {
-      k: state.steps,
-      miss: answer.largest_miss,
-      relative: answer.relative_miss,
-    });
-  };
-  let model = "";
-  on("run", () => {
-    const next = `${page.run.d_model} ${page.run.stacks}`;
-    if (next !== model) state.steps = steps.value = 1; // another model may know fewer positions
-    model = next;
+// common: what every question to the server holds, null while there is none. state: steps, k; and
+// shown, how many dimensions are drawn, "" for all.
+export const Shift = ({ server, common, state }) => {
+  const part = usePart();
+  const wanted = common && { ...common, k: state.steps, shown: Number(state.shown) || null };
+  const { answer, asked } = useAnswer(part, server.shift, wanted);
+  const model = useRef("");
+  useEvent("run", (run) => {
+    const next = `${run.d_model} ${run.stacks}`;
+    if (next !== model.current) state.steps = 1; // another model may know fewer positions
+    model.current = next;
   });
-  steps.addEventListener("change", () => {
-    const [k, most] = [Number(steps.value), Number(steps.max)];
-    if (!Number.isInteger(k) || k < 1 || k > most) {
+  const most = answer?.largest;
+  const step = ({ target: { value } }) => {
+    const k = Number(value);
+    if (Number.isInteger(k) && k >= 1 && k <= most) state.steps = k;
+    else {
+      const got = value || say("nothing");
       showProblem(
-        say("k must be a whole number from 1 to {most}; got {value}", {
-          most,
-          value: steps.value || say("nothing"),
-        }),
+        say("k must be a whole number from 1 to {most}; got {value}", { most, value: got }),
       );
-      return;
     }
-    state.steps = k;
-    refresh();
-  });
-  find(".steps-shown").addEventListener("change", () => refresh());
-  const refresh = redrawWhen(root, ["run"], draw);
-  return refresh;
+  };
+  const facts = answer && {
+    k: asked.k,
+    miss: answer.largest_miss,
+    relative: answer.relative_miss,
+  };
+  return html`<div class="position-shift" ...${part.shows(facts)}>
+    <div class="positions-head">
+      <h3>${say("From one position to another")}</h3>
+      <label>${say("Steps k")} <input class="steps-k" type="number" min="1" max=${most} step="1"
+        value=${state.steps} disabled=${most < 1} onChange=${step} /></label>
+      <label>${say("Shown")} <${Select} class="steps-shown" options=${SHOWN} value=${state.shown}
+        set=${(shown) => (state.shown = shown)} /></label>
+    </div>
+    <div class="two">
+      <div><${Figure} part=${part} name="shift" figure=${answer?.figure} change=${nearlySquare}
+        hidden=${answer?.figure === null} /></div>
+      <p class="shift-says" role="status">${answer && shiftSays(answer)}</p>
+    </div>
+  </div>`;
 };

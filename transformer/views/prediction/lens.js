@@ -1,18 +1,16 @@
 // What each layer would have said: the logit lens.
 
-import { ask } from "../../ui/static/ask.js";
-import { el } from "../../ui/static/dom.js";
 import { fontPx, labelRoom } from "../../ui/static/labels.js";
-import { ownFields } from "../../ui/static/fields.js";
-import { wholeNumber } from "../../ui/static/link_text.js";
 import { numeral, say } from "../../ui/static/messages.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page } from "../../ui/static/state.js";
-import { tokenColumns, withoutZoom } from "./token_columns.js";
+import { useMeta } from "../../web/figure.js";
+import { useAnswer, useEvent, usePart } from "../../web/part.js";
+import { html, useState } from "../../web/preact.js";
+import { page } from "../../web/store.js";
+import { TokenColumns, withoutZoom } from "./token_columns.js";
 
 const TYPE_PX = 14; // of the tokens in the cells, as Python lays them out
-const cellText = (meta, z, row, column) =>
-  `${meta.best[row][column]} ${numeral(z[row][column].toFixed(4))}`;
+const cellText = (meta, row, column, [value]) =>
+  `${meta.best[row][column]} ${numeral(value.toFixed(4))}`;
 const gradient = (scale) =>
   `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${at * 100}%`).join(", ")})`;
 
@@ -55,73 +53,65 @@ const fitBesideRows = ({ data, layout }, width) => {
   withoutZoom(layout);
 };
 
-export const mountLens = (find, server) => {
-  const box = find("[data-picture=lens]");
-  const lens = { first: 0, columns: 0, total: 0 };
-  const seen = tokenColumns(box, () => page.run.trace_start + lens.first);
-  const draw = async (current) => {
-    if (!page.run) return;
-    const { run } = page.run;
-    const answer = await ask(server.lens, { run, first: lens.first, dark: page.dark });
-    if (!current()) return;
-    find(".lens-says").textContent = words(answer);
-    const { meta, width } = JSON.parse(answer.figure).layout;
-    const figure = await seen.draw(answer.figure, {
-      change: (made) => fitBesideRows(made, width),
-      numbers: (row, column) => cellText(meta, figureZ(), row, column),
-    });
-    Object.assign(lens, { columns: answer.columns, total: meta.total });
-    drawRows(figure.layout, meta.row_labels);
-    find(".lens-scale").style.background = gradient(figure.data[0].colorscale);
-    drawPager();
-    Object.assign(find(".lens-box").dataset, { run, first: lens.first });
-  };
-  const figureZ = () => box.calcdata[0][0].z;
-  // Row names stand beside the picture, so that they stay when it is scrolled.
-  const drawRows = (layout, names) => {
-    const { t: top, b: bottom } = layout.margin;
-    const height = (layout.height - top - bottom) / names.length;
-    const at = (text, y, kind = "") => {
-      const made = el("span", kind, text);
-      made.style.top = `${y}px`;
-      return made;
-    };
-    const rows = names.map((name, row) => at(name, top + height * (names.length - row - 0.5)));
-    if (layout.xaxis2.visible !== false) rows.push(at(say("came next"), top - 14, "axis"));
-    find(".lens-rows").replaceChildren(
-      ...rows,
-      at(say("token read"), layout.height - bottom + 16, "axis"),
-    );
-  };
-  const drawPager = () => {
-    const { first, columns, total } = lens;
-    find(".lens-pager").hidden = total <= columns;
-    find(".earlier").disabled = first === 0;
-    find(".later").disabled = first + columns >= total;
-    find(".lens-range").textContent = say("tokens {first} to {last} of {total}", {
-      first,
-      last: Math.min(total, first + columns) - 1,
-      total,
-    });
-  };
-  const turnTo = (first) => {
-    lens.first = Math.max(0, first);
-    refresh();
-  };
-  find(".earlier").addEventListener("click", () => turnTo(lens.first - lens.columns));
-  find(".later").addEventListener("click", () => turnTo(lens.first + lens.columns));
-  on("query", (query) => {
-    const place = query?.stack === page.run?.stack ? query.index - page.run.trace_start : -1;
-    const outside = place < lens.first || place >= lens.first + lens.columns;
-    if (place < 0 || place >= lens.total || !outside) return;
-    turnTo(Math.floor(place / lens.columns) * lens.columns);
-  });
-  on("run", () => Object.assign(lens, { first: 0, total: 0 }));
+// Row names stand beside the picture, so that they stay when it is scrolled.
+const Rows = ({ layout }) => {
+  const { t: top, b: bottom } = layout.margin;
+  const names = layout.meta.row_labels;
+  const height = (layout.height - top - bottom) / names.length;
+  const at = (text, y, kind = "") =>
+    html`<span class=${kind} style=${{ top: `${y}px` }}>${text}</span>`;
+  return [
+    ...names.map((name, row) => at(name, top + height * (names.length - row - 0.5))),
+    layout.xaxis2.visible !== false && at(say("came next"), top - 14, "axis"),
+    at(say("token read"), layout.height - bottom + 16, "axis"),
+  ];
+};
 
-  const refresh = redrawWhen(find(".lens-box"), ["run"], draw);
-  ownFields(
-    { lens: "0" },
-    () => ({ lens: lens.first }),
-    (given) => turnTo(wholeNumber("lens", given.lens, 0, 4095)),
+const Pager = ({ first, columns, total, turn }) => {
+  const last = Math.min(total, first + columns) - 1;
+  return html`<span class="lens-pager" hidden=${!(total > columns)}>
+    <button type="button" class="earlier" aria-label=${say("Earlier tokens")} disabled=${first === 0}
+      onClick=${() => turn(first - columns)}>‹</button>
+    <span class="lens-range">${say("tokens {first} to {last} of {total}", { first, last, total })}</span>
+    <button type="button" class="later" aria-label=${say("Later tokens")}
+      disabled=${first + columns >= total} onClick=${() => turn(first + columns)}>›</button>
+  </span>`;
+};
+
+// fields: of the view, see declaredFields.
+export const Lens = ({ server, fields }) => {
+  const part = usePart();
+  const [drawn, setDrawn] = useState(/** @type {any} */ (null));
+  const { run, dark } = page;
+  const { answer, asked } = useAnswer(
+    part,
+    server.lens,
+    run && { run: run.run, first: fields.lens, dark },
   );
+  const meta = useMeta(answer?.figure);
+  const [columns, total] = [answer?.columns ?? 0, asked?.run === run?.run ? meta.total : 0];
+  const turn = (first) => (fields.lens = Math.max(0, first));
+  useEvent("query", (query) => {
+    const place = query?.stack === page.run?.stack ? query.index - page.run.trace_start : -1;
+    const outside = place < fields.lens || place >= fields.lens + columns;
+    if (place >= 0 && place < total && outside) turn(Math.floor(place / columns) * columns);
+  });
+  useEvent("run", () => turn(0));
+  const change = (made) => fitBesideRows(made, JSON.parse(answer.figure).layout.width);
+  const scale = { background: drawn && gradient(drawn.data[0].colorscale) };
+  const first = asked?.first ?? 0;
+  return html`<div class="lens-box" ...${part.shows({ run: asked?.run, first })}>
+    <h3>${say("Logit lens: what each layer would have said")}</h3>
+    <p class="lens-says">${answer && words(answer)}</p>
+    <div class="lens-head">
+      <span>${say("probability of the best token:")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>
+      <${Pager} ...${{ first, columns, total, turn }} />
+    </div>
+    <div class="lens-frame">
+      <div class="lens-rows" aria-hidden="true">${drawn && html`<${Rows} layout=${drawn.layout} />`}</div>
+      <${TokenColumns} part=${part} name="lens" figure=${answer?.figure} change=${change}
+        numbers=${(...cell) => cellText(meta, ...cell)} done=${setDrawn}
+        first=${run && run.trace_start + first} wide=${say("Logit lens, layers by tokens")} />
+    </div>
+  </div>`;
 };

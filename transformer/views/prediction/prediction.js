@@ -1,121 +1,110 @@
 // One generated token's candidates; every token's surprise; what each layer would have said; and the
 // tree of a beam search.
 
-import { ask } from "../../ui/static/ask.js";
-import { el, finder, tokenElement } from "../../ui/static/dom.js";
+import { declaredFields } from "../../ui/static/fields.js";
 import { branchAt } from "../../ui/static/history.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
 import { asSentence, numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, setQuery } from "../../ui/static/state.js";
-import { mountLens } from "./lens.js";
-import { mountSearchTree } from "./search_tree.js";
-import { mountSurprise } from "./surprise.js";
+import { Figure } from "../../web/figure.js";
+import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { html, useMemo, useState } from "../../web/preact.js";
+import { page, setQuery } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { Lens } from "./lens.js";
+import { SearchTree } from "./search_tree.js";
+import { Surprise } from "./surprise.js";
 
 const NARROW_PX = 480;
+const MOST_TOKENS = 60; // of the text before a step
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".prediction");
-  /** @type {Record<string, any>} */
-  const state = { step: 0 };
-  const steps = () => page.run?.probabilities.length ?? 0;
+const narrow = ({ layout }) => {
+  layout.height -= layout.margin.t - 40;
+  layout.margin = { ...layout.margin, t: 40 };
+  layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
+  if (layout.width >= NARROW_PX) return;
+  layout.xaxis.range[1] *= 1.25; // the longest bar's number has its width all the same
+  layout.xaxis.nticks = 3;
+};
+const branch = ({ points }, box) => {
+  const { ids, chosen, step } = box.layout.meta;
+  const id = ids[Math.round(points[0].y)];
+  if (id !== chosen) branchAt(step, id);
+};
 
-  const draw = async (current) => {
-    if (!page.run) return;
-    const none = steps() === 0;
-    find(".step-body").hidden = none;
-    find(".previous").disabled = none || state.step === 0;
-    find(".next").disabled = none || state.step >= steps() - 1;
-    if (none) {
-      find(".step-title").textContent = say("Nothing was generated, so there is no step to show.");
-      return;
-    }
-    const { run } = page.run;
-    const { step } = state;
-    const answer = await ask(server.candidates, { run, step, dark: page.dark });
-    if (!current()) return;
-    words(answer, step);
-    await drawFigure(find("[data-picture=candidates]"), answer.figure, {
-      change: narrow,
-      on: BRANCH,
+// What the step had before it.
+const read = ({ window: [first, stop], slid }) => {
+  if (slid) {
+    return say("It read tokens {first} to {last}; earlier ones no longer fit into the window.", {
+      first,
+      last: stop - 1,
     });
-    Object.assign(root.dataset, { run, step });
-  };
-
-  const BRANCH = {
-    plotly_click: ({ points }) => {
-      const { ids, chosen, step } = find("[data-picture=candidates]").layout.meta;
-      const id = ids[Math.round(points[0].y)];
-      if (id !== chosen) branchAt(step, id);
-    },
-  };
-
-  const narrow = ({ layout }) => {
-    layout.height -= layout.margin.t - 40;
-    layout.margin = { ...layout.margin, t: 40 };
-    layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
-    if (layout.width >= NARROW_PX) return;
-    layout.xaxis.range[1] *= 1.25; // the longest bar's number has its width all the same
-    layout.xaxis.nticks = 3;
-  };
-
-  // What the step had before it.
-  const read = ({ window: [first, stop], slid }) => {
-    if (slid) {
-      return say("It read tokens {first} to {last}; earlier ones no longer fit into the window.", {
-        first,
-        last: stop - 1,
-      });
-    }
-    return page.run.source_labels.length
-      ? sayN(
-          "It read the whole source and {n} token of the translation.",
-          "It read the whole source and {n} tokens of the translation.",
-          stop - first,
-        )
-      : sayN("It read {n} token.", "It read all {n} tokens before it.", stop - first);
-  };
-  const words = (answer, step) => {
-    find(".step-title").replaceChildren(
-      ...sayWith("Step {step} of {steps}: chose “{token}” with probability {probability}", {
-        step: step + 1,
-        steps: steps(),
-        token: tokenElement(answer.chosen),
-        probability: numeral(answer.probability.toFixed(3)),
-      }),
-    );
-    find(".step-window").textContent = `${read(answer)} ${asSentence(answer.how)}`;
-    const seen = answer.seen.slice(-60).map(tokenElement);
-    if (answer.seen.length > 60) seen.unshift("… ");
-    find(".step-text").replaceChildren(
-      ...seen,
-      el("span", "caret", "▸"),
-      tokenElement(answer.chosen),
-    );
-  };
-
-  const go = (step) => {
-    if (step < 0 || step >= steps()) return;
-    setQuery({ stack: page.run.stack, index: page.run.n_prompt + step });
-  };
-  find(".previous").addEventListener("click", () => go(state.step - 1));
-  find(".next").addEventListener("click", () => go(state.step + 1));
-  const lastStep = () => Math.max(0, placeOrLast() - page.run.n_prompt);
-  const stepOf = (query) =>
-    page.run && query?.stack === page.run.stack ? query.index - page.run.n_prompt : -1;
-  on("query", (query) => {
-    if (stepOf(query) < 0) return;
-    state.step = stepOf(query);
-    refresh();
+  }
+  return page.run.source_labels.length
+    ? sayN(
+        "It read the whole source and {n} token of the translation.",
+        "It read the whole source and {n} tokens of the translation.",
+        stop - first,
+      )
+    : sayN("It read {n} token.", "It read all {n} tokens before it.", stop - first);
+};
+const title = ({ chosen, probability }, step, steps) =>
+  sayWith("Step {step} of {steps}: chose “{token}” with probability {probability}", {
+    step: step + 1,
+    steps,
+    token: html`<${Token} label=${chosen} />`,
+    probability: numeral(probability.toFixed(3)),
   });
-  on("run", () => (state.step = lastStep()));
+const seenText = ({ seen, chosen }) => [
+  seen.length > MOST_TOKENS && "… ",
+  ...seen.slice(-MOST_TOKENS).map((label) => html`<${Token} label=${label} />`),
+  html`<span class="caret">▸</span>`,
+  html`<${Token} label=${chosen} />`,
+];
 
-  if (page.run) state.step = stepOf(page.query) < 0 ? lastStep() : stepOf(page.query);
-  const refresh = redrawWhen(root, ["run"], draw);
-  mountSurprise(find, server);
-  mountLens(find, server);
-  mountSearchTree(find, server);
-}
+const stepOf = (query) =>
+  page.run && query?.stack === page.run.stack ? query.index - page.run.n_prompt : -1;
+const lastStep = () => Math.max(0, placeOrLast() - page.run.n_prompt);
+// The chosen token's step, or the one that was looked at before.
+const useStep = () => {
+  const first = () => (stepOf(page.query) < 0 ? lastStep() : stepOf(page.query));
+  const [step, setStep] = useState(() => (page.run ? first() : 0));
+  useEvent("query", (query) => stepOf(query) >= 0 && setStep(stepOf(query)));
+  useEvent("run", () => setStep(lastStep()));
+  return step;
+};
+
+const Prediction = ({ server }) => {
+  const part = usePart();
+  const fields = useMemo(() => declaredFields("prediction"), []);
+  const step = useStep();
+  const { run, dark } = page;
+  const steps = run?.probabilities.length ?? 0;
+  const { answer, asked } = useAnswer(
+    part,
+    server.candidates,
+    steps > 0 && { run: run.run, step, dark },
+  );
+  const go = (to) => setQuery({ stack: run.stack, index: run.n_prompt + to });
+  const none = Boolean(run) && !steps;
+  const empty = none && say("Nothing was generated, so there is no step to show.");
+  return html`<div class="prediction" ...${part.shows({ run: asked?.run, step: asked?.step })}>
+    <div class="step-head">
+      <button type="button" class="previous" aria-label=${say("Previous step")}
+        disabled=${!steps || step === 0} onClick=${() => go(step - 1)}>‹</button>
+      <h3 class="step-title">${empty || (answer && title(answer, asked.step, steps))}</h3>
+      <button type="button" class="next" aria-label=${say("Next step")}
+        disabled=${step >= steps - 1} onClick=${() => go(step + 1)}>›</button>
+    </div>
+    <div class="step-body" hidden=${none}>
+      <p class="step-window">${answer && `${read(answer)} ${asSentence(answer.how)}`}</p>
+      <p class="step-text">${answer && seenText(answer)}</p>
+      <p>${say("First bar: the network's probability. Second bar: after temperature, top-k and top-p, from which the token was drawn; where nothing was drawn, one token has it all. A candidate without a second bar was cut, and the reason stands there. Click a bar to take its token instead: the text branches there (see What if?).")}</p>
+      <${Figure} part=${part} name="candidates" figure=${steps > 0 && answer?.figure} change=${narrow}
+        on=${{ plotly_click: branch }} />
+    </div>
+    <${Surprise} server=${server} />
+    <${Lens} server=${server} fields=${fields} />
+    <${SearchTree} server=${server} />
+  </div>`;
+};
+export const mount = mounted(Prediction);

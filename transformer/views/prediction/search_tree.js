@@ -1,28 +1,27 @@
 // The tree of a beam search.
 
-import { ask } from "../../ui/static/ask.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page } from "../../ui/static/state.js";
+import { say } from "../../ui/static/messages.js";
+import { Figure } from "../../web/figure.js";
+import { useAnswer, usePart } from "../../web/part.js";
+import { html } from "../../web/preact.js";
+import { page } from "../../web/store.js";
 
-export const mountSearchTree = (find, server) => {
-  const tree = find(".tree");
-  const searched = () => (page.run?.hypotheses.length ?? 0) > 0;
-  const show = () => (find(".searched").hidden = !searched());
-  const draw = async (current) => {
-    show();
-    if (!searched()) return;
-    const answer = await ask(server.beams, { run: page.run.run, dark: page.dark });
-    if (!current()) return;
-    const width = JSON.parse(answer.figure).layout.width;
-    const wide = ({ layout }) => {
-      layout.width = Math.max(width, find(".tree-box").clientWidth);
-      layout.height -= layout.margin.t - 40;
-      layout.margin = { ...layout.margin, t: 40 };
-    };
-    await drawFigure(tree, answer.figure, { change: wide });
-    tree.dataset.run = page.run.run;
+export const SearchTree = ({ server }) => {
+  const part = usePart();
+  const { run, dark } = page;
+  const searched = (run?.hypotheses.length ?? 0) > 0;
+  const { answer } = useAnswer(part, server.beams, searched && { run: run.run, dark });
+  const change = ({ layout }) => {
+    layout.width = Math.max(JSON.parse(answer.figure).layout.width, part.width);
+    layout.height -= layout.margin.t - 40;
+    layout.margin = { ...layout.margin, t: 40 };
   };
-  on("run", show);
-  redrawWhen(find(".tree-box"), ["run"], draw);
+  return html`<div class="tree-box" ...${part.shows({})}>
+    <section class="searched" hidden=${!searched}>
+      <h3>${say("The beam search: which hypotheses lived and died at each step")}</h3>
+      <p>${say("Each column is a step, with the best extension on top. Lines lead from a text to its extensions; the path of the chosen translation is bold.")}</p>
+      <${Figure} part=${part} class="tree" figure=${searched && answer?.figure} change=${change}
+        wide=${say("Tree of the beam search, scrollable")} label=${say("Tree of the beam search")} />
+    </section>
+  </div>`;
 };

@@ -1,36 +1,36 @@
 // How surprised the network was by each token.
 
-import { ask } from "../../ui/static/ask.js";
-import { asSentence } from "../../ui/static/messages.js";
+import { asSentence, say } from "../../ui/static/messages.js";
 import { fontPx } from "../../ui/static/labels.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { page } from "../../ui/static/state.js";
-import { tokenColumns, withoutZoom } from "./token_columns.js";
+import { useAnswer, usePart } from "../../web/part.js";
+import { html } from "../../web/preact.js";
+import { page } from "../../web/store.js";
+import { TokenColumns, withoutZoom } from "./token_columns.js";
 
 const BAR_EM = 1.57; // the least that a token's label needs
 
-export const mountSurprise = (find, server) => {
-  const surprised = tokenColumns(find("[data-picture=surprise]"), () => page.run.trace_start);
-  const draw = async (current) => {
-    if (!page.run) return;
-    const { run } = page.run;
-    const answer = await ask(server.surprise, { run, dark: page.dark });
-    if (!current()) return;
-    const says = answer.none ?? answer.says;
-    find(".surprise-says").textContent = asSentence(says);
-    find(".surprise-body").hidden = Boolean(answer.none);
-    find(".surprise-box").dataset.run = run;
-    if (answer.none) return;
-    const change = ({ layout }) => {
-      const count = layout.meta.labels.length;
-      layout.width = Math.max(surprised.wide.clientWidth, 80 + BAR_EM * fontPx() * count);
-      layout.height -= layout.margin.t - 24;
-      layout.margin = { ...layout.margin, t: 24 };
-      layout.xaxis.title.text = "";
-      layout.margin.b -= 20;
-      withoutZoom(layout);
-    };
-    await surprised.draw(answer.figure, { change });
+export const Surprise = ({ server }) => {
+  const part = usePart();
+  const { run, dark } = page;
+  const { answer, asked } = useAnswer(part, server.surprise, run && { run: run.run, dark });
+  const says = answer?.none ?? answer?.says;
+  const change = ({ layout }) => {
+    const count = layout.meta.labels.length;
+    layout.width = Math.max(part.width, 80 + BAR_EM * fontPx() * count);
+    layout.height -= layout.margin.t - 24;
+    layout.margin = { ...layout.margin, t: 24 };
+    layout.xaxis.title.text = "";
+    layout.margin.b -= 20;
+    withoutZoom(layout);
   };
-  redrawWhen(find(".surprise-box"), ["run"], draw);
+  const key = (name, words) => html`<span class=${`key ${name}`}>${words}</span>`;
+  return html`<div class="surprise-box" ...${part.shows({ run: asked?.run })}>
+    <h3>${say("Surprise of each token, −log₂ p")}</h3>
+    <p class="surprise-says">${says && asSentence(says)}</p>
+    <div class="surprise-body" hidden=${Boolean(answer?.none)}>
+      <p>${say("How many bits each token of the text cost the network: 0 if it was sure of it, 1 if it gave it a probability of one half, 2 for a quarter. Click a bar to choose its token.")} ${key("given", say("given"))} ${key("generated", say("generated"))}</p>
+      <${TokenColumns} part=${part} name="surprise" figure=${answer?.figure} change=${change}
+        first=${run?.trace_start} wide=${say("Bars of surprise, one a token")} />
+    </div>
+  </div>`;
 };

@@ -1,61 +1,58 @@
 // Rotary positions: shown where the run's network turns its queries and keys.
 
-import { ask } from "../../ui/static/ask.js";
-import { finder } from "../../ui/static/dom.js";
-import { ownFields } from "../../ui/static/fields.js";
-import { wholeNumber } from "../../ui/static/link_text.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
+import { declaredFields } from "../../ui/static/fields.js";
+import { say } from "../../ui/static/messages.js";
 import { siteName } from "../../ui/static/sites.js";
-import { chosenRow, on, page } from "../../ui/static/state.js";
+import { Figure } from "../../web/figure.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { html, useMemo } from "../../web/preact.js";
+import { chosenRow, page } from "../../web/store.js";
 
-const HEIGHT = { angles: 420, pair: 460, distance: 460 }; // px
-
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".rotary");
-  const input = find(".rotary-pair");
-  const state = { pair: 0 };
-  const show = () => (root.hidden = !page.run?.turns);
-  on("run", show);
-  show();
-
-  const draw = async (current) => {
-    const { run, head } = page;
-    if (!run?.turns) return;
-    const self = head?.kind === "self";
-    const stack = self ? head.stack : run.stack;
-    const answer = await ask(server.rotary, {
-      run: run.run,
-      site: self ? siteName(head) : `${stack}.0.self`,
-      head: self && typeof head.head === "number" ? head.head : 0,
-      query: chosenRow(stack),
-      pair: state.pair,
-      dark: page.dark,
-    });
-    if (!current() || !answer.turns) return;
-    input.max = answer.n_pairs - 1;
-    for (const name of ["angles", "pair", "distance"]) {
-      find(`.${name}-says`).textContent = `${answer.says[name]}.`;
-      await drawFigure(find(`[data-picture=${name}]`), answer[name], { height: HEIGHT[name] });
-      if (!current()) return;
-    }
-    Object.assign(root.dataset, { run: run.run, pair: state.pair });
+// What is asked of the chosen head, and of the text's own first one where that reads another text.
+const asked = ({ run, head, dark }, pair) => {
+  if (!run?.turns) return null;
+  const self = head?.kind === "self";
+  const stack = self ? head.stack : run.stack;
+  return {
+    run: run.run,
+    site: self ? siteName(head) : `${stack}.0.self`,
+    head: self && typeof head.head === "number" ? head.head : 0,
+    query: chosenRow(stack),
+    pair,
+    dark,
   };
+};
 
-  const refresh = redrawWhen(root, ["run", "head", "query"], draw);
-  input.addEventListener("change", () => {
-    state.pair = Math.max(0, Math.min(Number(input.value) || 0, Number(input.max)));
-    refresh();
-  });
-  ownFields(
-    { "rotary.pair": "0" },
-    () => ({ "rotary.pair": state.pair }),
-    (fields) => {
-      state.pair = wholeNumber("rotary.pair", fields["rotary.pair"], 0, 4096);
-      input.value = String(state.pair);
-      refresh();
-    },
-  );
-}
+const Rotary = ({ server }) => {
+  const part = usePart();
+  const fields = useMemo(() => declaredFields("rotary"), []);
+  const { answer, asked: of } = useAnswer(part, server.rotary, asked(page, fields["rotary.pair"]));
+  const most = (answer?.n_pairs ?? Infinity) - 1;
+  const choose = ({ target }) =>
+    (fields["rotary.pair"] = Math.max(0, Math.min(Number(target.value) || 0, most)));
+  const says = (name) =>
+    html`<p class=${`${name}-says`}>${answer?.says && `${answer.says[name]}.`}</p>`;
+  const picture = (name, height) =>
+    html`${says(name)}<${Figure} part=${part} name=${name} figure=${answer?.[name]} height=${height} />`;
+  return html`<div class="rotary" hidden=${!page.run?.turns} ...${part.shows({ run: of?.run, pair: of?.pair })}>
+    <p>${say("This network adds nothing to its tokens to tell where they stand. Instead each head turns its queries and keys: feature i and feature i + half are a point in a plane, which is turned by the token's place times the pair's own speed. Rotating both of two tokens equally leaves their score unchanged: it knows their distance, and nothing else of their places.")}</p>
+    <h3>${say("By what angle, token by pair")}</h3>
+    ${picture("angles", 420)}
+    <div class="positions-head">
+      <h3>${say("The chosen head's query and the key before it")}</h3>
+      <label>${say("Pair")} <input class="rotary-pair" type="number" min="0" max=${most} step="1"
+        value=${fields["rotary.pair"]} onChange=${choose} /></label>
+    </div>
+    <div class="two">
+      <section>
+        <h4>${say("One pair, before and after")}</h4>
+        ${picture("pair", 460)}
+      </section>
+      <section>
+        <h4>${say("The score of the two, by their distance")}</h4>
+        ${picture("distance", 460)}
+      </section>
+    </div>
+  </div>`;
+};
+export const mount = mounted(Rotary);

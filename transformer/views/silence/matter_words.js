@@ -3,7 +3,7 @@
 import { tokenElement } from "../../ui/static/dom.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { attentionOf } from "../../ui/static/site_words.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 
 const percent = (probability) => `${numeral((100 * probability).toPrecision(3))} %`;
 

@@ -15,11 +15,11 @@ import { placeOrLast } from "../../ui/static/looked_at.js";
 import { say, sayN, sayWith } from "../../ui/static/messages.js";
 import { drawHeadMap } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page } from "../../ui/static/state.js";
+import { on, page } from "../../web/store.js";
 import { drawKindButtons } from "../attention/switches.js";
 import { mapInWords, mostInWords } from "./matter_words.js";
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".silence");

@@ -2,7 +2,7 @@
 
 import { alter, generates, isSilent, withSilence } from "../../ui/static/interventions.js";
 import { say } from "../../ui/static/messages.js";
-import { on, page } from "../../ui/static/state.js";
+import { on, page } from "../../web/store.js";
 
 export const connectSilenceButton = (button) => {
   const draw = () => {

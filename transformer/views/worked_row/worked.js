@@ -10,7 +10,7 @@ import { tinyNumber } from "../../ui/static/numbers.js";
 import { drawFigure } from "../../ui/static/plots.js";
 import { redrawWhen } from "../../ui/static/redraw.js";
 import { siteName } from "../../ui/static/sites.js";
-import { page } from "../../ui/static/state.js";
+import { page } from "../../web/store.js";
 import { largestDifference, numberText, smallText, workOutRow } from "./row_arithmetic.js";
 import { fitToWidth, tableOfRow } from "./row_picture.js";
 import { stepsOf } from "./row_steps.js";
@@ -18,7 +18,7 @@ import { stepsOf } from "./row_steps.js";
 const MOST_ROWS = 32; // lines of the table; the other keys are summed in one
 const PAUSE_MS = 200; // the large heatmap goes first
 
-/** @param {import("../../ui/static/state.js").Mounted} mounted */
+/** @param {import("../../web/store.js").Mounted} mounted */
 export function mount({ element, server }) {
   const find = finder(element);
   const root = find(".worked");

@@ -4,7 +4,7 @@ import { fillSelect, finder } from "../../../ui/static/dom.js";
 import { say } from "../../../ui/static/messages.js";
 import { drawFigure } from "../../../ui/static/plots.js";
 import { attentionOf, kindOf } from "../../../ui/static/site_words.js";
-import { emit, setHead, setQuery, tracedFrom } from "../../../ui/static/state.js";
+import { emit, setHead, setQuery, tracedFrom } from "../../../web/store.js";
 import { mountCells } from "../../attention/cells.js";
 import { headGrid, headName } from "../../attention/grid.js";
 import { STAGE_NAMES, cellTexts, colourValues } from "../../attention/values.js";

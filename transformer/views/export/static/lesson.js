@@ -4,7 +4,7 @@ import { cardForm } from "../../../ui/static/card_form.js";
 import { el, finder } from "../../../ui/static/dom.js";
 import { marked } from "../../../ui/static/marked_text.js";
 import { say } from "../../../ui/static/messages.js";
-import { on, page, setQuery } from "../../../ui/static/state.js";
+import { on, page, setQuery } from "../../../web/store.js";
 import { siteName } from "../../../ui/static/sites.js";
 import { grade, rightAnswer } from "./grading.js";
 import { startWith } from "./own_data.js";

@@ -3,7 +3,7 @@
 
 import { el, fillSelect } from "../../../ui/static/dom.js";
 import { numeral, say } from "../../../ui/static/messages.js";
-import { on, page, setQuery, setRun } from "../../../ui/static/state.js";
+import { on, page, setQuery, setRun } from "../../../web/store.js";
 import { mountAttention } from "./attention.js";
 import { candidateRows } from "./candidates.js";
 import { pictureList } from "./gallery.js";

@@ -1,6 +1,8 @@
 // What the page shows: a run, a batch of texts, the chosen head and the chosen token; and the events
 // that tell the page's parts of a change.
 
+import { batch as together, signal } from "./preact.js";
+
 /**
  * @typedef {{ stack: string, kind: string, layer: number }} Site a place of attention
  * @typedef {Site & { head: number }} Head
@@ -58,16 +60,36 @@
  * @property {Record<string, (data: any) => Promise<any>>} server
  */
 
+/**
+ * An object whose properties are signals: a component that reads one while it is drawn is drawn again
+ * when it changes.
+ * @template {object} T
+ * @param {T} start
+ * @returns {T}
+ */
+export const reactive = (start) => {
+  const made = /** @type {T} */ ({});
+  for (const [name, first] of Object.entries(start)) {
+    const value = signal(first);
+    const get = () => value.value;
+    const set = (/** @type {any} */ now) => {
+      value.value = now;
+    };
+    Object.defineProperty(made, name, { get, set, enumerable: true });
+  }
+  return made;
+};
+
 // Each is null until there is one, and whoever may be earlier asks. dark: whether the page is shown
 // in dark colours.
-export const page = {
+export const page = reactive({
   run: /** @type {Run} */ (/** @type {unknown} */ (null)),
   batch: /** @type {Batch} */ (/** @type {unknown} */ (null)),
   query: /** @type {Query} */ (/** @type {unknown} */ (null)),
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
   dark: false,
   projector: false, // larger type, for the last row of a room
-};
+});
 
 /** @type {Map<string, Set<(detail: any) => void>>} */
 const listeners = new Map();
@@ -103,9 +125,11 @@ export const requestsFor = ({ run, other, batch }) => {
 // A finished run, or a batch, that the pictures are to show.
 /** @param {Run} run */
 export const setRun = (run) => {
-  page.run = run;
   remember(run.run, run.again);
-  page.query = /** @type {any} */ (null);
+  together(() => {
+    page.run = run;
+    page.query = /** @type {any} */ (null);
+  });
   emit("run", run);
   emit("query", page.query);
 };

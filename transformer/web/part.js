@@ -1,0 +1,137 @@
+// A part of the page as a component of Preact's: how it is mounted, asks the server and knows whether
+// it is seen. See README.md for how to write one.
+
+import { ask } from "../ui/static/ask.js";
+import { nextPaint } from "../ui/static/dom.js";
+import { html, render, signal, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
+import { on, reactive, showProblem } from "./store.js";
+
+const NEAR = "600px"; // what is this far from sight is drawn already
+const LEAST_PX = 4; // of a change of width that is one
+
+// What `component` of ui/components.py calls: the component in the place of a template. It is given
+// what Gradio gives, with `value` as a signal and submit(value), which has Python hear of a value.
+/** @type {(Component: any) => (mounted: import("./store.js").Mounted) => void} */
+export const mounted =
+  (Component) =>
+  ({ element, props, trigger, watch, server }) => {
+    const value = signal(props.value);
+    watch("value", () => (value.value = props.value));
+    const submit = (given) => {
+      props.value = given;
+      trigger("submit", given);
+    };
+    const root = element.firstElementChild;
+    render(html`<${Component} ...${{ props, value, submit, server }} />`, root);
+  };
+
+/**
+ * @typedef {object} Part what a component knows of its own element
+ * @property {boolean} seen whether it is in sight or near it
+ * @property {boolean} left whether its tab was left
+ * @property {number} width px, 0 until it is seen
+ * @property {{current: any}} element
+ * @property {(what: object, due: boolean) => void} owes whether something is still to be shown
+ * @property {(facts: Record<string, any>) => any} shows the attributes of its element; facts: of what
+ *   is shown, as data-NAME once it is painted
+ */
+
+// The part that this component's element is: html`<div ...${part.shows({ run })}>`. aria-busy while
+// what stands there is not what it should be; data-rev counts how often it then was painted, and
+// data-first-ms is when it first was, since the visitor asked for the page.
+/** @type {() => Part} */
+export const usePart = () => {
+  const element = useRef(/** @type {any} */ (null));
+  const part = useMemo(() => newPart(element), []);
+  useLayoutEffect(() => watchSight(element.current, part), []);
+  const { seen } = part;
+  useLayoutEffect(() => void (seen && part.settle())); // what asks for nothing is painted too
+  return part;
+};
+
+/** @type {(element: any) => any} */
+const newPart = (element) => {
+  const part = reactive({ seen: false, left: false, width: 0 });
+  const due = new Set();
+  const painted = signal({ facts: {}, rev: 0, firstMs: "" });
+  const busy = signal(false);
+  let facts = {};
+  const isPainted = () =>
+    !busy.value &&
+    painted.value.rev > 0 &&
+    JSON.stringify(facts) === JSON.stringify(painted.value.facts);
+  const settle = async () => {
+    if (due.size || !part.seen || isPainted()) return;
+    await nextPaint();
+    if (due.size || isPainted()) return;
+    const { rev, firstMs } = painted.value;
+    busy.value = false;
+    painted.value = { facts, rev: rev + 1, firstMs: firstMs || performance.now().toFixed(0) };
+  };
+  const owes = (what, isDue) => {
+    if (isDue) due.add(what);
+    else due.delete(what);
+    if (isDue) busy.value = true;
+    settle();
+  };
+  const shows = (now) => {
+    facts = { ...now };
+    const { rev, firstMs, facts: then } = painted.value;
+    const data = rev ? { ...then, rev, "first-ms": firstMs } : {};
+    const given = Object.entries(data).filter(([, value]) => value !== undefined);
+    return {
+      ref: element,
+      "aria-busy": busy.value || undefined,
+      ...Object.fromEntries(given.map(([name, value]) => [`data-${name}`, String(value)])),
+    };
+  };
+  return Object.assign(part, { element, owes, settle, shows });
+};
+
+const watchSight = (element, part) => {
+  const sight = new IntersectionObserver(
+    (entries) => {
+      part.seen = entries[entries.length - 1].isIntersecting;
+      part.left = !part.seen && element.getClientRects().length === 0;
+    },
+    { rootMargin: NEAR },
+  );
+  const size = new ResizeObserver(() => {
+    const width = element.clientWidth;
+    if (width && Math.abs(width - part.width) > LEAST_PX) part.width = width;
+  });
+  for (const observer of [sight, size]) observer.observe(element);
+  return () => [sight, size].forEach((observer) => observer.disconnect());
+};
+
+// Follow an event of the page; see store.js.
+/** @type {(name: string, listener: (detail: any) => void) => void} */
+export const useEvent = (name, listener) => {
+  const latest = useRef(listener);
+  latest.current = listener;
+  useMemo(() => on(name, (detail) => latest.current(detail)), []);
+};
+
+// The server's answer to a question of this part, {answer, asked}: the last one while the next is
+// coming, null before the first; asked: the data that it is about. data: null asks nothing. It is
+// asked only while the part is seen, and a refusal stands in the page's status.
+/** @type {(part: Part, question: (data: any) => Promise<any>, data: any) => {answer: any, asked: any}} */
+export const useAnswer = (part, question, data) => {
+  const [found, setFound] = useState({ answer: null, asked: null, key: "null" });
+  const me = useRef(0);
+  const key = JSON.stringify(data || null);
+  useLayoutEffect(() => {
+    const mine = ++me.current;
+    part.owes(me, Boolean(data) && key !== found.key);
+    if (!data || key === found.key || !part.seen) return;
+    ask(question, data).then(
+      (answer) => mine === me.current && setFound({ answer, asked: data, key }),
+      ({ message }) => {
+        if (mine !== me.current) return;
+        showProblem(message);
+        part.owes(me, false);
+      },
+    );
+  }, [key, found.key, part.seen]);
+  return found;
+};
