@@ -1,11 +1,10 @@
-"""app.py, which speaks one more language, "eo": every sentence of the template in ⟦ ⟧.
+"""app.py, which speaks one more language, "eo": every sentence in ⟦ ⟧.
 
 What is filled into a sentence stands outside of them: it has to be said too.
 """
 
 from __future__ import annotations
 
-import json
 import runpy
 import sys
 import tempfile
@@ -14,11 +13,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from babel.messages.pofile import read_po  # noqa: E402
+from babel.messages.catalog import Catalog  # noqa: E402
+from babel.messages.pofile import write_po  # noqa: E402
 
 from transformer.messages import catalogues  # noqa: E402
-from transformer.messages.compile import HOLE  # noqa: E402
-from transformer.messages.extract import TEMPLATE, of_scripts  # noqa: E402
+from transformer.messages.update import HOLE  # noqa: E402
 
 
 def _bracketed(sentence: str) -> str:
@@ -26,27 +25,23 @@ def _bracketed(sentence: str) -> str:
     return f"⟦{filled}⟧".replace("⟦⟧", "")
 
 
-def bracketed() -> dict[str, object]:
-    """A catalogue in which nothing can be missed."""
-    with TEMPLATE.open("rb") as file:
-        ids = [message.id for message in read_po(file) if message.id]
-    messages: dict[str, object] = {}
-    for one in ids:
-        if isinstance(one, str):
-            messages[one] = _bracketed(one)
-        else:
-            messages[one[0]] = [_bracketed(form) for form in one]
-    forms = "".join("0" if n == 1 else "1" for n in range(200))
-    signs = {"decimal": ",", "group": ".", "group_from": 4}
-    scripts = {key: messages.pop(key) for key in of_scripts() & messages.keys()}
-    named = {"name": "Brackets", "tag": "eo"}
-    return {"forms": forms, **named, **signs, "scripts": scripts, "messages": messages}
+def bracketed() -> Catalog:
+    """A catalogue in which nothing can be missed: that of German, said in brackets."""
+    made = Catalog(locale="eo")
+    for one in catalogues.read_catalog(catalogues.FOLDER / "de.po"):
+        if one.id:
+            forms = (one.id,) if isinstance(one.id, str) else one.id
+            said = tuple(map(_bracketed, forms))
+            made.add(one.id, said[0] if len(said) == 1 else said, auto_comments=one.auto_comments)
+    return made
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
+        said = bracketed()
         catalogues.FOLDER = Path(folder)
-        (catalogues.FOLDER / "eo.json").write_text(json.dumps(bracketed()), encoding="utf-8")
+        with (catalogues.FOLDER / "eo.po").open("wb") as file:
+            write_po(file, said)
         catalogues.catalogue("eo")
         catalogues.languages()
     runpy.run_path(str(ROOT / "app.py"), run_name="__main__")

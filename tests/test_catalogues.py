@@ -1,4 +1,4 @@
-"""The catalogues: each whole, each as it was compiled, and its tabs told apart."""
+"""The catalogues: each whole, and its tabs told apart."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 import transformer
 from transformer.messages import speaking
 from transformer.messages.catalogues import FOLDER, catalogue, languages
-from transformer.messages.compile import compiled, problems
+from transformer.messages.update import problems
 from transformer.ui.page import TABS
 from transformer.ui.page_data import model_card
 
@@ -24,9 +24,6 @@ def test_the_page_is_there_in_five_languages():
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_catalogue_has_every_sentence_and_fits_it(path):
     assert list(problems(path)) == [], "run: python -m transformer.messages update, and translate"
-    assert path.with_suffix(".json").read_text(encoding="utf-8") == compiled(path), (
-        "run: python -m transformer.messages compile"
-    )
 
 
 @pytest.mark.parametrize("language", languages()[1:])

@@ -16,8 +16,8 @@ from transformer.views.declaration import tab_name
 XX = {"Accept-Language": "eo-CH, en;q=0.5"}
 # Names of the field and of the code, and what the tests' models say of themselves.
 NAMES = re.compile(
-    r"softmax|exp|Decoder|Encoder|English|Brackets|decoder\.0\.self0|[\d, ]+, top-k [\d; ]+|gpt2432"
-    r"|transformer/\S+\.py|· [\w.]+|2For tests alone\..*"
+    r"softmax|exp|Decoder|Encoder|English|Esperanto|decoder\.0\.self0|[\d, ]+, top-k [\d; ]+"
+    r"|gpt2432|transformer/\S+\.py|· [\w.]+|2For tests alone\..*"
 )
 # What a visitor sees or is read outside of ⟦ ⟧: texts in the page's order, and attributes. Tokens
 # and texts of models are not the page's own words.
@@ -97,7 +97,7 @@ def test_the_menu_brings_the_page_in_another_language_with_all_that_stands_on_it
     page.wait_drawn(".attention")
     visits = sessions_of(page)
     menu = page.page.locator(".language-menu")
-    assert menu.locator("option").all_inner_texts() == ["English", "Brackets"]
+    assert menu.locator("option").all_inner_texts() == ["English", "Esperanto"]
     page.set_length(3)
     page.generate("Once there was")
     page.page.evaluate("viz.setHead({...viz.head, layer: 1, head: 2})")

@@ -11,7 +11,6 @@ from serving import tiny_translator
 
 from transformer import Model
 from transformer.messages import catalogues, speaking
-from transformer.messages.compile import compiled
 from transformer.runs.request import Request
 from transformer.ui import handlers
 from transformer.ui.examples import EXAMPLES, example_of, is_offered
@@ -103,7 +102,6 @@ def turned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lines = "".join(f'\nmsgid "{one}"\nmsgstr "{other}"\n' for one, other in sentences.items())
     po = tmp_path / "pl.po"
     po.write_text(f'msgid ""\nmsgstr "Plural-Forms: nplurals=1; plural=0;\\n"\n{lines}')
-    (tmp_path / "pl.json").write_text(compiled(po))
     monkeypatch.setattr(catalogues, "FOLDER", tmp_path)
     catalogues.languages.cache_clear(), catalogues.catalogue.cache_clear()
     yield

@@ -1,17 +1,24 @@
-"""The catalogues beside this file: LANGUAGE.json, compiled from LANGUAGE.po. English needs none."""
+"""The catalogues beside this file: LANGUAGE.po. English needs none."""
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
+from gettext import c2py
 from pathlib import Path
 from typing import Any
+
+from babel import Locale
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po
 
 FOLDER = Path(__file__).parent
 GLOSSARIES = FOLDER / "glossary"
 ENGLISH = "en"
+TAGS = {"zh": "zh-CN"}  # what HTML and CLDR call a language, where that is not its short name
+GROUPED_FROM = {"es": 5}  # CLDR's minimumGroupingDigits, which Babel does not tell, and 3
+OF_SCRIPTS = "page"  # the comment on a sentence that the page's scripts may say
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +65,7 @@ class Catalogue:
 @cache
 def languages() -> tuple[str, ...]:
     """Every language that there is a catalogue of, English first."""
-    return (ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.json")))
+    return (ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.po")))
 
 
 @cache
@@ -66,10 +73,37 @@ def catalogue(language: str) -> Catalogue:
     """The catalogue of a language; of an unknown one, English's."""
     if language not in languages() or language == ENGLISH:
         return Catalogue()
-    content = json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8"))
-    scripts = content.pop("scripts")
-    messages = content.pop("messages") | scripts
-    return Catalogue(messages=messages, scripts=frozenset(scripts), **content)
+    read, locale = read_catalog(FOLDER / f"{language}.po"), locale_of(language)
+    said: dict[str, str | list[str]] = {}
+    scripts = set()
+    for message in read:
+        given = message.string or ""
+        texts = [given] if isinstance(given, str) else list(given)
+        if message.id and all(texts) and not message.fuzzy:
+            key = message.id if isinstance(message.id, str) else message.id[0]
+            said[key] = texts[0] if isinstance(message.id, str) else texts
+            if OF_SCRIPTS in message.auto_comments:
+                scripts.add(key)
+    tag = TAGS.get(language, language)
+    of = (f"{locale.language}_{locale.script}", locale.language)
+    name = next((locale.languages[one] for one in of if one in locale.languages), tag)
+    signs, form = locale.number_symbols["latn"], c2py(read.plural_expr)
+    return Catalogue(
+        messages=said, scripts=frozenset(scripts),
+        forms="".join(str(form(n)) for n in range(200)), name=name[:1].upper() + name[1:], tag=tag,
+        decimal=signs["decimal"], group=signs["group"], group_from=GROUPED_FROM.get(language, 4),
+    )  # fmt: skip
+
+
+def read_catalog(path: Path) -> Catalog:
+    """A LANGUAGE.po."""
+    with path.open("rb") as file:
+        return read_po(file, locale=str(locale_of(path.stem)))
+
+
+def locale_of(language: str) -> Locale:
+    """What CLDR knows of a language."""
+    return Locale.parse(TAGS.get(language, language), sep="-")
 
 
 @cache

@@ -1,6 +1,6 @@
-"""Every sentence of the sources, as a gettext template.
+"""Every sentence of the sources.
 
-Needs the package babel, which the page does not.
+Babel's own extractors overlook one within another's arguments or within an f-string.
 """
 
 from __future__ import annotations
@@ -10,24 +10,17 @@ import re
 import tomllib
 from collections.abc import Callable, Container, Iterator
 from functools import cache
-from io import BytesIO
 from pathlib import Path
-
-from babel.messages.catalog import Catalog
-from babel.messages.pofile import write_po
 
 from transformer.messages import markup
 from transformer.messages.catalogues import FOLDER
 
-ROOT = FOLDER.parent.parent
-TEMPLATE = FOLDER / "messages.pot"
 # How many sentences each takes.
 SAYING = {"say": 1, "invalid": 1, "wording": 1, "mark": 1, "say_n": 2}
 # JavaScript: literals, or several of them with "+" between.
 _LITERAL = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 _TEXT = rf"{_LITERAL}(?:\s*\+\s*{_LITERAL})*"
 _CALL = re.compile(rf"\b(say|sayWith|sayN)\(\s*({_TEXT})(?:\s*,\s*({_TEXT}))?")
-HEADER = "# Every sentence of the project; `python -m transformer.messages extract` writes this.\n"
 
 
 def sources() -> list[Path]:
@@ -82,14 +75,3 @@ _OF: dict[str, Callable[[str], Iterator[str | tuple[str, ...]]]] = {
     ".html": markup.sentences,
     ".toml": _of_cards,
 }
-
-
-def template() -> str:
-    """messages.pot: each sentence once, by the alphabet, with the files that say it."""
-    catalog = Catalog()
-    for path in sources():
-        for found in sentences(path):
-            catalog.add(found, locations=[(path.relative_to(ROOT).as_posix(), 0)])
-    file = BytesIO()
-    write_po(file, catalog, omit_header=True, sort_output=True, include_lineno=False, width=100)
-    return HEADER + "\n" + file.getvalue().decode()
