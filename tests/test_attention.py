@@ -222,7 +222,8 @@ def test_cross_attention_computes_its_keys_once(cross_layer):
 
 def test_a_cache_remembers_which_keys_were_padding():
     cache = KeyValueCache()
-    cache.extend_mask(padding_mask(torch.tensor([[0, 3], [4, 5]]), 0))
-    mask = cache.extend_mask(padding_mask(torch.tensor([[6], [0]]), 0))
+    cache.extend_mask(padding_mask(torch.tensor([[0, 3], [4, 5]]), 0), 2)
+    mask = cache.extend_mask(padding_mask(torch.tensor([[6], [0]]), 0), 1)
     assert mask[:, 0, 0].tolist() == [[False, True, True], [True, True, False]]
-    assert KeyValueCache().extend_mask(None) is None
+    assert cache.extend_mask(None, 2)[:, 0, 0, 3:].all()
+    assert KeyValueCache().extend_mask(None, 1) is None

@@ -144,6 +144,9 @@ def test_every_engine_that_supports_a_configuration_computes_what_the_network_do
     config, stored, n_threads
 ):
     for kind in KINDS:
+        if config.family == "encoder":  # it generates nothing
+            assert engine_of(build_transformer(config), kind.name) is None
+            continue
         if kind.unknown(config):
             with pytest.raises(ValueError, match=f"engine '{kind.name}' needs "):
                 engine_of(build_transformer(config), kind.name)

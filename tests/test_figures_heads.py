@@ -11,7 +11,7 @@ import pytest
 from pictured import planted, sampled_run
 
 from transformer import Model, Run
-from transformer.model.interventions import Silence
+from transformer.model.interventions import Break
 from transformer.views import PICTURES, atlas, head_grid
 from transformer.views.attention.grid import indexed_png
 
@@ -37,9 +37,7 @@ def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model
     assert answer["shape"] == list(scores.shape) == list(record.scores.shape[2:])
     np.testing.assert_allclose(scores, record.scores[0, 1].numpy(), atol=1e-5)
     # What altered the network may stand between its queries and its scores.
-    altered = tiny_model.generate(
-        text, max_new_tokens=most, interventions=[Silence(stack="decoder", layer=0, heads=(0,))]
-    )
+    altered = tiny_model.generate(text, max_new_tokens=most, interventions=[Break("no-scale")])
     answer = PICTURES["heatmap"].ask(altered, given=asked, item=altered)
     np.testing.assert_array_equal(answer["scores"], altered.trace["decoder.1.self"].scores[0, 1])
     assert "queries" not in answer

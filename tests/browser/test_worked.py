@@ -93,7 +93,7 @@ def the_table_behind_the_picture_holds_all_that_it_shows(page: Visit, run: Run) 
     page.tokens.nth(4).click()
     until(page, "decoder.0.self", 0, 4)
     found = row_arithmetic(run, "decoder.0.self", 0, 4)
-    behind = page.page.locator(".worked > .as-table")
+    behind = page.page.locator(".worked .as-table")
     behind.locator("summary").click()
     behind.locator("tr").first.wait_for()  # the table is filled when it opens
 

@@ -271,7 +271,8 @@ def test_what_is_too_much_for_the_time_is_refused_before_it_begins(
     monkeypatch.setattr(experiments, "_asked", None)  # would be a TypeError
     told = question(experiments, name, run, 4)["error"]
     assert told.startswith(f"this would read {variants * 4:,} tokens, about ")
-    assert "NoneType" in question(experiments, name, run, 3)["error"]
+    with pytest.raises(TypeError, match="NoneType"):
+        question(experiments, name, run, 3)
 
 
 def test_who_has_gone_does_not_wait_for_its_turn(

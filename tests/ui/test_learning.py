@@ -200,7 +200,7 @@ def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
     try:
         stuck = two.begin("a", Plan(**TINY | {"n_steps": 2000}))
         wait_until(lambda: stuck.record.losses)
-        process = two._running[stuck.key].trainer._process
+        process = stuck.trainer._process
         next_one = two.begin("b", Plan(**TINY))
         os.kill(process.pid, signal.SIGSTOP)
         wait_until(lambda: next_one.state == "running")
@@ -208,8 +208,9 @@ def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
     finally:
         for visitor in "ab":
             two.leave(visitor)
-        for one in two._free + [one.trainer for one in two._running.values()]:
-            one.close()
+        for one in two._free + [one.trainer for one in two._underway.values()]:
+            if one is not None:
+                one.close()
 
 
 def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns: Trainings) -> None:

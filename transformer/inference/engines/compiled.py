@@ -112,12 +112,12 @@ class CompiledDecoder:
     @property
     def about(self) -> str:
         """How it reads the weights on this machine, and what it was compiled with."""
-        kernels = (
+        kernels = "; ".join(
             f"{str(kind).removeprefix('torch.')} in {self._step.all[number]}"
             for kind, number in zip(TYPES, self._step.kernels, strict=True)
             if kind in self._described.types
         )
-        return "; ".join((*kernels, " ".join(self._step.flags)))
+        return f"{kernels} ({' '.join(self._step.flags)})"
 
 
 class _CompiledText:
