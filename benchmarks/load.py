@@ -223,6 +223,7 @@ async def _watch(
         all_served = len(report.generated) >= report.visitors
         if time.monotonic() >= (settled if all_served else latest) and not report.memory_settled:
             report.memory_settled = server.memory_info().rss if server else 0
+            report.kept_settled = report.kept_bytes
     if server:
         report.memory_end = server.memory_info().rss
 

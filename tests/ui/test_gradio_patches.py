@@ -312,6 +312,21 @@ def test_nothing_on_the_page_is_kept_by_gradio_for_a_visitor(tiny_model: Model) 
     assert loops.run(asked()) == []
 
 
+def test_no_endpoint_holds_a_place_of_the_model_while_it_waits_for_one_of_the_experiments(
+    tiny_model: Model,
+) -> None:
+    """Two that do, and one the other way round, would wait for each other for ever."""
+
+    async def asked() -> dict[str, str]:
+        functions = build(Service([tiny_model])).fns.values()
+        return {str(one.api_name): str(one.concurrency_id) for one in functions}
+
+    lines = loops.run(asked())
+    asking = ("importance", "next_token", "patching", "breaks", "score", "view")
+    assert {lines[name] for name in asking} == {"experiments"}
+    assert lines["generate"] == lines["trace"] == "model"
+
+
 def test_answers_that_are_finished_one_after_the_other_are_bounded_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -27,10 +27,12 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
     """Register the endpoints; call inside a `gr.Blocks` context."""
     asking, score = api_whatif.endpoints(service, experiments)
     looking, view = api_kept.endpoints(service, experiments)
-    for function in (*api_runs.endpoints(service), score):
+    for function in api_runs.endpoints(service):
         timed = _with_deadline(service.visitors, function, service.shares)
         _add(timed, concurrency_limit=AT_ONCE, concurrency_id="model")
-    for function in (*asking, view):  # they take no place of the others
+    # They take no place of the others: who held one while waiting for one of these, and the other
+    # way round, would wait for ever.
+    for function in (*asking, score, view):
         _add(_with_deadline(service.visitors, function), concurrency_id="experiments")
     for function in looking:
         _add(function)

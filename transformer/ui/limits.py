@@ -21,7 +21,7 @@ MAX_CHARACTERS = 2_000  # of one text
 MAX_NEW_TOKENS = 200
 MAX_TEXTS = 8  # in one batch
 MAX_INTERVENTIONS = 64  # in one request
-MAX_WAITING = 128  # requests of each kind that wait without a thread
+MAX_WAITING = 80  # requests of each kind that wait without a thread: about a minute of them
 MAX_THREADS_WAITING = 8  # of each kind that hold a thread while they wait
 MAX_VISITOR_WAITING = 16  # of each kind of one session
 ADDRESS_SHARE = 2 / 3  # of what has begun of each kind that may be of one address
@@ -34,6 +34,7 @@ MAX_OPERATIONS = 2e12  # of one experiment: about 20 s of the network on two cor
 AT_ONCE = 2  # requests that run the network at the same time
 MAX_BEGUN = 12  # the same, with those that stepped aside for others after their first second
 MAX_BEGUN_EXPERIMENTS = 6  # the same of experiments, of which one runs at a time
+MAX_EXPERIMENTS_WAITING = 16  # of programs; who waits behind more would wait for minutes
 MAX_QUESTIONS = 24  # of the page's views, answered at the same time
 MAX_EVENTS = 8  # of what else the page and programs ask, at the same time
 MAX_CALLS = 8  # of tools, under way at the same time
@@ -112,6 +113,7 @@ def table() -> dict[str, dict[str, Any]]:
         "at_once": (AT_ONCE, "requests that run the network", "the others wait"),
         "begun": (MAX_BEGUN, "requests that have begun to run it", "the others wait"),
         "begun_experiments": (MAX_BEGUN_EXPERIMENTS, "the same of experiments", "the others wait"),
+        "experiments_waiting": (MAX_EXPERIMENTS_WAITING, "experiments of programs that wait", full),
         "questions": (MAX_QUESTIONS, "questions of views answered at once", "the others wait"),
         "events": (MAX_EVENTS, "other requests answered at once", "the others wait"),
         "calls": (MAX_CALLS, "calls of tools at once (if they are served)", "the others wait"),

@@ -23,6 +23,7 @@ from transformer.ui.limits import (
     MAX_CALLS,
     MAX_CALLS_WAITING,
     MAX_EVENTS,
+    MAX_EXPERIMENTS_WAITING,
     MAX_EXPORTS,
     MAX_IDLE,
     MAX_QUESTIONS,
@@ -67,8 +68,8 @@ def shares(trainings: int = MAX_TRAININGS, slice_s: float = SLICE_S) -> FairSche
                 AT_ONCE, begun=MAX_BEGUN, address=share(MAX_BEGUN), slice_s=slice_s
             ),
             "experiments": Resource(
-                1, begun=MAX_BEGUN_EXPERIMENTS, address=share(MAX_BEGUN_EXPERIMENTS),
-                slice_s=slice_s / 2,  # one runs at a time
+                1, waiting=MAX_EXPERIMENTS_WAITING, begun=MAX_BEGUN_EXPERIMENTS,
+                address=share(MAX_BEGUN_EXPERIMENTS), slice_s=slice_s / 2,  # one runs at a time
             ),
             "trainings": Resource(trainings, waiting=MAX_TRAININGS_WAITING),
             "files": Resource(EXPORTS_AT_ONCE, waiting=MAX_EXPORTS),
