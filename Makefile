@@ -10,7 +10,7 @@ PORT ?= 7860
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps
 
-.PHONY: run test lint format lock bench load soak space space-files clean
+.PHONY: run test mutants lint format lock bench load soak space space-files clean
 
 run: $(VENV)/.run
 	$(BIN)/python app.py --port $(PORT)
@@ -32,6 +32,10 @@ format: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(NODE) $(TOOLS)/prettier/bin/prettier.cjs --write --log-level warn .
+
+mutants: $(VENV)/.dev
+	$(PIP) -r requirements-mutants.txt
+	$(BIN)/python tests/mutants.py $(ARGS)
 
 lock: | $(BIN)/python
 	$(PIP) uv

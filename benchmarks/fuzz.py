@@ -33,6 +33,7 @@ import psutil
 from gradio_client import Client
 
 from benchmarks import command_line
+from transformer.views import PICTURES
 
 API = "gradio_api"
 CALLERS = 24  # at the same time
@@ -52,7 +53,7 @@ ODD: tuple[Any, ...] = (
     "\u202e", "<script>alert(1)</script>", "{{value}}", "../../etc/passwd", "decoder.0.self",
     "decoder.99.cross", "stories", "translate-en-fr", "beam", "zero", "residual", "self", [], {},
     [None], ["a"] * 9, ["stories", 1], {"a": {"b": []}}, {"interventions": [], "taken": []},
-    {"interventions": [{"type": "silence"}], "taken": [1, "2"]}, {"__type__": "update"},
+    {"interventions": [{"type": "ablate"}], "taken": [1, "2"]}, {"__type__": "update"},
     [[[[[[[[]]]]]]]], {"query": "z=%"},
     {"path": "http://127.0.0.1:9/x", "meta": {"_type": "gradio.FileData"}},
 )  # fmt: skip
@@ -95,19 +96,15 @@ class Sender:
         self.client, self.found = client, found
         self.random = random.Random(seed)
         self.events: list[dict[str, Any]] = []
-        self.parts: list[tuple[int, str]] = []
         self.names: list[str] = []
         self.runs: list[str] = ["none"]
         self.programs: list[Client] = []
 
     async def learn(self) -> None:
-        """What the page says of itself: its events, its components, its questions."""
+        """What the page says of itself: its events."""
         config = (await self.client.get("config")).json()
         self.events = config["dependencies"]
         self.names = [event["api_name"] for event in self.events if event["api_name"]]
-        for part in config["components"]:
-            asks = part["props"].get("server_fns") or []
-            self.parts += [(part["id"], name) for name in asks]
         url, quiet = str(self.client.base_url), {"verbose": False, "analytics_enabled": False}
         for _ in range(PROGRAMS):
             self.programs.append(await asyncio.to_thread(Client, url, **quiet))
@@ -166,12 +163,12 @@ class Sender:
                 self.runs = [*self.runs[-20:], told.split('"run": "')[1].split('"')[0]]
 
     async def question(self) -> None:
-        number, name = self.random.choice(self.parts)
+        name = self.random.choice([*PICTURES, "grade", "train", "learned", "kept", "export"])
         keys = ("run", "batch", "site", "head", "place", "stack", "kind", "other", "form", "row")
         asked = {key: self.value() for key in self.random.sample(keys, 4)}
         data = asked if self.random.random() < 0.8 else self.value()
-        body = {"component_id": number, "fn_name": name, "session_hash": self.session()}
-        await self.send("question", "POST", f"{API}/component_server/", json=body | {"data": data})
+        headers = {"x-session": str(self.session())}
+        await self.send("question", "POST", f"resources/{name}", json=data, headers=headers)
 
     async def tool(self) -> None:
         called = {"name": self.random.choice(self.names), "arguments": {"text": self.value()}}
@@ -201,7 +198,7 @@ class Sender:
                 await asyncio.to_thread(job.cancel)
 
     async def raw(self) -> None:
-        paths = (f"{API}/queue/join", f"{API}/component_server/", f"{API}/call/generate",
+        paths = (f"{API}/queue/join", "resources/heatmap", f"{API}/call/generate",
                  f"{API}/cancel", f"{API}/mcp/", "leave", f"{API}/upload")  # fmt: skip
         in_json = "application/json"
         kinds = (in_json, in_json, in_json, "multipart/form-data; boundary=x", "text/plain")
@@ -219,7 +216,8 @@ class Sender:
         if self.random.random() < 0.5:
             await self.send("cancel", "POST", f"{API}/cancel", json=asked)
         else:
-            await self.send("leave", "POST", "leave", content=str(asked["session_hash"]))
+            headers = {"x-session": str(asked["session_hash"])}
+            await self.send("leave", "POST", "leave", headers=headers)
 
 
 async def fuzz(url: str, inputs: int, process: psutil.Process, seed: int = 1) -> Found:

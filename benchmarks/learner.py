@@ -29,10 +29,10 @@ async def learn(client: httpx.AsyncClient, facts: PageFacts, report: Report, end
 async def _trained(visitor: Visitor) -> float:
     """One training from its start to its end: seconds. Raises Refused if nothing was learned."""
     began = time.monotonic()
-    begun = await visitor.ask("learn", "train", plan=PLAN, question="")
+    begun = await visitor.ask("train", plan=PLAN, question="")
     known = None
     while True:
-        told = await visitor.ask("learn", "learned", id=begun["id"], known=known)
+        told = await visitor.ask("learned", id=begun["id"], known=known)
         known = told["changed"]
         if told["state"] == "ended":
             break

@@ -73,7 +73,7 @@ def _task(model: Model, place: int) -> Task:
         chosen[f"Beams (to {MAX_BEAMS})"] = settings["beams"]
     else:
         settings = {"temperature": 0.9, "top_k": 40}
-        chosen |= {"method": "sample", "Temperature (0 = greedy)": 0.9, "Top-k (0 = off)": 40}
+        chosen |= {"method": "sample", "temperature": 0.9, "Top-k (0 = off)": 40}
     run = model.generate(text, max_new_tokens=40, seed=place, **settings)
     return Task(chosen=chosen, alone=run)
 
@@ -159,8 +159,8 @@ async def _round(
         report.faults.append(f"other tokens than alone: {task.chosen}")
         return
     kinds = {name: facts["kinds"][-1][name] for name in ("stack", "kind")}
-    await visitor.ask("attention", "atlas", run=facts["run"], **kinds)
-    await visitor.ask("ranking", "metrics", run=facts["run"], **kinds)
+    await visitor.ask("atlas", run=facts["run"], **kinds)
+    await visitor.ask("metrics", run=facts["run"], **kinds)
     for _ in range(CLICKS):
         place = chance.choice(facts["kinds"])
         site = f"{place['stack']}.{chance.randrange(place['n_layers'])}.{place['kind']}"
@@ -176,9 +176,9 @@ async def _click(
     """A head's picture with its numbers, which must be those of the run made alone."""
     place = {"run": run, "site": site, "head": head}
     began = time.monotonic()
-    answer = await visitor.ask("attention", "heatmap", **place, numbers=True, cells=False)
+    answer = await visitor.ask("heatmap", **place, numbers=True)
     report.clicked.append(time.monotonic() - began)
-    await visitor.ask("worked", "worked", **place, query=1)
+    await visitor.ask("worked", **place, query=1)
     wanted = task.alone.trace[site].scores[0, head].numpy()
     if not np.allclose(_scores_of(answer), wanted, atol=1e-3):
         report.faults.append(f"other scores than alone: {site}, head {head} of {task.chosen}")
@@ -187,7 +187,7 @@ async def _click(
 def _scores_of(answer: dict[str, Any]) -> np.ndarray[Any, Any]:
     """(Tq, Tk) of what the page is sent of a head: its scores, or queries and keys."""
     sent = {
-        name: np.frombuffer(base64.b64decode(answer[name]), dtype="f4")
+        name: np.frombuffer(base64.b64decode(answer[name]["base64"]), dtype="f4")
         for name in ("scores", "queries", "keys")
         if name in answer
     }

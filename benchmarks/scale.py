@@ -91,7 +91,7 @@ def measure(
     sizes: list[int] = []
 
     def listen(request: Request) -> None:
-        if "component_server" in request.url:
+        if "/resources/" in request.url:
             sizes.append(request.sizes()["responseBodySize"])
 
     page.on("requestfinished", listen)

@@ -159,8 +159,8 @@ def page_table(part: dict[str, Any]) -> str:
             "",
         ],
         seconds("from the request to the first picture", "picture_s"),
-        seconds("to the grid of all heads, each to be clicked", "heads_s"),
-        seconds("to the chosen head, each cell to be pointed at", "head_s"),
+        seconds("until it is of use: the journey, a head large, the bars", "usable_s"),
+        seconds("to the large head as Plotly draws it", "head_s"),
         [
             "a click on a head until it is painted",
             f"{desk['click_ms']:.0f} ms",

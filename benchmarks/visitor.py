@@ -14,6 +14,7 @@ import httpx
 from gradio_client.utils import apply_diff
 
 API = "gradio_api"
+GONE = 410  # a run that a server does not keep
 TIMES = 30  # that a run is asked for which a server is to make again
 
 
@@ -27,17 +28,14 @@ class Lost(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageFacts:
-    """What the page's configuration says: its events, and the numbers of its components."""
+    """What the page's configuration says of its events."""
 
     config: Mapping[str, Any]
-    components: Mapping[str, int]
 
 
 async def page_facts(client: httpx.AsyncClient) -> PageFacts:
     """Read them from a running server."""
-    config = (await client.get("config")).json()
-    named = {part["props"].get("elem_id"): part["id"] for part in config["components"]}
-    return PageFacts(config=config, components=named)
+    return PageFacts(config=(await client.get("config")).json())
 
 
 def page_inputs(config: Mapping[str, Any], chosen: Mapping[str, Any]) -> tuple[int, list[Any]]:
@@ -63,7 +61,7 @@ class Visitor:
         self._client = client
         self._facts = facts
         self.session = secrets.token_hex(5)
-        self._params = {"visitor": self.session}  # by which a load balancer knows whose it is
+        self._headers = {"x-session": self.session}  # by which a load balancer knows whose it is
         self._again: dict[str, Any] = {}  # what makes a run again where it is not kept
         self.made_again = 0
         self.places: list[int] = []  # the places in the queue that were told
@@ -83,7 +81,7 @@ class Visitor:
         try:
             joined = await self._client.post(
                 f"{API}/queue/join",
-                params=self._params,
+                headers=self._headers,
                 json={"data": values, "fn_index": event, "session_hash": self.session},
             )
             if joined.status_code == 502:
@@ -99,35 +97,23 @@ class Visitor:
         self._again[facts["run"]] = facts["again"]
         return dict(facts)
 
-    async def ask(self, component: str, question: str, /, **data: Any) -> dict[str, Any]:
+    async def ask(self, question: str, /, **data: Any) -> dict[str, Any]:
         """What a component's script asks the server. Raises Refused with the sentence."""
-        found = await self._ask(component, question, data)
-        again = self._again.get(data.get("run")) if found.get("gone") else None
+        answer = await self._ask(question, data)
+        again = self._again.get(data.get("run")) if answer.status_code == GONE else None
         for times in range(TIMES if again else 0):  # as ask.js does
             await asyncio.sleep(min(times, 1))
-            found = await self._ask(component, question, data | {"made": {data["run"]: again}})
-            if not found.get("gone"):
+            answer = await self._ask(question, data | {"made": {data["run"]: again}})
+            if answer.status_code != GONE:
                 self.made_again += 1
                 break
-        if "error" in found:
-            raise Refused(found["error"])
-        return found
-
-    async def _ask(self, component: str, question: str, data: Any) -> dict[str, Any]:
-        answer = await self._client.post(
-            f"{API}/component_server/",
-            params=self._params,
-            json={
-                "data": data,
-                "component_id": self._facts.components[component],
-                "fn_name": question,
-                "session_hash": self.session,
-            },
-        )
         if answer.status_code != 200:
             raise Refused(answer.text)
         found: dict[str, Any] = answer.json()
         return found
+
+    async def _ask(self, question: str, data: Any) -> httpx.Response:
+        return await self._client.post(f"resources/{question}", json=data, headers=self._headers)
 
     async def _outputs(self) -> list[Any]:
         """The last values of an event's outputs, put together from the differences sent."""
@@ -146,7 +132,10 @@ class Visitor:
 
     async def _messages(self) -> AsyncIterator[dict[str, Any]]:
         stream = self._client.stream(
-            "GET", f"{API}/queue/data", params={"session_hash": self.session, **self._params}
+            "GET",
+            f"{API}/queue/data",
+            params={"session_hash": self.session},
+            headers=self._headers,
         )
         async with stream as lines:
             async for line in lines.aiter_lines():

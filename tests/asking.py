@@ -1,20 +1,49 @@
-"""How tests ask a view what the page asks it."""
+"""How tests ask what the page asks."""
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from transformer.ui.experiments import Experiments
-from transformer.ui.store import RunStore
-from transformer.ui.view_functions import Ask, functions
-from transformer.ui.visitors import shares
+from transformer.ui.limits import sentence_of
+from transformer.ui.questions import questions
+from transformer.ui.sessions import shares
+from transformer.ui.store import RunExpired, RunStore
+from transformer.views.declaration import is_figure
 
 # Of a service only what makes dropped runs again is looked at, and here no run is dropped.
 _SERVICE = SimpleNamespace(shares=shares(), store=None)
 
 
-def asking(of: RunStore | Experiments, name: str) -> Ask:
-    """The page's function of a picture; a store is enough where the network is not asked."""
+def asking(of: RunStore | Experiments, name: str) -> Callable[[Any], dict[str, Any]]:
+    """Asks a question; a mistake gives {"error": sentence}, of a run that is not kept also "gone".
+
+    A store is enough where the network is not asked.
+    """
     holder: Any = SimpleNamespace(store=of, service=_SERVICE) if isinstance(of, RunStore) else of
-    return functions(holder)[name]
+    question = questions(holder)[name]
+
+    def ask(data: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {key: plain(value) for key, value in question.work(dict(data)).items()}
+        except (ValueError, RecursionError) as error:
+            gone = {"gone": True} if isinstance(error, RunExpired) else {}
+            return {"error": sentence_of(error), **gone}
+
+    return ask
+
+
+def plain(value: Any) -> Any:
+    """A figure as Plotly's own JSON text, an array as its bytes in base64, the rest as it is."""
+    if is_figure(value):
+        return str(value.to_json(validate=False))
+    if isinstance(value, np.ndarray):
+        return b64encode(value.tobytes()).decode("ascii")
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return value

@@ -16,5 +16,5 @@ MOST_FILES = 256
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES - 56, MOST_FILES))
-    vars(gradio_patches.server)["HEADERS_S"] = 2.0
+    vars(gradio_patches)["HEADERS_S"] = 2.0
     app.main()

@@ -10,15 +10,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import app
 from transformer import ui
-from transformer.ui import gradio_patches
+from transformer.ui.page_queue import Queue
 
 
-def fails(_: gradio_patches.Queue) -> Never:
+def fails(_: Queue) -> Never:
     """As a mistake in Gradio would."""
     raise KeyError("a visitor's words")
 
 
 if __name__ == "__main__":
     ui.SWEEP_S = 1.0
-    gradio_patches.Queue.get_events = fails  # type: ignore[method-assign]
+    Queue.get_events = fails  # type: ignore[method-assign]
     app.main()

@@ -1,6 +1,5 @@
 """What the tests of generation share: a small network, prompts, and rows of steps."""
 
-import torch
 from builders import spread
 
 from transformer import ModelConfig, Sampling, build_transformer
@@ -34,9 +33,3 @@ def continued(model, prompts, **settings):
 
 def tokens(rows):
     return [[step.token for step in row] for row in rows]
-
-
-@torch.no_grad()
-def next_logits(model, row):
-    """Of one full pass without a cache over what fits."""
-    return model(torch.tensor([row[-T_MAX:]]))[0, -1]

@@ -12,7 +12,7 @@ from transformer.ui.service import Service
 
 # What stands in the page's controls when it opens.
 CONTROLS = dict(zip(SETTINGS, ("sample", 0.7, 40, 1, 4, 1, 40, 3), strict=True))
-SILENCED = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}
+SILENCED = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}
 FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import tokenizers
 import torch
 from families import made
+from hf_tokenizers import byte_fallback, byte_level, marian_files, train, word_piece
 from safetensors.torch import load_file, save_file
-from their_tokenizers import byte_fallback, byte_level, marian_files, train, word_piece
 from tokenizers import models, pre_tokenizers, processors, trainers
 
 GONE = object()  # not in the file at all

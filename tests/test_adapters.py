@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from hf_tokenizers import byte_fallback, word_piece
 from published import change, write
 from safetensors.torch import load_file, save_file
-from their_tokenizers import byte_fallback, word_piece
 
 import transformer
-from transformer import CheckpointError, adapters, weight_files
-from transformer.adapters import hub
+from transformer import CheckpointError, checkpoint
+from transformer.checkpoint import hub, weight_files
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -64,7 +64,7 @@ def test_a_marian_translates_and_a_bert_reads(tmp_path):
     bert = transformer.load(tmp_path / "bert")
     read = bert.trace("The cat")
     assert (read.labels[0], read.labels[-1]) == ("[CLS]", "[SEP]")
-    assert read.trace["encoder.0.self"].weights.shape[-2:] == (len(read.ids), len(read.ids))
+    assert read.trace["encoder.0.self"].pattern.shape[-2:] == (len(read.ids), len(read.ids))
 
 
 def test_any_of_several_ends_ends_a_text(copied):
@@ -238,12 +238,12 @@ def test_a_folder_without_a_tokenizer_is_refused(copied):
 
 @pytest.mark.parametrize("family", ["llama", "marian"])
 def test_a_model_is_converted_into_our_format(family, llama, tmp_path, capsys, monkeypatch):
-    from transformer.adapters.__main__ import main
+    from transformer.checkpoint.__main__ import main
 
     source = llama[0]
     if family == "marian":
         write(source := tmp_path / "marian", "marian")
-    monkeypatch.setattr(sys, "argv", ["adapters", "convert", str(source), str(tmp_path / "ours")])
+    monkeypatch.setattr(sys, "argv", ["checkpoint", "convert", str(source), str(tmp_path / "ours")])
     main()
     assert "in bfloat16" in capsys.readouterr().out or family == "marian"
     content = json.loads((tmp_path / "ours" / "config.json").read_text(encoding="utf-8"))
@@ -270,7 +270,7 @@ class Hub:
         return str(self.folder)
 
 
-def test_a_model_of_the_hub_is_fetched_once(llama, monkeypatch, capsys):
+def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys):
     import huggingface_hub
 
     fake = Hub(llama[0], 5_000_000)
@@ -291,9 +291,20 @@ def test_a_model_of_the_hub_is_fetched_once(llama, monkeypatch, capsys):
     transformer.load("hub:someone/a-llama@main")
     assert len(fake.fetches) == 1
     assert capsys.readouterr().err == ""
+    fake.folder = shutil.copytree(llama[0], tmp_path / "a-llama")
+    index = {"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}
+    (fake.folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    (fake.folder / "model-2.safetensors").touch()
+    for part in ("model-2.safetensors", "model.safetensors", "config.json"):
+        there, away = fake.folder / part, tmp_path / "away"
+        for before, after, said in ((there, away, "fetched once"), (away, there, "")):
+            before.rename(after)
+            assert hub.fetched("hub:someone/a-llama") == fake.folder
+            told = capsys.readouterr().err
+            assert said in told if said else not told, part
 
 
 @pytest.mark.parametrize("name", ["hub:", "hub:a/b/c", "hub:../x y", "hub:a@"])
 def test_a_name_that_the_hub_cannot_have_is_refused(name):
     with pytest.raises(CheckpointError, match="a model on the hub is hub:OWNER/NAME or"):
-        adapters.read(name)
+        checkpoint.read(name)

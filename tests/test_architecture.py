@@ -135,11 +135,11 @@ def test_shapes_are_those_of_a_real_pass(name: str, request: pytest.FixtureReque
     for block in blocks(model.config):
         if block.kind in ("self", "cross"):
             record = run.trace[block.stack, 0, block.kind]
-            assert record.queries is not None
-            assert real(block.inside[1]) == tuple(record.queries[0].shape)
+            assert record.q is not None
+            assert real(block.inside[1]) == tuple(record.q[0].shape)
         if block.kind == "tokens":
-            assert real(block.inside[0]) == (run.trace.embedded[block.stack].shape[1],)
-            assert real(block.inside[1]) == tuple(run.trace.embedded[block.stack][0].shape)
+            assert real(block.inside[0]) == (run.trace.embed[block.stack].shape[1],)
+            assert real(block.inside[1]) == tuple(run.trace.embed[block.stack][0].shape)
         if block.kind in ("norm", "final_norm", "positions"):
             assert real(block.inside[0]) == tuple(run.trace.residuals[block.stack][0][0].shape)
     assert of(model.config, "head").inside[-1][1] == model.config.output_vocab_size

@@ -16,12 +16,13 @@ import torch
 from pictured import HOSTILE, relabelled
 
 import transformer
-from transformer import Model, Run, Silence, with_lens
-from transformer.runs import archive, plain_values
+from transformer import Ablate, Model, Run, with_lens
+from transformer.model.hooks import FORMER_NAMES
+from transformer.runs import archive
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = json.loads((ROOT / "docs" / "run.schema.json").read_text(encoding="utf-8"))
-SILENCE = [{"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}]
+SILENCE = [{"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}]
 
 
 @pytest.fixture(params=["sampled", "altered", "read", "searched", "encoder"])
@@ -95,7 +96,7 @@ def same(one: Run, other: Run) -> None:
     ):  # fmt: skip
         assert getattr(one, field) == getattr(other, field), field
     for site in other.trace.sites:
-        for field in ("scores", "weights", "allowed"):
+        for field in ("scores", "pattern", "allowed"):
             left, right = getattr(one.trace[site], field), getattr(other.trace[site], field)
             torch.testing.assert_close(left, right, rtol=0, atol=0)
     torch.testing.assert_close(one.lens.probabilities, other.lens.probabilities, rtol=0, atol=0)
@@ -107,7 +108,7 @@ def same(one: Run, other: Run) -> None:
 def test_json_keeps_the_schema_that_the_document_states(run: Run) -> None:
     found = json.loads(run.to_json())
     assert complaints(found, SCHEMA) == []
-    assert found["schema"] == SCHEMA["title"] == plain_values.SCHEMA
+    assert found["schema"] == SCHEMA["title"] == archive.SCHEMA
     broken = found | {"stopped": "bored", "ids": ["a"], "extra": 1}
     assert complaints(broken, SCHEMA) == ["run.stopped is 'bored'", "run.ids[0] is no integer",
                                           "run has extra"]  # fmt: skip
@@ -118,10 +119,10 @@ def test_json_holds_the_trace_as_plain_bytes(run: Run) -> None:
     assert found["ids"] == list(run.ids)
     assert found["sites"] == [str(site) for site in run.trace.sites]
     for site in run.trace.sites:
-        written = found["arrays"][f"{site}/weights"]
+        written = found["arrays"][f"{site}/pattern"]
         weights = np.frombuffer(base64.b64decode(written["base64"]), "<f4")
         np.testing.assert_array_equal(
-            weights.reshape(written["shape"]), run.trace[site].weights[0].numpy()
+            weights.reshape(written["shape"]), run.trace[site].pattern[0].numpy()
         )
         written = found["arrays"][f"{site}/mask"]
         mask = np.frombuffer(base64.b64decode(written["base64"]), "?").reshape(written["shape"])
@@ -154,12 +155,43 @@ def test_a_file_of_the_first_version_is_read_with_its_lens() -> None:
     assert json.loads(text)["schema"] == "transformer-run/1"
     run = transformer.from_json(text)
     assert (run.request.forced_tokens, run.ids[run.n_prompt]) == ((70,), 70)
-    assert run.request.interventions[0] == Silence(stack="decoder", layer=1, heads=(0,))
+    assert run.request.interventions[0] == Ablate(stack="decoder", layer=1, heads=(0,))
     assert run.lens is not None
     assert run.lens.ids.shape == (3, len(run.labels), 5)
     assert run.surprise is not None
     assert run.draw("surprise").layout.meta["summary"]["n_tokens"] == len(run.labels) - 1
     assert complaints(json.loads(run.to_json()), SCHEMA) == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_with_the_names_of_earlier_versions_are_read(
+    run: Run, version: int, tmp_path: Path
+) -> None:
+    former = {today: name for name, today in FORMER_NAMES.items()}
+
+    def renamed(name: str) -> str:
+        return "/".join(former.get(part, part) for part in name.split("/"))
+
+    run.to_npz(tmp_path / "run.npz")
+    found = dict(np.load(tmp_path / "run.npz"))
+    values = json.loads(bytes(found.pop("run"))) | {"schema": f"transformer-run/{version}"}
+    if version == 1:
+        values["request"]["taken"] = values["request"].pop("forced_tokens", [])
+    arrays = {renamed(name): value for name, value in found.items()}
+    assert {"queries", "keys", "values", "weights"} <= {name.rpartition("/")[2] for name in arrays}
+    archive.write_npz(tmp_path / "old.npz", "run", values, arrays)
+    old, new = (
+        transformer.read_npz(tmp_path / "old.npz"),
+        transformer.read_npz(tmp_path / "run.npz"),
+    )
+    same(old, new)
+    for site in new.trace.sites:
+        for name in ("q", "k", "v"):
+            assert torch.equal(getattr(old.trace[site], name), getattr(new.trace[site], name))
+    for name in ("embed", "pos_embed"):
+        for stack, value in getattr(new.trace, name).items():
+            assert torch.equal(getattr(old.trace, name)[stack], value)
+    assert old.trace.residuals.keys() == new.trace.residuals.keys()
 
 
 def test_odd_text_survives(tiny_model: Model) -> None:
@@ -174,7 +206,10 @@ def test_odd_text_survives(tiny_model: Model) -> None:
     [
         ("{", "this is not JSON"),
         ("[" * 100_000, "this is not JSON"),
-        ("[]", "not a run of the formats ['transformer-run/1', 'transformer-run/2']; got 'list'"),
+        (
+            "[]",
+            "'transformer-run/2', 'transformer-run/3']; got 'list'",
+        ),
         ('{"schema": "transformer-run/9"}', "got 'transformer-run/9'"),
         ('{"schema": "transformer-run/1"}', "this run is not whole"),
         ('{"schema": "transformer-run/1", "arrays": {"a": 3}}', "this run is not whole"),
@@ -194,15 +229,15 @@ def test_npz_arrays_are_named_by_site_and_need_no_pickle(run: Run, tmp_path: Pat
         assert found["ids"].tolist() == list(run.ids)
         for site in run.trace.sites:
             record = run.trace[site]
-            for field in ("scores", "weights", "queries", "keys", "values"):
+            for field in ("scores", "pattern", "q", "k", "v"):
                 value = getattr(record, field)[0].numpy()
                 np.testing.assert_array_equal(found[f"{site}/{field}"], value)
                 assert found[f"{site}/{field}"].dtype == np.float32
             assert found[f"{site}/mask"].dtype == np.bool_
         for stack, streams in run.trace.residuals.items():
             np.testing.assert_array_equal(found[f"residual/{stack}"][-1], streams[-1][0].numpy())
-            positions = run.trace.positions[stack][0].numpy()
-            np.testing.assert_array_equal(found[f"positions/{stack}"], positions)
+            positions = run.trace.pos_embed[stack][0].numpy()
+            np.testing.assert_array_equal(found[f"pos_embed/{stack}"], positions)
         rest = json.loads(bytes(found["run"]))
     assert complaints(rest | {"arrays": {}}, SCHEMA) == []
 
@@ -218,8 +253,8 @@ def test_npz_reads_back_as_a_run_that_can_be_drawn(run: Run, tmp_path: Path) -> 
 
 
 def test_the_size_of_an_npz_is_known_before_it_is_written(run: Run) -> None:
-    inside = sum(array.nbytes for array in archive.arrays_of(run).values())
-    assert archive.npz_bytes(run) == pytest.approx(inside, rel=0.05)
+    inside = sum(array.nbytes for array in run.arrays().values())
+    assert run.npz_bytes() == pytest.approx(inside, rel=0.05)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"not numpy at all"])
@@ -250,7 +285,7 @@ def test_csv_has_the_weights_of_a_head_under_its_tokens(tiny_encoder_decoder: Mo
     assert head[1:] == [f"[{place}] {label}" for place, label in enumerate(run.source_labels)]
     assert [line[0] for line in lines] == [f"[{i}] {text}" for i, text in enumerate(run.labels)]
     found = np.array([[np.float32(cell) for cell in line[1:]] for line in lines])
-    np.testing.assert_array_equal(found, run.trace["decoder.1.cross"].weights[0, 1].numpy())
+    np.testing.assert_array_equal(found, run.trace["decoder.1.cross"].pattern[0, 1].numpy())
 
 
 def test_csv_leaves_hidden_cells_empty_but_for_raw_scores(tiny_model: Model) -> None:

@@ -134,8 +134,8 @@ def test_many_heads_are_those_of_pytorch_with_copied_weights(bias, cross):
         x, source, source, key_padding_mask=~mask[:, 0, 0], average_attn_weights=False
     )
     torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(trace[site].weights, weights, atol=1e-5, rtol=1e-5)
-    assert trace[site].weights.shape == (B, H, TQ, source.shape[1])
+    torch.testing.assert_close(trace[site].pattern, weights, atol=1e-5, rtol=1e-5)
+    assert trace[site].pattern.shape == (B, H, TQ, source.shape[1])
 
 
 def pytorch_twin(ours, bias):
@@ -195,7 +195,7 @@ def test_each_head_reads_all_features_through_projections_of_its_own(layer):
     layer(x, ForwardContext(hooks=[trace]))
     x[..., -1] += 5  # a feature outside the first head's share
     layer(x, ForwardContext(hooks=[changed]))
-    assert not torch.allclose(trace[SITE].weights[:, 0], changed[SITE].weights[:, 0])
+    assert not torch.allclose(trace[SITE].pattern[:, 0], changed[SITE].pattern[:, 0])
 
 
 def test_self_attention_grows_with_a_cache_and_gives_the_same(layer):

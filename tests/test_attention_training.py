@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from transformer.model.attention import MultiHeadAttention
-from transformer.model.attention_training import trained_attention
 from transformer.model.functional import attention
 from transformer.model.hooks import ForwardContext
 from transformer.model.masks import causal_mask, combine, padding_mask
 from transformer.model.presets import preset
 from transformer.model.sites import Site
+from transformer.training.attention import network_with_own_gradient, trained_attention
 
 N_ROWS, N_HEADS, SIZE = 2, 3, 12
 IDS = torch.tensor([[5, 6, 7, 0], [5, 0, 0, 0]])
@@ -32,7 +32,7 @@ def bias_of(mask: Tensor | None) -> Tensor | None:
 def test_self_attention_has_the_numbers_and_the_gradient_of_the_readable_one(
     padding: Tensor | None, causal: bool, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("transformer.model.attention_training.PART", part)
+    monkeypatch.setattr("transformer.training.attention.PART", part)
     parts = torch.randn(N_ROWS, 4, 3 * SIZE, dtype=torch.float64, requires_grad=True)
     found = trained_attention(parts, None, bias_of(padding), causal, N_HEADS)
     q, k, v = (heads_of(x) for x in parts.chunk(3, dim=-1))
@@ -68,7 +68,7 @@ def test_in_bfloat16_the_block_learns_as_pytorchs_own(crosses: bool) -> None:
         peer.out_proj.load_state_dict(block.output.state_dict())
     x, memory = torch.randn(N_ROWS, 4, SIZE), torch.randn(N_ROWS, 4, SIZE)
     read = memory if crosses else x
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16), network_with_own_gradient(block):
         found = block(
             x, ForwardContext(memory=memory, mask=padding_mask(IDS, 0), causal=not crosses)
         )

@@ -35,8 +35,10 @@ export class Box {
 
 
 def ran(script: str) -> str:
-    command = [str(node.find()), "--input-type=module", "--eval", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    command = [str(node.find()), "--input-type=module", "-"]
+    done = subprocess.run(
+        command, input=script, capture_output=True, text=True, check=True, timeout=60
+    )
     return done.stdout
 
 
@@ -88,14 +90,14 @@ def test_what_cannot_stand_in_one_inline_module_is_refused(line: str) -> None:
 @pytest.mark.parametrize("name", [html.SCRIPT, lesson.SCRIPT, notebook.SCRIPT])
 def test_pages_without_a_server_draw_with_the_pages_own_modules(name: str) -> None:
     needed = needed_by(name)
-    assert "views/attention/grid.js" in needed
+    assert "web/head_grid.js" in needed
     own = {one.name for one in (PACKAGE / "views/export/static").glob("*.js")}
     assert {one for one in needed if "/export/static/" in one} <= {
         f"views/export/static/{one}" for one in own
     }
-    # Nothing draws but Plotly and the grid of heads.
+    # Nothing draws but Plotly and one function for canvases.
     drawing = [one for one in needed if "getContext" in read_module(one)]
-    assert set(drawing) <= {"views/attention/grid.js", "ui/static/labels.js"}
+    assert set(drawing) <= {"ui/static/colours.js", "ui/static/labels.js"}
     script = bundle(name)
     assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
     ran(f"if (false) {{ {script} }}")

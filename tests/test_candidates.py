@@ -5,70 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from generating import END, PROMPTS, SAMPLED, continued, network, next_logits
+from generating import END, PROMPTS, SAMPLED, continued, network
 
 from transformer import Sampling
 from transformer.inference.generation import generate
-from transformer.inference.sampling import apply_sampling
-from transformer.runs import candidates
-from transformer.runs.candidates import N_CANDIDATES
-
-
-@pytest.mark.parametrize("sampling", [None, SAMPLED])
-def test_candidates_are_the_likeliest_of_a_full_pass(sampling):
-    model, row = network(), list(PROMPTS[0])
-    (steps,) = continued(model, [row], sampling=sampling, max_new_tokens=15)
-    for step in steps:
-        logits = next_logits(model, row)
-        probabilities = logits.softmax(-1)
-        top = step.candidates[:N_CANDIDATES]
-        ids = [c.id for c in top]
-        expected = probabilities.topk(N_CANDIDATES).values
-        torch.testing.assert_close(probabilities[ids], expected, atol=1e-5, rtol=0)
-        for candidate in step.candidates:
-            assert candidate.logit == pytest.approx(logits[candidate.id].item(), abs=1e-4)
-            assert candidate.probability == pytest.approx(
-                probabilities[candidate.id].item(), abs=1e-5
-            )
-        row.append(step.token)
-
-
-@pytest.mark.parametrize("sampling", [None, SAMPLED, Sampling(temperature=10.0)])
-def test_the_chosen_token_is_always_among_the_candidates(sampling):
-    extra = 0
-    for seed in range(6):
-        (steps,) = continued(network(), [PROMPTS[0]], sampling=sampling, seeds=[seed])
-        for step in steps:
-            assert step.chosen.id == step.token
-            assert step.chosen.sampling_probability > 0
-            ids = [c.id for c in step.candidates]
-            assert len(set(ids)) == len(ids)
-            assert len(ids) in (N_CANDIDATES, N_CANDIDATES + 1)
-            extra += len(ids) == N_CANDIDATES + 1
-    assert extra or sampling is None or sampling.top_k  # at a temperature of 10 it does happen
-
-
-def test_probabilities_after_filtering_are_those_drawn_from():
-    model, row = network(), list(PROMPTS[0])
-    (steps,) = continued(model, [row], sampling=SAMPLED)
-    for step in steps:
-        logits = next_logits(model, row)
-        logits[0] = -torch.inf
-        filtered = apply_sampling(logits[None], SAMPLED)[0].softmax(-1)
-        for candidate in step.candidates:
-            assert candidate.sampling_probability == pytest.approx(
-                filtered[candidate.id].item(), abs=1e-5
-            )
-        assert step.n_kept == (filtered > 0).sum() <= 9
-        row.append(step.token)
-
-
-def test_greedy_takes_the_likeliest_and_leaves_nothing_else_possible():
-    (steps,) = continued(network(), [PROMPTS[0]])
-    for step in steps:
-        possible = [c for c in step.candidates if c.sampling_probability > 0]
-        assert possible == [step.chosen]
-        assert step.n_kept == 1
+from transformer.runs.steps import Described
 
 
 @pytest.mark.parametrize("sampling", [None, Sampling()])
@@ -98,12 +39,13 @@ def test_a_step_looked_at_late_is_described_as_one_looked_at_at_once(sampling):
     assert late[0].candidates != now[1]
 
 
-def test_steps_are_described_before_too_many_logits_wait(monkeypatch):
-    monkeypatch.setattr(candidates, "WAITING_BYTES", 3 * 37 * 4)
-    (steps,) = continued(network(), [PROMPTS[0]])
-    waiting = [step.candidates.waiting is not None for step in steps]
-    assert waiting[0] is waiting[1] is waiting[2] is waiting[3] is False
-    assert sum(waiting) <= 3
+def test_as_many_logits_wait_as_may_and_with_one_more_all_are_described(monkeypatch):
+    monkeypatch.setattr("transformer.runs.steps.WAITING_BYTES", 2 * 2 * 37 * 4)
+    described, logits = Described(), torch.randn(3, 37)
+    made = [described.add(row, row.softmax(-1), chosen=5) for row in logits[:2]]
+    assert all(one.waiting is not None for one in made)
+    made.append(described.add(logits[2], None, chosen=5))
+    assert all(one.waiting is None for one in made)
 
 
 def test_a_pickled_step_is_the_same_and_carries_no_logits():

@@ -8,8 +8,8 @@ import transformer
 from transformer.messages import speaking
 from transformer.messages.catalogues import FOLDER, catalogue, languages
 from transformer.messages.update import problems
-from transformer.ui.page import TABS
 from transformer.ui.page_data import model_card
+from transformer.views import VIEWS
 
 PATHS = sorted(FOLDER.glob("*.po"))
 SAME = 0.05  # the share of sentences that may be as in English: names of the field, formulas
@@ -36,7 +36,7 @@ def test_hardly_a_sentence_is_left_in_english(language):
 @pytest.mark.parametrize("language", languages()[1:])
 def test_a_tab_is_known_by_its_name(language):
     known = catalogue(language)
-    for tab in TABS:  # as messages.js looks it up
+    for tab in {view.tab for view in VIEWS.values()}:  # as messages.js looks it up
         assert next(one for one in sorted(known.scripts) if known.one(one) == known.one(tab)) == tab
 
 

@@ -12,47 +12,6 @@ from transformer.checkpoint import writing
 IDS = torch.tensor([[2, 7, 30, 200, 41, 9]])
 
 
-@pytest.fixture
-def folder(tiny_model, tmp_path):
-    """A good checkpoint in one float32 file."""
-    save_model(tiny_model, tmp_path / "good", dtype="float32")
-    return tmp_path / "good"
-
-
-@pytest.mark.parametrize("kind", ["tiny_model", "tiny_encoder", "tiny_encoder_decoder"])
-def test_saved_in_float32_and_loaded_the_logits_are_equal(kind, request, tmp_path):
-    model = request.getfixturevalue(kind)
-    save_model(model, tmp_path / "copy", dtype="float32", card="# A card\n", metadata={"steps": 5})
-    loaded = transformer.load(tmp_path / "copy")
-    inputs = [IDS, IDS[:, :4]] if kind == "tiny_encoder_decoder" else [IDS]
-    assert loaded.network(*inputs).equal(model.network(*inputs))
-    assert loaded.config == model.config
-    assert loaded.name == "copy"
-    assert loaded.card == "# A card\n"
-    assert loaded.metadata == {"steps": 5}
-    assert loaded.tokenizer.encode("crêpes 🦊") == model.tokenizer.encode("crêpes 🦊")
-
-
-def test_a_loaded_model_is_ready_to_run_and_frozen(folder, tiny_model):
-    loaded = transformer.load(str(folder))
-    assert not loaded.network.training
-    assert not any(p.requires_grad for p in loaded.network.parameters())
-    settings = {"max_new_tokens": 6, "temperature": 1.0, "seed": 1}
-    assert loaded.generate("Hello", **settings).ids == tiny_model.generate("Hello", **settings).ids
-
-
-def test_float16_files_are_half_as_large_and_differ_by_their_rounding(folder, tiny_model):
-    half = folder.parent / "half"
-    save_model(tiny_model, half)
-    loaded = transformer.load(half)
-    for name, weight in loaded.network.named_parameters():
-        exact = tiny_model.network.get_parameter(name)
-        assert weight.dtype == torch.float32
-        assert weight.equal(exact.half().float())
-    torch.testing.assert_close(loaded.network(IDS), tiny_model.network(IDS), atol=0.05, rtol=0.01)
-    assert (half / ONE_FILE).stat().st_size < 0.6 * (folder / ONE_FILE).stat().st_size
-
-
 @pytest.mark.parametrize("shared", [True, False])
 def test_tied_matrices_are_stored_once_and_tied_again(shared, tiny_encoder_decoder, tmp_path):
     config = tiny_encoder_decoder.config.replace(tie_embeddings=True, share_embeddings=shared)

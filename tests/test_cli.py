@@ -56,8 +56,8 @@ def test_every_setting_of_a_request_is_an_option_with_its_default() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([""], "must have at least one character that is not a space"),
-        (["  \n"], "must have at least one character that is not a space"),
+        ([""], "the text is empty"),
+        (["  \n"], "the text is empty"),
         (["a", "--model", "nobody"], "no checkpoint 'nobody'; allowed: a folder, one of"),
         (["a", "--temperature", "-1"], "temperature must be a number from 0.01 to 10; got -1.0"),
         (["a", "--temperature", "nan"], "temperature must be a number from 0.01 to 10; got nan"),
@@ -139,7 +139,7 @@ def test_a_temperature_of_0_is_greedy(folder: Path, capsys: pytest.CaptureFixtur
 def test_what_is_altered_and_taken_first_can_be_given(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    silence = [{"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}]
+    silence = [{"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}]
     settings = ["--interventions", json.dumps(silence), "--forced-tokens", "70", "71"]
     arguments = ["the fox", "--model", str(folder), "--max-new-tokens", "6", *settings]
     assert main(arguments) == 0

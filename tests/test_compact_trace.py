@@ -8,8 +8,8 @@ from builders import ids, network
 
 import transformer
 from transformer.checkpoint import save
-from transformer.model.intervention_hooks import hooks_of
-from transformer.model.interventions import Break, EditMask, Silence
+from transformer.interventions.descriptions import Ablate, Break, EditMask
+from transformer.interventions.hooks import hooks_of
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.compact_trace import (
@@ -22,7 +22,7 @@ from transformer.runs.compact_trace import (
     part_at,
     recording_at_most,
 )
-from transformer.runs.stored_head import n_heads_at, one_head
+from transformer.runs.head_data import n_heads_at, one_head
 from transformer.ui.store import on_cpu, size_of
 
 
@@ -43,23 +43,16 @@ def compact(trace):
     return made
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
-def test_what_is_computed_again_is_what_the_network_computed(family, norm):
-    trace = recorded(family, norm=norm)
-    again = compact(trace)
-    assert isinstance(again.records, CompactRecords)
-    assert again.sites == trace.sites
-    assert again.kinds() == trace.kinds()
+def test_grouped_heads_are_computed_again_from_the_keys_that_they_share():
+    """H / G heads that stand together read the same keys: 0 and 1 the first, 2 and 3 the second."""
+    settings = {"n_heads": 6, "n_key_heads": 3, "d_model": 12}
+    trace = recorded(**settings)
+    again = recorded(**settings, records=CompactedRecords(2, exact=True))
+    assert all(isinstance(part_at(again, site), Heads) for site in again.sites)
+    assert again.weights("decoder", "self").equal(trace.weights("decoder", "self"))
     for site in trace.sites:
-        ours, theirs = again[site], trace[site]
-        assert ours.scores.equal(theirs.scores)
-        assert ours.weights.equal(theirs.weights)
-        assert ours.values.equal(theirs.values)
-        assert ours.allowed.equal(theirs.allowed)
-    for stack, kind in trace.kinds():
-        assert again.weights(stack, kind).equal(trace.weights(stack, kind))
-        assert again.scores(stack, kind).equal(trace.scores(stack, kind))
+        for head in range(6):
+            assert one_head(again, site, 0, head).scores.equal(trace[site].scores[:1, head, None])
 
 
 def test_a_record_that_the_network_did_not_make_stays_as_it_is():
@@ -67,9 +60,9 @@ def test_a_record_that_the_network_did_not_make_stays_as_it_is():
     trace = Trace()
     trace.record_attention(site, weights, weights, None)
     again = compact(trace)
-    assert again[site].weights is trace[site].weights
-    assert again[site].queries is None
-    other = AttentionRecord(site=site, scores=2 * weights, weights=weights, mask=None)
+    assert again[site].pattern is trace[site].pattern
+    assert again[site].q is None
+    other = AttentionRecord(site=site, scores=2 * weights, pattern=weights, mask=None)
     again.records[site] = other
     assert again[site] is other
     del again.records[site]
@@ -83,7 +76,7 @@ def test_a_long_text_takes_a_fraction_of_its_weights():
         model(ids(1, 64), trace=trace)
     before = bytes_of(Trace(records=trace.records))
     records = trace.records.values()
-    explicit = sum(r.scores.nbytes + r.weights.nbytes for r in records)
+    explicit = sum(r.scores.nbytes + r.pattern.nbytes for r in records)
     assert bytes_of(Trace(records=compact(trace).records)) == before - explicit
     assert before - explicit < 0.5 * before
 
@@ -93,11 +86,11 @@ def test_what_is_moved_is_the_same_and_still_takes_little_room():
     there = moved(trace, "cpu")
     assert bytes_of(there) == bytes_of(trace)
     for site in trace.sites:
-        assert there[site].weights.equal(trace[site].weights)
+        assert there[site].pattern.equal(trace[site].pattern)
     for stack in trace.residuals:
         assert all(map(torch.equal, there.residuals[stack], trace.residuals[stack]))
     explicit = moved(recorded(), "cpu")
-    assert explicit["decoder.0.self"].weights is not None
+    assert explicit["decoder.0.self"].pattern is not None
 
 
 def test_a_trace_of_its_own_takes_no_more_than_it_needs_and_shares_what_was_shared():
@@ -136,10 +129,10 @@ def test_a_gpu_keeps_the_trace_until_it_is_moved(tiny_model, tmp_path, settings)
     assert there.engine == "network"
     moved_run = on_cpu(there)
     for site in here.trace.sites:
-        assert there.trace[site].weights.device.type == "cuda"
-        weights = moved_run.trace[site].weights
+        assert there.trace[site].pattern.device.type == "cuda"
+        weights = moved_run.trace[site].pattern
         assert weights.device.type == "cpu"
-        torch.testing.assert_close(weights, here.trace[site].weights, atol=1e-4, rtol=0)
+        torch.testing.assert_close(weights, here.trace[site].pattern, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("head", [None, 1])
@@ -152,7 +145,7 @@ def test_one_head_of_one_sentence_is_that_of_the_whole_record(tiny_encoder_decod
             heads = slice(None) if head is None else slice(head, head + 1)
             assert n_heads_at(trace, site) == whole.scores.shape[1]
             torch.testing.assert_close(alone.scores, whole.scores[1:2, heads])
-            torch.testing.assert_close(alone.weights, whole.weights[1:2, heads])
+            torch.testing.assert_close(alone.pattern, whole.pattern[1:2, heads])
             assert torch.equal(alone.allowed, whole.allowed[1:2])
 
 
@@ -160,7 +153,7 @@ def test_one_head_of_one_sentence_is_that_of_the_whole_record(tiny_encoder_decod
     ("altered", "all_in_full"),
     [
         (EditMask("decoder", 0, forbid=[(2, 1)]), False),
-        (Silence("decoder", 1, [0]), False),
+        (Ablate("decoder", 1, [0]), False),
         (Break("hard-attention"), True),
     ],
 )
@@ -176,7 +169,7 @@ def test_an_altered_pass_keeps_scores_and_weights_where_heads_do_not_give_them_a
     in_full = [site for site, part in stored.records.parts.items() if not isinstance(part, Heads)]
     assert len(in_full) == (len(whole.sites) if all_in_full else 0)
     for site in whole.sites:
-        for name in ("scores", "weights", "queries", "keys", "values", "allowed"):
+        for name in ("scores", "pattern", "q", "k", "v", "allowed"):
             assert getattr(stored[site], name).equal(getattr(whole[site], name)), (site, name)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from families import FAMILIES, V, made
 
-from transformer.adapters.folder import network_of, values_of
+from transformer.checkpoint.adapters import network_of, values_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 LLAMAS = ("llama", "mistral", "qwen2", "qwen3", "gemma")

@@ -23,13 +23,13 @@ from builders import save_model
 from transformer import Model, bundled_names, load
 from transformer.analysis.corpus import Summary, dossiers, over_texts, summary_of
 from transformer.analysis.corpus.__main__ import alike_of, main
-from transformer.analysis.corpus.alike import FARTHEST, clusters, standardised
+from transformer.analysis.corpus.dossier import FARTHEST, clusters, standardised
 from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.reading import KINDS, kinds_of
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
-from transformer.model.intervention_hooks import hooks_of
-from transformer.model.interventions import Silence
+from transformer.interventions.descriptions import Ablate
+from transformer.interventions.hooks import hooks_of
 from transformer.views.corpus.corpus import heads_over_texts
 
 pairs = partial(zip, strict=True)
@@ -41,8 +41,8 @@ def same(one: Summary, other: Summary) -> bool:
     return ours.keys() == theirs.keys() and all((ours[n] == theirs[n]).all() for n in ours)
 
 
-def summaries(model: Model, *, silence: bool = False) -> list[Summary]:
-    return [summary_of(model, text, at, silence=silence) for at, text in enumerate(TEXTS)]
+def summaries(model: Model, *, ablate: bool = False) -> list[Summary]:
+    return [summary_of(model, text, at, ablate=ablate) for at, text in enumerate(TEXTS)]
 
 
 def test_means_are_those_of_the_single_runs(tiny_model: Model) -> None:
@@ -61,7 +61,7 @@ def test_means_are_those_of_the_single_runs(tiny_model: Model) -> None:
 
 
 def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder: Model) -> None:
-    all_of_them = summaries(tiny_encoder_decoder, silence=True)
+    all_of_them = summaries(tiny_encoder_decoder, ablate=True)
     whole = reduce(add, all_of_them)
     assert set(whole.kinds) == {"encoder.self", "decoder.self", "decoder.cross"}
     for seed in range(5):
@@ -72,10 +72,10 @@ def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder: Model) -> None
 
 
 def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model: Model) -> None:
-    found = summary_of(tiny_model, TEXTS[0], 0, silence=True).kinds["decoder.self"]
+    found = summary_of(tiny_model, TEXTS[0], 0, ablate=True).kinds["decoder.self"]
     ids = torch.tensor([tiny_model.trace(TEXTS[0]).ids])
 
-    def loss(*silenced: Silence) -> float:
+    def loss(*silenced: Ablate) -> float:
         hooks = hooks_of(silenced, tiny_model.config)
         with torch.inference_mode():
             logits = tiny_model.network(ids[:, :-1], hooks=hooks)
@@ -83,7 +83,7 @@ def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model: Model
 
     for layer in range(2):
         for head in range(2):
-            rise = loss(Silence("decoder", layer, heads=[head])) - loss()
+            rise = loss(Ablate("decoder", layer, heads=[head])) - loss()
             assert found.cost[layer, head] / 1e6 == pytest.approx(rise, abs=3e-6)
     assert int(found.n_costs) == 1
 
@@ -123,18 +123,18 @@ def test_workers_and_interruptions_change_nothing(tiny_model: Model, tmp_path: P
     data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
     data.write_text("\n".join(f"{text} {n}" for n in range(60) for text in TEXTS))
     texts = partial(texts_of, data)
-    alone = over_texts(name, texts, tmp_path / "one", n_silenced=3)
+    alone = over_texts(name, texts, tmp_path / "one", n_ablated=3)
     assert alone.n_texts == 240
     told: list[int] = []
     several = over_texts(
-        name, texts, tmp_path / "two", n_silenced=3, workers=2, told=lambda more: told.append(more)
+        name, texts, tmp_path / "two", n_ablated=3, workers=2, told=lambda more: told.append(more)
     )
     assert same(several, alone)
     assert sorted(told) == [40, 100, 100]
     first, *_ = sorted((tmp_path / "two").glob("part-*.npz"))
     first.unlink()  # as if it had been killed before that
     others = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("part-*.npz")}
-    assert same(over_texts(name, texts, tmp_path / "two", n_silenced=3), alone)
+    assert same(over_texts(name, texts, tmp_path / "two", n_ablated=3), alone)
     assert all(path.stat().st_mtime_ns == time for path, time in others.items())
 
 

@@ -35,7 +35,7 @@ def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(
     data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
     data.write_text("\n".join(f"the fox {n} said hello to the bird" for n in range(N_TEXTS)))
     texts = partial(texts_of, data)
-    alone = over_texts(name, texts, tmp_path / "one", n_silenced=2, part=50)
+    alone = over_texts(name, texts, tmp_path / "one", n_ablated=2, part=50)
     told: list[int] = []
     killed: list[int] = []
 
@@ -50,7 +50,7 @@ def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / there.name).write_bytes(there.read_bytes())  # of an earlier run
     several = over_texts(
-        name, texts, tmp_path / "two", n_silenced=2, part=50, workers=2, ray=LOCAL, told=kill_one
+        name, texts, tmp_path / "two", n_ablated=2, part=50, workers=2, ray=LOCAL, told=kill_one
     )
     assert len(killed) == 1
     assert sorted(told) == [25] + 5 * [50]

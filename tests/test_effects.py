@@ -10,8 +10,8 @@ from transformer.analysis.ablation import head_importance, next_token
 from transformer.analysis.held_out import broken, sample_loss
 from transformer.analysis.patching import patch_effect
 from transformer.checkpoint import held_out_sample
-from transformer.model.breaks import breaks_of
-from transformer.model.interventions import Break, Patch, Silence
+from transformer.interventions.breaks import breaks_of
+from transformer.interventions.descriptions import Ablate, Break, Patch
 from transformer.model.sites import sites_of
 from transformer.training.evaluate import score_documents, score_pairs
 
@@ -55,13 +55,13 @@ def test_importance_is_the_change_when_each_head_is_silenced_alone(model, by, mo
     assert found.log_probability == pytest.approx(before, abs=1e-4)
     for site in sites_of(model.config):
         for head in range(model.config.n_heads):
-            silence = Silence(*site[:2], [head], site.kind, by)
+            silence = Ablate(*site[:2], [head], site.kind, by)
             after = log_probability(model, run, [silence], place, run.ids[place])
             change = found.change[site.stack, site.kind][site.layer, head].item()
             assert change == pytest.approx(after - before, abs=1e-4)
 
 
-@pytest.mark.parametrize("part", ["residual", "heads", "feed_forward"])
+@pytest.mark.parametrize("part", ["resid_post", "z", "mlp_out"])
 def test_a_patch_map_is_one_patch_after_the_other(model, part):
     run = model.generate(TEXT, max_new_tokens=4)
     place, stack = run.n_prompt + 2, "decoder"
@@ -89,7 +89,7 @@ def test_a_patch_maps_target_is_what_the_other_text_foresees(tiny_model):
 
 
 def test_the_next_token_is_foreseen_with_the_interventions_and_without(tiny_model):
-    silence = Silence("decoder", 0, [1])
+    silence = Ablate("decoder", 0, [1])
     run = tiny_model.generate(TEXT, max_new_tokens=4, interventions=[silence])
     place = run.n_prompt + 1
     found = next_token(tiny_model, run, place, n_kept=3)

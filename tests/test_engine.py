@@ -14,7 +14,6 @@ from transformer.inference.engines.choice import engine_of
 from transformer.inference.engines.compiled import AHEAD, CompiledDecoder
 from transformer.inference.engines.packed import PackedDecoder
 from transformer.inference.generation import generate
-from transformer.model.cache import KeyValueCache
 from transformer.model.trace import Trace
 from transformer.model.transformer import build_transformer
 from transformer.runs.request import Sampling
@@ -52,25 +51,6 @@ def threads():
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-@pytest.mark.parametrize(("preset", "engine"), KNOWN_PRESETS)
-def test_logits_are_those_of_the_network_token_by_token(preset, engine, n_threads, threads):
-    threads(n_threads)
-    model = network(preset)
-    session, cache = DecodeSession(engine_of(model, engine)), KeyValueCache()
-
-    @torch.inference_mode()
-    def plain(ids):
-        if model.config.family == "decoder":
-            return model(torch.tensor([ids]), cache=cache)[0, -1]
-        memory = model.encode(torch.tensor([SOURCE]))
-        return model.decode(torch.tensor([ids]), memory, torch.tensor([SOURCE]), cache=cache)[0, -1]
-
-    torch.testing.assert_close(session.begin([5, 7, 2], SOURCE), plain([5, 7, 2]))
-    for token in [8, 30, 1, 1, 12]:
-        torch.testing.assert_close(session.read(token), plain([token]), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("preset", ["gpt", "vaswani-2017"])
@@ -146,21 +126,6 @@ def test_an_engine_is_as_near_to_double_precision_as_the_network(preset, sizes, 
     session.begin(prompt, SOURCE)
     found = session.trace_of(prompt + rest).residuals["decoder"]
     assert error(found) <= 3 * error(stream_of(network(preset, **changes)))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        dict(attention_bias=False, feed_forward_bias=False, head_bias=False),
-        dict(norm_embeddings=True, scale_embeddings=True),
-        dict(padding_id=None, tie_embeddings=True),
-    ],
-)
-def test_every_setting_of_a_configuration_gives_the_networks_tokens(changes, engine):
-    for preset in ("gpt", "vaswani-2017"):
-        model = network(preset, **changes)
-        plain = [step.token for step in tokens(model, engine=None)]
-        assert [step.token for step in tokens(model, engine=engine_of(model, engine))] == plain
 
 
 @pytest.mark.parametrize("sampling", [None, Sampling(temperature=0.9, top_k=7)])
@@ -253,16 +218,6 @@ def test_eight_threads_share_an_engine_and_get_their_own_texts(engine):
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(one, range(8))) == alone
     assert len({tuple(found) for found in alone}) > 1
-
-
-@pytest.mark.parametrize("size", [46, 22, 2])
-def test_sizes_that_fill_no_vector_register_are_right_too(engine, size):
-    sizes = dict(d_model=size, n_heads=1, d_ff=size + 5, vocab_size=V + 2)
-    plain = tokens(network("vaswani-2017", **sizes), engine=None)
-    model = network("vaswani-2017", **sizes)
-    for ours, theirs in zip(tokens(model, engine=engine_of(model, engine)), plain, strict=True):
-        assert ours.token == theirs.token
-        assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
 
 
 def test_an_encoder_or_another_precision_has_no_engine():

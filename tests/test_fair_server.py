@@ -30,35 +30,25 @@ async def read(client: httpx.AsyncClient, text: str) -> dict[str, Any]:
     return dict(found[0])
 
 
-def question(config: dict[str, Any], name: str, session: str, data: dict[str, Any]) -> Any:
-    """The body by which the page asks a view of a run."""
-    component = next(
-        one["id"] for one in config["components"] if name in str(one["props"].get("server_fns"))
-    )
-    return {"session_hash": session, "component_id": component, "fn_name": name, "data": data}
-
-
 async def seconds_beside_a_loop() -> tuple[list[float], list[str]]:
     """Of importance, for another address than that which loops; and what is refused."""
     took, refused = [], []
     async with client_from("127.0.0.1") as many, client_from("127.0.0.2") as other:
-        config = (await many.get("config")).json()
         theirs = (await read(many, TEXT * 4))["run"]
         mine = (await read(other, TEXT))["run"]
 
         async def loop(place: int) -> None:
             asked = {"run": theirs, "other": TEXT.replace("dog", "cat") * 4, "place": 70 + place}
-            body = question(config, "patching", f"loop {place}", asked)
+            headers = {"x-session": f"loop {place}"}
             while True:
-                await many.post(f"{API}/component_server", json=body)
+                await many.post("resources/patching", json=asked, headers=headers)
 
         async def ask(place: int) -> None:
             began = time.monotonic()
             asked = {"run": mine, "place": place, "by": "zero"}
-            body = question(config, "importance", "other", asked)
-            answer = (await other.post(f"{API}/component_server", json=body)).json()
+            answer = await other.get("resources/importance", params=asked)
             took.append(time.monotonic() - began)
-            refused.extend([answer["error"]] if "error" in answer else [])
+            refused.extend([] if answer.is_success else [answer.text])
 
         await ask(3)  # alone
         looping = [asyncio.create_task(loop(place)) for place in range(LOOPS)]

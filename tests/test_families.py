@@ -10,7 +10,7 @@ import torch
 from families import FAMILIES, SIZES, V, made
 
 from transformer import Trace
-from transformer.adapters.folder import network_of, values_of
+from transformer.checkpoint.adapters import network_of, values_of
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.generation import generate

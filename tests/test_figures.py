@@ -58,7 +58,7 @@ def test_weights_are_the_traces_own_and_masked_cells_are_left_out(run: Run, head
     allowed = record.allowed[0].numpy()
     z = figure.data[0].z
     assert z.dtype == np.float32
-    np.testing.assert_array_equal(z[allowed], record.weights[0, head].numpy()[allowed])
+    np.testing.assert_array_equal(z[allowed], record.pattern[0, head].numpy()[allowed])
     assert np.isnan(z[~allowed]).all()
     assert (~allowed).sum() == len(run.ids) * (len(run.ids) - 1) // 2
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
@@ -83,12 +83,12 @@ def test_hover_numbers_are_true_whatever_is_coloured(run: Run, stage: str, scale
     record = run.trace["decoder.1.self"]
     numbers = figure.data[0].customdata
     np.testing.assert_array_equal(numbers[..., 0], record.scores[0, 0].numpy())
-    np.testing.assert_array_equal(numbers[..., 1], record.weights[0, 0].numpy())
+    np.testing.assert_array_equal(numbers[..., 1], record.pattern[0, 0].numpy())
     np.testing.assert_array_equal(numbers[..., 2] == 1, record.allowed[0].numpy())
 
 
 def test_scales_keep_the_ends_and_the_order_of_weights(run: Run) -> None:
-    weights = run.trace["decoder.1.self"].weights[0, 0].numpy()
+    weights = run.trace["decoder.1.self"].pattern[0, 0].numpy()
     allowed = run.trace["decoder.1.self"].allowed[0].numpy()
     for scale, expected in (
         ("sqrt", np.sqrt(weights)),
@@ -106,7 +106,7 @@ def test_mean_head_is_the_average(run: Run) -> None:
     trace = attention_heatmap(run, "decoder.0.self", "mean", stage="scores").data[0]
     np.testing.assert_allclose(trace.z, record.scores[0].mean(0).numpy(), atol=1e-6)
     np.testing.assert_allclose(
-        trace.customdata[..., 1], record.weights[0].mean(0).numpy(), atol=1e-6
+        trace.customdata[..., 1], record.pattern[0].mean(0).numpy(), atol=1e-6
     )
 
 
@@ -125,7 +125,7 @@ def test_cross_attention_has_target_rows_and_source_columns(translation: Run) ->
     assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
     assert figure.data[0].z.shape == (len(translation.labels), len(translation.source_labels))
     np.testing.assert_array_equal(
-        figure.data[0].z, translation.trace["decoder.1.cross"].weights[0, 1].numpy()
+        figure.data[0].z, translation.trace["decoder.1.cross"].pattern[0, 1].numpy()
     )
 
 

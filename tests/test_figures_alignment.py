@@ -21,7 +21,7 @@ from transformer.views import alignment, alignment_links
 def test_a_token_is_joined_to_what_the_query_that_predicted_it_read_most(
     translation: Run, layer: int, head: int
 ) -> None:
-    weights = translation.trace[Site("decoder", layer, "cross")].weights[0, head]
+    weights = translation.trace[Site("decoder", layer, "cross")].pattern[0, head]
     links = alignment(translation, layer, head).layout.meta["links"]
     assert [link[0] for link in links] == list(range(1, len(translation.labels)))
     for target, source, weight in links:
@@ -30,7 +30,7 @@ def test_a_token_is_joined_to_what_the_query_that_predicted_it_read_most(
 
 
 def test_by_read_a_token_is_joined_to_what_its_own_query_read_most(translation: Run) -> None:
-    weights = translation.trace["decoder.1.cross"].weights[0, 1]
+    weights = translation.trace["decoder.1.cross"].pattern[0, 1]
     links = alignment(translation, 1, 1, by="read").layout.meta["links"]
     assert links == [[t, int(w.argmax()), float(w.max())] for t, w in enumerate(weights)]
 
@@ -73,11 +73,11 @@ def test_a_source_alone_has_only_its_start_token(tiny_encoder_decoder: Model) ->
     run = tiny_encoder_decoder.trace("the fox")
     assert alignment(run, 0, 0).layout.meta["links"] == []
     (link,) = alignment(run, 0, 0, by="read").layout.meta["links"]
-    assert link[1] == run.trace["decoder.0.cross"].weights[0, 0, 0].argmax()
+    assert link[1] == run.trace["decoder.0.cross"].pattern[0, 0, 0].argmax()
 
 
 def test_a_threshold_adds_every_other_weight_of_at_least_this(translation: Run) -> None:
-    weights = translation.trace["decoder.0.cross"].weights[0].mean(dim=0).numpy()
+    weights = translation.trace["decoder.0.cross"].pattern[0].mean(dim=0).numpy()
     found = alignment_links(translation, 0, "mean", threshold=0.125)
     shown = {(place, key) for place, key, _ in (*found.links, *found.others)}
     large = {(t + 1, s) for t, s in np.argwhere(weights[:-1] >= 0.125).tolist()}
@@ -131,7 +131,7 @@ def test_a_padded_text_has_the_lines_that_it_has_alone(
     trace = Trace()
     with torch.inference_mode():
         tiny_encoder_decoder.network(source[None], target[None], trace=trace)
-    weights = trace["decoder.1.cross"].weights[0, 0].numpy()
+    weights = trace["decoder.1.cross"].pattern[0, 0].numpy()
     shift = by == "written"
     meta = alignment(batch, 1, 0, row=row, by=by).layout.meta
     assert [link[:2] for link in meta["links"]] == [

@@ -17,7 +17,7 @@ from pictured import HOSTILE
 
 from transformer import Model, Run, build_transformer
 from transformer.inference.beam import BeamNode, Hypothesis, beam_search
-from transformer.runs.search import Search
+from transformer.runs.steps import Search
 from transformer.views import beam_nodes, beam_tree
 from transformer.views.drawing import style
 
@@ -312,7 +312,7 @@ def test_both_themes_are_see_through_and_readable(drawn_up: Run, dark: bool) -> 
     assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == style.CLEAR
     assert figure.layout.font.color == colours.text
     assert {trace.marker.color for trace in marks(figure).values()} == {
-        colours.accent, colours.second, colours.muted,
+        colours.accent, colours.key, colours.muted,
     }  # fmt: skip
     sizes = [size for key, size in walk(json.loads(figure.to_json())) if key.endswith("font.size")]
     assert len(sizes) > 5

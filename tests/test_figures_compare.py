@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictured import HOSTILE, relabelled, sampled_run
 
-from transformer import Model, Run, Silence
+from transformer import Ablate, Model, Run
 from transformer.runs.memory_budget import ENTRY_BYTES, MemoryBudget
 from transformer.ui.limits import KEPT
 from transformer.ui.store import RunStore, size_of
@@ -95,9 +95,9 @@ def test_each_cell_is_the_weight_in_b_minus_the_weight_in_a(
     figure = attention_difference(run, branch, "decoder.1.self", head)
     cells, meta = figure.data[0], figure.layout.meta
     weights = [
-        one.trace["decoder.1.self"].weights[0].mean(0)
+        one.trace["decoder.1.self"].pattern[0].mean(0)
         if head == "mean"
-        else one.trace["decoder.1.self"].weights[0, head]
+        else one.trace["decoder.1.self"].pattern[0, head]
         for one in (run, branch)
     ]
     rows = [pair for pair in align(run.labels, branch.labels) if None not in pair[:2]]
@@ -135,12 +135,12 @@ def test_two_heads_of_two_networks_are_compared(
     run: Run, tiny_encoder_decoder: Model, tiny_model: Model
 ) -> None:
     silent = tiny_model.generate(
-        run.request.text, max_new_tokens=6, interventions=[Silence("decoder", 0, [0])]
+        run.request.text, max_new_tokens=6, interventions=[Ablate("decoder", 0, [0])]
     )
     figure = attention_difference(
         run, silent, "decoder.0.self", 0, other_site="decoder.1.self", other_head=1
     )
-    weights = silent.trace["decoder.1.self"].weights[0, 1].numpy()
+    weights = silent.trace["decoder.1.self"].pattern[0, 1].numpy()
     assert figure.data[0].customdata[1, 0, 1] == pytest.approx(weights[1, 0])
     assert "decoder.1.self, head 1 in B − decoder.0.self, head 0 in A" in figure.layout.title.text
     translation = tiny_encoder_decoder.generate("the fox said", max_new_tokens=3)

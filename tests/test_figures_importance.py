@@ -12,10 +12,10 @@ from pictured import HOSTILE
 
 from transformer import Model
 from transformer.analysis.ablation import HeadImportance, NextToken, head_importance, next_token
-from transformer.model.interventions import Silence
+from transformer.interventions.descriptions import Ablate
 from transformer.views import foreseen, importance
+from transformer.views.ablation.importance import largest_change
 from transformer.views.drawing import style
-from transformer.views.silence.importance import largest_change
 
 FOUND = HeadImportance(
     place=7,
@@ -76,7 +76,7 @@ def test_small_changes_are_written_with_more_decimals() -> None:
 
 
 def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match="silenced: encoder self, decoder cross"):
+    with pytest.raises(ValueError, match="ablated: encoder self, decoder cross"):
         importance(FOUND, "decoder", "self", "fox")
 
 
@@ -108,7 +108,7 @@ def test_token_text_that_looks_like_markup_stays_text() -> None:
 
 
 def test_figures_of_a_real_run_hold_what_was_found(tiny_model: Model) -> None:
-    silence = Silence("decoder", 0, [1])
+    silence = Ablate("decoder", 0, [1])
     run = tiny_model.generate("The fox", max_new_tokens=4, interventions=[silence])
     place = len(run.ids) - 1
     matter = head_importance(tiny_model, run, place)

@@ -184,8 +184,8 @@ def test_marked_cells_say_the_same_as_the_top_row(run: Run) -> None:
             assert y0 == y1
             row, column = round(y0), round((x0 + x1) / 2)
             drawn.add((row, column))
-            bright = figure.data[0].z[row][column] > 0.48
-            assert shape.line.color == ("#000000" if bright else "#ffffff")
+            light = figure.data[0].z[row][column] <= 0.625
+            assert shape.line.color == ("#000000" if light else "#ffffff")
     assert drawn == expected
     for column, lowest in enumerate(figure.layout.meta["stands"]):
         assert all(best[row][column] == best[-1][column] for row in range(lowest, len(best)))

@@ -168,10 +168,10 @@ def test_the_page_gets_the_map_of_the_first_generated_token(
     experiments: Experiments, tiny_model: Model, story: str, target: str
 ) -> None:
     run = experiments.store.run(story)
-    answer = ask(experiments, "patching", run=story, other=OTHER, part="heads", target=target)
+    answer = ask(experiments, "patching", run=story, other=OTHER, part="z", target=target)
     place = run.n_prompt
     wanted = run.ids[place] if target == "here" else None
-    found = patch_effect(tiny_model, run, OTHER, place, part="heads", target=wanted)
+    found = patch_effect(tiny_model, run, OTHER, place, part="z", target=wanted)
     figure = json.loads(answer["figure"])
     assert figure["layout"]["meta"]["limit"] == pytest.approx(float(found.change.abs().max()))
     assert answer["place"] == place
@@ -206,7 +206,7 @@ def test_mistakes_are_told_in_one_sentence(experiments: Experiments, story: str)
     for place in (0, last + 1, "x", True):
         error = ask(experiments, "patching", run=story, other=OTHER, place=place)["error"]
         assert f"from 1 to {last}; got {place!r}" in error
-    assert "at least one character" in ask(experiments, "patching", run=story, other=" ")["error"]
+    assert "the text is empty" in ask(experiments, "patching", run=story, other=" ")["error"]
     wrong = ask(experiments, "patching", run=story, other=OTHER, target="mine")
     assert "['other', 'here']; got 'mine'" in wrong["error"]
     wrong = ask(experiments, "patching", run=story, other=OTHER, stack="encoder")

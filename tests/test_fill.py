@@ -9,8 +9,8 @@ from random import Random
 import pytest
 import torch
 from builders import model_of
+from hf_tokenizers import word_piece
 from published import write
-from their_tokenizers import word_piece
 
 import transformer
 from transformer import Tokenizer
@@ -18,13 +18,12 @@ from transformer.analysis.corpus import summary_of
 from transformer.analysis.masked_token import masked_token
 from transformer.inference.fill import MOST
 from transformer.inference.model import Model
-from transformer.model.intervention_hooks import hooks_of
-from transformer.model.interventions import Silence
+from transformer.interventions.descriptions import Ablate
+from transformer.interventions.hooks import hooks_of
 from transformer.model.network import IGNORED
 from transformer.model.presets import preset
 from transformer.model.transformer import build_transformer
-from transformer.tokenizer import MASK
-from transformer.tokenizer.hidden import hidden_ids
+from transformer.tokenizer import MASK, hidden_ids
 from transformer.training.__main__ import main
 from transformer.training.hidden_words import Hiding, Words, hidden_places, score_hidden
 from transformer.training.tasks.fill_in import passages
@@ -162,7 +161,7 @@ def test_what_ends_every_text_of_a_bert_ends_its_left_side_too(tmp_path):
 
 
 def test_what_silence_costs_an_encoder_is_its_loss_at_every_seventh_token(model):
-    found = summary_of(model, STORY, 2, silence=True).kinds["encoder.self"]
+    found = summary_of(model, STORY, 2, ablate=True).kinds["encoder.self"]
     ids = torch.tensor([model.trace(STORY).ids])
     places = list(range(3, ids.shape[1], 7))
 
@@ -178,7 +177,7 @@ def test_what_silence_costs_an_encoder_is_its_loss_at_every_seventh_token(model)
         return total / len(places)
 
     for head in range(2):
-        rise = loss(Silence("encoder", 0, heads=[head])) - loss()
+        rise = loss(Ablate("encoder", 0, heads=[head])) - loss()
         assert abs(rise) > 1e-5
         assert found.cost[0, head] / 1e6 == pytest.approx(rise, abs=3e-6)
     assert int(found.n_costs) == 1

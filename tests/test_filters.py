@@ -10,7 +10,7 @@ import torch
 from pictured import sampled_run
 
 from transformer import Model
-from transformer.runs.candidates import Candidate
+from transformer.runs.steps import Candidate
 from transformer.views import candidates
 from transformer.views.prediction.filters import (
     EITHER,

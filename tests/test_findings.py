@@ -11,7 +11,7 @@ from transformer.analysis.head_finding import strongest
 from transformer.analysis.head_metrics import head_metrics
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
-from transformer.model.interventions import Break, Silence
+from transformer.interventions.descriptions import Ablate, Break
 
 NAMES = "There was a bird named Tiko. Tiko liked to sing. Tiko met a cat named Bram. Tiko and Bram"
 
@@ -27,7 +27,7 @@ def translator():
 
 
 def test_head_0_of_the_last_layer_finishes_a_name_that_stood_before(stories):
-    run = stories.trace(NAMES, [Silence("decoder", 5, [0])])
+    run = stories.trace(NAMES, [Ablate("decoder", 5, [0])])
     place = len(run.ids) - 1
     assert run.labels[-2:] == ("r", "am")
     found = next_token(stories, run, place)
@@ -40,7 +40,7 @@ def test_head_0_of_the_last_layer_finishes_a_name_that_stood_before(stories):
 
 def test_that_head_reads_what_followed_the_token_the_last_time(stories):
     run = stories.trace(NAMES)
-    weights = run.trace["decoder.5.self"].weights[0, 0]
+    weights = run.trace["decoder.5.self"].pattern[0, 0]
     again = len(run.ids) - 3  # the second " B" of Bram
     before = run.labels.index("␣B")
     assert run.labels[again] == "␣B"
@@ -71,9 +71,9 @@ def test_a_head_that_adds_little_matters_much_because_that_head_reads_it(stories
     assert change[3, 4] < -1.4
     added = logit_contribution(stories, run, place)
     assert 0 < float(added.heads["self"][3, 4]) < 0.07 * added.logit
-    without = stories.trace(NAMES, [Silence("decoder", 3, [4])])
+    without = stories.trace(NAMES, [Ablate("decoder", 3, [4])])
     read = [
-        float(one.trace["decoder.5.self"].weights[0, 0, place - 1, run.labels.index("␣B") + 2])
+        float(one.trace["decoder.5.self"].pattern[0, 0, place - 1, run.labels.index("␣B") + 2])
         for one in (run, without)
     ]
     assert read == pytest.approx([0.68, 0.31], abs=0.01)
@@ -88,7 +88,7 @@ def test_without_positions_a_sentence_is_a_bag_of_words(translator):
 
 
 def test_without_cross_attention_every_sentence_has_the_same_translation(translator):
-    deaf = [Silence("decoder", layer, range(8), "cross") for layer in range(3)]
+    deaf = [Ablate("decoder", layer, range(8), "cross") for layer in range(3)]
     texts = ["The black cat is sleeping on the bed.", "Where is the train station?"]
     said = [translator.generate(t, interventions=deaf, max_new_tokens=24).text for t in texts]
     assert said[0] == said[1]

@@ -49,7 +49,7 @@ def test_rollout_is_every_path_through_the_layers_summed(translation: Run) -> No
     """An oracle without matrices: a token reaches a key over all tokens in between."""
     found = rollout_weights(translation, "encoder")
     n = len(translation.source_labels)
-    means = [translation.trace["encoder", at, "self"].weights[0].mean(dim=0) for at in (0, 1)]
+    means = [translation.trace["encoder", at, "self"].pattern[0].mean(dim=0) for at in (0, 1)]
 
     def step(layer: int, to: int, source: int) -> float:
         return 0.5 * float(means[layer][to, source]) + (0.5 if to == source else 0.0)
@@ -105,7 +105,7 @@ def test_titles_say_what_is_put_together_and_of_which_layers(run: Run, translati
 
 def test_the_mean_of_cross_attention_has_source_columns(translation: Run) -> None:
     figure = mean_attention(translation, "decoder", "cross", 0)
-    expected = translation.trace["decoder.0.cross"].weights[0].mean(dim=0)
+    expected = translation.trace["decoder.0.cross"].pattern[0].mean(dim=0)
     np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
     assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
 

@@ -60,13 +60,17 @@ def check(answer: httpx.Response) -> None:
 
 @settings(max_examples=80)
 @given(
-    data=values, component=values, name=st.one_of(values, st.sampled_from(VIEWS)), session=values
+    data=values,
+    query=st.dictionaries(st.sampled_from(["run", "site", "head", "other", "x"]), st.text()),
+    name=st.one_of(st.text(max_size=10), st.sampled_from(VIEWS)),
+    session=st.text(st.characters(codec="ascii", min_codepoint=32), max_size=80),
 )
-def test_any_question_of_a_component_is_answered(
-    client: httpx.Client, data: Any, component: Any, name: Any, session: Any
+def test_any_question_is_answered(
+    client: httpx.Client, data: Any, query: dict[str, str], name: str, session: str
 ) -> None:
-    body = {"data": data, "component_id": component, "fn_name": name, "session_hash": session}
-    check(client.post(f"{API}/component_server/", json=body))
+    path, headers = f"resources/{quote(name, safe='')}", {"x-session": session}
+    check(client.post(path, json=data, headers=headers))
+    check(client.get(path, params=query, headers=headers))
 
 
 @settings(max_examples=60)
@@ -87,7 +91,10 @@ def test_any_call_by_name_is_answered(client: httpx.Client, data: Any, name: str
     check(client.post(f"{API}/call/v2/{quote(name, safe='')}", json=data))
 
 
-@pytest.mark.parametrize("path", ["queue/join", "component_server/", "call/generate", "cancel"])
+@pytest.mark.parametrize(
+    "path",
+    ["resources/heatmap", *(f"{API}/{one}" for one in ("queue/join", "call/generate", "cancel"))],
+)
 @pytest.mark.parametrize(
     "body",
     [
@@ -107,7 +114,7 @@ def test_any_call_by_name_is_answered(client: httpx.Client, data: Any, name: str
 )
 def test_a_body_that_is_no_good_is_refused(client: httpx.Client, path: str, body: bytes) -> None:
     headers = {"content-type": "application/json"}
-    answer = client.post(f"{API}/{path}", content=body, headers=headers)
+    answer = client.post(path, content=body, headers=headers)
     check(answer)
 
 
@@ -121,7 +128,7 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
     unsaid = client.post(f"{API}/queue/join", content=iter([large, large]), headers=in_json)
     assert unsaid.status_code in (400, 413)
     form = {"files": ("a", large)}
-    assert client.post(f"{API}/component_server/", files=form).status_code == 413
+    assert client.post("resources/heatmap", files=form).status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -132,7 +139,7 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
         "../../../../etc/passwd",
         "..%2f..%2f..%2fetc%2fpasswd",
         "%2fetc%2fpasswd",
-        "transformer/ui/gate.py",
+        "transformer/ui/asgi_guard.py",
         "checkpoints/stories/config.json",
         "README.md",
         "C:\\Windows\\win.ini",
@@ -211,7 +218,7 @@ def test_a_session_without_a_name_does_not_end_the_queue_for_everybody(
     called = client.post(f"{API}/call/limits", json={"data": []}).json()["event_id"]
     assert '"characters"' in client.get(f"{API}/call/limits/{called}").text
     for session in ("busy-1", "busy-2", "busy-3"):
-        client.post("leave", content=session)
+        client.post("leave", headers={"x-session": session})
     assert client.get("health").json()["status"] == "ok"
 
 

@@ -1,102 +1,95 @@
-"""Ids in, ids out: what each step saw and took."""
+"""Ids in, ids out: what each step saw and took, by a loop that keeps nothing of the past."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from generating import (
-    END,
-    PROMPTS,
-    SAMPLED,
-    SOURCES,
-    T_MAX,
-    V,
-    continued,
-    network,
-    next_logits,
-    tokens,
-)
+from builders import spread
+from drawn import configurations
+from generating import END, PROMPTS, SAMPLED, SOURCES, V, continued, network, tokens
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from transformer import Trace
+from transformer import Sampling, Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.generation import generate
+from transformer.inference.sampling import apply_sampling, draw
+from transformer.runs.steps import N_CANDIDATES
 
-
-def same(got, expected, tolerance=1e-4):
-    """Equal steps, up to rounding of the candidates' numbers."""
-    assert tokens([got]) == tokens([expected])
-    for a, b in zip(got, expected, strict=True):
-        assert (a.index, a.window, a.n_kept) == (b.index, b.window, b.n_kept)
-        numbers = [{c.id: c for c in step.candidates} for step in (a, b)]
-        assert numbers[0].keys() == numbers[1].keys()
-        for index, one in numbers[0].items():
-            other = numbers[1][index]
-            assert one.logit == pytest.approx(other.logit, abs=tolerance)
-            assert one.probability == pytest.approx(other.probability, abs=tolerance)
-
-
-def greedy_loop(model, prompt, n):
-    row = list(prompt)
-    for _ in range(n):
-        logits = next_logits(model, row)
-        logits[0] = -torch.inf  # padding
-        row.append(int(logits.argmax()))
-        if row[-1] == END:
-            break
-    return row[len(prompt) :]
-
-
-@pytest.mark.parametrize("prompt", PROMPTS)
-@pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
-def test_greedy_is_a_plain_loop_without_a_cache_even_past_max_len(prompt, positions):
-    model = network(positions=positions)
-    (got,) = tokens(continued(model, [prompt], max_new_tokens=20))
-    assert got == greedy_loop(model, prompt, 20)
-    assert len(set(got)) > 2
+samplings = st.none() | st.builds(
+    Sampling,
+    temperature=st.sampled_from([0.5, 1.0, 5.0]),
+    top_k=st.none() | st.integers(1, 9),
+    top_p=st.none() | st.sampled_from([0.5, 0.95]),
+    min_p=st.none() | st.sampled_from([0.0, 0.1]),
+)
 
 
 @torch.inference_mode()
-def test_greedy_translation_is_a_plain_loop_without_a_cache():
-    model = network("encoder-decoder")
-    for source in SOURCES:
-        (got,) = tokens(continued(model, [[1]], sources=[source], max_new_tokens=T_MAX))
-        row = [1]
-        while len(row) <= T_MAX and (len(row) == 1 or row[-1] != END):
-            logits = model(torch.tensor([source]), torch.tensor([row]))[0, -1]
-            logits[0] = -torch.inf
-            row.append(int(logits.argmax()))
-        assert got == row[1:]
+def plainly(network, prompt, source, sampling, seed, n_new, end):
+    """For each step: token, window, logits (V,) and the probabilities it was drawn from, (V,)."""
+    row, most, never = list(prompt), network.config.output_max_len, network.config.output_padding_id
+    generator, steps = torch.Generator().manual_seed(seed), []
+    while len(steps) < n_new and (not steps or row[-1] != end):
+        start = max(0, len(row) - most) if source is None else 0
+        if source is not None and len(row) > most:
+            break
+        given = [] if source is None else [torch.tensor([source])]
+        is_text = "is_text" if source is None else "tgt_is_text"
+        ids = torch.tensor([row[start:]])
+        told = {} if network.config.padded_start else {is_text: torch.ones_like(ids).bool()}
+        logits = network(*given, ids, **told)[0, -1].float()
+        possible = logits.clone()
+        if never is not None:
+            possible[never] = -torch.inf
+        drawn = torch.nn.functional.one_hot(possible.argmax(), len(logits)).float()
+        if sampling is not None:
+            drawn = apply_sampling(possible[None], sampling)[0].softmax(-1)
+            token = int(draw(drawn[None], [generator]))
+        else:
+            token = int(possible.argmax())
+        steps.append((token, (start, len(row)), logits, drawn))
+        row.append(token)
+    return steps
 
 
-@pytest.mark.parametrize("sampling", [None, SAMPLED])
-@pytest.mark.parametrize("n", [4, 15])  # 15 slides past max_len at a different step for each row
-def test_each_row_of_a_batch_is_what_it_is_alone(sampling, n):
-    model, seeds = network(), [5, 6, 7]
-    together = continued(model, PROMPTS, sampling=sampling, seeds=seeds, max_new_tokens=n)
-    for row, prompt in enumerate(PROMPTS):
-        (alone,) = continued(
-            model, [prompt], sampling=sampling, seeds=[seeds[row]], max_new_tokens=n
-        )
-        same(together[row], alone)
-
-
-@pytest.mark.parametrize("sampling", [None, SAMPLED])
-def test_each_row_of_a_translated_batch_is_what_it_is_alone(sampling):
-    model, seeds = network("encoder-decoder"), [5, 6, 7]
-    together = continued(model, [[1]] * 3, sources=SOURCES, sampling=sampling, seeds=seeds)
-    for row, source in enumerate(SOURCES):
-        (alone,) = continued(model, [[1]], sources=[source], sampling=sampling, seeds=[seeds[row]])
-        same(together[row], alone)
-
-
-def test_one_seed_gives_one_text_and_another_seed_another():
-    model = network()
-    first, again, other = (
-        tokens(continued(model, [PROMPTS[0]], sampling=SAMPLED, seeds=[seed])) for seed in (3, 3, 4)
-    )
-    assert first == again
-    assert first != other
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    config=configurations().filter(lambda config: config.family != "encoder"),
+    sampling=samplings,
+    lengths=st.lists(st.integers(1, 6), min_size=1, max_size=3),
+    seed=st.integers(0, 999),
+)
+def test_each_row_of_a_batch_takes_what_a_plain_loop_takes(config, sampling, lengths, seed):
+    network = spread(build_transformer(config)).eval().double()
+    made = torch.Generator().manual_seed(seed)
+    both, end, n_new = config.family == "encoder-decoder", 2, config.output_max_len + 2
+    texts = [torch.randint(1, config.vocab_size, (n,), generator=made).tolist() for n in lengths]
+    prompts, sources = ([[1]] * len(texts), texts) if both else (texts, None)
+    seeds = [seed + row for row in range(len(texts))]
+    settings = dict(max_new_tokens=n_new, end_id=end, sampling=sampling, seeds=seeds)
+    found = list(generate(network, prompts, sources=sources, **settings))
+    for row, prompt in enumerate(prompts):
+        steps = [steps[row] for steps in found if steps[row] is not None]
+        source = sources[row] if sources else None
+        wanted = plainly(network, prompt, source, sampling, seeds[row], n_new, end)
+        assert [step.token for step in steps] == [token for token, *_ in wanted]
+        for index, (step, (_, window, logits, drawn)) in enumerate(zip(steps, wanted, strict=True)):
+            assert (step.index, step.window) == (index, window)
+            assert step.n_kept == (drawn > 0).sum()
+            ids = [candidate.id for candidate in step.candidates]
+            best = min(N_CANDIDATES, len(logits))
+            assert len(set(ids)) == len(ids) <= best + 1
+            torch.testing.assert_close(logits[ids[:best]], logits.topk(best).values)
+            for name, numbers in (
+                ("logit", logits),
+                ("probability", logits.softmax(-1)),
+                ("sampling_probability", drawn),
+            ):
+                told = torch.tensor([getattr(one, name) for one in step.candidates])
+                torch.testing.assert_close(told, numbers[ids], atol=1e-4, rtol=1e-4)
+            assert step.chosen.id == step.token
 
 
 def test_eight_threads_get_the_texts_of_their_seeds():
@@ -119,31 +112,6 @@ def test_the_global_generator_is_neither_read_nor_moved():
     assert torch.get_rng_state().equal(before)
     torch.manual_seed(2)
     assert tokens(continued(model, PROMPTS, sampling=SAMPLED, seeds=[1, 2, 3])) == first
-
-
-def test_the_window_slides_and_says_what_it_saw():
-    (steps,) = continued(network(), [PROMPTS[0]], max_new_tokens=15, end_id=V)
-    lengths = [4 + index for index in range(15)]
-    assert [step.window for step in steps] == [(max(0, n - T_MAX), n) for n in lengths]
-    assert [step.index for step in steps] == list(range(15))
-
-
-def test_only_what_is_in_the_window_matters():
-    model, tail = network(), list(range(3, 3 + T_MAX))
-    rows = continued(model, [[2, 30, 31, *tail], [2, 35, 36, *tail]], end_id=V)
-    same(rows[0], rows[1])
-    assert rows[0][0].window == (3, 15)
-
-
-def test_a_row_stops_at_its_end_token_and_the_others_go_on():
-    model, settings = network(), dict(sampling=SAMPLED, seeds=[5, 6, 7])
-    full = tokens(continued(model, PROMPTS, end_id=V, **settings))
-    end = next(token for token in full[0] if token not in full[1])
-    rows = tokens(continued(model, PROMPTS, end_id=end, **settings))
-    for got, whole in zip(rows, full, strict=True):
-        stop = whole.index(end) + 1 if end in whole else len(whole)
-        assert got == whole[:stop]
-    assert len(rows[0]) < len(rows[1]) == 8
 
 
 def test_nothing_is_computed_after_all_rows_have_ended():
@@ -174,14 +142,6 @@ def test_inference_mode_does_not_leak_out_of_a_stream():
         assert thread.submit(next, stream).result()[0].index == 1
 
 
-def test_a_full_encoder_decoder_stops():
-    (steps,) = continued(
-        network("encoder-decoder"), [[1]], sources=[SOURCES[0]], max_new_tokens=50, end_id=V
-    )
-    assert len(steps) == T_MAX
-    assert steps[-1].window == (0, T_MAX)
-
-
 @pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
 @torch.inference_mode()
 def test_one_pass_over_the_finished_text_shows_what_each_step_saw(family):
@@ -198,10 +158,10 @@ def test_one_pass_over_the_finished_text_shows_what_each_step_saw(family):
         start, stop = step.window
         model(*given, torch.tensor([ids[start:stop]]), trace=seen)
         for site in full.sites:
-            row = seen[site].weights[0, :, -1]
+            row = seen[site].pattern[0, :, -1]
             n = row.shape[-1]
             if site.stack == "decoder":
-                expected = full[site].weights[0, :, stop - 1, :n]
+                expected = full[site].pattern[0, :, stop - 1, :n]
                 torch.testing.assert_close(row, expected, atol=1e-5, rtol=0)
 
 
@@ -244,13 +204,3 @@ def test_a_target_ends_where_the_decoder_has_no_more_positions(engine):
     )  # fmt: skip
     assert len(steps) == 4  # the start and three tokens are read; the fourth is written
     assert session is None or session.ids == [2, *(step.token for (step,) in steps[:-1])]
-
-
-def test_the_targets_own_padding_is_never_taken():
-    model = network("encoder-decoder", target_vocab_size=6, target_padding_id=5)
-    with torch.no_grad():
-        model.head.bias.fill_(0)
-        model.head.bias[5] = 50.0  # the likeliest by far
-        model.head.bias[0] = 20.0  # padding of the source, a token of the target
-    ((step,),) = generate(model, [[2]], sources=[[1, 7]], max_new_tokens=1, end_id=99)
-    assert step.token == 0

@@ -41,7 +41,7 @@ def test_a_given_mask_stands_in_place_of_the_networks_own(family):
     for record in trace.records.values():
         assert torch.equal(record.allowed, window.expand(2, T, T))
         wanted = record.scores.masked_fill(~window, -torch.inf).softmax(-1)
-        torch.testing.assert_close(record.weights, wanted)
+        torch.testing.assert_close(record.pattern, wanted)
     close(model(tokens, mask=window), logits)  # the fused kernel reads it too
 
 

@@ -11,10 +11,10 @@ from builders import C, H, network, save_model, tiny
 
 from transformer import Trace, load, read_npz
 from transformer.analysis.row_arithmetic import row_arithmetic
-from transformer.model.breaks import breaks_of
+from transformer.interventions.breaks import breaks_of
+from transformer.interventions.descriptions import Break
+from transformer.interventions.hooks import hooks_of
 from transformer.model.cache import KeyValueCache
-from transformer.model.intervention_hooks import hooks_of
-from transformer.model.interventions import Break
 from transformer.model.sites import sites_of
 from transformer.views.architecture.parts import words
 
@@ -29,7 +29,7 @@ def test_scores_may_be_divided_by_the_root_of_d_model(family):
     first = sites_of(usual.config)[0]
     read(other, text, trace=trace)
     record = trace[first]
-    close(record.scores, record.queries @ record.keys.mT / math.sqrt(C))
+    close(record.scores, record.q @ record.k.mT / math.sqrt(C))
     close(read(other, text), read(other, text, trace=Trace()))  # the fused kernel too
     broken = hooks_of([Break("model-scale")], usual.config)
     close(read(other, text), read(usual, text, hooks=broken))
@@ -49,12 +49,12 @@ def test_one_small_projection_may_serve_all_heads(family):
         assert attention.output.weight.shape == (C, C)
     first = sites_of(model.config)[0]
     stack = getattr(model, first.stack)
-    x = trace.embedded[first.stack] + trace.positions[first.stack]
+    x = trace.embed[first.stack] + trace.pos_embed[first.stack]
     x = stack.layers[0].self_residual.norm(x)
     query = attention_of(model, first).query
     for head in range(H):
         share = x[..., head * D : (head + 1) * D]
-        close(trace[first].queries[:, head], share @ query.weight.T + query.bias)
+        close(trace[first].q[:, head], share @ query.weight.T + query.bias)
     close(read(model, text), read(model, text, trace=Trace()))
 
 

@@ -35,9 +35,9 @@ def test_a_pass_shows_every_named_point_and_no_other(family, norm):
         shown = {point.name for point, _, _ in heard.shown}
         absent = {"final_norm"} if norm == "post" else set()
         assert shown == set(POINTS) - absent - ({"rotation"} if positions == "learned" else set())
-    attentions = {point[1:] for point, _, _ in heard.shown if point.name == "weights"}
+    attentions = {point[1:] for point, _, _ in heard.shown if point.name == "pattern"}
     assert attentions == set(sites_of(model.config))
-    assert len([p for p, _, _ in heard.shown if p.name == "residual"]) == L * len(
+    assert len([p for p, _, _ in heard.shown if p.name == "resid_post"]) == L * len(
         {site.stack for site in sites_of(model.config)}
     )
 
@@ -58,29 +58,22 @@ def test_what_is_told_beside_a_point_is_what_its_words_say():
         assert [name.strip() for name in told.split(",") if told] == list(beside), point
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_hooks_that_change_nothing_give_the_fused_kernels_logits(family):
-    model = network(family)
-    text = given(model, 2)
-    close(read(model, text, hooks=[Listening()]), read(model, text))
-
-
 def test_hooks_are_met_one_after_the_other_and_a_trace_is_the_last_of_them():
     model, trace = network(), Trace()
 
     def doubled(point, value, **beside):
-        return 2 * value if point == Point("heads", "decoder", 1, "self") else value
+        return 2 * value if point == Point("z", "decoder", 1, "self") else value
 
     def less_one(point, value, **beside):
-        return value - 1 if point == Point("heads", "decoder", 1, "self") else value
+        return value - 1 if point == Point("z", "decoder", 1, "self") else value
 
     def to_zero(point, value, **beside):
-        return torch.zeros_like(value) if point == Point("residual", "decoder", 0) else value
+        return torch.zeros_like(value) if point == Point("resid_post", "decoder", 0) else value
 
     heard = Listening()
     text = given(model)
     read(model, text, hooks=[heard, doubled, less_one, heard, to_zero], trace=trace)
-    before, after = (v for p, v, _ in heard.shown if p == Point("heads", "decoder", 1, "self"))
+    before, after = (v for p, v, _ in heard.shown if p == Point("z", "decoder", 1, "self"))
     assert torch.equal(after, 2 * before - 1)
     assert trace.residuals["decoder"][1].abs().max() == 0
 
@@ -89,12 +82,12 @@ def test_a_part_of_the_weights_put_by_a_hook_is_what_the_values_are_weighed_by()
     model, heard = network(), Listening()
 
     def first_key_only(point, value, **beside):
-        if point.name != "weights":
+        if point.name != "pattern":
             return value
         return torch.nn.functional.one_hot(torch.zeros_like(value[..., 0]).long(), 6).float()
 
     read(model, given(model), hooks=[first_key_only, heard])
-    values = next(beside["values"] for p, _, beside in heard.shown if p.name == "weights")
-    heads = next(value for p, value, _ in heard.shown if p.name == "heads")
+    values = next(beside["v"] for p, _, beside in heard.shown if p.name == "pattern")
+    heads = next(value for p, value, _ in heard.shown if p.name == "z")
     assert heads.shape == (1, H, 6, C // H)
     close(heads, values[:, :, :1].expand_as(heads))

@@ -93,8 +93,8 @@ def test_the_page_holds_the_numbers_of_the_trace(scripted_page: Path, scripted: 
     for layer, heads in enumerate(found["layers"]):
         record = scripted.trace["decoder", layer, "self"]
         np.testing.assert_array_equal(found["allowed"], record.allowed[0].numpy())
-        np.testing.assert_allclose(heads["queries"], record.queries[0].numpy(), rtol=2**-17)
-        np.testing.assert_allclose(heads["keys"], record.keys[0].numpy(), rtol=2**-17)
+        np.testing.assert_allclose(heads["queries"], record.q[0].numpy(), rtol=2**-17)
+        np.testing.assert_allclose(heads["keys"], record.k[0].numpy(), rtol=2**-17)
         assert heads.keys() == {"queries", "keys"}
     assert found["query_labels"] == list(scripted.queries("decoder"))
 
@@ -103,12 +103,12 @@ def test_heads_that_were_changed_travel_as_recorded(scripted: Run) -> None:
     record = scripted.trace["decoder.1.self"]
     other = dataclasses.replace(record, scores=record.scores + 1)
     assert html.heads_of(other, Pack()).keys() == {"scores"}
-    other = dataclasses.replace(record, weights=record.weights.flip(-1))
+    other = dataclasses.replace(record, pattern=record.pattern.flip(-1))
     assert html.heads_of(other, Pack()).keys() == {"queries", "keys", "weights"}
-    far = record.queries * 1e4  # the scores are no longer right to within CLOSE of a softmax
-    other = dataclasses.replace(record, queries=far)
+    far = record.q * 1e4  # the scores are no longer right to within CLOSE of a softmax
+    other = dataclasses.replace(record, q=far)
     assert html.heads_of(other, Pack()).keys() == {"scores"}
-    other = dataclasses.replace(record, queries=None)
+    other = dataclasses.replace(record, q=None)
     assert html.heads_of(other, Pack()).keys() == {"scores"}
 
 
@@ -121,15 +121,15 @@ def test_an_altered_run_says_so_and_shows_what_was_recorded(
     found = data_of(tmp_path / "altered.html")
     assert "altered: " in found["summary"]
     for layer, heads in enumerate(found["attention"][0]["layers"]):
-        weights = run.trace["decoder", layer, "self"].weights[0].numpy()
+        weights = run.trace["decoder", layer, "self"].pattern[0].numpy()
         np.testing.assert_array_equal(heads["weights"], weights)
     assert "altered" not in html.summary(tiny_model.trace("the fox"))
 
 
 def test_the_page_holds_tokens_and_candidates(scripted_page: Path, scripted: Run) -> None:
     found = data_of(scripted_page)
-    assert [token["label"] for token in found["tokens"]] == list(scripted.labels)
-    assert [token["step"] for token in found["tokens"][scripted.n_prompt :]] == list(range(6))
+    assert found["run"]["labels"] == list(scripted.labels)
+    assert found["run"]["n_prompt"] + len(found["steps"]) == len(scripted.labels)
     for shown, step in zip(found["steps"], scripted.steps, strict=True):
         assert shown["token"] == step.token
         assert [c["probability"] for c in shown["candidates"]] == [
@@ -162,8 +162,8 @@ def test_an_encoder_decoder_has_its_three_kinds_in_the_page(
     kinds = [(part["stack"], part["kind"]) for part in found["attention"]]
     assert kinds == run.trace.kinds()
     cross = found["attention"][kinds.index(("decoder", "cross"))]
-    assert cross["key_labels"] == list(run.source_labels) == found["source"]
-    keys = run.trace["decoder.1.cross"].keys[0].numpy()
+    assert cross["key_labels"] == list(run.source_labels) == found["run"]["source_labels"]
+    keys = run.trace["decoder.1.cross"].k[0].numpy()
     np.testing.assert_allclose(cross["layers"][1]["keys"], keys, rtol=2**-17)
 
 

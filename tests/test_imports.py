@@ -1,5 +1,5 @@
-"""Imports go one way: command_line, messages, checks -> model -> runs -> inference -> analysis ->
-views -> ui."""
+"""Imports go one way: command_line, messages, checks -> model -> interventions -> runs -> inference
+-> analysis -> views -> ui."""
 
 import ast
 from pathlib import Path
@@ -10,33 +10,31 @@ ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted((ROOT / "transformer").rglob("*.py"))
 
 WORDS = {"messages", "checks", "command_line"}
-NETWORK = {"model"} | WORDS
+NETWORK = {"model", "interventions", "network_words"} | WORDS
 LOADED = NETWORK | {"runs", "tokenizer", "plain_text", "inference"}
 # Which rooms of the package each room may import; a room may always import itself.
 MAY_IMPORT = {
     "messages": {"command_line"},
     "command_line": set(),
     "checks": {"messages"},
-    "model": WORDS,
-    "tokenizer": WORDS | {"plain_files"},
+    "model": {"checks"},
+    "network_words": {"messages"},
+    "interventions": {"model", "network_words"} | WORDS,
+    "tokenizer": WORDS,
     "plain_text": WORDS,
     "runs": NETWORK,
-    "their_tokenizers": WORDS | {"tokenizer", "plain_files"},
-    "plain_files": WORDS,
-    "weight_files": WORDS | {"plain_files"},
-    "checkpoint": NETWORK | {"tokenizer", "their_tokenizers", "weight_files", "plain_files"},
-    "adapters": NETWORK | {"their_tokenizers", "checkpoint", "weight_files", "plain_files"},
-    "inference": NETWORK | {"runs", "tokenizer", "checkpoint", "adapters", "plain_text"},
+    "checkpoint": NETWORK | {"tokenizer"},
+    "inference": NETWORK | {"runs", "tokenizer", "checkpoint", "plain_text"},
     "analysis": LOADED,
     "corpus command": LOADED | {"analysis", "training"},
     "training": LOADED | {"checkpoint"},
     "views": LOADED | {"analysis"},
-    "learning": LOADED | {"analysis", "training", "views", "checkpoint"},
+    "learning": LOADED | {"analysis", "training", "checkpoint"},
     "lessons": LOADED | {"analysis", "learning"},
-    "lessons command": LOADED | {"checkpoint", "lessons", "ui"},
+    "lesson": LOADED | {"checkpoint", "lessons", "ui"},
     "ui": LOADED | {"analysis", "views", "checkpoint", "learning", "lessons", "training", ""},
-    "serve": LOADED | {"adapters", "checkpoint", "lessons", "ui", "views"},
-    "__main__": LOADED | {"adapters", "analysis", "views", "checkpoint", ""},
+    "serve": LOADED | {"checkpoint", "lessons", "ui", "views"},
+    "__main__": LOADED | {"analysis", "views", "checkpoint", ""},
     # transformer/__init__.py, the public face; it names what draws runs, for the first picture
     "": LOADED | {"analysis", "views", "checkpoint"},
 }
@@ -46,10 +44,10 @@ KNOWN_BY = {
     "gradio": {"ui"},
     "spaces": {"ui"},
     "plotly": {"views", "training"},
-    "tokenizers": {"tokenizer", "their_tokenizers"},
-    "sentencepiece": {"their_tokenizers"},
-    "huggingface_hub": {"adapters", "training"},
-    "safetensors": {"checkpoint", "weight_files", "adapters", "training"},
+    "tokenizers": {"tokenizer"},
+    "sentencepiece": {"tokenizer"},
+    "huggingface_hub": {"checkpoint", "training"},
+    "safetensors": {"checkpoint", "training"},
     "accelerate": {"training"},
     "datasets": {"training"},
     "ray": {"analysis"},
@@ -62,8 +60,6 @@ NOT_YET: set[tuple[str, str]] = set()
 def room(path):
     parts = path.relative_to(ROOT / "transformer").with_suffix("").parts
     first = parts[0]
-    if parts == ("lessons", "__main__"):  # it opens the page's states
-        return "lessons command"
     if parts == ("analysis", "corpus", "__main__"):  # it reads what a training reads
         return "corpus command"
     return "" if first == "__init__" else first
@@ -149,6 +145,10 @@ def test_no_file_imports_itself_through_others():
     edges = {module_of(path): set(imports(path)) - {"transformer"} for path in FILES}
     found = {name for circle in circles(edges) for name in circle}
     assert found == {f"transformer.{file}" for file, what in NOT_YET if what == "circle"}
+
+
+def test_no_room_may_import_itself_through_others():
+    assert circles(MAY_IMPORT) == set()
 
 
 def test_a_circle_is_found():

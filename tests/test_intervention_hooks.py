@@ -10,10 +10,10 @@ import torch
 from altered import FAMILIES, T, attention_of, by_hand, close, embeddings_of, given, read
 from builders import T_MAX, C, H, L, ids, network
 
-from transformer.model.breaks import breaks_of
+from transformer.interventions.breaks import breaks_of
+from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
+from transformer.interventions.hooks import ActivationCache, ablated_one_by_one, hooks_of
 from transformer.model.hooks import ForwardContext
-from transformer.model.intervention_hooks import ActivationCache, hooks_of, silenced_one_by_one
-from transformer.model.interventions import Break, EditMask, Patch, Silence
 from transformer.model.sites import Site, sites_of
 from transformer.model.trace import Trace
 
@@ -30,7 +30,7 @@ def test_a_silenced_head_is_a_head_without_a_way_out(family, norm):
         def alter(other, site=site):
             attention_of(other, site).output.weight[:, D : 3 * D] = 0  # heads 1 and 2 of 3
 
-        hooks = hooks_of([Silence(*site[:2], [1, 2], site.kind)], model.config)
+        hooks = hooks_of([Ablate(*site[:2], [1, 2], site.kind)], model.config)
         wanted = read(by_hand(model, alter), text)
         close(read(model, text, hooks=hooks), wanted)
         assert not torch.allclose(wanted, read(model, text), atol=1e-3)
@@ -51,7 +51,7 @@ def test_a_decoders_head_silenced_by_its_mean_says_what_it_said_on_average_so_fa
     handle = layer.output.register_forward_pre_hook(averaged)
     wanted = read(model, text)
     handle.remove()
-    hooks = hooks_of([Silence("decoder", 1, [0], by="mean")], model.config)
+    hooks = hooks_of([Ablate("decoder", 1, [0], by="mean")], model.config)
     close(read(model, text, hooks=hooks), wanted)
 
 
@@ -59,7 +59,7 @@ def test_an_encoders_mean_leaves_padding_out():
     model = network("encoder")
     short = ids(1, 4)
     padded = torch.cat([short, torch.zeros(1, 3, dtype=torch.long)], dim=1)
-    hooks = hooks_of([Silence("encoder", 0, [2], by="mean")], model.config)
+    hooks = hooks_of([Ablate("encoder", 0, [2], by="mean")], model.config)
     alone = read(model, (short,), hooks=hooks)
     close(read(model, (padded,), hooks=hooks)[:, :4], alone)
 
@@ -172,7 +172,7 @@ def test_cells_rows_and_columns_of_a_mask_are_forbidden_and_allowed():
     allowed[4, 2] = False
     edit = EditMask("decoder", 0, allow=[(2, 5), (3, None)], forbid=[(None, 1), (4, 2)])
     read(model, text, hooks=hooks_of([edit], model.config), trace=trace)
-    close(trace[site].weights, masked_by_hand(intact[site], allowed))
+    close(trace[site].pattern, masked_by_hand(intact[site], allowed))
     assert torch.equal(trace[site].allowed[0], allowed)
     assert torch.equal(trace[Site("decoder", 1, "self")].allowed[0], torch.ones(T, T).tril().bool())
 
@@ -190,7 +190,7 @@ def test_without_the_causal_mask_a_decoder_reads_the_future():
     hooks = hooks_of([EditMask("decoder", without=["causal"])], model.config)
     read(model, text, hooks=hooks, trace=trace)
     first = trace["decoder.0.self"]
-    close(first.weights, torch.softmax(first.scores, dim=-1))
+    close(first.pattern, torch.softmax(first.scores, dim=-1))
     assert bool(first.allowed.all())
 
 
@@ -201,15 +201,15 @@ def test_without_the_padding_mask_padding_is_read():
     hooks = hooks_of([EditMask("encoder", without=["padding"])], model.config)
     read(model, (text,), hooks=hooks, trace=trace)
     first = trace["encoder.0.self"]
-    assert float(first.weights[1, :, :, 3:].min()) > 0
-    close(first.weights, torch.softmax(first.scores, dim=-1))
+    assert float(first.pattern[1, :, :, 3:].min()) > 0
+    close(first.pattern, torch.softmax(first.scores, dim=-1))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_to_do_is_the_intact_network(family):
     model = network(family)
     stack = "encoder" if family == "encoder" else "decoder"
-    idle = [Silence(stack, 0, []), EditMask(stack), Patch(stack, 0, [], "other")]
+    idle = [Ablate(stack, 0, []), EditMask(stack), Patch(stack, 0, [], "other")]
     cache = ActivationCache()
     text = given(model)
     read(model, text, hooks=[cache])
@@ -221,8 +221,8 @@ def test_a_silenced_head_stays_silent_whatever_is_patched_there():
     model, cache = network(), ActivationCache()
     text, other = given(model), given(model)
     read(model, other, hooks=[cache])
-    patch = Patch("decoder", 1, range(T), "other", part="heads", heads=[1])
-    silence = Silence("decoder", 1, [1])
+    patch = Patch("decoder", 1, range(T), "other", part="z", heads=[1])
+    silence = Ablate("decoder", 1, [1])
     wanted = read(model, text, hooks=hooks_of([silence], model.config))
     assert not torch.allclose(
         read(model, text, hooks=hooks_of([patch], model.config, {"other": cache})), wanted
@@ -237,9 +237,9 @@ def test_a_batch_of_silenced_heads_is_each_of_them_alone():
     heads = [(site, head) for site in sites_of(model.config) for head in range(H)]
     rows = tuple(part.expand(len(heads), -1) for part in text)
     for by in ("zero", "mean"):
-        together = read(model, rows, hooks=[silenced_one_by_one(model.config, heads, by)])
+        together = read(model, rows, hooks=[ablated_one_by_one(model.config, heads, by)])
         for row, (site, head) in enumerate(heads):
-            alone = hooks_of([Silence(*site[:2], [head], site.kind, by)], model.config)
+            alone = hooks_of([Ablate(*site[:2], [head], site.kind, by)], model.config)
             close(together[row : row + 1], read(model, text, hooks=alone))
 
 
@@ -247,7 +247,7 @@ def test_eight_threads_with_different_changes_do_not_mix():
     model = network("decoder", positions="learned")
     text = given(model)
     asked = [
-        [Silence("decoder", n % 2, [n % 3])] if n % 4 else [Break("no-positions")] for n in range(8)
+        [Ablate("decoder", n % 2, [n % 3])] if n % 4 else [Break("no-positions")] for n in range(8)
     ]
     asked[7] = []
     alone = [read(model, text, hooks=hooks_of(each, model.config)) for each in asked]

@@ -9,27 +9,27 @@ import pytest
 import torch
 from builders import H, L, config
 
-from transformer.model.breaks import BREAKS
-from transformer.model.interventions import (
+from transformer.interventions.breaks import BREAKS
+from transformer.interventions.checks import MAX_CELLS
+from transformer.interventions.descriptions import (
+    Ablate,
     Break,
     EditMask,
     Patch,
-    Silence,
     check_all,
     interventions_of,
     to_dict,
     without_padding_mask,
 )
-from transformer.model.validation import MAX_CELLS
 from transformer.runs.request import MAX_SEED, Request
 
 ALL = [
-    Silence("decoder", 1, [2, 0]),
-    Silence("decoder", 0, heads=[1], kind="cross", by="mean"),
+    Ablate("decoder", 1, [2, 0]),
+    Ablate("decoder", 0, heads=[1], kind="cross", by="mean"),
     EditMask("decoder", without=["causal"], forbid=[(1, None), (None, 2)], allow=[(0, 3)]),
     EditMask("encoder", 1, without=["padding"]),
     Break("no-scale"),
-    Patch("decoder", 1, [3, 1], "Another text", part="heads", heads=[0]),
+    Patch("decoder", 1, [3, 1], "Another text", part="z", heads=[0]),
 ]
 TEXT = "The fox said"
 
@@ -41,8 +41,8 @@ def test_plain_values_travel_as_json_and_come_back_equal(intervention):
 
 
 def test_what_is_at_its_default_does_not_travel():
-    assert to_dict(Silence("decoder", 1, [2])) == {
-        "type": "silence", "stack": "decoder", "layer": 1, "heads": [2],
+    assert to_dict(Ablate("decoder", 1, [2])) == {
+        "type": "ablate", "stack": "decoder", "layer": 1, "heads": [2],
     }  # fmt: skip
 
 
@@ -52,7 +52,23 @@ def test_every_break_says_why_in_a_sentence(what):
     assert len(BREAKS[what]) > 40
 
 
-SILENCE = {"type": "silence", "stack": "decoder", "layer": 0, "heads": [0]}
+@pytest.mark.parametrize(
+    ("former", "today"), [("residual", "resid_post"), ("heads", "z"), ("feed_forward", "mlp_out")]
+)
+def test_a_patch_of_an_earlier_version_is_read(former, today):
+    patch = {"type": "patch", "stack": "decoder", "layer": 0, "positions": [0], "text": "Hello"}
+    (read,) = interventions_of([{**patch, "part": former}])
+    assert read == Patch("decoder", 0, [0], "Hello", part=today)
+    assert to_dict(read).get("part", "resid_post") == today
+
+
+def test_an_ablation_of_an_earlier_version_is_read():
+    (read,) = interventions_of([{"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}])
+    assert read == Ablate("decoder", 1, [0])
+    assert to_dict(read)["type"] == "ablate"
+
+
+SILENCE = {"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0]}
 MASK = {"type": "mask", "stack": "decoder"}
 PATCH = {"type": "patch", "stack": "decoder", "layer": 0, "positions": [0], "text": "Hello"}
 
@@ -62,11 +78,11 @@ PATCH = {"type": "patch", "stack": "decoder", "layer": 0, "positions": [0], "tex
     [
         ("silence", "interventions must be a list; got str"),
         ({}, "interventions must be a list; got dict"),
-        ([7], "an intervention's type must be one of .*'silence'.*; got 7"),
+        ([7], "an intervention's type must be one of .*'ablate'.*; got 7"),
         ([{"type": "explode"}], "must be one of .*; got 'explode'"),
         ([{"type": ["silence"]}], "must be one of"),
-        ([{"type": "silence"}], "needs .*'stack'.*; 'stack' is missing"),
-        ([{**SILENCE, "head": 1}], "unknown field 'head' of a 'silence'; allowed: .*'heads'"),
+        ([{"type": "ablate"}], "needs .*'stack'.*; 'stack' is missing"),
+        ([{**SILENCE, "head": 1}], "unknown field 'head' of 'ablate'; allowed: .*'heads'"),
         ([{**SILENCE, "stack": "brain"}], "stack must be one of .*; got 'brain'"),
         ([{**SILENCE, "layer": -1}], "layer must be a whole number of at least 0; got -1"),
         ([{**SILENCE, "layer": True}], "layer must be a whole number of at least 0; got True"),
@@ -95,11 +111,11 @@ def test_what_is_no_intervention_is_refused_with_a_sentence(given, sentence):
     ("intervention", "sentence"),
     [
         (
-            Silence("decoder", L, [0]),
+            Ablate("decoder", L, [0]),
             "no site decoder.2.self; its sites: decoder.0.self to decoder.1.self",
         ),
-        (Silence("encoder", 0, [0]), "no site encoder.0.self"),
-        (Silence("decoder", 0, [H]), "heads must be from 0 to 2; got 3"),
+        (Ablate("encoder", 0, [0]), "no site encoder.0.self"),
+        (Ablate("decoder", 0, [H]), "heads must be from 0 to 2; got 3"),
         (EditMask("decoder", kind="cross"), "no site decoder.0.cross"),
         (EditMask("decoder", forbid=[(9, 0)]), "places must be from 0 to 8"),
         (Patch("decoder", 0, [0], "Hello", heads=[4]), "heads must be from 0 to 2; got 4"),
@@ -141,10 +157,10 @@ def test_generation_with_a_silenced_head_is_that_of_a_network_without_it(tiny_mo
     with torch.no_grad():
         other.decoder.layers[1].self_attention.output.weight[:, :8] = 0  # head 0 of 2
     wanted = _greedy(other, tiny_model, 10)
-    run = tiny_model.generate(TEXT, max_new_tokens=10, interventions=[Silence("decoder", 1, [0])])
+    run = tiny_model.generate(TEXT, max_new_tokens=10, interventions=[Ablate("decoder", 1, [0])])
     assert list(run.ids) == wanted
     assert list(run.ids) != list(tiny_model.generate(TEXT, max_new_tokens=10).ids)
-    assert run.request.interventions == (Silence("decoder", 1, [0]),)
+    assert run.request.interventions == (Ablate("decoder", 1, [0]),)
     with torch.inference_mode():
         logits = other(torch.tensor([wanted[:-1]]))[0]
     assert run.steps[-1].chosen.logit == pytest.approx(logits[-1, wanted[-1]].item(), abs=1e-3)
@@ -172,7 +188,7 @@ def test_a_translator_generates_altered_and_stays_as_it_was(tiny_encoder_decoder
     model = tiny_encoder_decoder
     before = model.generate(TEXT, max_new_tokens=8)
     run = model.generate(
-        TEXT, max_new_tokens=8, interventions=[to_dict(Silence("encoder", 0, [0, 1]))]
+        TEXT, max_new_tokens=8, interventions=[to_dict(Ablate("encoder", 0, [0, 1]))]
     )
     other = copy.deepcopy(model.network)
     with torch.no_grad():
@@ -220,9 +236,9 @@ def test_a_padded_batch_is_read_without_its_padding_mask(tiny_encoder_decoder):
     edit = EditMask("encoder", without=["padding"])
     batch = tiny_encoder_decoder.trace(texts, [edit])
     padding = ~batch.padding[0]
-    assert float(batch.trace["encoder.0.self"].weights[0][:, :, padding].min()) > 0
+    assert float(batch.trace["encoder.0.self"].pattern[0][:, :, padding].min()) > 0
     intact = tiny_encoder_decoder.trace(texts)
-    assert float(intact.trace["encoder.0.self"].weights[0][:, :, padding].max()) == 0
+    assert float(intact.trace["encoder.0.self"].pattern[0][:, :, padding].max()) == 0
 
 
 def test_a_patch_reads_another_text(tiny_model, tiny_encoder_decoder):

@@ -17,7 +17,6 @@ import torch
 import transformer
 from transformer import Model, Request, Run, Site
 from transformer.checkpoint import HeldOutSample
-from transformer.runs import archive
 from transformer.runs.request import Settings
 
 TEXT = "the fox said"
@@ -28,7 +27,7 @@ def numbers(run: Run | transformer.Batch) -> dict[str, Any]:
     return {
         f"{record.site}/{name}": getattr(record, name)
         for record in run.trace
-        for name in ("scores", "weights", "queries", "keys", "values", "allowed")
+        for name in ("scores", "pattern", "q", "k", "v", "allowed")
     }
 
 
@@ -160,7 +159,7 @@ def test_a_pickled_run_holds_its_own_tokens_and_no_room_for_more() -> None:
     run = model.generate("Once upon a time", max_new_tokens=20)
     assert len(run.ids) == 25
     written = pickle.dumps(run)
-    assert len(written) < 1.1 * sum(array.nbytes for array in archive.arrays_of(run).values())
+    assert len(written) < 1.1 * sum(array.nbytes for array in run.arrays().values())
     assert len(written) < 1_500_000
     for again in (pickle.loads(written), copy.deepcopy(run)):
         assert again.ids == run.ids

@@ -31,6 +31,7 @@ SHAPES = {
     "parallel": ("decoder", {"parallel": True, "n_key_heads": 1}),
     "translator": ("encoder-decoder", {}),
     "post translator": ("encoder-decoder", {"norm": "post", "share_embeddings": True}),
+    "encoder": ("encoder", {"norm": "post", "norm_embeddings": True, "n_token_types": 2}),
 }
 
 
@@ -47,30 +48,35 @@ def model(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Model:
 
 
 class Kept(dict[Point, Array]):
-    """What a pass shows, at the last place."""
+    """What a pass shows, at one row."""
+
+    def __init__(self, row: int) -> None:
+        self.row = row
 
     def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
-        if point.name in ("embedded", "positions", "heads", "feed_forward"):
-            self[point] = value[..., -1, :].double().numpy().squeeze()
+        if point.name in ("embed", "pos_embed", "z", "mlp_out"):
+            self[point] = value[..., self.row, :].double().numpy().squeeze()
         return value
 
 
 def written(model: Model, run: Any, place: int) -> tuple[list[Any], float, int]:
     """([(name, vector) or norm, ...] in the order of the pass, the logit, the token)."""
-    network, kept = model.network, Kept()
-    ids = torch.tensor([run.ids[:place]])
+    reads_all = model.config.family == "encoder"
+    row = place if reads_all else place - 1
+    network, kept, stack = model.network, Kept(row), "encoder" if reads_all else "decoder"
+    ids = torch.tensor([run.ids if reads_all else run.ids[:place]])
     given = (torch.tensor([run.source_ids]), ids) if run.source_ids else (ids,)
     with torch.inference_mode():
         logits = network(*given, hooks=[kept])
-    steps: list[Any] = [(name, kept[Point(point, "decoder")]) for name, point in
-                        (("token", "embedded"), ("position", "positions"))]  # fmt: skip
+    steps: list[Any] = [(name, kept[Point(point, stack)]) for name, point in
+                        (("token", "embed"), ("position", "pos_embed"))]  # fmt: skip
     steps = [step for step in steps if step[1].any()]  # positions that turn add nothing
     embedding = network.target_embedding if run.source_ids else network.embedding
     steps += [("embedding norm", embedding.norm)] if embedding.norm is not None else []
-    for at, layer in enumerate(network.decoder.layers):
+    for at, layer in enumerate(network.last_stack.layers):
         for kind in ("self", "cross") if run.source_ids else ("self",):
             attention = getattr(layer, f"{kind}_attention")
-            heads = kept[Point("heads", "decoder", at, kind)]
+            heads = kept[Point("z", stack, at, kind)]
             for head in range(len(heads)):
                 alone = np.zeros_like(heads)
                 alone[head] = heads[head]
@@ -80,12 +86,12 @@ def written(model: Model, run: Any, place: int) -> tuple[list[Any], float, int]:
                 steps.append((("biases", at), attention.output.bias.detach().double().numpy()))
             if model.config.norm == "post":
                 steps.append((("biases", at), getattr(layer, f"{kind}_residual").norm))
-        steps.append((("feed-forward", at), kept[Point("feed_forward", "decoder", at)]))
+        steps.append((("feed-forward", at), kept[Point("mlp_out", stack, at)]))
         if model.config.norm == "post":
             steps.append((("biases", at), layer.feed_forward_residual.norm))
-    if network.decoder.norm is not None:
-        steps.append(("final norm", network.decoder.norm))
-    return steps, float(logits[0, -1, run.ids[place]]), run.ids[place]
+    if network.last_stack.norm is not None:
+        steps.append(("final norm", network.last_stack.norm))
+    return steps, float(logits[0, row, run.ids[place]]), run.ids[place]
 
 
 def replay(steps: list[Any], head: nn.Linear, target: int, without: Any, held: list[Any]) -> float:
@@ -109,8 +115,10 @@ def replay(steps: list[Any], head: nn.Linear, target: int, without: Any, held: l
 
 
 def test_each_part_adds_what_is_missing_without_it_and_all_sum_to_the_logit(model: Model) -> None:
-    run = model.generate("The fox said hello", max_new_tokens=4)
-    place = run.n_prompt + 2
+    text = "The fox said hello"
+    reads_all = model.config.family == "encoder"
+    run: Any = model.trace(text) if reads_all else model.generate(text, max_new_tokens=4)
+    place = 3 if reads_all else run.n_prompt + 2
     found = logit_contribution(model, run, place)
     steps, logit, target = written(model, run, place)
     held: list[Any] = []
@@ -165,8 +173,12 @@ def test_what_has_no_such_sum_is_refused_in_a_sentence(
     for target in (-1, tiny_model.config.output_vocab_size, True, "3"):
         with pytest.raises(ValueError, match="target must be a whole number from 0 to"):
             logit_contribution(tiny_model, run, place, target)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="cannot generate"):
-        logit_contribution(tiny_encoder, tiny_encoder.trace("The fox"), 1)
+    read: Any = tiny_encoder.trace("The fox")
+    with pytest.raises(ValueError, match="place must be a whole number from 0 to"):
+        logit_contribution(tiny_encoder, read, len(read.ids))
+    bert = tiny("bert", "encoder", tokenizer, head_transform=True)
+    with pytest.raises(ValueError, match="the head of bert transforms the stream"):
+        logit_contribution(bert, read, 1)
 
     class Odd(nn.Module):
         def __init__(self, size: int, eps: float) -> None:
@@ -229,13 +241,13 @@ def test_the_cells_of_the_map_are_the_parts_and_sum_to_the_logit(dark: bool) -> 
 
 def test_the_sentence_names_what_adds_most_and_what_takes_away() -> None:
     assert sentence(FOUND) == (
-        "Of the logit 5.50, head 1·0 adds most: +3.00. Next comes the feed-forward of layer 0 with "
-        "+2.00. Most is taken away by head 0·1: -1.00."
+        "Of the logit 5.50, layer 1, head 0 adds most: +3.00. Next comes the feed-forward of "
+        "layer 0 with +2.00. Most is taken away by layer 0, head 1: -1.00."
     )
     heads = {kind: torch.zeros(2, 2) for kind in ("self", "cross")}
     heads["cross"][1, 0] = 4.0
     both = dataclasses.replace(FOUND, heads=heads, biases=torch.zeros(2), others={"token": 9.0})
     assert sentence(both) == (
-        "Of the logit 5.50, the token's own vector adds most: +9.00. Next comes head 1·0 of "
+        "Of the logit 5.50, the token's own vector adds most: +9.00. Next comes layer 1, head 0 of "
         "cross-attention with +4.00."
     )

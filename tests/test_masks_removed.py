@@ -10,7 +10,7 @@ from asking import asking
 
 from transformer import Batch, Model
 from transformer.analysis.mask_removal import acting_masks, masks_of, without_mask
-from transformer.model.interventions import without_padding_mask
+from transformer.interventions.descriptions import without_padding_mask
 from transformer.ui.store import RunStore
 from transformer.views import mask_removed
 from transformer.views.masks.removal import sentence_of
@@ -84,7 +84,7 @@ def test_the_difference_of_each_row_sums_to_0_and_has_a_scale_around_0(two_way: 
     figure = mask_removed(two_way, 0, "encoder.1.self", 0, "padding", show="difference")
     cells = figure.data[0]
     np.testing.assert_allclose(cells.z.sum(axis=1), 0, atol=1e-6)
-    real = two_way.trace["encoder.1.self"].weights[0, 0].numpy()
+    real = two_way.trace["encoder.1.self"].pattern[0, 0].numpy()
     np.testing.assert_allclose(cells.z, cells.customdata[..., 0] - real, atol=1e-6)
     assert cells.zmax == -cells.zmin == pytest.approx(np.abs(cells.z).max())
     assert (cells.z[:, ~two_way.padding[0].numpy()] > 0).all()

@@ -7,9 +7,14 @@ import pytest
 import torch
 
 from transformer import Model
-from transformer.runs import memo
-from transformer.runs.memo import REMEMBERED, count_in, remembered
-from transformer.runs.memory_budget import Limits, MemoryBudget
+from transformer.runs import memory_budget
+from transformer.runs.memory_budget import (
+    REMEMBERED,
+    Limits,
+    MemoryBudget,
+    count_in,
+    memoize_on_run,
+)
 
 KINDS = {REMEMBERED: Limits(most_own=3)}
 
@@ -21,7 +26,7 @@ def test_numbers_of_a_run_are_worked_out_once_and_only_the_latest_are_kept(
     count_in(run, MemoryBudget(10**6, KINDS))
 
     def asked(key: str) -> str:
-        return remembered(run, key, lambda: made.append(key) or key)
+        return memoize_on_run(run, key, lambda: made.append(key) or key)
 
     assert [asked(key) for key in "abacadab"] == list("abacadab")
     assert "".join(made) == "abcdb"  # b went when d came
@@ -29,8 +34,8 @@ def test_numbers_of_a_run_are_worked_out_once_and_only_the_latest_are_kept(
 
 def test_an_answer_that_is_none_is_worked_out_once_too(tiny_model: Model) -> None:
     run, made = tiny_model.trace("a"), []
-    assert remembered(run, "none", lambda: made.append(1)) is None
-    assert remembered(run, "none", lambda: made.append(2)) is None
+    assert memoize_on_run(run, "none", lambda: made.append(1)) is None
+    assert memoize_on_run(run, "none", lambda: made.append(2)) is None
     assert made == [1]
 
 
@@ -43,25 +48,25 @@ def test_what_is_remembered_counts_goes_where_room_is_short_and_goes_with_its_ru
     runs = [tiny_model.trace("a") for _ in range(4)]
     for run in runs:
         count_in(run, budget)
-        assert remembered(run, "large", lambda: large) is large
+        assert memoize_on_run(run, "large", lambda: large) is large
     held = budget.held()[REMEMBERED]
     assert held["count"] == 3
     assert 3_000_000 < held["bytes"] <= 3_200_000
     del run, runs[1:]
     gc.collect()
     assert budget.held()[REMEMBERED] == {"count": 0, "bytes": 0}  # the first one's made room
-    assert remembered(runs[0], "large", lambda: "anew") == "anew"
+    assert memoize_on_run(runs[0], "large", lambda: "anew") == "anew"
 
 
 def test_a_run_made_of_a_run_counts_once_and_in_the_same_budget(tiny_model: Model) -> None:
     run = tiny_model.generate("The fox", max_new_tokens=9)
     budget = MemoryBudget(10**8, {REMEMBERED: Limits()})
     count_in(run, budget)
-    lens = remembered(run, "lens", lambda: transformed(tiny_model, run))
+    lens = memoize_on_run(run, "lens", lambda: transformed(tiny_model, run))
     assert budget.held()[REMEMBERED]["bytes"] < 50_000  # neither the trace nor the steps again
-    remembered(lens, "more", lambda: torch.zeros(250_000))
+    memoize_on_run(lens, "more", lambda: torch.zeros(250_000))
     assert 1_000_000 < budget.held()[REMEMBERED]["bytes"] < 1_100_000
-    assert not memo.OUTSIDE.of(REMEMBERED, memo.count_in(lens, budget)[1])
+    assert not memory_budget.OUTSIDE.of(REMEMBERED, memory_budget.count_in(lens, budget)[1])
 
 
 def transformed(model, run):

@@ -7,16 +7,19 @@ from pathlib import Path
 import pytest
 
 from transformer import BREAKS, Break, messages
-from transformer.messages import chosen, mark, numeral, say, say_n, speaking
+from transformer.interventions.breaks import NAMES
+from transformer.messages import chosen, invalid, mark, numeral, say, say_n, speaking, translated
 from transformer.messages.catalogues import catalogue, languages
-from transformer.messages.extract import SAYING, sentences, sources
+from transformer.messages.extract import NETWORK, SAYING, errors_of_network, sentences, sources
 from transformer.messages.update import problems
-from transformer.model.breaks import NAMES
-from transformer.model.site_words import attention_name, attention_title
+from transformer.model.presets import preset
+from transformer.network_words import attention_name, attention_title
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "transformer"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE / "messages"]
+# The network's errors are plain English, and translated where they are shown.
+SAYING_FILES = [path for path in FILES if path.parent != NETWORK]
 # Mistakes of the program itself, which no visitor can make.
 OURS = {"AssertionError", "NotImplementedError"}
 SAYERS = {"invalid"}  # errors that say their sentence themselves
@@ -61,7 +64,8 @@ def wrongly_said(tree):
         marked = (
             name_of(node) in ("say", "invalid", "wording") and not texts
         )  # data that was marked
-        fits = len(texts) == count and (holes == names - {"n"} or name_of(node) == "mark")
+        spread = None in names and holes >= names - {None}  # **values hold the others
+        fits = len(texts) == count and (spread or holes == names - {"n"} or name_of(node) == "mark")
         if not (marked or fits) or isinstance(node.args[0], ast.JoinedStr):
             yield ast.unparse(node)
 
@@ -141,7 +145,7 @@ def test_the_browser_chooses_the_language(shouted):
     assert [chosen(header) for header in asked] == ["pl", "pl", "pl", "en", "en", "en", "en"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", SAYING_FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_sentence_of_an_error_is_said(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert list(unsaid(tree)) == [], "write: raise invalid('... {got}', got=...)"
@@ -186,3 +190,25 @@ def test_attentions_and_masks_are_whole_phrases():
 
 def said_of(said):
     return (said,) if isinstance(said, str) else said
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+def test_a_visitor_reads_the_networks_errors_in_his_language(language):
+    with pytest.raises(ValueError, match="n_heads must divide d_model") as found:
+        preset("gpt", vocab_size=9, d_model=10, n_heads=4)
+    template = "n_heads must divide d_model; got d_model={d_model}, n_heads={n_heads}"
+    with speaking(language):
+        said = translated(found.value)
+        assert said == say(template, d_model=10, n_heads=4) != str(found.value)
+        assert said in say("{name} cannot be used: {got}", name="x", got=found.value)
+        other = invalid("no {name}; got {got}", name="a", got=3)
+        assert translated(other) == str(other)
+    assert translated(found.value) == str(found.value)
+
+
+@pytest.mark.parametrize("template", sorted(errors_of_network()))
+def test_a_sentence_of_the_network_is_found_again_by_its_template(template):
+    names = re.findall(r"\{(\w+)\}", template)
+    values = {name: f"<{at}>" for at, name in enumerate(names)}
+    with speaking("de"):
+        assert translated(ValueError(template.format(**values))) == say(template, **values)

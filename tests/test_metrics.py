@@ -89,7 +89,7 @@ def test_every_metric_is_what_a_loop_over_the_cells_gives(
     assert len(found.heads) == 4
     for head in found.heads:
         record = translation.trace[stack, head.layer, kind]
-        weights = record.weights[0, head.head].double().numpy()
+        weights = record.pattern[0, head.head].double().numpy()
         tokens = words.queries(stack) if kind == "self" else ()
         expected = by_loops(weights, record.allowed[0].numpy(), tokens)
         assert not np.isnan([expected[name] for name in head.values]).any()
@@ -97,7 +97,7 @@ def test_every_metric_is_what_a_loop_over_the_cells_gives(
             {name: expected[name] for name in head.values}, abs=2e-6
         )
         rows = record.allowed[0].sum(dim=1) >= 2
-        most = record.weights[0, head.head][rows].sum(dim=0).argmax()
+        most = record.pattern[0, head.head][rows].sum(dim=0).argmax()
         assert head.most_read_key == int(most)
 
 
@@ -143,17 +143,17 @@ def test_an_even_head_is_worked_out_under_the_same_mask(run: Run) -> None:
 def test_shuffled_copies_are_the_keys_at_other_places_and_the_same_each_time(run: Run) -> None:
     found = head_metrics(run, "decoder", "self")
     record = run.trace["decoder.1.self"]
-    assert record.queries is not None
-    assert record.keys is not None
-    size = record.keys.shape[2]
+    assert record.q is not None
+    assert record.k is not None
+    size = record.k.shape[2]
     generator = torch.Generator().manual_seed(0)
     seen = []
     while len(seen) < found.n_shuffles:
         order = torch.randperm(size, generator=generator)
         if any(int(place) == at for at, place in enumerate(order)):
             continue
-        keys = record.keys[0, 1][order]
-        scores = record.queries[0, 1] @ keys.T / math.sqrt(keys.shape[1])
+        keys = record.k[0, 1][order]
+        scores = record.q[0, 1] @ keys.T / math.sqrt(keys.shape[1])
         weights = scores.masked_fill(~record.allowed[0], -torch.inf).softmax(-1)
         seen.append(np.mean([weights[q, q - 1] for q in range(1, size)]))
     mean, most = found.heads[3].shuffled["previous"]
@@ -170,7 +170,7 @@ def test_shuffling_the_keys_changes_no_entropy_without_a_mask(translation: Run) 
     shuffled = record.scores[0][..., order].softmax(-1)
     names = ("entropy", "largest", "most_read")
     allowed, repeats = record.allowed[0], torch.empty(0, 2, dtype=torch.int64)
-    before = measure(record.weights[0], allowed, names, repeats)
+    before = measure(record.pattern[0], allowed, names, repeats)
     after = measure(shuffled, allowed, names, repeats)
     for name in names:
         assert ALL[name].against == "even"
@@ -326,7 +326,7 @@ def test_the_finding_is_the_labelled_head_furthest_above_an_even_one(run: Run) -
     assert times[1] > times[0]
     assert (best.layer, best.head, best.metric.name, best.clear) == (0, 1, "induction", True)
     assert (best.value, best.n_rows) == (found.heads[1].values["induction"], 6)
-    weights = both.trace["decoder.0.self"].weights[0, 1]
+    weights = both.trace["decoder.0.self"].pattern[0, 1]
     cells = [(3, 1), (4, 2), (5, 3), (7, 4), (8, 6), (9, 5)]
     assert (best.query, best.key) == max(cells, key=lambda cell: float(weights[cell]))
     assert best.weight == pytest.approx(float(weights[best.query, best.key]))

@@ -29,8 +29,8 @@ def test_scaled_embeddings_are_multiplied_by_the_root_of_d_model_and_positions_a
     tokens, small, large = ids(2, 5), Trace(), Trace()
     plain(tokens, trace=small)
     scaled(tokens, trace=large)
-    torch.testing.assert_close(large.embedded["decoder"], small.embedded["decoder"] * 12**0.5)
-    assert large.positions["decoder"].equal(small.positions["decoder"])
+    torch.testing.assert_close(large.embed["decoder"], small.embed["decoder"] * 12**0.5)
+    assert large.pos_embed["decoder"].equal(small.pos_embed["decoder"])
 
 
 def test_an_input_is_the_scaled_token_plus_its_position():

@@ -11,7 +11,7 @@ import pytest
 import transformer
 from transformer import Model
 from transformer.__main__ import main
-from transformer.plain_text import PLAIN_ENGLISH, doubts, plain, sentences
+from transformer.plain_text import PLAIN_ENGLISH, plain, sentences, warnings
 from transformer.ui import handlers
 from transformer.ui.service import Service
 
@@ -53,7 +53,7 @@ def test_another_model_reads_what_is_typed(tiny_encoder_decoder):
     text = "“The  fox’s  bird”\n"
     run = tiny_encoder_decoder.generate(text, max_new_tokens=2)
     assert run.read_as is None
-    assert run.doubts == ()
+    assert run.warnings == ()
     tokenizer = tiny_encoder_decoder.tokenizer
     assert run.source_ids == (*tokenizer.encode(text), tokenizer.end_id)
 
@@ -98,7 +98,7 @@ def test_several_sentences_are_translated_one_by_one_and_joined(translator):
 def test_english_is_not_doubted():
     stories = [text for (text,) in transformer.load("stories").sample.texts]
     short = ["OK.", "NASA", "Tom!", "I", "7", "A B C?", "Déjà vu"]
-    assert not [text for text in (*stories, *short, *(s for s, _ in SAMPLE)) if doubts(text)]
+    assert not [text for text in (*stories, *short, *(s for s, _ in SAMPLE)) if warnings(text)]
 
 
 @pytest.mark.parametrize(
@@ -110,19 +110,19 @@ def test_english_is_not_doubted():
     ],
 )  # fmt: skip
 def test_another_language_is_doubted(text):
-    (told,) = doubts(text)
+    (told,) = warnings(text)
     assert "does not look like English" in told
 
 
 def test_most_french_sentences_are_doubted():
-    assert sum(bool(doubts(target)) for _, target in SAMPLE) >= 0.8 * len(SAMPLE)
+    assert sum(bool(warnings(target)) for _, target in SAMPLE) >= 0.8 * len(SAMPLE)
 
 
 def test_capitals_are_doubted(plain_reader):
-    (told,) = doubts("WHERE IS THE STATION?")
+    (told,) = warnings("WHERE IS THE STATION?")
     assert "capitals" in told
     run = plain_reader.generate("THE FOX MET A BIRD.", max_new_tokens=1)
-    assert run.doubts == doubts("THE FOX MET A BIRD.")
+    assert run.warnings == warnings("THE FOX MET A BIRD.")
 
 
 def test_a_saved_run_says_how_its_text_was_read_and_an_old_one_reads_back(plain_reader):
@@ -130,10 +130,10 @@ def test_a_saved_run_says_how_its_text_was_read_and_an_old_one_reads_back(plain_
     found = json.loads(run.to_json())
     assert found["read_as"] == "THE FOX MET A BIRD."
     again = transformer.from_json(json.dumps(found))
-    assert (again.read_as, again.doubts) == (run.read_as, run.doubts)
+    assert (again.read_as, again.warnings) == (run.read_as, run.warnings)
     old = {name: value for name, value in found.items() if name not in ("read_as", "doubts")}
     again = transformer.from_json(json.dumps(old))
-    assert (again.read_as, again.doubts) == (None, ())
+    assert (again.read_as, again.warnings) == (None, ())
 
 
 def test_the_command_translates_sentence_by_sentence(translator, tmp_path: Path, capsys):

@@ -33,7 +33,7 @@ def drawn(figure: go.Figure) -> list[tuple[int, int]]:
 def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(
     run: Run, query: int | None, threshold: float
 ) -> None:
-    weights = run.trace["decoder.1.self"].weights[0, 1]
+    weights = run.trace["decoder.1.self"].pattern[0, 1]
     expected = [
         (q, k)
         for q in (range(len(weights)) if query is None else [query])
@@ -49,7 +49,7 @@ def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(
 
 
 def test_the_weight_is_written_at_the_key_and_widens_the_line(translation: Run) -> None:
-    weights = translation.trace["decoder.0.cross"].weights[0, 1, 2]
+    weights = translation.trace["decoder.0.cross"].pattern[0, 1, 2]
     figure = query_lines(translation, "decoder.0.cross", 1, 2, 0.0)
     queries, keys = (trace for trace in figure.data if trace.mode == "markers+text")
     assert len(queries.text) == len(translation.labels)

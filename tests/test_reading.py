@@ -59,10 +59,10 @@ def check(model, run):
     assert run.trace.sites == expected.sites
     for site in expected.sites:
         ours, theirs = run.trace[site], expected[site]
-        for name in ("scores", "weights", "queries", "keys", "values"):
+        for name in ("scores", "pattern", "q", "k", "v"):
             close(getattr(ours, name), getattr(theirs, name))
         assert ours.allowed.equal(theirs.allowed)
-    for name in ("embedded", "positions"):
+    for name in ("embed", "pos_embed"):
         assert getattr(run.trace, name).keys() == getattr(expected, name).keys()
         for stack, x in getattr(expected, name).items():
             close(getattr(run.trace, name)[stack], x)
@@ -112,12 +112,12 @@ def test_a_run_taken_on_the_way_stays_as_it_was_and_changes_no_later_token(fast_
     stream = fast_model.stream(TEXT, max_new_tokens=9)
     next(stream)
     early = stream.run()
-    before = [record.weights.clone() for record in early.trace.records.values()]
+    before = [record.pattern.clone() for record in early.trace.records.values()]
     rest = [step.token for step in stream]
     assert list(whole.ids[whole.n_prompt + 1 :]) == rest
     check(fast_model, stream.run())
     for record, weights in zip(early.trace.records.values(), before, strict=True):
-        assert record.weights.equal(weights)
+        assert record.pattern.equal(weights)
 
 
 def test_where_the_window_slides_a_full_pass_takes_over(fast_model):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from builders import tiny
 
-from transformer.model.rotary import RotarySettings, Rotation, frequencies_of, turned
+from transformer.model.rotary import RotarySettings, Rotation, frequencies_of, rotated
 from transformer.views.rotary import VIEW
 from transformer.views.rotary.rotary import angles_of, rotary_angles, rotary_distance, rotary_pair
 from transformer.views.rotary.rotary import turned as a_pair_of
@@ -23,7 +23,7 @@ def settings(**changes):
 
 def test_a_pair_is_a_complex_number_that_is_turned():
     rotation, x = Rotation(settings(size=6), 20), torch.randn(1, 1, 20, 10)
-    got = turned(x, rotation(torch.arange(20)))
+    got = rotated(x, rotation(torch.arange(20)))
     for place in range(20):
         for pair in range(3):
             before = complex(x[0, 0, place, pair], x[0, 0, place, pair + 3])
@@ -40,7 +40,7 @@ def test_the_score_depends_on_the_distance_alone():
     def score(a, b):
         places = torch.tensor([a, b])
         turn = rotation(places)
-        both = turned(torch.cat([q, k], dim=2), turn)
+        both = rotated(torch.cat([q, k], dim=2), turn)
         return float(both[0, 0, 0] @ both[0, 0, 1])
 
     for distance in (0, 1, 7, 30):
@@ -91,8 +91,8 @@ def test_the_pictures_show_the_networks_own_angles_and_vectors(run):
     np.testing.assert_allclose(drawn.data[0].z, np.degrees(angles[: len(run.ids)]), atol=1e-2)
     found = a_pair_of(run, "decoder.1.self", 3, 5, 2)
     record = run.trace["decoder.1.self"]
-    np.testing.assert_allclose(found.q, record.queries[0, 3, 5], atol=1e-6)
-    np.testing.assert_allclose(found.k, record.keys[0, 3, 2], atol=1e-6)
+    np.testing.assert_allclose(found.q, record.q[0, 3, 5], atol=1e-6)
+    np.testing.assert_allclose(found.k, record.k[0, 3, 2], atol=1e-6)
     assert found.score_at(5, 2) == pytest.approx(float(record.scores[0, 3, 5, 2]), abs=1e-5)
     arrows = rotary_pair(run, "decoder.1.self", 3, 5, 2).data
     assert [arrow.x[1] for arrow in arrows] == [

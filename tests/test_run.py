@@ -30,7 +30,7 @@ def test_a_text_that_is_no_string_gets_a_sentence(bad):
 
 @pytest.mark.parametrize("bad", ["", " ", "\n\t  "])
 def test_an_empty_text_gets_a_sentence(bad):
-    with pytest.raises(ValueError, match="at least one character that is not a space; got none"):
+    with pytest.raises(ValueError, match="the text is empty"):
         Request(text=bad)
 
 
@@ -168,7 +168,7 @@ def test_position_matrices_are_the_models_own(tiny_model, tiny_encoder):
     run = tiny_model.trace(TEXT)
     (matrix,) = run.position_matrices.values()
     assert matrix.equal(tiny_model.network.embedding.positions.table.weight)
-    added = run.trace.positions["decoder"][0]
+    added = run.trace.pos_embed["decoder"][0]
     assert added.equal(matrix[: len(run.ids)])
     assert set(tiny_encoder.trace(TEXT).position_matrices) == {"encoder"}
 
@@ -232,12 +232,15 @@ def test_a_full_translation_stopped_for_its_length(tiny_encoder_decoder):
 # Streams
 
 
-def test_a_stream_gives_the_steps_of_the_run(tiny_model):
-    stream = tiny_model.stream(TEXT, **settings())
+@pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder_decoder"])
+def test_a_stream_gives_what_the_run_has(name, request):
+    model = request.getfixturevalue(name)
+    stream = model.stream(TEXT, **settings())
+    begins = stream.prompt_ids, stream.n_prompt, stream.source_ids
     steps = list(stream)
     run = stream.run()
-    assert tuple(steps) == run.steps == tiny_model.generate(TEXT, **settings()).steps
-    assert run.stopped == "length"
+    assert begins == (run.ids[: run.n_prompt], len(run.ids) - len(steps), run.source_ids)
+    assert tuple(steps) == run.steps == model.generate(TEXT, **settings()).steps
 
 
 def test_the_text_of_a_stream_never_shows_half_a_character(tiny_model, tokenizer):

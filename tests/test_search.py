@@ -67,20 +67,6 @@ def test_the_length_penalty_is_the_power_of_the_length(tiny_encoder_decoder: Mod
         assert ranks == sorted(ranks, reverse=True)
 
 
-def test_a_batch_of_searches_gives_each_text_its_own(tiny_encoder_decoder: Model) -> None:
-    texts = [TEXT, "Hi", "The bird and the fox"]
-    runs = tiny_encoder_decoder.generate_batch(texts, beams=3, max_new_tokens=7)
-    for text, found in zip(texts, runs, strict=True):
-        alone = tiny_encoder_decoder.generate(text, beams=3, max_new_tokens=7)
-        assert found.ids == alone.ids
-        assert found.search is not None
-        assert alone.search is not None
-        assert found.search.texts == alone.search.texts
-        torch.testing.assert_close(
-            found.trace.weights("decoder", "cross"), alone.trace.weights("decoder", "cross")
-        )
-
-
 def test_a_search_streams_its_steps_at_the_end(tiny_encoder_decoder: Model) -> None:
     stream = tiny_encoder_decoder.stream(TEXT, beams=2, max_new_tokens=6)
     tokens = [step.token for step in stream]

@@ -117,7 +117,9 @@ def test_a_recipe_may_say_what_its_sources_are_written_in(tmp_path):
     task = Translation(load_recipe(str(path)), str(tmp_path))
     assert task.train == [("It's a cat.", "C’est un chat.")]
     path.write_text(f'{head}"Latin"')
-    with pytest.raises(ValueError, match="source_text must be 'plain English' or absent"):
+    with pytest.raises(
+        ValueError, match="must be one of \\['plain English', 'English stories'\\] or absent"
+    ):
         load_recipe(str(path))
 
 

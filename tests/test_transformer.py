@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from builders import V, config, ids, network
+from builders import config, ids, network
 from torch import nn
 
 from transformer import PRESETS, ModelConfig, Trace, build_transformer
@@ -57,82 +57,6 @@ def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
         model(source, torch.tensor([[1, 2, 3, 4, 5]]))
     assert model(ids(1, 9), target).shape == (1, 3, 7)
     assert model.target_embedding.positions.matrix.shape[0] == 4
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_sentence_in_a_padded_batch_gets_what_it_gets_alone(family, positions, norm):
-    model = network(family, positions=positions, norm=norm)
-    long, short = ids(1, 6), ids(1, 4)
-    batch = torch.cat([long, nn.functional.pad(short, (0, 2))])
-    if family == "encoder-decoder":
-        targets, alone = ids(2, 5), [long, short]
-        together = model(batch, targets)
-        for row in range(2):
-            expected = model(alone[row], targets[row : row + 1])
-            torch.testing.assert_close(together[row : row + 1], expected, atol=1e-5, rtol=1e-5)
-        together = model(ids(2, 5), batch)  # and padded targets
-        assert together.isfinite().all()
-    else:
-        together = model(batch)
-        torch.testing.assert_close(together[:1], model(long), atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(together[1:, :4], model(short), atol=1e-5, rtol=1e-5)
-
-
-def test_padded_targets_give_the_same_as_targets_alone():
-    model = network("encoder-decoder")
-    source, short = ids(2, 5), ids(1, 3)
-    targets = torch.cat([ids(1, 6), nn.functional.pad(short, (0, 3))])
-    together = model(source, targets)
-    alone = model(source[1:], short)
-    torch.testing.assert_close(together[1:, :3], alone, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_padding_on_the_left_of_a_decoder_changes_nothing(positions):
-    model = network(positions=positions)
-    short = ids(1, 4)
-    batch = torch.cat([ids(1, 6), nn.functional.pad(short, (2, 0))])
-    together = model(batch)
-    torch.testing.assert_close(together[1:, 2:], model(short), atol=1e-5, rtol=1e-5)
-    assert together.isfinite().all()
-
-
-@pytest.mark.parametrize("traced", [True, False])
-@pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
-def test_changing_a_future_token_leaves_past_logits_unchanged(family, traced):
-    model = network(family)
-    before = ids(2, 6)
-    after = before.clone()
-    after[:, 4] = after[:, 4] % (V - 1) + 1  # another token that is not padding
-    source = [ids(2, 5)] if family == "encoder-decoder" else []
-    trace = Trace() if traced else None
-    first, second = model(*source, before, trace=trace), model(*source, after, trace=trace)
-    assert first[:, :4].equal(second[:, :4])
-    assert not torch.allclose(first[:, 4:], second[:, 4:])
-
-
-def test_an_encoder_reads_the_future_too():
-    model = network("encoder")
-    before = ids(2, 6)
-    after = before.clone()
-    after[:, 5] = after[:, 5] % (V - 1) + 1
-    assert not torch.allclose(model(before)[:, 0], model(after)[:, 0])
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_embedding_of_padding_is_never_read(family):
-    model = network(family)
-    batch = torch.tensor([[5, 3, 8, 0, 0], [7, 1, 2, 4, 9]])
-    inputs = [batch, batch] if family == "encoder-decoder" else [batch]
-    before = model(*inputs)
-    with torch.no_grad():
-        for module in model.modules():
-            if isinstance(module, nn.Embedding) and module.num_embeddings == V:
-                module.weight[0] += 100
-    real = batch != 0
-    assert model(*inputs)[real].equal(before[real])
 
 
 def test_a_text_longer_than_the_model_is_an_error_that_names_both():

@@ -15,7 +15,7 @@ from benchmarks import loading
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.model import Model
 from transformer.model.stored import Linear
-from transformer.ui import memory
+from transformer.ui import process
 
 ROOM = 10_000_000  # bytes beside the weights: the tokenizer, threads, the kernels that are timed
 
@@ -69,14 +69,14 @@ def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_memory_that_is_told_is_what_the_system_counts() -> None:
-    told = memory.resident()
+    told = process.resident_bytes()
     assert told == pytest.approx(psutil.Process().memory_info().rss, rel=0.1)
 
 
 def test_what_stands_at_the_start_is_not_looked_through_again() -> None:
     held: list[list[int]] = [[] for _ in range(1000)]
     gc.disable()
-    memory.settle()
+    process.freeze_gc()
     assert gc.isenabled()
     looked_through = {id(one) for one in gc.get_objects()}
     assert not any(id(one) in looked_through for one in held)
@@ -84,7 +84,7 @@ def test_what_stands_at_the_start_is_not_looked_through_again() -> None:
 
 def test_a_cycle_that_is_left_later_is_freed_unasked() -> None:
     gc.disable()
-    memory.settle()
+    process.freeze_gc()
     left = torch.nn.Identity()
     left.itself, watch = left, weakref.ref(left)
     del left

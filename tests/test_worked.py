@@ -59,15 +59,13 @@ def test_every_row_agrees_with_the_networks_own_scores_weights_and_output(
     translation: Run, site: str
 ) -> None:
     record = translation.trace[site]
-    assert record.queries is not None
+    assert record.q is not None
     mask = record.allowed[:, None]
-    output = F.scaled_dot_product_attention(
-        record.queries, record.keys, record.values, attn_mask=mask
-    )
+    output = F.scaled_dot_product_attention(record.q, record.k, record.v, attn_mask=mask)
     for head in range(2):
-        for query in range(record.weights.shape[2]):
+        for query in range(record.pattern.shape[2]):
             found = row_arithmetic(translation, site, head, query)
-            expected = record.weights[0, head, query].numpy()
+            expected = record.pattern[0, head, query].numpy()
             np.testing.assert_allclose(found.weights, expected, atol=1e-6)
             np.testing.assert_allclose(
                 found.scores, record.scores[0, head, query].numpy(), atol=1e-5
@@ -85,16 +83,16 @@ def test_without_a_choice_the_last_query_is_worked_out(run: Run) -> None:
 def test_a_sentence_of_a_batch_has_rows_of_its_own(tiny_model: Model) -> None:
     batch = batch_of(tiny_model, "the fox", "hello to the bird", "no")
     found = row_arithmetic(batch, "decoder.1.self", 1, 3, row=1)
-    expected = batch.trace["decoder.1.self"].weights[1, 1, 3].numpy()
+    expected = batch.trace["decoder.1.self"].pattern[1, 1, 3].numpy()
     np.testing.assert_allclose(found.weights, expected, atol=1e-6)
     assert found.key_labels == batch.labels[1]
 
 
 def test_numbers_that_were_changed_are_said_not_to_agree(run: Run) -> None:
     record = run.trace["decoder.0.self"]
-    bent = record.weights.clone()
+    bent = record.pattern.clone()
     bent[0, 1, 4, 2] += 2 * TOLERANCE
-    trace = Trace(records={record.site: dataclasses.replace(record, weights=bent)})
+    trace = Trace(records={record.site: dataclasses.replace(record, pattern=bent)})
     changed = dataclasses.replace(run, trace=trace)
     assert not row_arithmetic(changed, record.site, 1, 4).agrees
     assert row_arithmetic(changed, record.site, 1, 4).weight_difference > TOLERANCE
@@ -106,7 +104,7 @@ def test_a_row_with_nothing_allowed_is_uniform_as_in_the_network(run: Run) -> No
     trace = Trace(records={record.site: dataclasses.replace(
         record,
         mask=torch.zeros_like(record.allowed[:, None]),
-        weights=torch.full_like(record.weights, 1 / len(run.ids)),
+        pattern=torch.full_like(record.pattern, 1 / len(run.ids)),
     )})  # fmt: skip
     found = row_arithmetic(dataclasses.replace(run, trace=trace), record.site, 0, 2)
     np.testing.assert_allclose(found.weights, 1 / len(run.ids))
@@ -147,10 +145,10 @@ def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run: Run, dark: boo
     found = row_arithmetic(run, "decoder.1.self", 1, 4)
     keys, q, scores, weights, output = figure.data
     record = run.trace["decoder.1.self"]
-    assert record.queries is not None
-    assert record.keys is not None
-    np.testing.assert_array_equal(keys.z, record.keys[0, 1].numpy())
-    np.testing.assert_array_equal(q.z, record.queries[0, 1, 4:5].numpy())
+    assert record.q is not None
+    assert record.k is not None
+    np.testing.assert_array_equal(keys.z, record.k[0, 1].numpy())
+    np.testing.assert_array_equal(q.z, record.q[0, 1, 4:5].numpy())
     np.testing.assert_array_equal(scores.x, found.scores)
     np.testing.assert_array_equal(weights.x, found.weights)
     np.testing.assert_allclose(output.z[0], found.output, rtol=1e-6)

@@ -21,19 +21,32 @@ PLACE = """([name, x, y]) => {
     const corner = box.getBoundingClientRect();
     return [corner.left + xaxis._offset + xaxis.l2p(x), corner.top + yaxis._offset + yaxis.l2p(y)];
 }"""
-POINTED = """([r, c]) => { const d = document.querySelector(".attention").dataset;
+POINTED = """([r, c]) => { const d = document.querySelector(".attention")?.dataset ?? {};
     return d.row === String(r) && d.column === String(c); }"""
-# The page has opened: the attention is drawn, or a link has led to a tab that hides it, where it
-# need not ever have been drawn.
-OPEN = """() => { const box = window.viz && document.querySelector(".attention");
+# The page has opened: the journey is drawn, or a link has led to a tab that hides it, where it need
+# not ever have been drawn.
+OPEN = """() => { const box = window.viz && document.querySelector(".journey");
     return box && (box.dataset.rev
         || (!viz.isOpening() && viz.run && !box.getClientRects().length)); }"""
+# The attention is of the shown run, unless another tab is open.
+ATTENTION = """() => { const box = document.querySelector(".attention");
+    return !box || box.dataset.run === viz.run.run || !box.getClientRects().length; }"""
 SEEN = """selector => { const box = document.querySelector(selector);
     if (!box) return false;
     const { top, bottom } = box.getBoundingClientRect();
     if (bottom < 0 || top > window.innerHeight) box.scrollIntoView();
     const part = box.dataset.rev || box.ariaBusy ? box : box.querySelector("[data-rev]");
     return part?.dataset.rev && !part.ariaBusy; }"""
+# The section of its tab that a part stands in.
+SECTIONS = {
+    ".ranking": "head_metrics", ".worked": "worked_row", "#view-corpus .panel": "corpus",
+    ".branches": "branches", ".ablation": "ablation", ".contribution": "contribution",
+    ".maskedit": "edit_mask", ".breaks": "breaks", ".compare": "compare", ".patching": "patching",
+    ".effect": "effect", ".surprise-box": "surprise", ".lens-box": "lens", ".tree-box": "beams",
+    ".position-inputs": "inputs", ".position-curves": "curves", ".position-formula": "formula",
+    ".position-shift": "shift", ".targets": "targets", ".mask-scores": "scores",
+    ".removal": "removal", ".equations": "equations", ".moments": "moments",
+}  # fmt: skip
 OURS = ".html-container"  # what the project draws; the rest is Gradio's
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 
@@ -93,21 +106,35 @@ def axe_complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[s
 class Visit:
     """One visitor's page."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, tab: str = "Attention") -> None:
+        """tab: where it goes from the one that is open first."""
         self.page = page
         self.large = page.locator(".attention")
         self.tokens = page.locator("#tokens .text-tokens button.token")
         self.sources = page.locator("#tokens .source-tokens button.token")
         page.wait_for_function(OPEN)
+        if tab != "Journey" and page.locator(".journey").is_visible():
+            self.tab(tab)
+            self.wait_drawn(".attention")
 
     def rev(self, selector: str) -> int:
         """How often something has been drawn."""
         script = "s => Number(document.querySelector(s)?.dataset.rev ?? 0)"
         return int(self.page.evaluate(script, selector))
 
+    def section(self, name: str) -> Locator:
+        """Open a section of the open tab, unless it is open."""
+        section = self.page.locator(f"[data-section={name}]")
+        if section.get_attribute("open") is None:
+            section.locator("summary").first.click()
+        return section
+
     def wait_drawn(self, selector: str) -> None:
-        """Until this part of the open tab is painted as it should be now; scrolls there, and again
-        where what grows above pushes it away, since what is far away is not drawn."""
+        """Until this part of the open tab is painted as it should be now; opens its section,
+        scrolls there, and again where what grows above pushes it away, since what is far away is
+        not drawn."""
+        if selector in SECTIONS:
+            self.section(SECTIONS[selector])
         self.page.wait_for_function(SEEN, arg=selector, polling=100)
 
     @contextmanager
@@ -142,8 +169,9 @@ class Visit:
                 arg=old,
             )
         self.page.wait_for_function(
-            """() => document.querySelector(".attention").dataset.run
-                  === document.querySelector("#tokens [data-state]").dataset.run"""
+            """() => document.querySelector(".attention")
+                && document.querySelector(".attention").dataset.run
+                  === document.querySelector("#tokens [data-state]")?.dataset.run"""
         )
 
     def enter(self, text: str) -> None:
@@ -186,8 +214,13 @@ class Visit:
 
     def show_more(self) -> None:
         """What stands behind "More", if it does not stand there already."""
-        if not self.page.evaluate("document.body.classList.contains('more')"):
-            self.page.locator(".more-button").first.click()
+        button = self.page.locator(".more-button")
+        if button.get_attribute("aria-expanded") == "false":
+            button.click()
+
+    def menu(self) -> None:
+        """Open the page's menu: link, code, projector, language."""
+        self.page.locator(".menu-button").click()
 
     def tab(self, name: str) -> None:
         """Open a tab."""
@@ -197,7 +230,7 @@ class Visit:
         """Where on the page a cell of the large heatmap is: x, y of its middle."""
         x, y = self.page.evaluate(
             """([r, c]) => {
-                const box = document.querySelector(".large");
+                const box = document.querySelector("#attention .large");
                 const at = viz.cellBox(box, c, c, r, r);
                 const place = box.getBoundingClientRect();
                 return [place.left + at.left + at.width / 2, place.top + at.top + at.height / 2];
@@ -229,10 +262,7 @@ class Visit:
     def wait_for_link(self) -> None:
         """Until the page shows what the link says that it was opened with."""
         self.page.wait_for_function("() => window.viz?.isOpening && !viz.isOpening()")
-        self.page.wait_for_function(
-            """() => document.querySelector(".attention").dataset.run === viz.run.run
-                || !document.querySelector(".attention").getClientRects().length"""
-        )
+        self.page.wait_for_function(ATTENTION)
 
     def wait_for_address(self, *parts: str) -> str:
         """The page's address once it has all of these in it."""

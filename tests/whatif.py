@@ -8,11 +8,11 @@ from typing import Any
 from visit import Visit
 
 from transformer import Model, Run
-from transformer.model.interventions import Intervention
+from transformer.interventions.descriptions import Intervention
 from transformer.ui.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES["decoder"]
-PARTS = (".effect", ".silence", ".contribution", ".maskedit", ".breaks")
+PARTS = (".effect", ".ablation", ".contribution", ".maskedit", ".breaks")
 ALTERED = "wanted => JSON.stringify(viz.interventions()) === JSON.stringify(wanted)"
 
 
@@ -56,7 +56,7 @@ class WhatIf:
         assert self.visit.labels() == list(run.labels)
 
     def head(self, layer: int, head: int) -> Any:
-        name = f"Silence layer {layer}, head {head}"
+        name = f"Switch off layer {layer}, head {head}"
         return self.page.get_by_role("button", name=name, exact=True)
 
     def data(self, part: str, name: str) -> str:

@@ -17,35 +17,47 @@ from transformer.checkpoint import CheckpointError, bundled_names, save
 from transformer.command_line import __version__ as __version__
 from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
-from transformer.model.breaks import BREAKS
+from transformer.interventions.breaks import BREAKS
+from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
 from transformer.model.config import ModelConfig
-from transformer.model.interventions import Break, EditMask, Patch, Silence
 from transformer.model.presets import PRESETS
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.model.transformer import build_transformer
-from transformer.runs.archive_reader import from_json, read_npz
-from transformer.runs.candidates import Candidate, GenerationStep
-from transformer.runs.drawing import Pictures, draw_with
-from transformer.runs.own_attention import from_attention
+from transformer.runs.external_attention import from_attention
 from transformer.runs.request import Request, Sampling
-from transformer.runs.run import Batch, Run
-from transformer.runs.search import Search
+from transformer.runs.run import Batch, Run, from_json, read_npz
+from transformer.runs.steps import Candidate, GenerationStep, Search
 from transformer.tokenizer import Tokenizer
 
 __all__ = [
-    "BREAKS", "PRESETS", "AttentionRecord", "Batch", "Break", "Candidate", "CheckpointError",
-    "EditMask", "GenerationStep", "Model", "ModelConfig", "Patch", "Request", "Run", "Sampling",
-    "Search", "Silence", "Site", "Stream", "Tokenizer", "Trace", "build_transformer",
-    "bundled_names", "from_attention", "from_json", "load", "read_npz", "save", "with_lens",
+    "BREAKS",
+    "PRESETS",
+    "Ablate",
+    "AttentionRecord",
+    "Batch",
+    "Break",
+    "Candidate",
+    "CheckpointError",
+    "EditMask",
+    "GenerationStep",
+    "Model",
+    "ModelConfig",
+    "Patch",
+    "Request",
+    "Run",
+    "Sampling",
+    "Search",
+    "Site",
+    "Stream",
+    "Tokenizer",
+    "Trace",
+    "build_transformer",
+    "bundled_names",
+    "from_attention",
+    "from_json",
+    "load",
+    "read_npz",
+    "save",
+    "with_lens",
 ]  # fmt: skip
-
-
-def _pictures() -> Pictures:
-    """Plotly takes a while to import: not before the first picture."""
-    from transformer.views.export import notebook
-
-    return notebook
-
-
-draw_with(_pictures)

@@ -53,42 +53,25 @@ def parser() -> Parser:
         "searched.",
     )
     result.add_argument("text", help="the beginning to go on from, or what to translate")
-    for field in dataclasses.fields(Request):
-        if field.name == "text":
-            continue
+    for field in dataclasses.fields(Request)[1:]:  # all but the text
         result.add_argument("--" + field.name.replace("_", "-"), **_option(field))
     names = ", ".join(bundled_names()) or "none"
-    result.add_argument(
-        "--model",
-        default="stories",
-        metavar="NAME",
-        help=f"a bundled model ({names}) or a folder (default: %(default)s)",
-    )
-    result.add_argument(
-        "--device",
-        default="auto",
-        help="auto, cpu, cuda or cuda:NUMBER (default: %(default)s: a GPU if there is one)",
-    )
-    result.add_argument(
-        "--picture",
-        nargs="+",
-        metavar=("NAME", "PARAMETER=VALUE"),
-        help="a picture of the run, for --picture-file; --pictures lists them (default: off)",
-    )
-    result.add_argument(
-        "--picture-file",
-        type=Path,
-        metavar="FILE",
-        help="where --picture goes: .html, .json (Plotly's) or .csv (its numbers)",
-    )
-    result.add_argument("--pictures", action=_ListPictures, help="list all pictures and stop")
+    more: dict[str, dict[str, Any]] = {
+        "model": {"default": "stories", "metavar": "NAME",
+                  "help": f"a bundled model ({names}) or a folder (default: %(default)s)"},
+        "device": {"default": "auto",
+                   "help": "auto, cpu, cuda or cuda:NUMBER (default: %(default)s: a GPU if any)"},
+        "picture": {"nargs": "+", "metavar": ("NAME", "PARAMETER=VALUE"), "help": "a picture of "
+                    "the run, for --picture-file; --pictures lists them (default: off)"},
+        "picture-file": {"type": Path, "metavar": "FILE", "help": "where --picture goes: .html, "
+                         ".json (Plotly's) or .csv (its numbers)"},
+        "pictures": {"action": _ListPictures, "help": "list all pictures and stop"},
+    }  # fmt: skip
     for name, (what, _) in _SAVED.items():
-        result.add_argument(
-            f"--{name}",
-            type=Path,
-            metavar="FILE",
-            help=f"also save the run as {what} (default: off)",
-        )
+        told = f"also save the run as {what} (default: off)"
+        more[name] = {"type": Path, "metavar": "FILE", "help": told}
+    for name, settings in more.items():
+        result.add_argument(f"--{name}", **settings)
     return result
 
 
@@ -105,20 +88,14 @@ class _ListPictures(argparse.Action):
 
 def _option(field: dataclasses.Field[Any]) -> dict[str, Any]:
     """How argparse is to read a setting of a Request."""
+    told, default = _HELP[field.name], "off" if field.default is None else field.default
     if field.name == "forced_tokens":
-        told = _HELP[field.name]
         return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": told}
     if field.name == "interventions":
-        told = _HELP[field.name]
         return {"type": _json, "default": (), "metavar": "JSON", "help": told}
-    kind = int if "int" in str(field.type) else float
-    default = "off" if field.default is None else field.default
-    return {
-        "type": kind,
-        "default": field.default,
-        "metavar": "N" if kind is int else "X",
-        "help": f"{_HELP[field.name]} (default: {default})",
-    }
+    kind, metavar = (int, "N") if "int" in str(field.type) else (float, "X")
+    told += f" (default: {default})"
+    return {"type": kind, "default": field.default, "metavar": metavar, "help": told}
 
 
 def _json(text: str) -> Any:
@@ -226,7 +203,7 @@ def _print_text(stream: Stream, model: Model, end: str) -> Run:
 
 def _print_reading(model: Model, text: str, parts: Sequence[str]) -> None:
     """How the text was read, where that is not as typed, and what in it was never learned."""
-    for sentence in model.reader.doubts(text):
+    for sentence in model.reader.warnings(text):
         print(sentence, file=sys.stderr)
     if len(parts) > 1:
         print(f"read as {len(parts)} sentences, each alone", file=sys.stderr)
@@ -271,10 +248,8 @@ def _check_place(name: str, path: Path) -> None:
         raise invalid(
             "cannot write {path}: it is a folder; --{name} needs a file", path=path, name=name
         )
-    if not path.parent.is_dir():
-        raise invalid(
-            "cannot write {path}: there is no folder {folder}", path=path, folder=path.parent
-        )
+    if not (folder := path.parent).is_dir():
+        raise invalid("cannot write {path}: there is no folder {folder}", path=path, folder=folder)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise invalid("cannot write {path}: permission denied", path=path)
 

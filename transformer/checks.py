@@ -1,15 +1,18 @@
-"""What a caller may give: names, numbers, whole numbers and texts, refused in one sentence."""
+"""What a caller may give: names, numbers, texts, files; all else is refused in one sentence."""
 
 from __future__ import annotations
 
 import numbers
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from transformer.messages import invalid, mark, numeral, say
+
+MOST_BYTES = 200_000_000  # of a file that is read at once; the largest tokenizers take 35 MB
 
 
 class Refused(ValueError):
@@ -73,15 +76,22 @@ def check_least(name: str, got: Any, least: int) -> None:
         )
 
 
-def check_choice(name: str, got: Any, allowed: Collection[str]) -> None:
-    """Raise ValueError, listing what is allowed, for anything else."""
-    if not isinstance(got, str) or got not in allowed:
+def check_choice(name: str, got: Any, allowed: Collection[str] | Collection[int]) -> None:
+    """Raise ValueError, listing what is allowed, for anything but these strings or numbers."""
+    if not isinstance(got, str | int) or isinstance(got, bool) or got not in allowed:
         raise invalid(
             "{name} must be one of {allowed}; got {got}",
             name=name,
             allowed=list(allowed),
             got=shortened(got),
         )
+
+
+def check_flag(name: str, got: Any) -> None:
+    """Raise ValueError unless got is True or False."""
+    if not isinstance(got, bool):
+        sentence = mark("{name} must be true or false; got {got}")
+        raise Refused.of(sentence, name=name, got=shortened(got))
 
 
 def check_names(name: str, given: Mapping[str, Any], allowed: Collection[str]) -> None:
@@ -107,7 +117,7 @@ def check_text(text: Any) -> None:
     if not isinstance(text, str):
         raise invalid("the text must be a string; got {got}", got=type(text).__name__)
     if not text.strip():
-        raise invalid("the text must have at least one character that is not a space; got none")
+        raise invalid("the text is empty: write something in it first")
 
 
 def check_texts(texts: Any) -> None:
@@ -144,3 +154,26 @@ def needs_package(what: str, package: str) -> str:
     return say(
         "{what} needs the package {package}: {command}", what=what, package=package, command=command
     )
+
+
+def check_file(path: Path) -> None:
+    """Raise OSError for what is no plain file (a pipe would be waited for) or is far too large."""
+    if not path.exists():
+        return  # whoever opens it says so
+    if not path.is_file():
+        raise OSError(say("{path} is no plain file", path=path))
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise OSError(
+            say(
+                "it takes {size} MB; allowed: at most {most} MB",
+                size=numeral(size / 1e6, ",.0f"),
+                most=numeral(MOST_BYTES / 1e6, ",.0f"),
+            )
+        )
+
+
+def text_of(path: Path, errors: str = "strict") -> str:
+    """A file's text, UTF-8. Raises OSError as `check_file` does, and ValueError for other bytes."""
+    check_file(path)
+    return path.read_text(encoding="utf-8", errors=errors)

@@ -10,9 +10,17 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from transformer.messages import invalid
+from transformer.messages import invalid, mark, say
 
-PLAIN_ENGLISH = "plain English"  # what a checkpoint's metadata says of its "source_text"
+# What a checkpoint's metadata says of its "source_text"
+PLAIN_ENGLISH, ENGLISH_STORIES = "plain English", "English stories"
+_LEARNED = {
+    PLAIN_ENGLISH: mark("This does not look like English, and this model learned English alone."),
+    ENGLISH_STORIES: mark(
+        "This does not look like English: this model learned simple English stories alone, and "
+        "knows no word of it."
+    ),
+}
 
 _PLAIN = str.maketrans(
     dict.fromkeys("‘’‚‛ʼ′", "'")
@@ -49,7 +57,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reader:
-    """What a model makes of a typed text. source_text: PLAIN_ENGLISH, or None: it reads anything.
+    """What a model makes of a typed text. source_text: PLAIN_ENGLISH, which is made plain;
+    ENGLISH_STORIES, which is read as it is; or None: nothing is known of what it learned.
 
     What was learned is in a checkpoint's metadata, as "source_text".
     """
@@ -69,9 +78,9 @@ class Reader:
         found = sentences(text) if self.source_text == PLAIN_ENGLISH else []
         return found or [text]
 
-    def doubts(self, text: str) -> tuple[str, ...]:
+    def warnings(self, text: str) -> tuple[str, ...]:
         """What in the text this model never saw, a sentence each."""
-        return doubts(text) if self.source_text == PLAIN_ENGLISH else ()
+        return warnings(text, self.source_text) if self.source_text in _LEARNED else ()
 
 
 def plain(text: str, *, french: bool = False) -> str:
@@ -97,11 +106,11 @@ def sentences(text: str) -> list[str]:
     return [sentence for part in [*found, text[begun:]] if (sentence := plain(part))]
 
 
-def doubts(text: str) -> tuple[str, ...]:
-    """A sentence for each thing that a model of plain English never saw: capitals, other languages.
+def warnings(text: str, source_text: str = PLAIN_ENGLISH) -> tuple[str, ...]:
+    """A sentence for each thing that a model of English never saw: capitals, other languages.
 
     Simple and sometimes wrong: of all words that are common in English or elsewhere, most are not
-    English; or most letters are not Latin ones.
+    English; or most letters, and signs such as emoji, are not Latin ones.
     """
     found = []
     words = _WORD.findall(text)
@@ -109,11 +118,12 @@ def doubts(text: str) -> tuple[str, ...]:
     long = [word for word in words if len(word) > 1]
     if len(long) > 1 and sum(map(str.isupper, letters)) > 0.8 * len(letters):
         found.append(
-            "The text is in capitals, which this model did not learn: write it as in a book."
+            say("The text is in capitals, which this model did not learn: write it as in a book.")
         )
     lower = [word.lower() for word in words]
     english = sum(word in _ENGLISH for word in lower)
     latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters)
-    if sum(word in _OTHERS for word in lower) > english or 2 * latin < len(letters):
-        found.append("This does not look like English, and this model learned English alone.")
+    n_signs = len(letters) + sum(unicodedata.category(one) == "So" for one in text)
+    if sum(word in _OTHERS for word in lower) > english or 2 * latin < n_signs:
+        found.append(say(_LEARNED[source_text]))
     return tuple(found)

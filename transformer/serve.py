@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Sequence
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before Gradio is imported
-# Nothing is reckoned over past requests, and who asked is not remembered.
+# Gradio keeps no statistics of past requests, nor who sent them.
 os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(2**62)
 if "GRADIO_TEMP_DIR" not in os.environ:  # else Gradio shares one with everybody on the machine
@@ -23,18 +23,17 @@ if "GRADIO_TEMP_DIR" not in os.environ:  # else Gradio shares one with everybody
 
 import torch
 
-from transformer.adapters import MAX_LEN
-from transformer.checkpoint import bundled_names
+from transformer.checkpoint import MAX_LEN, bundled_names
 from transformer.command_line import Parser
 from transformer.inference.engines.choice import AUTO, ENGINES
 from transformer.inference.model import Model, load
 from transformer.lessons import add_lessons
 from transformer.messages import say
 from transformer.ui import launch
-from transformer.ui.exchange import policy_for
+from transformer.ui.api import check_tools
 from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
+from transformer.ui.request_guard import policy_for
 from transformer.ui.service import Decorator, check_names, tell_refused, why_refused
-from transformer.ui.tools import check_tools
 from transformer.views import add_views
 
 # How long a thread waits awake for more work. A token's products are short: sleeping between them
@@ -94,7 +93,7 @@ def arguments() -> argparse.Namespace:
 def load_all(
     names: Sequence[str], device: str, engine: str = AUTO, max_len: int = MAX_LEN
 ) -> list[Model]:
-    """Those that can be used; each of the others is told on stderr.
+    """The models that can be used; the others are reported on stderr.
 
     Raises ValueError if none can, or if two have the same name.
     """
@@ -148,9 +147,9 @@ def check_port(host: str | None, port: int | None) -> None:
 
 
 def main(gpu: Decorator | None = None) -> None:
-    """`serve`, and an end without a fault, whatever runs when the server is told to end.
+    """`serve`, and a clean exit whatever is running then.
 
-    Python would take the network's threads apart while they compute, and abort.
+    Python's own exit would stop the network's threads while they compute, and abort.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     # A shell has it ignored by what it starts in the background.

@@ -58,7 +58,7 @@ def test_attention_of_a_generated_run_equals_the_trace(client: Client, server: S
     head = client.predict(got["run"], "decoder.1.self", 2, api_name="/attention")
     record = run.trace["decoder.1.self"]
     torch.testing.assert_close(
-        torch.tensor(head["weights"]), record.weights[0, 2], atol=1e-5, rtol=0
+        torch.tensor(head["weights"]), record.pattern[0, 2], atol=1e-5, rtol=0
     )
     torch.testing.assert_close(torch.tensor(head["scores"]), record.scores[0, 2], atol=1e-4, rtol=0)
     assert head["allowed"] == record.allowed[0].tolist()
@@ -79,7 +79,7 @@ def test_a_batch_is_padded_and_each_row_reads_as_it_does_alone(
     got = client.predict(texts, api_name="/batch")
     lengths = [sum(row) for row in got["is_token"]]
     assert lengths[0] < lengths[1] == len(got["tokens"][0])
-    alone = server.model.trace(texts[0]).trace["decoder.0.self"].weights[0, 1]
+    alone = server.model.trace(texts[0]).trace["decoder.0.self"].pattern[0, 1]
     head = client.predict(got["run"], "decoder.0.self", 1, 0, api_name="/attention")
     weights = torch.tensor(head["weights"])[: lengths[0], : lengths[0]]
     torch.testing.assert_close(weights, alone, atol=1e-5, rtol=0)
@@ -94,8 +94,8 @@ def test_the_bundled_model_answers_by_name(client: Client) -> None:
 
 
 BAD = [
-    ({"text": ""}, "at least one character"),
-    ({"text": "   \n"}, "at least one character"),
+    ({"text": ""}, "the text is empty"),
+    ({"text": "   \n"}, "the text is empty"),
     ({"text": "a" * 100_000}, "at most 2,000 characters; got 100,000"),
     ({"text": 7}, "must be a string; got int"),
     ({"text": "Hi", "temperature": -1}, "temperature must be a number from 0.01 to 10; got -1"),
@@ -130,7 +130,7 @@ def test_a_bad_value_gives_its_sentence_and_the_next_request_is_served(
     [
         ([], "from 1 to 8 texts; got 0"),
         (["a"] * 9, "from 1 to 8 texts; got 9"),
-        (["a", ""], "at least one character"),
+        (["a", ""], "the text is empty"),
         ("a single string", "must be a list of strings; got str"),
         (["a", 3], "must be a string; got int"),
     ],
@@ -230,7 +230,7 @@ def test_a_translated_batch_is_padded_on_both_sides(client: Client, server: Serv
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"texts": ["Hi", " "]}, "text 1 of 2, counted from 0: the text must have at least one"),
+        ({"texts": ["Hi", " "]}, "text 1 of 2, counted from 0: the text is empty"),
         ({"texts": ["Hi"], "beams": 99}, "beams must be a whole number from 1 to 16; got 99"),
         ({"texts": ["Hi"], "length_penalty": 9}, "length_penalty must be a number from 0 to 5"),
         ({"texts": ["Hi"], "model": "tiny"}, "translating needs an encoder-decoder; tiny is"),

@@ -22,7 +22,7 @@ from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 
 from transformer import Model
-from transformer.ui import tools
+from transformer.ui import api as tools
 from transformer.ui.limits import (
     CLOSED,
     MAX_CALLS,
@@ -104,7 +104,7 @@ def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one
 
 def test_a_text_is_generated_traced_and_looked_at(url: str, model: Model) -> None:
     settings = {"max_new_tokens": 7, "temperature": 0.9, "top_k": 20, "seed": 5}
-    silenced = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}
+    silenced = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}
     text = "The fox & the <b>“bird”</b>"
     made, read = map(
         values_of,
@@ -119,13 +119,13 @@ def test_a_text_is_generated_traced_and_looked_at(url: str, model: Model) -> Non
     assert read["tokens"] == list(model.trace(text).tokens)
     place = {"run": made["run"], "site": "decoder.1.self", "head": 2}
     (head,) = map(values_of, asked(url, ("attention", place)))
-    weights = run.trace["decoder.1.self"].weights[0, 2]
+    weights = run.trace["decoder.1.self"].pattern[0, 2]
     assert torch.tensor(head["weights"]).allclose(weights, atol=1e-5)
 
 
 def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged(url: str, log: Path) -> None:
     calls = [
-        ("generate", {"text": " "}, "the text must have at least one character that is not"),
+        ("generate", {"text": " "}, "the text is empty: write something in it first"),
         (
             "generate",
             {"text": "a", "max_new_tokens": 201},

@@ -18,7 +18,7 @@ from transformer.analysis.logit_lens import surprise
 from transformer.analysis.patching import patch_effect
 
 TEXT = "The dog ran"
-SILENCE = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0, 2]}
+SILENCE = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0, 2]}
 SETTINGS = {"max_new_tokens": 8, "interventions": [SILENCE]}
 
 
@@ -31,7 +31,7 @@ def test_generate_and_trace_alter_the_network_for_their_run_alone(
     head = client.predict(got["run"], "decoder.1.self", 1, api_name="/attention")
     torch.testing.assert_close(
         torch.tensor(head["weights"]),
-        run.trace["decoder.1.self"].weights[0, 1],
+        run.trace["decoder.1.self"].pattern[0, 1],
         atol=1e-5,
         rtol=0,
     )

@@ -162,8 +162,10 @@ def _opening(
         reduced_motion: Motion = "no-preference",
         language: str = "en",
         own: dict[str, Any] | None = None,
+        tab: str = "Attention",
     ) -> Visit:
-        """language: what the browser asks for. own: settings of a profile of its own."""
+        """language: what the browser asks for. own: settings of a profile of its own. tab: see
+        Visit."""
         if own is None:
             taken.append(windows.free())
             page = taken[-1].take()
@@ -180,7 +182,7 @@ def _opening(
             tools = page.context.new_cdp_session(page)
             tools.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
         page.goto(address)
-        return Visit(page)
+        return Visit(page, tab)
 
     try:
         yield open_page
@@ -196,10 +198,16 @@ def _opening(
 
 
 def _listen(page: Page, complaints: list[str]) -> None:
-    """The console tells of a request to elsewhere too: nothing answers it (chromium.ARGUMENTS)."""
-    page.on(
-        "console", lambda m: complaints.append(f"console: {m.text}") if m.type == "error" else None
-    )
+    """The console tells of a request to elsewhere too: nothing answers it (chromium.ARGUMENTS).
+
+    It tells of every refusal; that of a question (resources/) is the page's own to tell."""
+
+    def hear(m: Any) -> None:
+        refused = "the server responded with a status of 4" in m.text
+        if m.type == "error" and not (refused and "/resources/" in m.location["url"]):
+            complaints.append(f"console: {m.text}")
+
+    page.on("console", hear)
     page.on("popup", lambda popup: complaints.append(f"window: {popup.url}"))
     page.on("pageerror", lambda error: complaints.append(f"page: {error}"))
     page.on("dialog", lambda dialog: _dismiss(dialog, complaints))

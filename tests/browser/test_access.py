@@ -11,13 +11,13 @@ from visit import COLOURS, Visit, complaints
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 DRAWN = {
-    "Attention": ".attention", "Masks": ".masks", "Positions": ".positions",
+    "Journey": ".journey", "Attention": ".attention", "Masks": ".masks", "Positions": ".positions",
     "Prediction": ".prediction", "What if?": ".breaks", "Learn": ".learn",
     "Model": ".architecture",
 }  # fmt: skip
 
 
-MORE_OF_A_TRANSLATOR = ("Attention", "Masks", "Prediction")
+MORE_OF_A_TRANSLATOR = ("Journey", "Attention", "Masks", "Prediction")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -38,7 +38,7 @@ def look_at(page: Visit, tabs: Iterable[str], rules: Sequence[str] = ()) -> None
     for tab in tabs:
         page.tab(tab)
         page.wait_drawn(DRAWN[tab])
-        whole = "body" if tab == "Attention" else "#right"
+        whole = "body" if tab == "Journey" else "#right"
         assert complaints(page, whole, rules=rules) == [], tab
 
 
@@ -59,7 +59,7 @@ def test_the_table_behind_the_large_heatmap_has_the_weights(still: Visit, server
     run = server.model.generate(**page.example_request())
     page.page.locator(".large-side .as-table summary").first.click()
     table = page.page.locator(".large-side .as-table table")
-    weights = run.trace["decoder.0.self"].weights[0, 0]
+    weights = run.trace["decoder.0.self"].pattern[0, 0]
     assert f"5 {run.tokens[5]}" in table.locator("tbody tr").nth(5).locator("th").inner_text()
     cells = table.locator("tbody tr").nth(5).locator("td").all_inner_texts()
     assert [float(text) for text in cells[:6]] == pytest.approx(weights[5, :6].tolist(), abs=6e-5)

@@ -63,20 +63,20 @@ def test_enter_generates_what_python_generates_and_a_head_has_its_numbers(
 
 def a_clicked_head_shows_the_numbers_of_the_trace(page: Visit, run: Run) -> None:
     asked: list[str] = []
-    page.page.on("request", lambda one: asked.append(one.post_data or ""))
+    page.page.on("request", lambda one: asked.append(one.url))
     page.head(1, 2).hover()
     with page.drawn(".attention"):
-        with page.page.expect_request(lambda one: '"heatmap"' in (one.post_data or "")):
+        with page.page.expect_request(lambda one: "resources/heatmap" in one.url):
             page.page.mouse.down()  # where the pointer goes down, before it is a click
         page.page.mouse.up()
-    assert sum('"heatmap"' in one for one in asked) == 1
+    assert sum("resources/heatmap" in one for one in asked) == 1
     assert page.large.get_attribute("data-site") == "decoder.1.self"
     assert page.large.get_attribute("data-head") == "2"
     assert page.head(1, 2).get_attribute("aria-pressed") == "true"
     record = run.trace["decoder.1.self"]
     for row, column in [(5, 3), (7, 7), (3, 6)]:
         page.point_at(row, column)
-        weight = float(record.weights[0, 2, row, column])
+        weight = float(record.pattern[0, 2, row, column])
         assert float(page.read("weight")) == pytest.approx(weight, abs=6e-5)
         score = float(record.scores[0, 2, row, column])
         assert float(page.read("score")) == pytest.approx(score, abs=2e-4)

@@ -18,8 +18,8 @@ def test_a_mistake_gives_a_sentence_keeps_everything_and_the_next_request_is_ser
     page = visit()
     before = page.labels()
     for text, sentence in [
-        ("", "at least one character"),
-        ("   ", "at least one character"),
+        ("", "the text is empty"),
+        ("   ", "the text is empty"),
         ("x" * 100_000, "at most 2,000 characters; got 100,000"),
     ]:
         with page.drawn("#status [data-rev]"):

@@ -15,7 +15,7 @@ from transformer.views import row_arithmetic
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 EXAMPLE = EXAMPLES["decoder"]
-SHOWN = """([topic, query]) => { const d = document.querySelector(".equations").dataset;
+SHOWN = """([topic, query]) => { const d = document.querySelector(".equations")?.dataset ?? {};
     return d.topic === topic && d.query === String(query); }"""
 CELLS = """part => [...document.querySelectorAll(
     `.equation-tensor[data-part=${part}] li:not(.is-rest)`)].map(cell => [
@@ -49,7 +49,7 @@ def test_formula_code_and_numbers_are_gone_through(visit: Open, server: Server) 
 
     # the pointer lights a tensor's symbol and its code, and lets go of them
     root.locator(".tensor-name").last.hover()
-    page.page.wait_for_function("document.querySelector('.equations').dataset.lit === 'weights'")
+    page.page.wait_for_function("document.querySelector('.equations')?.dataset.lit === 'weights'")
     formula, code, tensors = page.page.evaluate(LIT)
     assert formula == ["wj"]
     assert "".join(code).count("softmax") == 2
@@ -57,7 +57,7 @@ def test_formula_code_and_numbers_are_gone_through(visit: Open, server: Server) 
     says = root.locator(".equation-lit")
     assert "weights: each one's share of the sum · B × H × Tq × Tk" in says.inner_text()
     page.page.mouse.move(2, 2)
-    page.page.wait_for_function("document.querySelector('.equations').dataset.lit === ''")
+    page.page.wait_for_function("document.querySelector('.equations')?.dataset.lit === ''")
 
     # the keyboard: another formula, then from symbol to symbol
     with page.drawn(".equations"):

@@ -56,7 +56,7 @@ def test_the_run_is_saved_as_json_npz_csv_and_a_page(visit: Open, server: Server
     with Path(download.path()).open(encoding="utf-8-sig", newline="") as file:
         head, *lines = list(csv.reader(file))
     assert head[1:] == [f"[{place}] {label}" for place, label in enumerate(labels)]
-    weights = read.trace["decoder.1.self"].weights[0, 2].numpy()
+    weights = read.trace["decoder.1.self"].pattern[0, 2].numpy()
     assert np.float32(lines[3][2]) == weights[3, 1]
     text = saved(page, "[data-form=html]").path().read_text("utf-8")
     assert text.startswith("<!doctype html>")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 import serving
 from gradio_client import Client
+from hf_tokenizers import byte_fallback, word_piece
 from playwright.sync_api import expect
 from published import write
-from their_tokenizers import byte_fallback, word_piece
 from visit import Visit
 
 from benchmarks.scale import write_model

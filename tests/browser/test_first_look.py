@@ -25,10 +25,15 @@ def test_a_picture_stands_before_any_script_and_gives_way_to_the_pages_own(memor
     while not held:
         page.wait_for_timeout(20)
     held[0].continue_()
-    # The grid can be used; of the large head the served picture stays until Plotly has come.
-    expect(page.locator(".heads-side[data-rev]")).to_be_attached()
+    # The heads can be used, and so can the large one: a canvas stands there until Plotly has come.
+    expect(page.locator(".one-layer .head").first).to_be_attached()
     expect(look).to_have_count(0)
-    expect(page.locator(".large-box .first-head")).to_be_visible()
+    cells = page.locator(".large-box canvas.cells")
+    box = cells.bounding_box()
+    assert box is not None
+    cells.click(position={"x": box["width"] / 4, "y": box["height"] / 2})
+    expect(page.locator(".readers li")).to_have_count(5)
+    expect(page.locator(".band.cell")).to_be_visible()
     page.context.close()
 
 

@@ -145,6 +145,7 @@ def each_kind_of_attention_has_its_own_table(page: Visit, server: Server) -> Non
     example = EXAMPLES["encoder-decoder"]
     run = server.translator.generate(example.text, **example.settings)
     page.attention("decoder cross")  # the table of the first kind may still be on its way
+    page.wait_drawn(".ranking")
     page.page.wait_for_selector(f".ranking[data-run='{page.shown_run()}'][data-kind=cross]")
     found = head_metrics(run, "decoder", "cross")
     for row, head in zip(ranking(page), found.heads, strict=True):
@@ -157,6 +158,7 @@ def test_of_many_heads_the_clearest_is_said_in_words_and_each_label_stands_in_th
     page: Visit,
 ) -> None:
     page.choose_model("stories")
+    page.wait_drawn(".ranking")
     page.page.wait_for_function("document.querySelectorAll('.rows tr').length === 24")
     page.page.get_by_role("button", name="Show all 48 heads").click()
     assert page.page.locator(".rows tr").count() == 48
@@ -168,7 +170,7 @@ def test_of_many_heads_the_clearest_is_said_in_words_and_each_label_stands_in_th
     assert best is not None
     page.wait_drawn(".head-finding")
     said = page.page.locator(".finding").inner_text()
-    assert said.startswith(f"Head {best.layer}·{best.head} {DID[best.metric.name]}.")
+    assert said.startswith(f"Layer {best.layer}, head {best.head} {DID[best.metric.name]}.")
     assert f"{best.value:.2f} on average over {best.n_rows} tokens" in said
     assert f"“{run.labels[best.query]}”: it reads “{run.labels[best.key]}”" in said
     for head in found.heads:
@@ -250,7 +252,7 @@ def an_own_range_ends_at_the_heads_largest_weight(page: Visit, run: Run) -> None
     with page.drawn(".attention"):
         page.head(1, 1).click()
     switch(page, "ranges", "own")
-    largest = float(run.trace["decoder.1.self"].weights[0, 1].max())
+    largest = float(run.trace["decoder.1.self"].pattern[0, 1].max())
     top = page.page.evaluate("document.querySelector('.large').data[0].zmax")
     assert top == pytest.approx(largest, abs=1e-5)
 
@@ -270,7 +272,7 @@ def test_the_heatmap_is_walked_pinned_and_let_go_by_keyboard(still: Visit, run: 
     def words(row: int, column: int) -> str:
         return (
             f"query {row} “{run.tokens[row]}” reads key {column} “{run.tokens[column]}”: "
-            f"weight {float(record.weights[0, 0, row, column]):.4f}, "
+            f"weight {float(record.pattern[0, 0, row, column]):.4f}, "
             f"score {float(record.scores[0, 0, row, column]):.2f}, "
         )
 

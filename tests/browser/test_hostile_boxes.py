@@ -33,7 +33,7 @@ def patched(page: Visit, attack: str) -> dict[str, Any]:
     old = page.page.evaluate("viz.run.run")
     page.page.locator("[data-picture=patching]").focus()
     page.page.keyboard.press("ArrowRight")
-    page.page.wait_for_function("document.querySelector('.patch-said').textContent !== ''")
+    page.page.wait_for_function("document.querySelector('.patch-said')?.textContent")
     page.page.keyboard.press("Enter")
     page.page.wait_for_function("old => viz.run.run !== old", arg=old)
     page.page.locator(".altered").wait_for()
@@ -77,7 +77,7 @@ def test_texts_that_name_a_run_and_what_is_refused_stay_text(visit: Open) -> Non
     named = [*options, page.page.locator(".compare-a").inner_text()]
     for attack in ATTACKS:
         assert [name for name in named if f"“{attack}”" in name], attack
-    page.wait_drawn(".branch-box")
+    page.wait_drawn(".branches")
     page.page.wait_for_selector(".branch-tree .branch")
     assert page.page.evaluate(MADE) == []
     what_is_refused_is_shown_as_text_too(page)

@@ -31,7 +31,7 @@ TEXTS = """selector => [...document.querySelectorAll(selector)]
 CUT_OFF = """() => [...document.querySelectorAll(".html-container :is(h3, h4, p)")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 && !one.matches(".unseen, .for-keys"))
     .map(one => one.className)"""
-REMOVED = "document.querySelector('.removal').dataset.batch === viz.batch.batch"
+REMOVED = "document.querySelector('.removal')?.dataset.batch === viz.batch.batch"
 HOVERED = """([name, text]) => document.querySelector(`[data-picture=${name}] .hoverlayer`)
     .textContent.replaceAll(/[\u2068\u2069]/g, "").includes(text)"""
 

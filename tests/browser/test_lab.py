@@ -42,10 +42,10 @@ def test_a_mask_is_taken_away_and_positions_are_measured(visit: Open, server: Se
     changes = np.array(page.page.evaluate(CELLS, ["changes", 0]), dtype=float)
     np.testing.assert_allclose(changes[0, 0], found.weights[0, 0] - found.real[0, 0], atol=1e-6)
     with page.drawn(".removal"):
-        page.page.locator(".removed label").nth(0).click()
+        page.page.locator(".removal .switch label").nth(0).click()
     assert "already hides it from the text" in says.inner_text()
     with page.drawn(".removal"):
-        page.page.locator(".pick-head").select_option("2")
+        page.page.locator(".removal .pick-head").select_option("2")
     assert page.page.locator(".removal").get_attribute("data-which") == "padding"
     page.tab("Positions")
     strips_and_the_chosen_tokens_lines_are_the_runs_own(page, server)
@@ -57,13 +57,13 @@ def test_a_translators_masks_and_positions(visit: Open, server: Server) -> None:
     page.choose_model("tiny-translator")
     page.tab("Masks")
     seen(page, ".removal")
-    assert page.page.locator(".removed label").all_inner_texts() == ["padding mask"]
+    assert page.page.locator(".removal .switch label").all_inner_texts() == ["padding mask"]
     with page.drawn(".removal"):
         page.page.locator(".pick-kind").select_option("decoder self")
-    assert page.page.locator(".removed label").count() == 2
+    assert page.page.locator(".removal .switch label").count() == 2
     with page.drawn(".removal"):
         page.page.locator(".pick-kind").select_option("decoder cross")
-    assert page.page.locator(".removed label").all_inner_texts() == ["padding mask"]
+    assert page.page.locator(".removal .switch label").all_inner_texts() == ["padding mask"]
     page.tab("Positions")
     sinusoidal_positions_are_the_formula_and_turn(page, server)
 

@@ -16,7 +16,8 @@ from transformer.views.declaration import tab_name
 XX = {"Accept-Language": "eo-CH, en;q=0.5"}
 # Names of the field and of the code, and what the tests' models say of themselves.
 NAMES = re.compile(
-    r"softmax|exp|Decoder|Encoder|English|Esperanto|decoder\.0\.self0|[\d, ]+, top-k [\d; ]+"
+    r"softmax|exp|top-k|The boy saw a cat\. He ran after the"
+    r"|Decoder|Encoder|English|Esperanto|decoder\.0\.self0|[\d, ]+, top-k [\d; ]+"
     r"|gpt2432|transformer/\S+\.py|· [\w.]+|2For tests alone\..*"
 )
 # What a visitor sees or is read outside of ⟦ ⟧: texts in the page's order, and attributes. Tokens
@@ -73,7 +74,7 @@ def test_nothing_on_the_page_is_said_outside_the_catalogue(visit: Callable[..., 
         "Masks": ".masks [data-picture=combined]",
         "Positions": ".positions [data-picture=curves]",
         "Prediction": ".prediction [data-picture=candidates]",
-        "What if?": ".silence-grid button",
+        "What if?": ".ablation-grid button",
         "Learn": ".learn-curves .js-plotly-plot, .learn-curves.js-plotly-plot",
         "Model": "[data-picture=architecture] text",
     }.items():
@@ -85,7 +86,7 @@ def test_nothing_on_the_page_is_said_outside_the_catalogue(visit: Callable[..., 
     page.page.locator("#generate").click()
     page.page.wait_for_function("document.querySelector('#status .problem')?.innerText")
     problem = page.page.locator("#status .problem").inner_text()
-    assert problem.startswith("⟦the text must have at least one character"), problem
+    assert problem.startswith("⟦the text is empty"), problem
     left = {tab: texts for tab, texts in found.items() if texts}
     assert not left, json.dumps(left, indent=1, ensure_ascii=False)
 
@@ -151,7 +152,7 @@ def test_an_error_of_the_api_comes_in_the_language_that_was_asked_for(
                 r"\\u(....)", lambda found: chr(int(found[1], 16)), stream.read().decode()
             )
 
-    sentence = "the text must have at least one character that is not a space; got none"
+    sentence = "the text is empty: write something in it first"
     assert f"'{sentence}'" in error()
     assert f"'⟦{sentence}⟧'" in error(**XX)
 

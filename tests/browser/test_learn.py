@@ -18,8 +18,8 @@ PLAN = {
     "task": "copy", "preset": "vaswani-2017", "n_layers": 1, "n_heads": 2, "n_steps": 150,
     "feed_forward": "true",
 }  # fmt: skip
-STATE = "([name, value]) => document.querySelector('.learn').dataset[name] === value"
-ON_ITS_WAY = """n => { const d = document.querySelector(".learn").dataset;
+STATE = "([name, value]) => document.querySelector('.learn')?.dataset[name] === value"
+ON_ITS_WAY = """n => { const d = document.querySelector(".learn")?.dataset ?? {};
     return d.state === "running" && Number(d.step) > n; }"""
 
 
@@ -79,14 +79,14 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
     page.get_by_role("button", name="Open it in Attention", exact=True).click()
     page.wait_for_function(
         """() => viz.run.model.startsWith("copy-150~") && !viz.isOpening()
-            && document.querySelector(".attention").dataset.run === viz.run.run"""
+            && document.querySelector(".attention")?.dataset.run === viz.run.run"""
     )
     expect(page.locator(".card-verdict")).to_contain_text("Right. The network says")  # the lesson's
     page.locator(".card-end").click()
     shown = page.locator(".attention")
     assert str(shown.get_attribute("data-site")) == "decoder.0.cross"
     assert page.locator("#model input").input_value() == "Copy, step 150 (yours)"
-    page.locator(".silence-head").click()
+    page.locator(".ablate-head").click()
     page.wait_for_selector(".altered[data-right]")
     before, after = (
         int(str(page.locator(".altered").get_attribute(f"data-{name}")))

@@ -9,13 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from transformer import Model
-from transformer.lessons.check_header import check_of
-from transformer.lessons.lesson import read_lesson
+from transformer.lessons.lesson import check_of, read_lesson
 from transformer.ui.experiments import Experiments
-from transformer.ui.lesson_file import lesson_file
-from transformer.ui.lessons import state_of
+from transformer.ui.lessons import lesson_file, shown_by, state_of
 from transformer.ui.service import Service
-from transformer.ui.verify_lessons import shown_by
 
 pytestmark = pytest.mark.browser
 SITE = "decoder.1.self"
@@ -68,12 +65,12 @@ Words.
 state = "{STATE}"
 solution = "{STATE}"
 [check.run]
-alters = ["silence"]
+alters = ["ablate"]
 ```
 
 Words.
 
-> Silence a head.
+> Ablate a head.
 
 1. One.
 2. Two.
@@ -90,21 +87,21 @@ def test_a_check_is_failed_and_passed_without_a_network(
     lesson = read_lesson(folder)
     (tmp_path / "lesson.html").write_text(lesson_file(lesson, experiments), encoding="utf-8")
     grounds = [shown_by(experiments, state_of(step.state)) for step in lesson.steps[:2]]
-    weights = grounds[0].run.trace[SITE].weights[0, 0, 5]
+    weights = grounds[0].run.trace[SITE].pattern[0, 0, 5]
 
     tab = browser.new_context(offline=True).new_page()
     complaints: list[str] = []
     tab.on("console", lambda message: complaints.append(message.text))
     tab.on("pageerror", lambda error: complaints.append(str(error)))
     tab.goto((tmp_path / "lesson.html").as_uri())
-    tab.wait_for_selector(".large[data-rev]")
+    tab.wait_for_selector(".attention[data-rev]")
     verdict = tab.locator(".card-verdict")
     expect(tab.locator(".card-title")).to_have_text("A token")
     expect(verdict).to_be_hidden()
-    tokens = tab.locator("#tokens button")
+    tokens = tab.locator("#tokens .text-tokens button.token")
     shade = "box => Number(box.style.getPropertyValue('--read'))"
     shades = [one.evaluate(shade) for one in tokens.all()[:6]]
-    assert shades == pytest.approx([float(one) ** 0.5 for one in weights[:6]], abs=1e-3)
+    assert shades == pytest.approx([float(one) ** (2 / 3) for one in weights[:6]], abs=1e-3)
 
     best = int(weights.argmax())
     tokens.nth(int(weights[:5].argmin())).click()

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from serving import free_port, started, stop, tiny_model
 from visit import Visit, complaints
 
-from transformer.lessons.check_header import check_of
-from transformer.lessons.quantities import Ground
+from transformer.lessons.lesson import check_of
+from transformer.lessons.measures import GradingContext
 from transformer.ui.examples import example_of
 from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
@@ -116,16 +116,16 @@ text = "bird"
 
 
 @pytest.fixture(scope="module")
-def ground() -> Ground:
+def ground() -> GradingContext:
     """The example as the page stores it."""
     model = tiny_model()
     example = example_of(model)
     run = model.generate(example.text, **example.settings)
-    return Ground(run=run, lab=Experiments(Service([model])))
+    return GradingContext(run=run, models=Experiments(Service([model])))
 
 
 @pytest.fixture(scope="module")
-def best_head(ground: Ground) -> tuple[str, int]:
+def best_head(ground: GradingContext) -> tuple[str, int]:
     first = ground.run.trace.weights("decoder", "self")[:, 0, :, 1:, 0].mean(dim=-1)
     layer, head = divmod(int(first.argmax()), first.shape[1])
     return f"decoder.{layer}.self", head
@@ -152,7 +152,7 @@ def verdict(page: Page, words: str) -> None:
 
 def begin(visit: Visit) -> Page:
     page = visit.page
-    page.get_by_role("button", name="1 lesson", exact=True).click()
+    page.get_by_role("button", name="Lessons", exact=True).click()
     page.get_by_role("button", name="Looking back").click()
     expect(page.locator(".card-title")).to_have_text("A head")
     visit.wait_for_link()
@@ -170,7 +170,7 @@ def head_button(visit: Visit, site: str, head: int) -> None:
 
 
 def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(
-    visit: Open, address: str, ground: Ground, best_head: tuple[str, int]
+    visit: Open, address: str, ground: GradingContext, best_head: tuple[str, int]
 ):
     seen = visit(address)
     page = begin(seen)
@@ -193,7 +193,7 @@ def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(
 
     # a token: a wrong one brings the question's shading back
     turn(seen, "A token")
-    row = ground.run.trace[SITE].weights[0, 0, 6]
+    row = ground.run.trace[SITE].pattern[0, 0, 6]
     seen.tokens.nth(int(row[:7].argmin())).click()
     verdict(page, "Not yet.")
     page.wait_for_function("() => viz.query.index === 6")
@@ -225,12 +225,9 @@ def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(
     verdict(page, "does not hold “bird” yet")
     seen.generate("A bird met")
     verdict(page, "Right. The network says")
-    expect(page.locator(".card-next")).to_be_hidden()
-    page.locator(".card-end").click()
-    expect(page.locator(".lessons-button")).to_be_focused()
 
-    # what was solved is told, and kept on request alone
-    page.locator(".lessons-button").click()
+    # a lesson leads on; what was solved is told, and kept on request alone
+    page.get_by_role("button", name="Lessons ›").click()
     expect(page.locator(".lesson-facts")).to_contain_text("5 of 5 solved")
     assert page.evaluate("localStorage.length") == 0
     keep = page.get_by_label("Remember in this browser")
@@ -241,7 +238,7 @@ def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(
 
 
 def test_the_answer_is_shown_where_it_stands_and_a_link_leads_to_the_step(
-    visit: Open, address: str, ground: Ground, best_head: tuple[str, int]
+    visit: Open, address: str, ground: GradingContext, best_head: tuple[str, int]
 ):
     seen = visit(f"{address}#lesson=twice.2", width=390, height=844)
     page = seen.page

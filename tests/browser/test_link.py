@@ -16,11 +16,13 @@ from transformer.ui.limits import MAX_VISITOR_RUNS
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 
-SILENCED = {"type": "silence", "stack": "decoder", "layer": 0, "heads": [1]}
+SILENCED = {"type": "ablate", "stack": "decoder", "layer": 0, "heads": [1]}
 SEEN = """() => {
-    const picture = document.querySelector(".large").calcdata[0][0].z.map((row) => [...row]);
+    const [[{ z }]] = document.querySelector("#attention .large").calcdata;
+    const picture = z.map((row) => [...row]);
     const numbers = [...document.querySelectorAll(".readout dd")].map((one) => one.textContent);
-    const { rev, run, firstMs, clickMs, ...state } = document.querySelector(".attention").dataset;
+    const shown = document.querySelector(".attention");
+    const { rev, run, firstMs, clickMs, ...state } = shown?.dataset ?? {};
     return { picture, numbers, state };
 }"""
 CHECKED = """() => [...document.querySelectorAll("#attention input:checked")]
@@ -56,7 +58,7 @@ def alter(page: Visit, script: str) -> None:
     page.page.evaluate(script)
     page.page.wait_for_function(
         """old => viz.run.run !== old
-            && document.querySelector(".attention").dataset.run === viz.run.run""",
+            && document.querySelector(".attention")?.dataset.run === viz.run.run""",
         arg=old,
     )
 
@@ -131,6 +133,8 @@ def test_a_link_to_a_translation_draws_its_search_and_its_source_token(
 
 def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
     page = visit()
+    page.tab("Attention")
+    page.wait_drawn(".ranking")
     page.page.locator(".ranking th button").nth(1).click()
     page.tab("Masks")
     page.wait_drawn(".masks")
@@ -139,12 +143,14 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
         page.page.locator("#show-masks").click()
     with page.drawn(".masks"):
         page.page.locator(".sentence").nth(1).click()
-    with page.drawn(".masks"):
+    page.wait_drawn(".mask-scores")
+    with page.drawn(".mask-scores"):
         page.page.locator(".pick-head").select_option("2")
     page.tab("Positions")
     page.wait_drawn(".positions")
+    page.wait_drawn(".position-curves")
     page.page.locator(".dimensions").fill("3, 5")
-    with page.drawn(".positions"):
+    with page.drawn(".position-curves"):
         page.page.locator(".dimensions").press("Enter")
     page.tab("Prediction")
     page.tokens.nth(9).click()
@@ -159,16 +165,19 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
     assert other.page.locator(".step-title").inner_text() == title
     assert other.page.url == address
     other.tab("Positions")
-    other.page.wait_for_selector(".positions[data-dimensions='3,5']")
+    other.wait_drawn(".position-curves")
+    other.page.wait_for_selector(".position-curves[data-dimensions='3,5']")
     other.tab("Masks")
-    other.page.wait_for_selector(".masks[data-row='1'][data-head='2']")
+    other.wait_drawn(".mask-scores")
+    other.page.wait_for_selector(".mask-scores[data-row='1'][data-head='2']")
     assert other.page.locator("#lines textarea").input_value() == "The fox.\nThe dog ran."
     assert other.page.locator(".sentence bdi").all_inner_texts() == ["The fox.", "The dog ran."]
     other.tab("Attention")
+    other.wait_drawn(".ranking")
     expect(other.page.locator(".ranking [aria-sort=descending]")).to_have_count(1)
     # Where a link names no dimensions, a small network has those of the usual ones that it has.
-    other.page.evaluate("location.hash = 'model=tiny&tab=positions'")
-    other.page.wait_for_selector(".positions[data-dimensions='0,1,8']")
+    other.page.evaluate("location.hash = 'model=tiny&tab=positions&more=curves'")
+    other.page.wait_for_selector(".position-curves[data-dimensions='0,1,8']")
     assert other.page.locator("#status .problem").is_hidden()
 
 
@@ -267,6 +276,7 @@ def test_back_pressed_before_the_answer_leads_to_what_was_shown(
 ) -> None:
     """And not away from the page. The step is there at once, and one alone once it is answered."""
     page = visit(own={})  # with a history of its own: a long one grows no more
+    page.wait_for_address("model=tiny")  # its tab is not the first
     before, run, entries = page.page.url, page.shown_run(), page.page.evaluate("history.length")
     held: list[Route] = []
     holds = [True]
@@ -287,3 +297,26 @@ def test_back_pressed_before_the_answer_leads_to_what_was_shown(
     page.page.wait_for_function("run => viz.run.run !== run && !viz.isOpening()", arg=run)
     page.wait_for_address("tour=", "model=stories")
     assert page.page.evaluate("history.length") == entries + 1
+
+
+def test_a_mistake_elsewhere_does_not_end_the_opening_of_a_link(visit: Open) -> None:
+    """Back, pressed while a picture is refused, leads to the run before all the same."""
+    page = visit()
+    page.set_length(4)
+    for text in ("The fox", "The bird"):
+        page.generate(text)
+        page.wait_for_address(f"text={text.replace(' ', '+')}")
+    held: list[Route] = []
+    holds = [True]
+    page.page.route(
+        "**/queue/join*", lambda route: held.append(route) if holds else route.continue_()
+    )
+    with page.page.expect_request("**/queue/join*"):
+        page.page.evaluate("history.back()")
+    page.page.evaluate("viz.showProblem('No such picture.')")
+    assert page.page.evaluate("viz.isOpening()")
+    holds.clear()
+    for route in held:
+        route.continue_()
+    page.page.wait_for_function("() => viz.run.text === 'The fox' && !viz.isOpening()")
+    page.wait_for_address("text=The+fox")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 
 SELECTED = (
-    "document.querySelector('#right button[role=tab][aria-selected=true]').textContent.trim()"
+    "document.querySelector('#right button[role=tab][aria-selected=true]')?.textContent.trim()"
 )
 BOX = "document.querySelector('[data-picture=architecture]')"
 AT = """name => {
@@ -36,6 +36,7 @@ def test_card_settings_list_and_drawing_follow_the_model(visit: Open, server: Se
     page = visit()
     open_model(page)
     card = page.page.locator("#card")
+    page.page.get_by_role("button", name="Model card").click()
     card.get_by_text("Random weights, for tests.").wait_for()
     assert "d_model" not in card.inner_text()
     page.page.get_by_role("button", name="All settings").click()
@@ -78,7 +79,7 @@ def a_block_leads_to_its_view_by_keyboard(page: Visit) -> None:
     assert page.page.evaluate(SELECTED) == "Attention"
     assert page.page.evaluate("[viz.head.stack, viz.head.kind]") == ["decoder", "cross"]
     page.page.wait_for_function(
-        "document.querySelector('.attention').dataset.site === 'decoder.0.cross'"
+        "document.querySelector('.attention')?.dataset.site === 'decoder.0.cross'"
     )
     page.tab("Model")
     page.page.locator(".part[data-block='encoder.positions']").press("Enter")
@@ -95,7 +96,7 @@ def test_a_block_of_the_drawing_can_be_pointed_at_and_clicked(visit: Open) -> No
     assert page.page.locator(".architecture-drawing .hovertext").count() == 0  # it hides no block
     page.page.mouse.click(*page.page.evaluate(AT, "decoder.feed_forward"))
     page.page.wait_for_function(
-        "document.querySelector('.equations').dataset.topic === 'feed-forward'"
+        "document.querySelector('.equations')?.dataset.topic === 'feed-forward'"
     )
     assert page.page.evaluate(SELECTED) == "Model"  # its formula stands below
     page.page.locator(".architecture-title").scroll_into_view_if_needed()

@@ -40,7 +40,7 @@ def opened(browser: Any, scripted_page: Path, request: pytest.FixtureRequest) ->
     tab.on("console", lambda message: complaints.append(message.text))
     tab.on("pageerror", lambda error: complaints.append(str(error)))
     tab.goto(scripted_page.as_uri())
-    tab.wait_for_selector(".large[data-rev]")
+    tab.wait_for_selector(".attention[data-rev]")
     yield tab
     context.close()
     assert refused == []
@@ -57,9 +57,9 @@ def shown(tab: Any) -> np.ndarray:
 
 
 def choose(tab: Any, layer: int, head: int) -> None:
-    revision = tab.get_attribute(".large", "data-rev")
+    revision = tab.get_attribute(".attention", "data-rev")
     tab.get_by_role("button", name=f"Layer {layer}, head {head}", exact=True).click()
-    expect(tab.locator(".large")).not_to_have_attribute("data-rev", revision)
+    expect(tab.locator(".attention")).not_to_have_attribute("data-rev", revision)
 
 
 def point_at(tab: Any, query: int, key: int) -> None:
@@ -75,6 +75,15 @@ def point_at(tab: Any, query: int, key: int) -> None:
     tab.mouse.move(x, y)
 
 
+def see_all(tab: Any, pictures: str) -> None:
+    """Open those that are closed, and go from one to the next until all are drawn."""
+    for picture in tab.locator(pictures).all():
+        picture.evaluate("box => { if ('open' in box) box.open = true; box.scrollIntoView(); }")
+        expect(picture.locator(".js-plotly-plot")).to_have_count(1)
+        expect(picture).to_have_attribute("data-rev", re.compile("."))
+        expect(picture).not_to_have_attribute("aria-busy", "true")
+
+
 def field(tab: Any, name: str) -> Any:
     """A number of the cell that is pointed at."""
     return tab.locator(f".readout [data-field={name}]")
@@ -88,7 +97,7 @@ def test_a_click_on_a_head_draws_its_numbers(opened: Any, scripted: Run) -> None
         record = scripted.trace["decoder", layer, "self"]
         allowed = record.allowed[0].numpy()
         z = shown(opened)
-        np.testing.assert_allclose(z[allowed], record.weights[0, head].numpy()[allowed], atol=1e-5)
+        np.testing.assert_allclose(z[allowed], record.pattern[0, head].numpy()[allowed], atol=1e-5)
         assert np.isnan(z[~allowed]).all()
     assert opened.locator(".large").screenshot() != before
     assert opened.locator(".head-grid button[aria-pressed='true']").count() == 1
@@ -97,9 +106,9 @@ def test_a_click_on_a_head_draws_its_numbers(opened: Any, scripted: Run) -> None
 def test_stages_switch_and_the_pointer_reads_numbers(opened: Any, scripted: Run) -> None:
     choose(opened, 0, 1)
     choose(opened, 0, 0)
-    revision = opened.get_attribute(".large", "data-rev")
+    revision = opened.get_attribute(".attention", "data-rev")
     opened.select_option("[name=stage]", "scores")
-    expect(opened.locator(".large")).not_to_have_attribute("data-rev", revision)
+    expect(opened.locator(".attention")).not_to_have_attribute("data-rev", revision)
     record = scripted.trace["decoder.0.self"]
     np.testing.assert_allclose(shown(opened), record.scores[0, 0].numpy(), atol=1e-4)
     for query, key in ((5, 3), (3, 5)):
@@ -107,7 +116,7 @@ def test_stages_switch_and_the_pointer_reads_numbers(opened: Any, scripted: Run)
         labels = scripted.queries("decoder")
         expect(field(opened, "query")).to_have_text(f"{labels[query]} at {query}")
         expect(field(opened, "key")).to_have_text(f"{labels[key]} at {key}")
-        for name, values in {"score": record.scores, "weight": record.weights}.items():
+        for name, values in {"score": record.scores, "weight": record.pattern}.items():
             number = float(field(opened, name).inner_text())
             assert number == pytest.approx(float(values[0, 0, query, key]), abs=2e-4)
         expect(field(opened, "allowed")).to_have_text("hidden" if key > query else "allowed")
@@ -126,24 +135,21 @@ def test_arrow_keys_walk_from_cell_to_cell(opened: Any) -> None:
 
 
 def test_hostile_text_is_shown_as_text(opened: Any, scripted: Run) -> None:
-    assert opened.locator("#tokens button").all_inner_texts() == list(scripted.labels)
+    assert opened.locator("#tokens button.token").all_inner_texts() == list(scripted.labels)
     assert opened.title() != "broken"
     assert opened.locator("main b").count() == 0
     ticks = opened.locator(".axis-labels .xaxis:not(.title)").all_inner_texts()
     assert 0 < len(ticks) <= 33  # at most 32, and the chosen one
     assert "<" in "".join(ticks)
+    see_all(opened, ":is(#masks, #positions) > figure")
     expect(opened.locator(":is(#masks, #positions) .js-plotly-plot")).to_have_count(3)
-    opened.click(f"#tokens button:nth-child({scripted.n_prompt + 3})")
+    opened.locator("#tokens button.token").nth(scripted.n_prompt + 2).click()
     assert opened.input_value("#step") == "2"
     assert opened.locator("#candidates tr.chosen").count() == 1
 
 
 def test_pictures_worked_out_in_the_page_are_what_python_draws(opened: Any, scripted: Run) -> None:
-    for details in opened.locator("#more > details").all():
-        details.evaluate("box => { box.open = true; }")
-    expect(opened.locator("#more .figure[data-rev]")).to_have_count(
-        opened.locator("#more > details").count()
-    )
+    see_all(opened, "#more > details")
 
     def cells(title: str, trace: int) -> np.ndarray:
         values = opened.evaluate(
@@ -174,9 +180,9 @@ def test_figures_stand_in_the_colours_of_the_mode(opened: Any) -> None:
 def test_the_numbers_of_a_picture_open_as_a_table(opened: Any, scripted: Run) -> None:
     choose(opened, 1, 0)
     choose(opened, 1, 1)
-    revision = opened.get_attribute(".large", "data-rev")
+    revision = opened.get_attribute(".attention", "data-rev")
     opened.select_option("[name=stage]", "masked")
-    expect(opened.locator(".large")).not_to_have_attribute("data-rev", revision)
+    expect(opened.locator(".attention")).not_to_have_attribute("data-rev", revision)
     table = opened.locator(".large-side .as-table")
     table.locator("summary").click()
     record = scripted.trace["decoder.1.self"]
@@ -215,11 +221,8 @@ def test_every_picture_of_a_search_with_hostile_labels_is_drawn(
     odd = relabelled(with_lens(tiny_encoder_decoder, found), HOSTILE)
     tab, complaints = opened_alone(browser, odd, tmp_path / "odd.html")
     tab.wait_for_selector(".head-grid[data-rev]")
-    tab.wait_for_selector(".large[data-rev]")
-    tab.evaluate("for (const box of document.querySelectorAll('#more > details')) box.open = true")
-    expect(tab.locator("#more .figure[data-rev]")).to_have_count(
-        tab.locator("#more > details").count()
-    )
+    tab.wait_for_selector(".attention[data-rev]")
+    see_all(tab, "#more > details")
     empty = tab.evaluate(
         """() => [...document.querySelectorAll('.js-plotly-plot')].filter(
              (box) => !box.querySelector('.cartesianlayer .trace, .cartesianlayer image')).length"""

@@ -1,4 +1,4 @@
-"""A view that a folder declares: on the page, in its link, as a table, asked for by a program."""
+"""Views that a folder declares: on the page, in its link, as a table, asked for by a program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PICTURE = "#view-label_lengths [data-picture=label_lengths]"
 
 @pytest.fixture(scope="module")
 def address(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a server with that view listens."""
+    """Where a server with those views listens."""
     folder = own_view.write(tmp_path_factory.mktemp("views"))
     port, log = serving.free_port(), folder / "server.log"
     offered = [str(server.log.parent / "tiny")]
@@ -54,6 +54,27 @@ def test_a_declared_view_has_controls_a_picture_a_table_and_fields_in_the_link(
     other.wait_drawn("#view-label_lengths .panel")
     expect(other.page.locator("#view-label_lengths").get_by_label("Longer than")).to_have_value("3")
     assert other.page.evaluate(bars) == len(wanted)
+
+
+def test_a_view_with_a_component_stands_on_the_page_in_links_and_in_other_languages(
+    visit: Callable[..., Visit], address: str
+) -> None:
+    page = visit(address)
+    page.tab("Letters")
+    page.wait_drawn(".first-letters")
+    with page.drawn(".first-letters"):
+        page.page.get_by_label("At most").fill("3")
+    bars = "document.querySelector('[data-picture=first_letters]').calcdata[0].length"
+    assert page.page.evaluate(bars) == 3
+    colour = "getComputedStyle(document.querySelector('.first-letters h3')).color"
+    assert page.page.evaluate(colour) == "rgb(10, 92, 173)"
+    link = page.wait_for_address("first_letters.most=3", "tab=letters")
+    other = visit(link, language="de")
+    other.wait_for_link()
+    other.wait_drawn(".first-letters[data-most='3']")
+    expect(other.page.get_by_role("tab", name="Buchstaben")).to_be_visible()
+    expect(other.page.get_by_role("heading", name="Anfangsbuchstaben")).to_be_visible()
+    expect(other.page.get_by_label("Höchstens")).to_have_value("3")
 
 
 def test_a_program_asks_for_a_declared_view(address: str) -> None:

@@ -81,16 +81,16 @@ def test_a_translations_lens_and_surprise_are_of_its_own_tokens(
     model = server.translator
     run = with_lens(model, model.generate("The dog", beams=4, max_new_tokens=40, seed=3))
     page.tab("Prediction")
-    for name in ("surprise", "lens"):
-        show(page, name)
-        page.page.wait_for_function(
-            f"document.querySelector('.{name}-box').dataset.run === viz.run.run"
-        )
+    drawn = "name => document.querySelector(`.${name}-box`)?.dataset.run === viz.run.run"
+    show(page, "surprise")
+    page.page.wait_for_function(drawn, arg="surprise")
     shown = page.page.evaluate(BITS)
     assert len(shown) == len(run.surprise) <= len(run.ids)
     assert [2**-bits for bits in shown[1:]] == pytest.approx(
         [step.chosen.probability for step in run.steps][: len(shown) - 1], rel=1e-3
     )
+    show(page, "lens")
+    page.page.wait_for_function(drawn, arg="lens")
     cells = page.page.evaluate(CELLS)
     assert cells[-1] == pytest.approx(run.lens.probabilities[-1, :48, 0].tolist(), abs=1e-5)
     assert not math.isnan(shown[1])

@@ -46,6 +46,7 @@ def test_a_camera_reads_the_code_and_opens_what_is_shown(
     page.goto(server.url.replace("127.0.0.1", PUBLIC) + "#head=2&projector=1")
     shown = Visit(page)
     shown.wait_for_link()
+    shown.menu()
     page.locator(".show-code").click()
     page.wait_for_selector(".code-window[data-rev]")
     address = read(page.locator(".code-window"))
@@ -66,6 +67,7 @@ def test_a_camera_reads_the_code_and_opens_what_is_shown(
 
 def test_a_page_of_this_machine_alone_says_how_to_start_it_for_others(visit: Open) -> None:
     page = visit()
+    page.menu()
     page.page.locator(".show-code").click()
     expect(page.page.locator(".code-says")).to_contain_text("python app.py --host 0.0.0.0")
     expect(page.page.locator(".code-picture")).to_be_hidden()
@@ -84,6 +86,7 @@ def test_a_presenters_keys_leaf_through_the_cards(visit: Open, server: Server) -
         page.page.keyboard.press(key)
         expect(card).to_have_attribute("data-place", place)
         page.wait_for_link()
+    page.menu()
     page.page.locator(".projector-button").focus()
     page.page.keyboard.press("ArrowRight")  # the button's own
     page.page.keyboard.press("PageDown")

@@ -58,6 +58,7 @@ def masks_of_the_stored_batch_then_of_the_visitors_own_lines_and_without_one(
     assert page.page.evaluate(FILLED, "causal") == list(range(1, width + 1))
     combined = [min(row + 1, lengths[0]) for row in range(width)]
     assert page.page.evaluate(FILLED, "combined") == combined
+    page.wait_drawn(".mask-scores")
     assert page.page.evaluate(FILLED, "scores") == [width] * width
     assert page.page.evaluate(FILLED, "masked") == combined
     with page.drawn(".masks"):
@@ -77,6 +78,7 @@ def read_again_without_its_padding_mask(page: Visit, server: Server) -> None:
         page.page.locator("#without-padding").click()
     assert "read without the padding mask" in page.page.locator("#status").inner_text()
     width = server.model.trace(["The fox.", "The dog ran to the park."]).ids.shape[1]
+    page.wait_drawn(".mask-scores")
     for name in ("combined", "masked"):  # the causal mask alone is left
         assert page.page.evaluate(FILLED, name) == list(range(1, width + 1))
     assert page.page.evaluate(FILLED, "padding") == [width] * width
@@ -84,8 +86,8 @@ def read_again_without_its_padding_mask(page: Visit, server: Server) -> None:
     toggle = page.page.locator("#without-padding")
     assert toggle.get_attribute("aria-pressed") == "true"
     page.wait_drawn(".removal")
-    expect(page.page.locator(".removed input")).to_have_count(1)
-    assert page.page.locator(".removed input").input_value() == "causal"
+    expect(page.page.locator(".removal .switch input")).to_have_count(1)
+    assert page.page.locator(".removal .switch input").input_value() == "causal"
     with page.drawn(".masks"):
         toggle.click()
     assert toggle.get_attribute("aria-pressed") == "false"
@@ -102,7 +104,8 @@ def positions_then_candidates_of_the_chosen_token(page: Visit, server: Server) -
     assert shown[3] == pytest.approx(matrix[3].tolist(), abs=1e-6)
     similar = page.page.evaluate(z, "similarity")
     assert similar[2][2] == pytest.approx(1, abs=1e-5)
-    with page.drawn(".positions"):
+    page.wait_drawn(".position-curves")
+    with page.drawn(".position-curves"):
         page.page.locator(".dimensions").fill("2, 5")
         page.page.locator(".dimensions").press("Enter")
     curves = "() => document.querySelector('[data-picture=curves]').calcdata.map(c => c[3].y)"

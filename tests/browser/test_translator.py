@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 from serving import Server
 from visit import Visit
 
@@ -73,7 +74,7 @@ def test_each_kind_of_attention_has_its_own_axes_and_numbers(page: Visit, server
         assert meta["query_labels"] == list(run.queries(stack))
         assert meta["key_labels"] == list(run.keys(stack, kind))
         page.point_at(1, 0)
-        expected = run.trace[stack, 0, kind].weights[0, 0, 1, 0]
+        expected = run.trace[stack, 0, kind].pattern[0, 0, 1, 0]
         assert float(page.read("weight")) == pytest.approx(float(expected), abs=6e-5)
 
 
@@ -99,7 +100,7 @@ def test_alignment_draws_the_most_read_source_token(page: Visit, server: Server)
     assert page.page.locator(".lines").is_hidden()
     with page.drawn(".attention"):
         page.page.locator(".pictures label").nth(1).click()
-    weights = run.trace["decoder", 0, "cross"].weights[0, 0]
+    weights = run.trace["decoder", 0, "cross"].pattern[0, 0]
     links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
     for place in range(1, len(run.ids)):
         assert links[place] == int(weights[place - 1].argmax())
@@ -119,20 +120,20 @@ def test_a_search_lists_its_texts_and_draws_its_tree(page: Visit, server: Server
     run = server.translator.generate("The dog", beams=4, max_new_tokens=40, seed=3)
     assert run.search is not None
     rows = page.page.locator(".hypotheses tbody tr")
-    assert rows.count() == 4
-    for place, hypothesis in enumerate(run.search.hypotheses):
-        assert f"{hypothesis.score:.3f}" in rows.nth(place).inner_text()
+    expect(rows).to_contain_text([f"{one.score:.3f}" for one in run.search.hypotheses])
     page.tab("Prediction")
-    page.page.wait_for_function("document.querySelector('.tree')?.layout?.meta?.nodes")
-    nodes = page.page.evaluate("document.querySelector('.tree').layout.meta.nodes")
-    assert len(nodes) == sum(len(step) for step in run.search.tree)
+    page.wait_drawn(".tree-box")
+    page.page.wait_for_function(
+        "n => document.querySelector('.tree')?.layout?.meta?.nodes?.length === n",
+        arg=sum(len(step) for step in run.search.tree),
+    )
     page.tab("Attention")
     page.page.get_by_role("button", name="Settings").click()
     page.page.get_by_role("radio", name="greedy: always the likeliest").check()
     page.generate("The dog")
-    assert page.page.locator(".hypotheses").is_hidden()
+    expect(page.page.locator(".hypotheses")).to_be_hidden()
     page.tab("Prediction")
-    page.page.locator(".searched").wait_for(state="hidden")
+    page.page.locator("[data-section=beams]").wait_for(state="detached")
 
 
 def a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
@@ -146,6 +147,7 @@ def a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
     assert batch.target_padding is not None
     sources, targets = batch.padding.sum(dim=1).tolist(), batch.target_padding.sum(dim=1).tolist()
     assert page.page.evaluate(FILLED, "padded") == sources
+    page.wait_drawn(".targets")
     assert page.page.evaluate(FILLED, "padded-targets") == targets
     assert page.page.evaluate(FILLED, "combined") == [sources[0]] * batch.ids.shape[1]
     with page.drawn(".masks"):

@@ -10,8 +10,8 @@ from visit import Visit, complaints
 from whatif import EXAMPLE, PARTS, WhatIf
 
 from transformer.analysis.held_out import broken
-from transformer.model.breaks import breaks_of
-from transformer.model.interventions import Break, EditMask, interventions_of
+from transformer.interventions.breaks import breaks_of
+from transformer.interventions.descriptions import Break, EditMask, interventions_of
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]

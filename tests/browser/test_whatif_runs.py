@@ -13,7 +13,7 @@ from visit import Visit, complaints
 
 from transformer import Model, Run
 from transformer.analysis.patching import most_changed, patch_effect
-from transformer.model.interventions import Patch
+from transformer.interventions.descriptions import Patch
 from transformer.ui.examples import EXAMPLES
 from transformer.views import attention_difference
 from transformer.views.compare.compare import align
@@ -42,7 +42,7 @@ class WhatIf:
         self.visit, self.page, self.model, self.text = visit, visit.page, model, text
         visit.generate(text)
         visit.tab("What if?")
-        visit.wait_drawn(".branch-step")
+        visit.wait_drawn(".branches")
         self.run = self.made()
         assert visit.labels() == list(self.run.labels)
 
@@ -58,7 +58,7 @@ class WhatIf:
         """Wait until another run is shown and drawn as a branch."""
         self.page.wait_for_function("old => viz.run.run !== old", arg=old)
         self.page.wait_for_function(
-            "document.querySelector('.branch-tree').dataset.run === viz.run.run"
+            "document.querySelector('.branches')?.dataset.run === viz.run.run"
         )
 
     def branch(self, step: int) -> Run:
@@ -141,7 +141,7 @@ def test_the_tree_is_walked_by_keyboard_without_running_the_network(whatif: What
     page.wait_for_function("first => viz.run.run === first", arg=first)
     assert whatif.visit.labels() == list(whatif.run.labels)
     assert page.locator("#text textarea").input_value() == whatif.text
-    page.wait_for_function("document.querySelector('.branch-tree').dataset.run === viz.run.run")
+    page.wait_for_function("document.querySelector('.branches')?.dataset.run === viz.run.run")
     assert page.locator(".branch:focus").get_attribute("aria-selected") == "true"
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
@@ -208,13 +208,14 @@ def test_two_runs_are_compared_as_python_compares_them(whatif: WhatIf) -> None:
     old = whatif.key()
     a = whatif.branch(2)
     whatif.see(".compare")
-    assert page.locator(".compare-body").is_hidden()  # nothing opens by itself
-    page.locator(".compare-b").select_option(old)
+    assert page.locator(".compare-b").input_value() == old  # the one before
     whatif.see(".compare-texts")
     pairs = align(a.labels, b.labels)
-    shown = page.locator(".pairs .pair").all()
-    states = [str(one.get_attribute("class")).split()[1] for one in shown]
-    assert states == [pair.state.replace(" ", "-").lower() for pair in pairs]
+    for side in ("a", "b"):
+        mine = [pair for pair in pairs if getattr(pair, side) is not None]
+        shown = page.locator(f".side-{side} .pair").all()
+        states = [str(one.get_attribute("class")).split()[1] for one in shown]
+        assert states == [pair.state.replace(" ", "-").lower() for pair in mine]
     whatif.see(".compare-outcomes")
     bars = page.evaluate("[...document.querySelector('[data-picture=outcomes]')._fullData[0].y]")
     chances = [

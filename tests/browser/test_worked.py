@@ -18,7 +18,7 @@ EXAMPLE = EXAMPLES["decoder"]
 LINES = """() => [...document.querySelectorAll('.row-table tr[data-key]')].map(line =>
     [Number(line.dataset.key), ...[...line.querySelectorAll('td')].slice(0, 5).map(
         cell => cell.textContent.replace('−', '-'))])"""
-SHOWN = """([site, head, query]) => { const d = document.querySelector('.worked').dataset;
+SHOWN = """([site, head, query]) => { const d = document.querySelector('.worked')?.dataset ?? {};
     return d.site === site && d.head === head && d.query === query; }"""
 
 
@@ -64,7 +64,10 @@ def test_the_browser_reckons_the_rows_that_are_chosen(page: Visit, server: Serve
     check(page, run, "decoder.1.self", 2, last)
     page.tokens.nth(5).click()
     check(page, run, "decoder.1.self", 2, 5)
-    assert run.labels[5] in page.page.locator(".worked-title").inner_text()
+    assert (
+        run.labels[5]
+        in page.page.locator("[data-section=worked_row] .section-finding").inner_text()
+    )
     drawn = "document.querySelector('[data-picture=worked]').calcdata[0][0].z.length"
     assert page.page.evaluate(drawn) == len(run.ids)
     page.head(0, 0).click()

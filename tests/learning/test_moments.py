@@ -19,9 +19,9 @@ import transformer
 from transformer import Model, Run, Tokenizer
 from transformer.learning import moments as reading
 from transformer.learning import record_moments
-from transformer.learning.moment_words import about, told
 from transformer.learning.moments import HeadNumber, Moments, story_moments
 from transformer.learning.record_moments import SENTENCES, curve, recorded_moments
+from transformer.learning.words import about, told_at
 from transformer.training import log
 from transformer.ui.moments import moment
 from transformer.ui.page import build
@@ -197,7 +197,7 @@ def formed(moments: Moments) -> Moments:
 
 
 def test_it_says_when_which_kind_of_head_formed(kept: Moments) -> None:
-    before, early, late = (told(formed(kept), place) for place in range(3))
+    before, early, late = (told_at(formed(kept), place) for place in range(3))
     assert before[0].startswith("Before the first step: 6.00 nats a token, 3.000 bits per byte")
     assert before[1:] == ["4 of 4 heads read evenly."]
     assert early[2:] == [
@@ -210,7 +210,7 @@ def test_it_says_when_which_kind_of_head_formed(kept: Moments) -> None:
         "Layer 1, head 0 reads the previous token (0.50; an even head: 0.05).",
     ]
     same = dataclasses.replace(kept, standings=(kept.standings[0], kept.standings[0]))
-    assert "no new kind of head has formed" in told(same, 1)[2]
+    assert "no new kind of head has formed" in told_at(same, 1)[2]
     assert "A second training of the same recipe" in about(kept)
 
 
@@ -281,7 +281,6 @@ def test_without_the_file_there_are_none(
 ) -> None:
     monkeypatch.setattr(reading, "FILE", tmp_path / "none.npz")
     parts = parts_of(tiny_model)
-    assert "moments" not in parts
     assert "learn" in parts
     assert story_moments() is None
     with pytest.raises(ValueError, match="no moments of a training come with this page"):

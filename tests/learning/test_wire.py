@@ -10,7 +10,7 @@ import pytest
 
 from transformer.learning.plan import Plan
 from transformer.learning.watch import Report, watched
-from transformer.learning.wire import Job, receive, send
+from transformer.learning.worker import Job, receive, send
 
 LEARNING = Path(__file__).resolve().parents[2] / "transformer" / "learning"
 JOB = Job(plan=Plan(task="copy", n_steps=20), question="ab", seconds=2.5, language="xx")

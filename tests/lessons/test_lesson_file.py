@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from transformer import Model
-from transformer.lessons.__main__ import export
-from transformer.lessons.lesson import Lesson, read_lesson
+from transformer.lesson import export
+from transformer.lessons.lesson import Lesson, check_of, read_lesson
+from transformer.lessons.measures import GradingContext
+from transformer.lessons.stored import stored
 from transformer.messages import speaking
 from transformer.ui.experiments import Experiments
-from transformer.ui.lesson_file import lesson_file
+from transformer.ui.lessons import lesson_file
 from transformer.ui.service import Service
 from transformer.views.export import lesson as page
 
@@ -76,10 +78,34 @@ def test_steps_share_runs_and_what_needs_the_page_says_so(
         "token": {"stack": "own", "index": 3},
     }  # fmt: skip
     assert number["shows"]["tab"] == "masks"
-    values = head["check"]["values"]
-    assert [len(values[site]) for site in ("decoder.0.self", "decoder.1.self")] == [2, 2]
-    last = steps[-1]["check"]
-    assert (last["first"], len(last["values"])) == (1, len(runs[1].labels))
+    heads = [f"decoder.{layer}.self {head}" for layer in range(2) for head in range(2)]
+    assert list(head["check"]["verdicts"]) == heads
+    tokens = [f"own {token}" for token in range(len(runs[1].labels))]
+    assert list(steps[-1]["check"]["verdicts"]) == tokens
+
+
+def test_what_is_stored_is_said_of_each_answer_as_the_page_gives_it(tiny_model: Model):
+    run = tiny_model.generate("Once upon a time", max_new_tokens=130, temperature=0.7, seed=1)
+    assert run.trace_start > 0  # rows of the picture are not places of the text
+    site = "decoder.1.self"
+    ground = GradingContext(run=run, models=Experiments(Service([tiny_model])))
+    cell = check_of({"click": "cell", "of": "score", "site": site, "head": 0})
+    found = stored(cell, ground)
+    assert found
+    right, said = found["verdicts"][f"{site} 2 1"]
+    verdict = cell.grade(ground, {"query": run.trace_start + 2, "key": 1})
+    assert (right, found["says"][said]) == (verdict.right, verdict.says)
+    shown = " ".join(map(str, found["answer"].values()))
+    assert found["verdicts"][shown][0]
+    assert found["elsewhere"][0] is None
+    token = check_of({"click": "token", "of": "weight", "site": site, "head": 1, "query": 125})
+    found = stored(token, ground)
+    assert found
+    assert found["elsewhere"] == (False, "This token is of the other text.")
+    assert found["verdicts"][f"own {found['answer']['token']}"][0]
+    number = stored(check_of({"number": "tokens"}), ground)
+    assert number
+    assert (number["value"], number["answer"]) == (len(run.labels), {"number": len(run.labels)})
 
 
 def test_a_bundled_lesson_is_written_in_a_language(tmp_path: Path, capsys):

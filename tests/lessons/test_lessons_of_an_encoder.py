@@ -10,13 +10,13 @@ from builders import model_of
 
 from transformer import Run, Tokenizer
 from transformer.inference.model import Model
-from transformer.lessons.check_header import check_of
-from transformer.lessons.quantities import Ground, of
+from transformer.lessons.lesson import check_of
+from transformer.lessons.measures import GradingContext, of
 from transformer.lessons.stored import stored
 from transformer.model.presets import preset
 from transformer.ui.experiments import Experiments
+from transformer.ui.lessons import shown_by
 from transformer.ui.service import Service
-from transformer.ui.verify_lessons import shown_by
 
 STORY = "The dog ran up the hill and Tom ran after the dog."
 HIDDEN = "The [MASK] ran up the [MASK]."
@@ -38,7 +38,7 @@ def experiments(model: Model) -> Experiments:
 
 
 @pytest.fixture(scope="module")
-def ground(experiments: Experiments) -> Ground:
+def ground(experiments: Experiments) -> GradingContext:
     """What the page shows of a step's state."""
     return shown_by(experiments, {"model": "tiny", "text": HIDDEN, "tab": "prediction"})
 
@@ -52,7 +52,9 @@ def chances(model: Model, ids: list[int], place: int) -> torch.Tensor:
         return model.network(torch.tensor([ids]))[0, place].softmax(dim=-1)
 
 
-def test_a_hidden_token_is_measured_from_both_sides_and_from_the_left(ground: Ground, model: Model):
+def test_a_hidden_token_is_measured_from_both_sides_and_from_the_left(
+    ground: GradingContext, model: Model
+):
     first, _ = places(model, ground.run)
     ids = list(ground.run.ids)
     both, left = chances(model, ids, first), chances(model, ids[: first + 1], first)
@@ -65,7 +67,7 @@ def test_a_hidden_token_is_measured_from_both_sides_and_from_the_left(ground: Gr
         of(ground, "guess", {"token": len(ids), "text": "dog"})
 
 
-def test_a_choice_about_a_hidden_token_is_stored_as_its_number(ground: Ground, model: Model):
+def test_a_choice_about_a_hidden_token_is_stored_as_verdicts(ground: GradingContext, model: Model):
     first, _ = places(model, ground.run)
     both = chances(model, list(ground.run.ids), first)
     best = float(both.max())
@@ -76,10 +78,10 @@ def test_a_choice_about_a_hidden_token_is_stored_as_its_number(ground: Ground, m
     assert check.right_answer(ground) == {"option": 1}
     found = stored(check, ground)
     assert found is not None
-    assert found["values"] == pytest.approx([best], abs=1e-6)
+    assert [right for right, _ in found["verdicts"].values()] == [False, True, False]
 
 
-def test_what_an_encoder_finds_is_what_it_says(ground: Ground, model: Model):
+def test_what_an_encoder_finds_is_what_it_says(ground: GradingContext, model: Model):
     ids = list(ground.run.ids)
     found = [
         model.tokenizer.text(int(chances(model, ids, place).argmax()))

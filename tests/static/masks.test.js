@@ -12,7 +12,7 @@ import {
   noEdits,
   planOf,
 } from "../../transformer/views/edit_mask/mask_edits.js";
-import { isSilent, silenceOf, withSilence } from "../../transformer/ui/static/interventions.js";
+import { isAblated, ablationOf, withAblation } from "../../transformer/ui/static/interventions.js";
 import { hand, vectors } from "./vectors.js";
 
 const SITE = { stack: "decoder", kind: "self", layer: null };
@@ -70,17 +70,17 @@ test("a mask that is taken away as a whole hides nothing", () => {
 });
 
 test("a silenced head is Python's plain value of it, and speaks again", () => {
-  for (const { head, heads, by, plain } of vectors.silences) {
-    assert.deepEqual(silenceOf(head, heads, by), plain);
+  for (const { head, heads, by, plain } of vectors.ablations) {
+    assert.deepEqual(ablationOf(head, heads, by), plain);
   }
   const head = { stack: "encoder", kind: "self", layer: 1, head: 2 };
   const other = { type: "break", what: "no-positions" };
-  const once = withSilence(head, [other]);
-  assert.equal(isSilent(head, once), true);
-  assert.equal(isSilent({ ...head, head: 1 }, once), false);
-  assert.deepEqual(withSilence(head, once), [other]);
-  const two = withSilence({ ...head, head: 1 }, once);
-  assert.equal(isSilent({ ...head, head: 1 }, two), true);
-  assert.equal(isSilent(head, withSilence(head, two)), false);
-  assert.equal(isSilent({ ...head, head: 1 }, withSilence(head, two)), true);
+  const once = withAblation(head, [other]);
+  assert.equal(isAblated(head, once), true);
+  assert.equal(isAblated({ ...head, head: 1 }, once), false);
+  assert.deepEqual(withAblation(head, once), [other]);
+  const two = withAblation({ ...head, head: 1 }, once);
+  assert.equal(isAblated({ ...head, head: 1 }, two), true);
+  assert.equal(isAblated(head, withAblation(head, two)), false);
+  assert.equal(isAblated({ ...head, head: 1 }, withAblation(head, two)), true);
 });

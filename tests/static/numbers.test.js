@@ -3,12 +3,22 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { decodeBytes, decodeFloats, unpackBits } from "../../transformer/ui/static/bytes.js";
-import { colourAt, paletteWords } from "../../transformer/ui/static/colours.js";
+import {
+  colourAt,
+  paletteWords,
+  scaleOf,
+  weightWords,
+} from "../../transformer/ui/static/colours.js";
 import { tinyNumber } from "../../transformer/ui/static/numbers.js";
-import { softmaxRow } from "../../transformer/ui/static/softmax.js";
 import { siteName, sitesOf } from "../../transformer/ui/static/sites.js";
-import { cellShown, partOf, placesOf } from "../../transformer/views/attention/closer.js";
-import { colourValues, headNumbers } from "../../transformer/views/attention/values.js";
+import { colourValues, headNumbers, softmaxRow } from "../../transformer/web/head_numbers.js";
+import {
+  cellShown,
+  headFigure,
+  partOf,
+  placesOf,
+  roundValues,
+} from "../../transformer/web/heatmap_figure.js";
 import {
   factorText,
   largestDifference,
@@ -51,9 +61,39 @@ test("a head's weights and what its colours stand for are Python's, for every st
   assert.ok(apart(numbers.weights, weights.flat()) < 1e-6);
   assert.equal(values.length, 9);
   for (const { stage, scale, z } of values) {
-    const rows = colourValues(numbers, answer.shape[1], stage, scale, answer.floor);
+    const rows = colourValues(numbers, answer.shape[1], stage, scale);
     rows.forEach((row, place) => assert.ok(apart(row, z[place]) < 1e-5, `${stage} ${scale}`));
   }
+});
+
+test("a head's figure has the colours, ticks, axes and hatching of Python's, in every look", () => {
+  const { answer } = vectors.head;
+  const { figures, theme } = vectors.looks;
+  const labels = { query: answer.query_labels, key: answer.key_labels };
+  const fit = { side: { width: 2000, height: 2000 } };
+  const plain = /** @type {any} */ (globalThis);
+  const pen = { measureText: () => ({ width: 10 }) };
+  plain.document = { createElement: () => ({ getContext: () => pen }) };
+  const numbers = headNumbers(answer);
+  for (const { axes, hatching, ...wanted } of figures) {
+    const { data, layout } = headFigure({ numbers, labels, look: wanted, theme, fit });
+    const [{ zmin, zmax, colorscale, colorbar }] = data;
+    const name = `${wanted.stage} ${wanted.scale} ${wanted.range}`;
+    assert.ok(apart([zmin, zmax], [wanted.zmin, wanted.zmax]) < 1e-5, name);
+    assert.deepEqual(colorscale, wanted.colorscale);
+    if (wanted.ticktext) assert.deepEqual(colorbar.ticktext, wanted.ticktext, name);
+    if (wanted.tickvals) assert.ok(apart(colorbar.tickvals, wanted.tickvals) < 1e-4, name);
+    for (const axis of ["xaxis", "yaxis"]) {
+      assert.deepEqual(layout[axis].range, axes[axis].range);
+      assert.equal(layout[axis].title.text, axes[axis].title.text);
+    }
+    const [{ path, line }] = layout.shapes;
+    assert.equal(line.color, hatching.color);
+    /** @type {(text: string) => number[]} */
+    const places = (text) => text.match(/-?[\d.]+/g)?.map(Number) ?? [];
+    assert.ok(apart(places(path), places(hatching.path)) < 1e-3);
+  }
+  delete plain.document;
 });
 
 test("scores and weights of queries and keys are the network's, to float32's rounding", () => {
@@ -64,7 +104,7 @@ test("scores and weights of queries and keys are the network's, to float32's rou
   assert.ok(apart(later.weights, weights) < 1e-5);
   assert.ok(apart(later.scores, scores) < 1e-5 * most);
   assert.equal(later.scores, later.scores); // worked out once
-  const values = colourValues(later, 13, "masked", "linear", 1e-4);
+  const values = colourValues(later, 13, "masked", "linear");
   const shown = scores.map((score, at) => (later.allowed[at] ? score : null));
   assert.ok(apart(values.map((row) => [...row]).flat(), shown) < 1e-5 * most);
 });
@@ -73,7 +113,7 @@ test("cells that are put together show the largest of them, and one is pointed a
   const { answer, scores, weights } = vectors.vectors;
   const numbers = headNumbers(answer);
   /** @type {(stage: string) => (part: any) => Float32Array[]} */
-  const values = (stage) => (part) => colourValues(numbers, 13, stage, "linear", 1e-4, part);
+  const values = (stage) => (part) => colourValues(numbers, 13, stage, "linear", part);
   const part = { top: 3, left: 1, down: 8, across: 11, step: 3 };
   for (const [stage, from] of Object.entries({ weights, scores })) {
     const rows = values(stage)(part);
@@ -129,8 +169,10 @@ test("numbers of the worked row are written with a true minus and in brackets wh
 });
 
 test("colours between the stops are Plotly's", () => {
-  const { stops, scale, samples } = vectors.colours;
-  const words = paletteWords(stops);
+  const { scale, samples } = vectors.colours;
+  assert.deepEqual(scaleOf(vectors.css.weights.split(" ")), scale);
+  const words = paletteWords(scale);
+  assert.deepEqual(weightWords.value, words);
   const channels = (word) => [word & 255, (word >> 8) & 255, (word >> 16) & 255];
   for (const { value, colour } of samples) {
     assert.ok(apart(channels(words[value]), colour) <= 0.5, `${value}`);
@@ -143,5 +185,23 @@ test("colours between the stops are Plotly's", () => {
 test("places of attention are named and ordered as in Python", () => {
   for (const { kinds, names } of vectors.sites) {
     assert.deepEqual(sitesOf({ kinds }).map(siteName), names);
+  }
+});
+
+test("round values lie within the colours, as many as there is room for", () => {
+  assert.deepEqual(roundValues(-9.3, 9.3, 10), [
+    [-8, -6, -4, -2, 0, 2, 4, 6, 8],
+    ["−8", "−6", "−4", "−2", "0", "2", "4", "6", "8"],
+  ]);
+  assert.deepEqual(roundValues(-9.3, 9.3, 3)[1], ["0"]);
+  assert.deepEqual(roundValues(-1, 1, 4)[1], ["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
+  assert.deepEqual(roundValues(-0.03, 0.03, 6)[1].at(-1), "0.03");
+  for (const bound of [1e-6, 0.007, 0.5, 3, 42, 1e5]) {
+    for (const count of [0.5, 2, 7, 12]) {
+      const [values] = roundValues(-bound, bound, count);
+      assert.ok(values.includes(0), `${bound} ${count}`);
+      assert.ok(values.length <= count + 1);
+      assert.ok(values.every((value) => Math.abs(value) <= bound * 1.000001));
+    }
   }
 });

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { plainLabel, shortLabel, thinLabels } from "../../transformer/ui/static/labels.js";
+import { sharedKeys } from "../../transformer/web/head_grid.js";
 import { cellSize } from "../../transformer/ui/static/square_cells.js";
 import { cellText, figureTable } from "../../transformer/ui/static/table_content.js";
-import { sharedKeys } from "../../transformer/views/attention/shared_keys.js";
-import { runTree, sharedLength } from "../../transformer/views/branches/run_tree.js";
-import { sortHeads } from "../../transformer/views/head_metrics/sort_heads.js";
+import { runTree, sharedLength } from "../../transformer/views/branches/tree.js";
+import { sortHeads } from "../../transformer/views/head_metrics/known.js";
 import { parseDimensions } from "../../transformer/views/positions/position_dimensions.js";
 import { recoloured } from "../../transformer/views/export/static/dark.js";
 import { vectors } from "./vectors.js";
@@ -23,7 +23,7 @@ test("labels are shortened and escaped as in Python", () => {
 test("labels that would lie on each other are left out, evenly", () => {
   const places = Array.from({ length: 20 }, (_, place) => place);
   const axis = { range: [-0.5, 19.5], tickvals: places, ticktext: places.map(String) };
-  thinLabels(axis, 100); // 5 px a label, which takes 13
+  thinLabels(axis, 112); // 5.6 px a label, which takes 16.1
   assert.deepEqual(axis.tickvals, [0, 3, 6, 9, 12, 15, 18]);
   assert.deepEqual(axis.ticktext, ["0", "3", "6", "9", "12", "15", "18"]);
   thinLabels(axis, 1000);

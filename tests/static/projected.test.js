@@ -4,6 +4,7 @@ import test from "node:test";
 
 import { enlarge, enlargeCells } from "../../transformer/ui/static/projected.js";
 import { page } from "../../transformer/web/store.js";
+import "./vectors.js";
 
 page.projector = true;
 

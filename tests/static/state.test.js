@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { RUN_GONE, ask } from "../../transformer/ui/static/ask.js";
+import { RUN_GONE, ask, server, session } from "../../transformer/ui/static/ask.js";
 import {
   chosenRow,
   on,
@@ -91,7 +91,8 @@ test("a server that does not keep a run is told how it was made", async () => {
   const asked = [];
   const question = async (data) => {
     asked.push(data);
-    return data.made ? { weights: 1 } : { error: "x", gone: true };
+    if (!data.made) throw Object.assign(new Error("x"), { gone: true });
+    return { weights: 1 };
   };
   setRun(/** @type {any} */ ({ run: "known", again: { text: "Hello" } }));
   setRun(/** @type {any} */ ({ run: "other", again: { text: "Bye" } }));
@@ -107,24 +108,34 @@ test("a server that does not keep a run is told how it was made", async () => {
 });
 
 test("a refusal is an error with the server's own sentence", async () => {
-  await assert.rejects(
-    ask(async () => ({ error: "No such head." }), {}),
-    { message: "No such head." },
+  const sent = [];
+  const answers = [
+    new Response(JSON.stringify({ detail: "No such head." }), { status: 400 }),
+    new Response(JSON.stringify({ detail: "x" }), { status: 410 }),
+    new Response("<html>", { status: 502 }),
+  ];
+  globalThis.fetch = async (...request) => {
+    sent.push(request);
+    return answers.shift() ?? Promise.reject(new TypeError("offline"));
+  };
+  const messages = ["No such head.", RUN_GONE, /refused the request/, /did not answer/];
+  for (const message of messages)
+    await assert.rejects(ask(server.lesson, { name: "a" }), (/** @type {any} */ error) => {
+      assert.match(error.message, new RegExp(message));
+      return true;
+    });
+  const [url, { method, headers, body }] = sent[0];
+  assert.deepEqual(
+    [url, method, JSON.parse(body)],
+    ["resources/lesson?__lang=en", "POST", { name: "a" }],
   );
-  await assert.rejects(
-    ask(async () => ({ error: "x", gone: true }), {}),
-    { message: RUN_GONE },
-  );
-  await assert.rejects(
-    ask(async () => null, {}),
-    /did not answer/,
-  );
+  assert.equal(headers["x-session"], session);
 });
 
 test("two parts of the page that ask for the same metrics at once ask the server once", async () => {
   let asked = 0;
   const part = () => ({ metrics: async () => ({ count: ++asked }) });
   const data = { run: "a", stack: "decoder", kind: "self" };
-  const found = await Promise.all([metricsOf(part(), data), metricsOf(part(), data)]);
+  const found = await Promise.all([metricsOf(part())(data), metricsOf(part())(data)]);
   assert.deepEqual(found, [{ count: 1 }, { count: 1 }]);
 });

@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +19,31 @@ import node
 import numpy as np
 import pytest
 import torch
-from graded import graded
+from asking import plain
 from pictured import HOSTILE
-from plotly.colors import hex_to_rgb, sample_colorscale, sequential, unlabel_rgb
+from plotly.colors import sample_colorscale, unlabel_rgb
 
-from transformer import Model, Run, Site
+from transformer import Run, Site
 from transformer.analysis.row_arithmetic import row_arithmetic
+from transformer.inference.sampling import apply_sampling
+from transformer.interventions.descriptions import Ablate, EditMask, interventions_of, to_dict
+from transformer.interventions.hooks import edited_mask
 from transformer.model.functional import masked_softmax
-from transformer.model.intervention_hooks import edited_mask
-from transformer.model.interventions import EditMask, Silence, interventions_of, to_dict
 from transformer.runs.compact_trace import Heads
 from transformer.runs.head_data import head_view
-from transformer.ui.experiments import Experiments
+from transformer.runs.request import Sampling
 from transformer.ui.link import read_link
 from transformer.ui.page_data import kinds_of
-from transformer.ui.service import Service
-from transformer.ui.view_functions import plain
 from transformer.views import PICTURES
-from transformer.views.attention.heatmap import SCALES, STAGES, stage_values
+from transformer.views.attention.heatmap import (
+    RANGES,
+    SCALES,
+    STAGES,
+    attention_heatmap,
+    stage_values,
+)
 from transformer.views.drawing.dark_mode import in_the_dark
-from transformer.views.drawing.style import cividis, escape, label
+from transformer.views.drawing.style import FONT, FONT_SIZE, LIGHT, escape, label, weights
 from transformer.views.export.gallery import gallery
 
 HERE = Path(__file__).parent
@@ -46,7 +52,7 @@ TOKENS = [*HOSTILE, "␣the", "&amp;", "a<b>&c", "éàü", "x" * 14]
 STATES = [
     {"model": "tiny", "text": "a, b: ü & <c> +%23 漢字"},
     {"text": "once upon a time " * 700, "head": "3", "site": "decoder.1.self"},
-    {"alter": '[{"type":"silence","stack":"decoder","layer":1,"heads":[0]}]', "temperature": "0.7"},
+    {"alter": '[{"type":"ablate","stack":"decoder","layer":1,"heads":[0]}]', "temperature": "0.7"},
 ]
 
 
@@ -80,17 +86,51 @@ def softmaxes() -> list[dict[str, Any]]:
 
 def one_head(run: Run) -> dict[str, Any]:
     """What the page is sent of one head, and what it is to make of that."""
-    asked = {"site": "decoder.1.self", "head": 1, "numbers": True, "cells": False}
+    asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
     view = head_view(run, "decoder.1.self", 1)
     return {
         "answer": plain(PICTURES["heatmap"].ask(run, given=asked, item=run)),
-        "weights": run.trace["decoder.1.self"].weights[0, 1].tolist(),
+        "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),
         "values": [
             {"stage": stage, "scale": scale, "z": nullable(stage_values(view, stage, scale))}
             for stage in STAGES
             for scale in SCALES
         ],
     }
+
+
+def looks_of_a_head(run: Run) -> list[dict[str, Any]]:
+    """The colours, ticks, axes and hatching of Python's own figure, in every look of it."""
+    looks = [("weights", scale, range_) for scale in SCALES for range_ in RANGES]
+    found = []
+    for stage, scale, range_ in [*looks, ("scores", "linear", "fixed"), ("masked", "log", "own")]:
+        look = {"stage": stage, "scale": scale}
+        figure = attention_heatmap(run, "decoder.1.self", 1, **look, range_=range_)
+        (trace,), layout = figure.data, figure.layout
+        axes = {
+            name: {"range": axis.range, "title": {"text": axis.title.text}}
+            for name, axis in (("xaxis", layout.xaxis), ("yaxis", layout.yaxis))
+        }
+        colours = {name: trace[name] for name in ("zmin", "zmax", "colorscale")}
+        ticks = {name: trace.colorbar[name] for name in ("tickvals", "ticktext")}
+        line = {"path": layout.shapes[0].path, "color": layout.shapes[0].line.color}
+        found.append(look | {"range": range_} | colours | ticks | {"axes": axes, "hatching": line})
+    return found
+
+
+def draws() -> list[dict[str, Any]]:
+    """Logits, settings as the page has them, and what Python then draws from."""
+    torch.manual_seed(7)
+    found = []
+    for temperature, top_k, top_p in product((0.05, 0.7, 1, 2), (0, 1, 5, 99), (1, 0.9, 0.3)):
+        logits = (3 * torch.randn(1, 40)).round(decimals=1)  # some are equal
+        sampling = Sampling(temperature=temperature, top_k=top_k or None, top_p=top_p)
+        drawn = apply_sampling(logits.double(), sampling).softmax(dim=-1)
+        settings = {"method": "sample", "temperature": temperature, "top_k": top_k, "top_p": top_p}
+        found.append(
+            {"logits": logits[0].tolist(), "settings": settings} | {"drawn": drawn[0].tolist()}
+        )
+    return found
 
 
 def vectors_of_a_head() -> dict[str, Any]:
@@ -109,7 +149,7 @@ def vectors_of_a_head() -> dict[str, Any]:
             "allowed": plain(np.packbits(mask.numpy())),
         },
         "scores": found.scores.flatten().tolist(),
-        "weights": found.weights.flatten().tolist(),
+        "weights": found.pattern.flatten().tolist(),
     }
 
 
@@ -136,10 +176,9 @@ def rows(run: Run) -> list[dict[str, Any]]:
 def colours() -> dict[str, Any]:
     """Plotly's own colours between the stops of a scale, unrounded."""
     values = (0, 1, 17, 100, 127, 128, 200, 254, 255)
-    found = sample_colorscale(sequential.Cividis, [value / 255 for value in values])
+    found = sample_colorscale(list(LIGHT.weights), [value / 255 for value in values])
     return {
-        "stops": [list(hex_to_rgb(colour)) for colour in sequential.Cividis],
-        "scale": cividis(),
+        "scale": weights(),
         "samples": [
             {"value": value, "colour": list(unlabel_rgb(colour))}
             for value, colour in zip(values, found, strict=True)
@@ -187,14 +226,14 @@ def clicks() -> list[dict[str, Any]]:
     return found
 
 
-def silences() -> list[dict[str, Any]]:
+def ablations() -> list[dict[str, Any]]:
     heads = [
         ({"stack": "decoder", "kind": "self", "layer": 1}, [0], "zero"),
         ({"stack": "decoder", "kind": "cross", "layer": 0}, [1, 3], "zero"),
         ({"stack": "encoder", "kind": "self", "layer": 2}, [2], "mean"),
     ]
     return [
-        {"head": at, "heads": some, "by": by, "plain": to_dict(Silence(heads=some, by=by, **at))}
+        {"head": at, "heads": some, "by": by, "plain": to_dict(Ablate(heads=some, by=by, **at))}
         for at, some, by in heads
     ]
 
@@ -226,27 +265,39 @@ class Outcome:
 
 
 @pytest.fixture(scope="module")
-def outcome(
-    tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run, tiny_model: Model
-) -> Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run) -> Outcome:
     """All tests in JavaScript, run once."""
     folder = tmp_path_factory.mktemp("vectors")
     vectors = {
         "binary": arrays(),
         "softmax": softmaxes(),
         "head": one_head(run),
+        "looks": {
+            "figures": looks_of_a_head(run),
+            "theme": {
+                "diverging": LIGHT.diverging,
+                "hatch": LIGHT.hatch,
+                "weights": LIGHT.weights,
+            },
+        },
         "vectors": vectors_of_a_head(),
+        "draws": draws(),
         "rows": rows(run),
         "colours": colours(),
+        "css": {
+            "font": FONT,
+            "font-px": FONT_SIZE,
+            "projected-px": 24,
+            "weights": " ".join(LIGHT.weights),
+        },
         "sites": [
             {"kinds": kinds_of(one), "names": [str(site) for site in in_order(one)]}
             for one in (run, translation)
         ],
         "masks": masks(),
         "clicks": clicks(),
-        "silences": silences(),
+        "ablations": ablations(),
         "states": STATES,
-        **graded(run, Experiments(Service([tiny_model]))),
         "dark": {"table": in_the_dark(), "pictures": modes(run) + modes(translation)},
         "labels": [{"text": text, "label": label(text, 999)} for text in TOKENS],
         "short": [

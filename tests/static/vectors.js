@@ -7,6 +7,11 @@ if (!FOLDER) throw new Error("run these tests by pytest tests/static/test_javasc
 
 export const vectors = JSON.parse(readFileSync(join(FOLDER, "vectors.json"), "utf8"));
 
+// What theme.css says, which these tests have no page for.
+globalThis.getComputedStyle = /** @type {any} */ (
+  () => ({ getPropertyValue: (name) => String(vectors.css[name.replace("--viz-", "")]) })
+);
+
 export const hand = (name, value) =>
   writeFileSync(join(FOLDER, `${name}.json`), JSON.stringify(value));
 

@@ -1,4 +1,4 @@
-"""What is sent before any click: the page and its views' answers packed, in every language."""
+"""What is sent before any click: the page packed, in every language."""
 
 from __future__ import annotations
 
@@ -6,61 +6,49 @@ import brotli
 import httpx
 import loops
 import pytest
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from transformer.messages import languages
 from transformer.messages.markup import glossary_element, of_scripts
-from transformer.ui.compressed import ANSWERS, LARGEST, QUALITY, CompressedPage
+from transformer.ui.request_guard import QUALITY, CompressedPage
 
 # English sends 0.948 MB before any click and another language 0.98: these sentences may grow so far
 # before 1.0 MB are sent. Their own compressed size, in bytes.
-A_LANGUAGE = 35_000
+A_LANGUAGE = 37_500
 
 
-async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """An app that answers with what it was sent."""
-    body = await Request(scope, receive).body()
-    await Response(body or b"a page", media_type="application/json")(scope, receive, send)
+PAGE = b"a page" * 1000
 
 
-def posted(path: str, body: bytes, accepted: str = "gzip, br") -> tuple[httpx.Headers, bytes]:
+async def page(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response(PAGE)(scope, receive, send)
+
+
+def sent(path: str, accepted: str = "gzip, br") -> tuple[httpx.Headers, bytes]:
     """Headers, and the body as it was sent."""
 
     async def asked() -> tuple[httpx.Headers, bytes]:
-        transport = httpx.ASGITransport(CompressedPage(echo))
+        transport = httpx.ASGITransport(CompressedPage(page))
         async with (
             httpx.AsyncClient(transport=transport, base_url="http://page") as client,
-            client.stream(
-                "POST", path, content=body, headers={"accept-encoding": accepted}
-            ) as answer,
+            client.stream("GET", path, headers={"accept-encoding": accepted}) as answer,
         ):
             return answer.headers, b"".join([part async for part in answer.aiter_raw()])
 
     return loops.run(asked())
 
 
-def test_an_answer_of_a_view_is_packed():
-    body = b'{"head": 3}' * 1000
-    headers, sent = posted(ANSWERS, body)
+def test_the_page_is_packed_and_others_are_sent_as_they_are() -> None:
+    headers, body = sent("/")
     assert headers["content-encoding"] == "br"
-    assert int(headers["content-length"]) == len(sent) < len(body) / 10
-    assert brotli.decompress(sent) == body
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "accepted"),
-    [
-        (ANSWERS, b"x" * (LARGEST + 1), "br"),
-        (ANSWERS, b"x" * 1000, "gzip"),
-        ("/gradio_api/queue/join", b"x" * 1000, "br"),
-    ],
-)
-def test_others_are_sent_as_they_are(path: str, body: bytes, accepted: str):
-    headers, sent = posted(path, body, accepted)
-    assert "content-encoding" not in headers
-    assert (sent, int(headers["content-length"])) == (body, len(body))
+    assert int(headers["content-length"]) == len(body) < len(PAGE) / 10
+    assert brotli.decompress(body) == PAGE
+    assert sent("/", "gzip")[0]["content-encoding"] == "gzip"
+    for path, accepted in (("/", "identity"), ("/resources/heatmap", "br")):
+        headers, body = sent(path, accepted)
+        assert "content-encoding" not in headers
+        assert body == PAGE
 
 
 @pytest.mark.parametrize("language", languages())

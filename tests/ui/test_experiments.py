@@ -17,19 +17,19 @@ from serving import tiny_translator
 from transformer import Model
 from transformer.analysis import text_before
 from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.held_out import broken
+from transformer.analysis.held_out import BROKEN_TOKENS, broken
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.checkpoint import held_out_sample
 from transformer.inference import deadline
-from transformer.model.breaks import BREAKS, breaks_of
-from transformer.model.interventions import Break, EditMask, Silence
+from transformer.interventions.breaks import BREAKS, breaks_of
+from transformer.interventions.descriptions import Ablate, Break, EditMask
 from transformer.ui import experiments as module
-from transformer.ui.experiments import BROKEN_TOKENS, Experiments
+from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Asker
 from transformer.ui.service import Service
 
 SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
-SILENCE = Silence("decoder", 0, [0, 1])
+SILENCE = Ablate("decoder", 0, [0, 1])
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def experiments(model: Model, tiny_encoder: Model) -> Experiments:
     return Experiments(Service([model, tiny_translator(), tiny_encoder]))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def altered(experiments: Experiments) -> str:
     """The id of a run with two heads silent."""
     run = experiments.service.generate("tiny", "The fox", **SETTINGS, interventions=[SILENCE])
@@ -198,7 +198,7 @@ def test_what_cannot_be_answered_gets_a_sentence(experiments: Experiments, alter
         ({"place": 0}, "one that the network predicted"),
         ({"place": "3"}, "place must be a whole number"),
         ({"by": "noise"}, "by must be one of"),
-        ({"kind": "cross"}, "silenced: decoder self"),
+        ({"kind": "cross"}, "ablated: decoder self"),
     ]:
         assert sentence in ask(experiments, "importance", **{**good, **wrong})["error"]
     assert "what must be one of" in ask(experiments, "broken_text", run=altered, what="x")["error"]

@@ -20,7 +20,7 @@ from transformer import Model, Run, with_lens
 from transformer.inference import deadline
 from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import FairScheduler, Resource
-from transformer.ui.question_threads import answering
+from transformer.ui.resources import in_thread
 from transformer.ui.service import Service
 from transformer.views import export as exports
 from transformer.views.export import html
@@ -35,8 +35,7 @@ def kept(tiny_model: Model) -> tuple[Experiments, str, Run]:
 
 
 def ask(experiments: Experiments, **data: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = loops.run(asking(experiments, "export")(data))
-    return answer
+    return asking(experiments, "export")(data)
 
 
 def test_every_form_holds_the_run(kept: tuple[Experiments, str, Run]) -> None:
@@ -105,22 +104,23 @@ def test_what_is_too_large_is_refused_before_it_is_made(
     assert "error" not in ask(experiments, run=key, form="csv", site="decoder.0.self")
 
 
-@pytest.mark.parametrize("form", [[], None, 7])
-def test_what_is_no_question_gets_a_sentence(kept: tuple[Experiments, str, Run], form: Any) -> None:
-    assert "must be asked with an object" in loops.run(asking(kept[0], "export")(form))["error"]
-
-
 def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None:
     go_on, served = threading.Event(), []
 
-    def work(data: int) -> dict[str, Any]:
+    def work(data: int) -> int:
         go_on.wait(30)
         served.append(data)
-        return {"made": data}
+        return data
 
-    async def asked() -> list[dict[str, Any]]:
-        shares = FairScheduler({"files": Resource(1, waiting=3)})
-        answer, gone = answering(shares, "files", work), threading.Event()
+    async def asked() -> list[Any]:
+        shares, gone = FairScheduler({"files": Resource(1, waiting=3)}), threading.Event()
+
+        async def answer(place: int) -> int | str:
+            try:
+                return await in_thread(shares, "files", lambda: work(place))
+            except ValueError as error:
+                return str(error)
+
         waiting = [asyncio.ensure_future(answer(place)) for place in range(3)]
         with deadline.until(deadline.Deadline(60, gone)):
             waiting.append(asyncio.ensure_future(answer(3)))
@@ -131,9 +131,9 @@ def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None
         return [*await asyncio.gather(*waiting), refused, await answer(5)]
 
     *made, left, refused, later = loops.run(asked())
-    assert [each["made"] for each in (*made, later)] == [0, 1, 2, 5]
-    assert "nobody waits" in left["error"]
-    assert "busy" in refused["error"]
+    assert [*made, later] == [0, 1, 2, 5]
+    assert "nobody waits" in left
+    assert "busy" in refused
     assert served == [0, 1, 2, 5]
 
 
@@ -152,5 +152,5 @@ def test_a_disk_that_cannot_be_written_does_not_matter(
     monkeypatch.setattr("io.open", read_only)
     for form in ("json", "npz", "html", "csv"):
         assert "error" not in ask(experiments, run=key, form=form, site="decoder.0.self")
-    weights = run.trace["decoder.0.self"].weights
+    weights = run.trace["decoder.0.self"].pattern
     assert np.isfinite(weights.numpy()).all()

@@ -18,7 +18,7 @@ from transformer.ui import handlers
 from transformer.ui.fair_scheduler import Asker, Busy, FairScheduler, Line, Place, Resource
 from transformer.ui.limits import AT_ONCE, MAX_VISITOR_WAITING
 from transformer.ui.service import Service
-from transformer.ui.visitors import address_of, shares
+from transformer.ui.sessions import address_of, shares
 
 WAIT_S = 30
 A, B, C = (Asker(name) for name in "abc")
@@ -161,10 +161,15 @@ def test_who_has_run_long_steps_aside_for_a_new_one_and_then_goes_on(clock: Cloc
 
 def test_who_is_no_longer_wanted_does_not_wait_and_leaves_its_place() -> None:
     share = FairScheduler({"one": Resource(1, begun=2, slice_s=0.0)})
-    gone = threading.Event()
-    with share.taken("one", A) as place:
+    gone, found = threading.Event(), []
+
+    def unwanted() -> None:
         with share.taken("one", A, lambda: False) as none:
-            assert not none.has
+            found.append(none.has)
+
+    with share.taken("one", A) as place:
+        thread(unwanted).join(WAIT_S)
+        assert found == [False]
         assert place.has
         taken = share.taken("one", B)
         taker = thread(taken.__enter__)
@@ -231,3 +236,17 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(
     assert ended["short"] < min(ended["long 0"], ended["long 1"])
     assert labels["long 0"] == labels["long 1"] == list(alone.labels)
     assert labels["short"] == list(alone.labels[: alone.n_prompt + 2])
+
+
+def test_who_holds_a_place_of_the_network_waits_for_no_other_line() -> None:
+    """Two who did so, and one the other way round, would wait for each other for ever."""
+    here = shares()
+    for first, second in (("model", "experiments"), ("experiments", "model")):
+        refused = pytest.raises(AssertionError, match=f"waits for {second}")
+        with here.taken(first, A), refused, here.taken(second, A):
+            pass
+        lent = here.lent(here[first].join(A, kind="thread"))
+        with lent, pytest.raises(AssertionError), here.taken(second, A):
+            pass
+        with here.taken(second, A):
+            pass

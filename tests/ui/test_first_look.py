@@ -39,7 +39,7 @@ def picture(markup: str, title: str) -> np.ndarray:
 def test_both_pictures_are_of_the_stored_runs_weights(service):
     run = service.store.run(service.examples["tiny"][0])
     site, head = first_head(example(service, "tiny")[0])
-    weights = run.trace.records[site].weights[0].numpy()
+    weights = run.trace.records[site].pattern[0].numpy()
     assert weights.shape[-1] <= 64  # a longer text would be shown reduced
     markup = first_look(service)()
     large = picture(markup, f"Decoder self-attention, layer {site.layer}, head {head}")

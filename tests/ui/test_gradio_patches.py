@@ -24,12 +24,9 @@ from uvicorn.server import ServerState
 
 from transformer import Model
 from transformer.runs.memory_budget import Limits, MemoryBudget
-from transformer.ui import build, gradio_patches
+from transformer.ui import build, gradio_patches, page_queue
 from transformer.ui.fair_scheduler import FairScheduler, Resource
-from transformer.ui.gradio_patches import queue as our_queue
-from transformer.ui.gradio_patches import server, template
-from transformer.ui.gradio_patches.messages import Messages
-from transformer.ui.gradio_patches.sessions import NoSessions
+from transformer.ui.gradio_patches import NoSessions
 from transformer.ui.limits import (
     ANSWERS,
     BUSY,
@@ -37,9 +34,10 @@ from transformer.ui.limits import (
     MISTAKE,
     YOURS_WAIT,
 )
+from transformer.ui.page_queue import Messages, Queue
 from transformer.ui.service import Service
 
-GRADIOS = next(cls for cls in gradio_patches.Queue.__mro__ if cls.__module__ == "gradio.queueing")
+GRADIOS = next(cls for cls in Queue.__mro__ if cls.__module__ == "gradio.queueing")
 GRADIOS_FILES = processing_utils.async_move_files_to_cache
 GRADIOS_CHECK = gr.Blocks.validate_inputs
 
@@ -52,7 +50,7 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queueing, "error_payload", gradio.utils.error_payload)
     monkeypatch.setattr(gradio.routes, "StateHolder", state_holder.StateHolder)
     monkeypatch.setattr(gradio.routes, "CustomCORSMiddleware", route_utils.CustomCORSMiddleware)
-    monkeypatch.setattr(http_server, "Server", server.Server.__mro__[1])
+    monkeypatch.setattr(http_server, "Server", gradio_patches.Server.__mro__[1])
     monkeypatch.setattr(processing_utils, "async_move_files_to_cache", GRADIOS_FILES)
     monkeypatch.setattr(gr.Blocks, "validate_inputs", GRADIOS_CHECK)
 
@@ -122,7 +120,7 @@ def test_our_queue_at_rest_hardly_takes_the_processor(monkeypatch: pytest.Monkey
         gradio_patches.install()
         queue = page()._queue
         looked: list[int] = []
-        monkeypatch.setattr(gradio_patches.Queue, "__len__", lambda _: looked.append(1) or 0)
+        monkeypatch.setattr(Queue, "__len__", lambda _: looked.append(1) or 0)
         queue.start()
         await asyncio.sleep(0.5)
         queue.close()
@@ -142,7 +140,7 @@ def test_a_queue_that_ends_by_a_mistake_says_where_and_not_what(
             raise KeyError("a visitor's words")
 
         monkeypatch.setattr(queue, "get_events", fails)
-        monkeypatch.setattr(gradio_patches.Queue, "__len__", lambda _: 1)
+        monkeypatch.setattr(Queue, "__len__", lambda _: 1)
         queue.active_jobs = [None]
         await queue.start_processing()
         return queue.stopped
@@ -159,7 +157,7 @@ def test_who_leaves_no_longer_waits_in_the_queue() -> None:
         gradio_patches.install()
         made = page()
         queue = made._queue
-        assert isinstance(queue, gradio_patches.Queue)
+        assert isinstance(queue, Queue)
         for session in ("stays", "leaves", "stays", "leaves"):
             await queue.push(body(made, session), sent_from("here"), None)
         queue.leave("leaves")
@@ -198,7 +196,7 @@ def sessions_after(*answers: tuple[str, int]) -> tuple[list[str], list[str]]:
 def bounded(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
     """Our queue, with room for so many unfetched answers."""
     kinds = {ANSWERS: Limits(**limits)}
-    monkeypatch.setattr(our_queue, "memory_budget", lambda: MemoryBudget(10**9, kinds))
+    monkeypatch.setattr(page_queue, "memory_budget", lambda: MemoryBudget(10**9, kinds))
     gradio_patches.install()
 
 
@@ -305,7 +303,7 @@ def test_nothing_on_the_page_is_kept_by_gradio_for_a_visitor(tiny_model: Model) 
 
     async def asked() -> list[gr.blocks.Block]:
         made = build(Service([tiny_model]))
-        assert isinstance(made._queue, gradio_patches.Queue)
+        assert isinstance(made._queue, Queue)
         assert isinstance(made.app.state_holder, NoSessions)
         return [block for block in made.blocks.values() if block.stateful]
 
@@ -402,7 +400,7 @@ def turns(*asked: tuple[str, str]) -> list[str]:
 
     async def served() -> list[str]:
         queue = page()._queue
-        if isinstance(queue, gradio_patches.Queue):
+        if isinstance(queue, Queue):
             queue.shares = FairScheduler({"events": Resource(1)})
         for address, session in asked:
             await queue.push(body(queue.blocks, session), sent_from(address), None)
@@ -410,7 +408,7 @@ def turns(*asked: tuple[str, str]) -> list[str]:
         while len(queue):
             (event,) = queue.get_events()[0]
             order.append(event.session_hash)
-            if isinstance(queue, gradio_patches.Queue):
+            if isinstance(queue, Queue):
                 await asyncio.sleep(0.002)
                 queue._places.pop(event._id).leave()
         return order
@@ -435,7 +433,7 @@ def refused(*asked: tuple[str, str], waiting: int) -> tuple[list[str], list[str]
 
     async def told() -> tuple[list[str], list[str], int]:
         queue = page()._queue
-        if isinstance(queue, gradio_patches.Queue):
+        if isinstance(queue, Queue):
             queue.shares = FairScheduler({"events": Resource(1, waiting=waiting)})
         answers = [
             await queue.push(body(queue.blocks, session), sent_from(address), None)
@@ -548,7 +546,7 @@ def test_an_event_without_a_function_is_refused_before_it_waits() -> None:
 def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server, "HEADERS_S", 0.05)
+    monkeypatch.setattr(gradio_patches, "HEADERS_S", 0.05)
 
     async def closed(kind: type[http_server.Server]) -> bool:
         """Whether a connection that begins a request, and says no more, is closed."""
@@ -564,7 +562,7 @@ def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
         return bool(transport.close.called)
 
     assert not loops.run(closed(http_server.Server))
-    assert loops.run(closed(server.Server))
+    assert loops.run(closed(gradio_patches.Server))
 
 
 def test_gradios_loading_message_has_a_clock_that_rest_js_stops() -> None:
@@ -576,9 +574,9 @@ def test_gradios_loading_message_has_a_clock_that_rest_js_stops() -> None:
 
 
 def test_gradios_page_has_the_places_that_ours_begins_at() -> None:
-    source = (Path(gr.__file__).parent / "templates" / template.PAGE).read_text("utf-8")
+    source = (Path(gr.__file__).parent / "templates" / gradio_patches.PAGE).read_text("utf-8")
     assert source.count("<head>") == 1
-    assert len(template.BASE.findall(source)) == 1
+    assert len(gradio_patches.BASE.findall(source)) == 1
 
 
 def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model) -> None:
@@ -587,7 +585,7 @@ def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model
 
     whole = loops.run(described())
     assert any(one["type"] == "api" for one in whole["components"])  # else the patch can go
-    seen = template.without_api(whole)
+    seen = gradio_patches.without_api(whole)
 
     def numbers(node: dict[str, Any]) -> set[int]:
         return {node["id"]}.union(*(numbers(one) for one in node.get("children", ())))
@@ -600,3 +598,9 @@ def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model
             len(whole["components"]) - len(left)
         )
     assert seen["dependencies"] == whole["dependencies"]
+
+
+def test_each_patch_has_the_test_that_ends_it() -> None:
+    for patch in gradio_patches.patches():
+        assert patch.ends in globals(), patch
+        assert patch.reason

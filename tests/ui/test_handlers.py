@@ -32,7 +32,7 @@ def test_an_encoder_reads_what_is_entered(service: Service) -> None:
     assert (status["kind"], running) == ("done", False)
     (refused,) = handlers.generate(service, "visitor", "tiny-encoder", " ", {})
     assert refused[0] is None
-    assert "at least one character" in refused[1]["text"]
+    assert "the text is empty" in refused[1]["text"]
 
 
 def test_a_temperature_of_0_among_the_pages_settings_is_greedy(service: Service) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import re
 import signal
 import threading
 import time
@@ -28,9 +29,8 @@ from transformer.ui.examples import example_of
 from transformer.ui.learning import Learning
 from transformer.ui.open_link import opened
 from transformer.ui.service import Service
+from transformer.ui.sessions import ADDRESS, current_session, shares
 from transformer.ui.trainings import Trainings
-from transformer.ui.view_functions import server_function
-from transformer.ui.visitors import ADDRESS, ASKER, shares
 
 TINY = {"task": "copy", "n_steps": 40, "width": 8, "n_heads": 1, "n_layers": 1}
 LONG_S = 240  # that a busy machine may need to start a process
@@ -38,11 +38,11 @@ LONG_S = 240  # that a busy machine may need to start a process
 
 @contextmanager
 def visiting(visitor: str) -> Iterator[None]:
-    token = ASKER.set(visitor)
+    token = current_session.set(visitor)
     try:
         yield
     finally:
-        ASKER.reset(token)
+        current_session.reset(token)
 
 
 @contextmanager
@@ -268,7 +268,8 @@ def test_a_server_without_trainings_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_cannot_be_trained_is_told_in_a_sentence(
     learning: Learning, plan: Any, told: str
 ) -> None:
-    assert told in server_function("train", learning.train)({"plan": plan})["error"]
+    with pytest.raises(ValueError, match=re.escape(told)):
+        learning.train({"plan": plan})
 
 
 # --- recorded trainings, and models of a visit ----------------------------------------------------
@@ -351,12 +352,12 @@ def test_a_visits_networks_go_soon_after_it_unless_it_goes_on(
     with visiting("me"):
         one = learning.adopt({"id": "recorded-copy", "at": 1})["model"]
     now = time.monotonic()
-    service.visitors.leave("me")
+    service.sessions.leave("me")
     service.model(one, "me")  # it had not left
     monkeypatch.setattr(time, "monotonic", lambda: now + limits.LEFT_AGE_S + 1)
     service.sweep()
     assert service.model(one, "me").name == one
-    service.visitors.leave("me")
+    service.sessions.leave("me")
     monkeypatch.setattr(time, "monotonic", lambda: now + 2 * limits.LEFT_AGE_S + 3)
     service.sweep()
     with pytest.raises(ValueError, match="belonged to that visit alone"):
@@ -382,7 +383,7 @@ def test_silencing_every_head_of_a_network_that_learned_ends_its_right_answers(
         best = learning.learned({"id": f"recorded-{task}"})["best"]
         stack, layer, kind = best["site"].split(".") if best else ("encoder", "0", "self")
         heads = list(range(service.model(model).config.n_heads))
-        silence = {"type": "silence", "stack": stack, "layer": int(layer), "heads": heads}
+        silence = {"type": "ablate", "stack": stack, "layer": int(layer), "heads": heads}
         silence |= {"kind": kind} if kind != "self" else {}
         found = learning.examined({"model": model, "interventions": [silence]})
     assert found["intact"] >= 97

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from transformer.ui import limits
@@ -20,17 +23,34 @@ from transformer.ui.limits import (
     table,
 )
 
+SERVE = Path(__file__).resolve().parents[2] / "docs/serve.md"
+
 
 def test_the_table_holds_every_number_of_the_module() -> None:
     numbers = {
         value
         for name, value in vars(limits).items()
-        if name.startswith(("MAX_", "AT_", "LEFT_")) and name != "MAX_SENTENCE"
+        if name.isupper() and name != "MAX_SENTENCE" and isinstance(value, int | float)
     }
     assert numbers <= {row["limit"] for row in table().values()}
-    for name, row in table().items():
-        assert row["unit"], name
-        assert row["beyond"], name
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "unit"),
+    [
+        (r"trained for (\d+) s at\s+most", "training_seconds", 1),
+        (r"most, (one) at a time", "trainings", 1),
+        (r"takes at most (\d+) MB more", "kept_bytes", 1e6),
+        (r"at most (\d+) calls at once", "calls", 1),
+        (r"deleted a (minute) after their visitor leaves", "left_age", 60),
+        (r"otherwise (ten) minutes after", "run_age", 60),
+    ],
+)
+def test_the_documents_say_the_numbers_of_the_table(sentence: str, name: str, unit: float) -> None:
+    found = re.search(sentence, SERVE.read_text(encoding="utf-8"))
+    assert found is not None, sentence
+    number = {"one": 1, "minute": 1, "ten": 10}.get(found[1]) or float(found[1])
+    assert number * unit == table()[name]["limit"]
 
 
 @pytest.mark.parametrize(

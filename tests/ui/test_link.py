@@ -75,7 +75,7 @@ def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(
     assert again.request.interventions == run.request.interventions
     assert again.request.forced_tokens == run.request.forced_tokens
     for site, record in run.trace.records.items():
-        assert torch.equal(again.trace[site].weights, record.weights)
+        assert torch.equal(again.trace[site].pattern, record.pattern)
 
 
 def test_the_controls_stand_as_the_link_says_and_else_as_they_were(service: Service) -> None:
@@ -153,7 +153,7 @@ def test_a_batch_comes_with_the_link(service: Service) -> None:
     [
         ("model=nope", "model must be one of ['tiny', 'tiny-encoder', 'tiny-translator']"),
         ("method=beam&text=a", "method must be one of ['sample', 'greedy']; got 'beam'"),
-        ("text=++", "at least one character that is not a space"),
+        ("text=++", "the text is empty"),
         (f"text={'a' * 3000}", "at most 2,000 characters; got 3,000"),
         ("length=201", "New tokens must be a whole number from 1 to 200; got 201"),
         ("temperature=hot", "it must be a number; got 'hot'"),
@@ -226,7 +226,7 @@ def test_a_link_never_holds_the_servers_own_ids(service: Service) -> None:
 def visitors_leave(service: Service) -> Iterator[None]:
     """Nobody is left waiting after a link was opened."""
     yield
-    assert service.visitors.under_way() == 0
+    assert service.sessions.under_way() == 0
 
 
 def test_settings_that_a_page_kept_stand_in_the_controls_and_the_run_is_the_links(

@@ -48,7 +48,7 @@ ODD = st.one_of(
             "\ud800", "\x00", "<img src=x onerror=alert(1)>", "{{value}}", "decoder.0.self",
             json.dumps([SILENCED]), json.dumps([FORBIDDEN]), '[{"type":"break","what":"no-scale"}]',
             '[{"type":"patch","stack":"decoder","layer":0,"positions":[0],"text":"a"}]',
-            '[{"type":"silence","stack":[],"layer":{},"heads":"x"}]', "[[]]", "9" * 40,
+            '[{"type":"ablate","stack":[],"layer":{},"heads":"x"}]', "[[]]", "9" * 40,
         ]
     ),
 )  # fmt: skip

@@ -10,20 +10,19 @@ import pytest
 from asking import asking
 from serving import tiny_model
 
-from transformer import Model, Silence
+from transformer import Ablate, Model
 from transformer.analysis.step_filters import StepFilters
+from transformer.interventions.descriptions import Break
 from transformer.learning.recorded import PLANS
-from transformer.model.interventions import Break
 from transformer.model.trace import Trace
 from transformer.runs.compact_trace import bytes_of
-from transformer.runs.memo import REMEMBERED
-from transformer.runs.memory_budget import Limits
+from transformer.runs.memory_budget import REMEMBERED, Limits
 from transformer.ui import handlers, limits
 from transformer.ui import service as services
 from transformer.ui.experiments import Experiments
 from transformer.ui.learning import Learning
 from transformer.ui.service import Service
-from transformer.ui.visitors import ASKER
+from transformer.ui.sessions import current_session
 
 TEXT = "The fox met a bird. Tom ran home to the dog"
 
@@ -46,11 +45,11 @@ def alive(kind: type) -> int:
 
 def adopted(service: Service, visitor: str) -> str:
     """The name of a recorded network that has become this visitor's model."""
-    token = ASKER.set(visitor)
+    token = current_session.set(visitor)
     try:
         return str(Learning(service).adopt({"id": "recorded-copy", "at": None})["model"])
     finally:
-        ASKER.reset(token)
+        current_session.reset(token)
 
 
 def test_models_under_ever_new_session_names_take_no_more_than_their_share(
@@ -119,7 +118,7 @@ def test_an_altered_batch_takes_no_more_than_an_intact_one_or_is_refused(
         """Bytes of the attention."""
         return bytes_of(Trace(records=service.batch("tiny", [TEXT] * 8, altered).trace.records))
 
-    assert read(Silence("decoder", 0, [1])) == read()
+    assert read(Ablate("decoder", 0, [1])) == read()
     monkeypatch.setattr(services, "MAX_RECORDED_BYTES", read())
     read()
     with pytest.raises(ValueError, match="choose shorter or fewer texts, or alter less"):

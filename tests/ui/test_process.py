@@ -129,12 +129,11 @@ def test_a_wrong_argument_is_named_with_what_is_allowed(
     server: Bounded, name: str, data: Any, told: str
 ) -> None:
     with server.client() as client:
-        part = part_that_asks(client, name)
         if isinstance(data, dict) and data.get("run"):
             data = {**data, "run": generated(client)}
-        asked = {"component_id": part, "fn_name": name, "session_hash": "s", "data": data}
-        answer = client.post(f"{API}/component_server/", json=asked)
-    assert answer.json()["error"].startswith(told)
+        answer = client.post(f"resources/{name}", json=data)
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith(told)
 
 
 @pytest.mark.parametrize("parameters", ["abc", [["row", 1]], 3])
@@ -145,12 +144,6 @@ def test_parameters_of_a_view_that_are_no_object_are_refused(
         joined = client.post(f"{API}/call/view", json={"data": ["heatmap", "x", parameters]})
         answer = client.get(f"{API}/call/view/{joined.json()['event_id']}")
     assert f"parameters must be an object; got {parameters!r}" in answer.text
-
-
-def part_that_asks(client: httpx.Client, name: str) -> int:
-    """The id of a component that may ask this of the server."""
-    parts = client.get("config").json()["components"]
-    return next(one["id"] for one in parts if name in (one["props"].get("server_fns") or ()))
 
 
 def generated(client: httpx.Client, n_tokens: int = 2) -> str:
@@ -167,7 +160,7 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
     told.
     """
     with server.client() as client, ThreadPoolExecutor(24) as pool:
-        run, part = generated(client, 120), part_that_asks(client, "patching")
+        run = generated(client, 120)
 
         def joined(forged: str | None = None) -> httpx.Response:
             headers = {} if forged is None else {"x-forwarded-for": forged}
@@ -184,9 +177,8 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
 
         def question(place: int) -> httpx.Response:
             data = {"run": run, "other": "Twice", "place": 100}
-            asked = {"component_id": part, "fn_name": "patching", "data": data}
-            path = f"{API}/component_server/"
-            return client.post(path, json={**asked, "session_hash": f"s{place}"})
+            headers = {"x-session": f"s{place}"}
+            return client.post("resources/patching", json=data, headers=headers)
 
         streams = [pool.submit(streamed, event) for event in events]
         questions = [pool.submit(question, place) for place in range(2)]

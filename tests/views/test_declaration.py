@@ -13,11 +13,14 @@ import pytest
 from asking import asking
 
 from transformer import Model, Run, views
+from transformer.messages.catalogues import catalogue, languages
 from transformer.ui.link import read_link, view_fields
+from transformer.ui.modules import PAGE, STYLE, Modules
 from transformer.ui.store import RunStore
 from transformer.views import saving
-from transformer.views.declaration import Picture, View, find_views
+from transformer.views.declaration import Picture, View, find_views, tabs
 from transformer.views.drawing.table import as_csv, rows_of
+from transformer.views.export.gallery import gallery
 from transformer.views.parameters import Choice, Flag, HeadOrMean, Number, Whole, Wholes, Words
 
 
@@ -138,6 +141,25 @@ def test_a_new_view_is_on_the_command_line(own_view: Path, run: Run, tmp_path: P
         ["", str(at), str(len(label))] for at, label in enumerate(run.labels) if len(label) >= 2
     ]
     assert rows == [["trace", "token", "characters"], *expected]
+
+
+def test_a_new_views_component_style_and_sentences_are_found_in_its_folder(own_view: Path) -> None:
+    served = Modules().assets
+    assert "views/first_letters/first_letters.js" in served
+    assert b"First letters" in served[PAGE].plain
+    assert b".first-letters h3" in served[STYLE].plain
+    assert tabs(views.VIEWS.values())["Letters"] == [views.VIEWS["first_letters"]]
+    said = {name: catalogue(name).one("First letters") for name in languages()}
+    assert said == {
+        "en": "First letters", "de": "Anfangsbuchstaben", "es": "Letras iniciales",
+        "fr": "Premières lettres", "zh": "首字母",
+    }  # fmt: skip
+    assert catalogue("fr").scripts > {"First letters", "At most"}
+
+
+def test_a_new_view_is_in_the_page_that_is_exported(own_view: Path, run: Run) -> None:
+    drawn = [picture.view for picture in gallery(run)]
+    assert drawn[-2:] == ["first_letters", "label_lengths"]
 
 
 @pytest.mark.parametrize(

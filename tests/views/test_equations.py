@@ -17,9 +17,7 @@ from builders import model_of, tiny
 from torch import Tensor
 
 from transformer import Model, ModelConfig, Run, Tokenizer, views
-from transformer.analysis.layer_at_place import layer_at_place
-from transformer.analysis.step_filters import step_filters
-from transformer.model.interventions import EditMask, Silence
+from transformer.interventions.descriptions import Ablate, EditMask
 from transformer.model.sites import Site
 from transformer.views.equations import TOPICS, source
 from transformer.views.equations.source import ROOT, Code
@@ -47,10 +45,7 @@ TEXT = "The fox said hello."
 
 def asked(model: Model, run: Run, topic: str, **choice: Any) -> dict[str, Any]:
     """What the page gets of a topic: by default of the last site's head 1, at token 4."""
-    lab = SimpleNamespace(
-        layer_at_place=lambda *where: layer_at_place(model, *where),
-        step_filters=lambda *where: step_filters(model, *where),
-    )
+    lab = SimpleNamespace(ask=lambda question, *of, **more: question(model, *of, **more))
     given = {"topic": topic, "site": str(run.trace.sites[-1]), "head": 1, "query": 4} | choice
     return views.PICTURES["equation"].ask(lab, run, given=given, item=run)
 
@@ -481,7 +476,7 @@ def test_a_beam_search_is_told_with_its_texts_and_their_ranks(tokenizer: Tokeniz
 def test_a_run_that_was_altered_is_told_so(tokenizer: Tokenizer) -> None:
     model, intact = made(tokenizer, "decoder", {})
     site = Site("decoder", 1, "self")
-    silent = model.generate(TEXT, max_new_tokens=2, interventions=[Silence(*site[:2], heads=(1,))])
+    silent = model.generate(TEXT, max_new_tokens=2, interventions=[Ablate(*site[:2], heads=(1,))])
     told = {topic: " ".join(asked(model, silent, topic)["says"]) for topic in ("norm", "attention")}
     assert "something altered here" in told["norm"]
     assert "something altered here" not in told["attention"]  # its own weights are as they were

@@ -24,7 +24,7 @@ from transformer.views.drawing import style
 BAD = ("<s>", "<b>x", "</script", "w" * 61)
 DRAWN = [one for one in views.PICTURES.values() if not one.network and one.takes != "model"]
 # What of these has no figure: numbers and choices for a page's script.
-NO_FIGURE = {"atlas", "choices", "compare", "metrics", "used_mask"}
+NO_FIGURE = {"atlas", "choices", "compare", "metrics", "readers", "used_mask"}
 DRAWN_ONLY = {"architecture", "atlas"}  # pictures without a table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import torch
@@ -9,12 +10,15 @@ from torch import Tensor
 
 from transformer.analysis.text_before import TextBefore, in_parts
 from transformer.checks import check_choice
+from transformer.inference import deadline
 from transformer.inference.intervened import hooks_for
 from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.inference.stream import Stream
+from transformer.interventions.descriptions import ABLATED_BY
+from transformer.interventions.hooks import ablated_one_by_one
 from transformer.model.hooks import unchanged
-from transformer.model.intervention_hooks import silenced_one_by_one
-from transformer.model.interventions import SILENCED_BY
 from transformer.model.sites import Site, sites_of
+from transformer.runs.request import Request
 from transformer.runs.run import Run
 
 
@@ -23,7 +27,7 @@ class HeadImportance:
     """How much each head alone matters for one token of a text.
 
     place: the token's place in the run's ids; log_probability: its natural logarithm by the intact
-    network. change: by (stack, kind), (L, H), what is added to it when that head is silenced.
+    network. change: by (stack, kind), (L, H), what is added to it when that head is ablated.
     """
 
     place: int
@@ -31,7 +35,7 @@ class HeadImportance:
     change: dict[tuple[str, str], Tensor]
 
     def most(self) -> tuple[Site, int]:
-        """The head whose silence changes it most, up or down, of all kinds of attention."""
+        """The head whose ablation changes it most, up or down, of all kinds of attention."""
         stack, kind = max(self.change, key=lambda one: float(self.change[one].abs().max()))
         change = self.change[stack, kind].abs()
         layer, head = divmod(int(change.argmax()), change.shape[1])
@@ -54,11 +58,11 @@ class NextToken:
 
 @torch.inference_mode()
 def head_importance(model: LoadedModel, run: Run, place: int, by: str = "zero") -> HeadImportance:
-    """Silence every head of the intact network alone, for the token at `place` of the run's ids.
+    """Ablate every head of the intact network alone, for the token at `place` of the run's ids.
 
-    by: "zero" or "mean" (see Silence). Raises ValueError for a token that nothing predicts.
+    by: "zero" or "mean" (see Ablate). Raises ValueError for a token that nothing predicts.
     """
-    check_choice("by", by, SILENCED_BY)
+    check_choice("by", by, ABLATED_BY)
     text = TextBefore.of(model, run, place)
     target = run.ids[place]
     before = text.log_probabilities([unchanged])[0, target]
@@ -68,8 +72,8 @@ def head_importance(model: LoadedModel, run: Run, place: int, by: str = "zero") 
         heads = [(site, head) for site in sites for head in range(run.config.n_heads)]
         rows = []
         for part in in_parts(heads, text.largest_batch):
-            silenced = silenced_one_by_one(run.config, part, by)
-            rows.append(text.log_probabilities([silenced], len(part))[:, target])
+            hook = ablated_one_by_one(run.config, part, by)
+            rows.append(text.log_probabilities([hook], len(part))[:, target])
         after = torch.cat(rows)
         change[kind] = (after - before).view(len(sites), run.config.n_heads).cpu()
     return HeadImportance(place=place, log_probability=before.item(), change=change)
@@ -91,3 +95,25 @@ def next_token(model: LoadedModel, run: Run, place: int, n_kept: int = 8) -> Nex
     return NextToken(
         place=place, ids=tuple(ids), intact=intact[ids].cpu(), intervened=intervened[ids].cpu()
     )
+
+
+def intact_ids(model: LoadedModel, run: Run, forced: bool = True) -> tuple[int, ...]:
+    """Ids of the text that the run's request gives without its interventions.
+
+    forced False: without its forced tokens either.
+    """
+    tokens = run.request.forced_tokens if forced else ()
+    return generated(
+        model, dataclasses.replace(run.request, interventions=(), forced_tokens=tokens)
+    )
+
+
+def generated(model: LoadedModel, request: Request) -> tuple[int, ...]:
+    """Ids of the text of a request, of which nothing is recorded.
+
+    Raises ValueError if the deadline passes first.
+    """
+    stream = Stream(model, request)
+    ids = (*stream.prompt_ids, *(step.token for step in stream))
+    deadline.check()
+    return ids

@@ -58,7 +58,7 @@ def joint_weights(run: Run | Batch, stack: str, layer: int | None = None, row: i
 
 def _layers(run: Run | Batch, stack: str, kind: str, row: int) -> Weights:
     """(L, Tq, Tk): the mean over the heads of each layer."""
-    layers = (run.trace[site].weights[row] for site in sites_of(run, stack, kind))
+    layers = (run.trace[site].pattern[row] for site in sites_of(run, stack, kind))
     return np.stack([array(weights).mean(axis=0, dtype=np.float64) for weights in layers])
 
 

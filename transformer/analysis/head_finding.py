@@ -49,7 +49,7 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
     times = [head.values[_number(name)] / found.even[_number(name)] for head, name in candidates]
     best, name = candidates[max(range(len(times)), key=times.__getitem__)]
     record = records_of(run, found.stack, found.kind)[best.layer]
-    weights = record.weights[0, best.head].cpu()
+    weights = record.pattern[0, best.head].cpu()
     queries, keys = _cells(run, found, best, name, weights, record.allowed[0].cpu())
     most = int(weights[queries, keys].argmax())
     return Finding(

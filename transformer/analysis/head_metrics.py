@@ -148,7 +148,7 @@ def _of_layer(
     layer: int, record: AttentionRecord, allowed: Tensor, repeats: Tensor, names: tuple[str, ...],
     even: Mapping[str, float], orders: list[Tensor],
 ) -> list[HeadMetrics]:  # fmt: skip
-    weights, scores = record.weights[0].cpu(), record.scores[0].cpu()
+    weights, scores = record.pattern[0].cpu(), record.scores[0].cpu()
     values = measure(weights, allowed, names, repeats)
     placed = tuple(name for name in names if ALL[name].against == "shuffled")
     copies = [

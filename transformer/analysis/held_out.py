@@ -1,4 +1,4 @@
-"""The loss over a model's held-out sample, of the intact network and with interventions."""
+"""What each ablated component costs: the loss over a held-out sample, and the text without it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from transformer.analysis.ablation import generated
 from transformer.inference.loaded import LoadedModel
 from transformer.inference.logit_sources import pad
+from transformer.interventions.breaks import BREAKS, breaks_of
+from transformer.interventions.descriptions import Break, Intervention
+from transformer.interventions.hooks import hooks_of
 from transformer.messages import mark
-from transformer.model.breaks import BREAKS, breaks_of
 from transformer.model.hooks import unchanged
-from transformer.model.intervention_hooks import hooks_of
-from transformer.model.interventions import Break, Intervention
 from transformer.model.transformer import EncoderDecoder
+from transformer.runs.request import Request
+from transformer.runs.run import Run
+
+BROKEN_TOKENS = 24  # generated to see what a missing component does to a text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,3 +68,10 @@ def broken(model: LoadedModel) -> list[Broken]:
         loss = sample_loss(model, [Break(what)])
         found.append(Broken(what=what, why=BREAKS[what], loss=loss))
     return found
+
+
+def broken_ids(model: LoadedModel, run: Run, what: str | None) -> tuple[int, ...]:
+    """Ids of the run's prompt and how it goes on greedily without one component; None: with all."""
+    missing = [] if what is None else [Break(what)]
+    request = Request(text=run.request.text, max_new_tokens=BROKEN_TOKENS, interventions=missing)
+    return generated(model, request)

@@ -122,13 +122,13 @@ def _work_of(made: Layer, kind: str, run: Run, site: Site, place: int) -> Any:
     if kind == "feed_forward":
         return made.feed_forward
     record = run.trace[site]
-    if record.values is None:
+    if record.v is None:
         raise invalid(
             "the record of {site} holds no queries, keys and values; needed: one made "
             "by the network itself",
             site=site,
         )
-    heads = torch.einsum("hk,hkd->hd", record.weights[0, :, place], record.values[0])
+    heads = torch.einsum("hk,hkd->hd", record.pattern[0, :, place], record.v[0])
     output = getattr(made, f"{kind}_attention").output
     return lambda x: output(heads.flatten().to(x))
 

@@ -8,6 +8,7 @@ Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,9 +21,10 @@ from transformer.checks import check_whole
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid, numeral
 from transformer.model.blocks import Residual
+from transformer.model.config import ModelConfig
 from transformer.model.hooks import Point
 from transformer.model.norms import RMSNorm
-from transformer.model.transformer import EncoderDecoder
+from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.run import Run
 
 EXACT = 1e-3  # by which the parts' sum may miss a logit of 1, of which float32 makes 1e-5 or so
@@ -30,7 +32,7 @@ EXACT = 1e-3  # by which the parts' sum may miss a logit of 1, of which float32 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LogitContribution:
-    """What each part of the intact network adds to one logit, foreseen after the text before place.
+    """What each part of a network adds to one logit: of the token at `place`.
 
     heads: by kind of attention, (L, H); feed_forward: (L,), each with its bias; biases: (L,), of
     the attentions' outputs and, of a network with norm after its blocks, the norms' shifts.
@@ -57,34 +59,48 @@ class LogitContribution:
 def logit_contribution(
     model: LoadedModel, run: Run, place: int, target: int | None = None
 ) -> LogitContribution:
-    """What each part adds to the logit of `target` as the token at `place` of the run's ids.
+    """What each part of the intact network adds to the logit of `target` as the token at `place` of
+    the run's ids, predicted from the text before it; by an encoder, from the whole text.
 
     target: id of a token; None = that which stands there. The scale of every norm that the stream
     passes is held. Raises ValueError for a token that nothing predicts, for an id that there is
     not, and for a network whose logits are no such sum.
     """
-    text = TextBefore.of(model, run, place)
-    network, last = text.network, run.config.output_vocab_size - 1
+    is_encoder = isinstance(model.network, EncoderOnly)
+    text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, place)
     target = run.ids[place] if target is None else target
-    check_whole("target", target, 0, last)
-    written = _LastColumn(network.last_stack.name)
+    check_whole("target", target, 0, run.config.output_vocab_size - 1)
+    written = WrittenAt(text.network.last_stack.name, text.at)
     logit = float(text.logits([written])[0, target])
+    return attributed(model, written, place, target, logit)
+
+
+def attributed(
+    model: LoadedModel, written: WrittenAt, place: int, target: int, logit: float
+) -> LogitContribution:
+    """The same of a pass that `written` was a hook of, which gave the target this logit."""
+    network = model.network
+    if network.transform is not None:
+        raise invalid(
+            "the head of {model} transforms the stream before it reads it, so that a logit is not "
+            "the sum of what its parts add",
+            model=model.name,
+        )
     parts = _Parts()
     _read_in(parts, network, written)
     for layer, made in enumerate(network.last_stack.layers):
         _add_layer(parts, made, layer, written)
     if network.last_stack.norm is not None:
         parts.pass_norm(network.last_stack.norm, ("final norm",))
-    weight = network.head.weight[target].double()
-    added = {key: float(part @ weight) for key, part in parts.of.items()}
+    added = parts.along(network.head.weight[target].double())
     if network.head.bias is not None:
         added["output bias",] = float(network.head.bias[target])
-    found = _sorted(run, place, target, logit, added)
+    found = _sorted(model.config, place, target, logit, added)
     if abs(found.total - logit) > EXACT * (1 + abs(logit)):
         raise invalid(
             "a logit of {model} is not the sum of what its parts add: they add up to {total}, "
             "and it is {logit}",
-            model=run.model,
+            model=model.name,
             total=numeral(found.total, ".4f"),
             logit=numeral(logit, ".4f"),
         )
@@ -92,29 +108,33 @@ def logit_contribution(
 
 
 @dataclass(slots=True, eq=False)
-class _LastColumn:
-    """A hook that keeps what a stack's parts write at the last place, in double precision."""
+class WrittenAt:
+    """A hook that keeps what a stack's parts write at one row, and the stream there, as doubles."""
 
     stack: str
+    row: int = -1
     kept: dict[Point, Tensor] = field(default_factory=dict)
 
     def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
         """See Hook."""
-        wanted = ("embedded", "positions", "heads", "feed_forward")
+        wanted = ("embed", "pos_embed", "z", "mlp_out", "resid_pre", "resid_post")
         if point.stack == self.stack and point.name in wanted:
             rows = value if value.dim() > 2 else value[None]
-            self.kept[point] = rows[0, ..., -1, :].double()
+            self.kept[point] = rows[0, ..., self.row, :].double()
         return value
 
 
-@dataclass(slots=True, eq=False)
 class _Parts:
-    """The stream at one place as the sum of its parts, each (C,), by a name of its own."""
+    """The stream at one place as the sum of its parts, each with a name; a name may come twice."""
 
-    of: dict[tuple[Any, ...], Tensor] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.names: list[tuple[Any, ...]] = []
+        self.rows: list[Tensor] = []  # (n, C) each
 
-    def add(self, name: tuple[Any, ...], value: Tensor) -> None:
-        self.of[name] = self.of[name] + value if name in self.of else value
+    def add(self, names: list[tuple[Any, ...]], values: Tensor) -> None:
+        """values: (C,) of one name, or (n, C)."""
+        self.names += names
+        self.rows.append(values.view(len(names), -1))
 
     def pass_norm(self, norm: nn.Module, shift: tuple[Any, ...]) -> None:
         """Put each part through the norm, with the scale that it has for their sum."""
@@ -124,30 +144,37 @@ class _Parts:
                 "network has {norm}",
                 norm=type(norm).__name__,
             )
+        parts = torch.cat(self.rows)
         if isinstance(norm, nn.LayerNorm):
-            self.of = {name: part - part.mean() for name, part in self.of.items()}
-        size = torch.stack(list(self.of.values())).sum(dim=0).square().mean()
+            parts = parts - parts.mean(dim=1, keepdim=True)
+        size = parts.sum(dim=0).square().mean()
         gain = norm.weight if isinstance(norm, nn.LayerNorm) else norm.scale
-        scale = gain.double() / (size + norm.eps).sqrt()
-        self.of = {name: scale * part for name, part in self.of.items()}
+        self.rows = [gain.double() / (size + norm.eps).sqrt() * parts]
         if isinstance(norm, nn.LayerNorm) and norm.bias is not None:
-            self.add(shift, norm.bias.double())
+            self.add([shift], norm.bias.double())
+
+    def along(self, weight: Tensor) -> dict[tuple[Any, ...], float]:
+        """How far each name's parts go along a vector (C,)."""
+        found: dict[tuple[Any, ...], float] = defaultdict(float)
+        for name, value in zip(self.names, (torch.cat(self.rows) @ weight).tolist(), strict=True):
+            found[name] += value
+        return found
 
 
-def _read_in(parts: _Parts, network: Any, written: _LastColumn) -> None:
+def _read_in(parts: _Parts, network: Any, written: WrittenAt) -> None:
     """What the stack starts from: the token's vector and, where positions are added, its own."""
     here = written.stack
-    parts.add(("token",), written.kept[Point("embedded", here)])
-    position = written.kept[Point("positions", here)]
+    parts.add([("token",)], written.kept[Point("embed", here)])
+    position = written.kept[Point("pos_embed", here)]
     if bool(position.any()):
-        parts.add(("position",), position)
+        parts.add([("position",)], position)
     crosses = isinstance(network, EncoderDecoder)
     norm = (network.target_embedding if crosses else network.embedding).norm
     if norm is not None:
         parts.pass_norm(norm, ("embedding norm",))
 
 
-def _add_layer(parts: _Parts, made: Any, layer: int, written: _LastColumn) -> None:
+def _add_layer(parts: _Parts, made: Any, layer: int, written: WrittenAt) -> None:
     """What the sub-layers of a layer write, one after the other. made: the layer."""
 
     def close(residual: Residual) -> None:
@@ -156,22 +183,27 @@ def _add_layer(parts: _Parts, made: Any, layer: int, written: _LastColumn) -> No
 
     for kind in ("self", "cross") if made.crosses else ("self",):
         output = getattr(made, f"{kind}_attention").output
-        heads = written.kept[Point("heads", written.stack, layer, kind)]  # (H, D)
+        heads = written.kept[Point("z", written.stack, layer, kind)]  # (H, D)
         maps = output.weight.double().unflatten(1, heads.shape)  # (C, H, D)
-        for head, value in enumerate(torch.einsum("chd,hd->hc", maps, heads)):
-            parts.add((kind, layer, head), value)
+        names = [(kind, layer, head) for head in range(len(heads))]
+        parts.add(names, torch.einsum("chd,hd->hc", maps, heads))
         if output.bias is not None:
-            parts.add(("biases", layer), output.bias.double())
+            parts.add([("biases", layer)], output.bias.double())
         close(getattr(made, f"{kind}_residual"))
-    parts.add(("feed_forward", layer), written.kept[Point("feed_forward", written.stack, layer)])
+    forward = written.kept[Point("mlp_out", written.stack, layer)]
+    parts.add([("feed_forward", layer)], forward)
     close(made.feed_forward_residual)
 
 
 def _sorted(
-    run: Run, place: int, target: int, logit: float, added: Mapping[tuple[Any, ...], float]
+    config: ModelConfig,
+    place: int,
+    target: int,
+    logit: float,
+    added: Mapping[tuple[Any, ...], float],
 ) -> LogitContribution:
     """Each number where it belongs."""
-    layers, n_heads = range(run.config.n_layers), run.config.n_heads
+    layers, n_heads = range(config.n_layers), config.n_heads
     kinds = [kind for kind in ("self", "cross") if (kind, 0, 0) in added]
     return LogitContribution(
         place=place,

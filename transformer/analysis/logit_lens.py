@@ -14,12 +14,11 @@ from torch import Tensor
 
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
+from transformer.interventions.descriptions import Break
+from transformer.interventions.hooks import hooks_of
 from transformer.messages import invalid
-from transformer.model.intervention_hooks import hooks_of
-from transformer.model.interventions import Break
 from transformer.model.transformer import EncoderOnly
-from transformer.runs.data import Lens
-from transformer.runs.run import Run
+from transformer.runs.run import Lens, Run
 
 N_BEST = 5  # tokens of each layer's prediction
 
@@ -48,7 +47,7 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
     best = []
     for stream in _streams(model, run):
         deadline.check()
-        best.append(_logits(model, run, stream).softmax(dim=-1).topk(N_BEST))
+        best.append(lens_logits(model, run, stream).softmax(dim=-1).topk(N_BEST))
     return Lens(
         ids=torch.stack([found.indices for found in best]).cpu(),
         probabilities=torch.stack([found.values for found in best]).cpu(),
@@ -67,7 +66,7 @@ def surprise(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     if isinstance(model.network, EncoderOnly):
         return (None,) * length
     deadline.check()
-    logits = _logits(model, run, last[:, :-1])
+    logits = lens_logits(model, run, last[:, :-1])
     next_ids = run.ids[run.trace_start :][1:length]
     followed = torch.tensor(next_ids, dtype=torch.int64, device=logits.device)
     nats = torch.nn.functional.cross_entropy(logits, followed, reduction="none")
@@ -92,7 +91,7 @@ def _streams(model: LoadedModel, run: Run) -> list[Tensor]:
     return run.trace.residuals[stack]
 
 
-def _logits(model: LoadedModel, run: Run, stream: Tensor) -> Tensor:
+def lens_logits(model: LoadedModel, run: Run, stream: Tensor) -> Tensor:
     """(T, V) float32 of a stream (1, T, C), with the run's breaks of the network's last norm."""
     breaks = [one for one in run.request.interventions if isinstance(one, Break)]
     x = stream.to(model.network.device, model.network.dtype)

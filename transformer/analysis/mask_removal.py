@@ -106,7 +106,7 @@ def masks_of(
     check_row(batch, row)
     stack = stack or batch.trace.kinds()[0][0]
     record = records_of(batch, stack, kind)[0]
-    shape = record.weights.shape[-2:]
+    shape = record.pattern.shape[-2:]
     real = batch.real("encoder" if kind == "cross" else stack)[row]
     if "padding" not in masks_used(batch, record.site):
         real = torch.ones_like(real)

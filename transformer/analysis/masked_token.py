@@ -10,7 +10,7 @@ from transformer.checks import check_whole
 from transformer.inference.fill import check_fills
 from transformer.inference.loaded import LoadedModel
 from transformer.runs.run import Run
-from transformer.tokenizer.hidden import around
+from transformer.tokenizer import around
 
 N_BEST, N_FROM_LEFT = 8, 3
 

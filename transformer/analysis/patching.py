@@ -12,13 +12,13 @@ from transformer.analysis.text_before import TextBefore, in_parts
 from transformer.checks import check_choice, check_whole
 from transformer.inference.intervened import activations_of
 from transformer.inference.loaded import LoadedModel
+from transformer.interventions.checks import check_site
+from transformer.interventions.descriptions import PARTS
+from transformer.interventions.hooks import ActivationCache, Patched, Replacement
 from transformer.messages import invalid
 from transformer.model.hooks import Point, unchanged
-from transformer.model.intervention_hooks import ActivationCache, Patched, Replacement
-from transformer.model.interventions import PARTS
 from transformer.model.sites import Site
 from transformer.model.transformer import EncoderDecoder
-from transformer.model.validation import check_site
 from transformer.runs.run import Run
 
 
@@ -44,7 +44,7 @@ def patch_effect(
     place: int,
     *,
     stack: str = "decoder",
-    part: str = "residual",
+    part: str = "resid_post",
     kind: str = "self",
     target: int | None = None,
 ) -> PatchEffect:
@@ -102,7 +102,7 @@ def most_changed(model: LoadedModel, run: Run, other: str) -> int:
 def _after(model: LoadedModel, theirs: ActivationCache, stack: str) -> Tensor:
     """(V,) log-probabilities of the next token of the run that was listened to."""
     network = model.generator_network
-    last = theirs.activations[Point("residual", "decoder", model.config.n_layers - 1)]
+    last = theirs.activations[Point("resid_post", "decoder", model.config.n_layers - 1)]
     logits: Tensor = network.lens(last[:, -1:])[0, 0].float()
     return logits.log_softmax(dim=-1)
 
@@ -113,11 +113,11 @@ def _one_at_a_time(
     """(patch, rows) of batches, by layer and then by place."""
     read = text.source if point.stack == "encoder" else text.ids
     for layer in range(model.config.n_layers):
-        at = point._replace(layer=layer, kind=point.kind if point.name == "heads" else "")
+        at = point._replace(layer=layer, kind=point.kind if point.name == "z" else "")
         values = theirs.activations[at]
         n = min(len(read), values.shape[-2])
         for part in in_parts(range(n), text.largest_batch):
             rows = torch.tensor(list(part), device=values.device)
             where = torch.nn.functional.one_hot(rows, values.shape[-2]).bool()[:, :, None]
-            where = where[:, None] if at.name == "heads" else where
+            where = where[:, None] if at.name == "z" else where
             yield Patched(at, Replacement(where, values)), len(rows)

@@ -16,9 +16,17 @@ from transformer.checks import check_whole
 from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
-from transformer.runs.head_data import Head, SiteLike, array, check_head, check_row, labels_of
+from transformer.runs.head_data import (
+    Head,
+    SiteLike,
+    array,
+    check_head,
+    check_row,
+    labels_of,
+    n_heads_at,
+    one_head,
+)
 from transformer.runs.run import Batch, Run
-from transformer.runs.stored_head import n_heads_at, one_head
 
 TOLERANCE = 1e-5  # float32 against float64: of a weight, and of a score relative to the largest
 _FILL = float(np.finfo(np.float32).min)  # what the network puts where the mask forbids
@@ -89,7 +97,7 @@ def row_arithmetic(
     head = int(head)
     labels, key_labels = labels_of(run, found, row)
     record = one_head(run.trace, found, row, head)
-    place = _place(query, record.weights.shape[2])
+    place = _place(query, record.pattern.shape[2])
     q, keys, values = (array(part[0, 0]) for part in _parts(record))
     allowed = record.allowed[0, place].cpu().numpy()
     return RowArithmetic(
@@ -99,7 +107,7 @@ def row_arithmetic(
         query_label=labels[place],
         key_labels=key_labels,
         traced_scores=array(record.scores[0, 0, place]),
-        traced_weights=array(record.weights[0, 0, place]),
+        traced_weights=array(record.pattern[0, 0, place]),
         q=q[place],
         keys=keys,
         values=values,
@@ -117,13 +125,13 @@ def _place(query: Any, n_queries: int) -> int:
 
 def _parts(record: AttentionRecord) -> tuple[Any, Any, Any]:
     """(queries, keys, values), each (B, H, T, D)."""
-    if record.queries is None or record.keys is None or record.values is None:
+    if record.q is None or record.k is None or record.v is None:
         raise invalid(
             "the record of {site} holds no queries, keys and values; needed: one made "
             "by the network itself",
             site=record.site,
         )
-    return record.queries, record.keys, record.values
+    return record.q, record.k, record.v
 
 
 def _steps(

@@ -14,8 +14,8 @@ from transformer.inference.sampling import (
     keep_top_k,
     keep_top_p,
 )
-from transformer.model.intervention_hooks import hooks_of
-from transformer.model.interventions import Break
+from transformer.interventions.descriptions import Break
+from transformer.interventions.hooks import hooks_of
 from transformer.runs.run import Run
 
 CLOSE = 1e-3  # between a recorded logit and the same from the recorded stream

@@ -1,7 +1,8 @@
-"""The text before one token of a run, read again: many variants of it in one batch."""
+"""What is read to predict one token of a run, read again: many variants of it in one batch."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -9,12 +10,14 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from transformer.checks import is_whole
+from transformer.checks import check_whole, is_whole
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid
+from transformer.model.cache import KeyValueCache
 from transformer.model.hooks import Hook
-from transformer.model.transformer import DecoderOnly, EncoderDecoder
+from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
+from transformer.runs.compact_trace import heads_at
 from transformer.runs.run import Run
 
 T = TypeVar("T")
@@ -25,16 +28,18 @@ MAX_OPERATIONS = 2e10  # of a batch, about 0.2 s on two cores: others may run be
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextBefore:
-    """What the network reads before one token of a run."""
+    """What the network reads before one token of a run. at: the row whose logits are wanted."""
 
-    network: DecoderOnly | EncoderDecoder
+    network: DecoderOnly | EncoderOnly | EncoderDecoder
     source: tuple[int, ...]
     ids: tuple[int, ...]
+    at: int = -1
 
     @classmethod
     def of(cls, model: LoadedModel, run: Run, place: int) -> TextBefore:
+        """Before the token at `place` of the run's ids, one that a decoder predicted."""
         first = run.trace_start + 1
-        last = min(len(run.ids), run.trace_start + run.config.output_max_len + 1) - 1
+        last = min(len(run.ids) - 1, _last_read(run) + 1)
         if not is_whole(place) or not first <= place <= last:
             raise invalid(
                 "the token must be one that the network predicted, at a place from "
@@ -43,8 +48,18 @@ class TextBefore:
                 last=last,
                 got=repr(place),
             )
-        ids = run.ids[run.trace_start : place]
-        return cls(model.generator_network, run.source_ids, ids)
+        return dataclasses.replace(
+            cls.up_to(model, run, place - 1), network=model.generator_network
+        )
+
+    @classmethod
+    def up_to(cls, model: LoadedModel, run: Run, place: int) -> TextBefore:
+        """Up to the token at `place`, for what follows it; an encoder reads the whole text and says
+        what stands there. Raises ValueError for a place that the network does not read."""
+        check_whole("place", place, run.trace_start, _last_read(run))
+        if isinstance(model.network, EncoderOnly):
+            return cls(model.network, (), run.ids, place)
+        return cls(model.network, run.source_ids, run.ids[run.trace_start : place + 1])
 
     def log_probabilities(self, hooks: Sequence[Hook], n_rows: int = 1) -> Tensor:
         """(n_rows, V) of the next token, each row as the hooks alter it."""
@@ -55,13 +70,35 @@ class TextBefore:
         device = self.network.device
         ids = torch.tensor([self.ids], device=device).expand(n_rows, -1)
         where = torch.zeros(ids.shape, dtype=torch.bool, device=device)
-        where[:, -1] = True
+        where[:, self.at] = True
         if isinstance(self.network, EncoderDecoder):
             source = torch.tensor([self.source], device=device).expand(n_rows, -1)
             logits = self.network(source, ids, where=where, hooks=hooks)
         else:
             logits = self.network(ids, where=where, hooks=hooks)
         return logits.float()
+
+    def resumed(self, run: Run, hooks: Sequence[Hook]) -> Tensor:
+        """(1, V) as `logits`, of a run without interventions: its last token alone is read anew,
+        with the keys and values that the run recorded. The hooks see this one row.
+        """
+        network, n_before = self.network, len(self.ids) - 1
+        assert not isinstance(network, EncoderOnly)
+        device, dtype = network.device, network.dtype
+        share = run.config.n_heads // run.config.key_heads
+        cache = KeyValueCache()
+        cache.length = n_before
+        cache.key_mask = torch.ones(1, 1, 1, n_before, dtype=torch.bool, device=network.device)
+        for site in (one for one in run.trace.sites if one.stack == "decoder"):
+            _, k, v, _ = heads_at(run.trace, site, share)
+            end = None if site.kind == "cross" else n_before
+            cache.put(site, k[:, :, :end].to(device, dtype), v[:, :, :end].to(device, dtype))
+        ids = torch.tensor([self.ids[-1:]], device=network.device)
+        if isinstance(network, DecoderOnly):
+            return network(ids, cache=cache, hooks=hooks)[:, -1].float()
+        source = torch.tensor([self.source], device=network.device)
+        memory = run.trace.residuals["encoder"][-1]  # whose keys and values are in the cache
+        return network.decode(ids, memory, source, cache=cache, hooks=hooks)[:, -1].float()
 
     @property
     def largest_batch(self) -> int:
@@ -71,6 +108,11 @@ class TextBefore:
         n_parameters = sum(one.numel() for one in self.network.parameters())
         operations = 2 * n_parameters * (len(self.ids) + len(self.source))
         return max(1, min(MAX_WEIGHTS // n_weights, int(MAX_OPERATIONS // operations)))
+
+
+def _last_read(run: Run) -> int:
+    """The last of the run's ids that its trace holds."""
+    return min(len(run.ids), run.trace_start + run.config.output_max_len) - 1
 
 
 def in_parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -13,14 +13,13 @@ from typing import Any
 
 from torch import Tensor
 
-from transformer import their_tokenizers
-from transformer.messages import invalid, say
+from transformer.checkpoint.weight_files import WeightFiles
+from transformer.checks import text_of
+from transformer.messages import invalid, say, translated
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site, sites_of
 from transformer.model.weights import check_surplus
-from transformer.plain_files import text_of
-from transformer.tokenizer import Tokenizer
-from transformer.weight_files import WeightFiles
+from transformer.tokenizer import Tokenizer, hf_tokenizers
 
 FORMAT = 1
 MAX_HELD_OUT = 100  # texts
@@ -133,9 +132,9 @@ def read_tokenizer(folder: Path, config: ModelConfig, metadata: dict[str, Any]) 
     """tokenizer.json, or the one of another project that the metadata describes."""
     if "tokenizer" in metadata:  # of another project
         try:
-            return their_tokenizers.from_settings(folder, metadata["tokenizer"], config.vocab_size)
+            return hf_tokenizers.from_settings(folder, metadata["tokenizer"], config.vocab_size)
         except ValueError as error:
-            raise CheckpointError(str(error)) from error
+            raise CheckpointError(translated(error)) from error
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise CheckpointError(
@@ -144,7 +143,7 @@ def read_tokenizer(folder: Path, config: ModelConfig, metadata: dict[str, Any]) 
     try:
         tokenizer = Tokenizer.load(path)
     except ValueError as error:
-        raise CheckpointError(str(error)) from error
+        raise CheckpointError(translated(error)) from error
     if tokenizer.vocab_size != config.vocab_size:
         raise CheckpointError(
             say(
@@ -180,4 +179,4 @@ def read_weights(folder: Path, config: ModelConfig) -> dict[str, Tensor]:
         check_surplus(folder, config, files.n_numbers)
         return dict(files)
     except ValueError as error:
-        raise CheckpointError(str(error)) from error
+        raise CheckpointError(translated(error)) from error

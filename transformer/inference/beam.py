@@ -15,7 +15,7 @@ from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import MAX_BEAMS, MAX_LENGTH_PENALTY
-from transformer.runs.search import BeamNode, Hypothesis
+from transformer.runs.steps import BeamNode, Hypothesis
 
 
 @dataclass(slots=True, eq=False)

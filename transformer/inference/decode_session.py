@@ -111,8 +111,8 @@ class DecodeSession:
         stream = self.buffers.stream[:, :n].clone()[:, None]  # (L + 1, 1, n, C)
         return Trace(
             records=CompactRecords({**self._encoder_heads, **self._decoder_parts(ids)}),
-            embedded=before.embedded | trace.embedded,
-            positions=before.positions | trace.positions,
+            embed=before.embed | trace.embed,
+            pos_embed=before.pos_embed | trace.pos_embed,
             residuals=before.residuals | {"decoder": list(stream.unbind())},
         )
 
@@ -156,7 +156,7 @@ def _by_part(heads: Tensor) -> Tensor:
 def _without_decoder(trace: Trace) -> Trace:
     """What an encoder's stream recorded: nothing where there is none."""
     return Trace(
-        embedded={s: x for s, x in trace.embedded.items() if s == "encoder"},
-        positions={s: x for s, x in trace.positions.items() if s == "encoder"},
+        embed={s: x for s, x in trace.embed.items() if s == "encoder"},
+        pos_embed={s: x for s, x in trace.pos_embed.items() if s == "encoder"},
         residuals={s: made for s, made in trace.residuals.items() if s == "encoder"},
     )

@@ -17,7 +17,8 @@ from transformer.inference.sampling import apply_sampling, draw
 from transformer.messages import invalid
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
-from transformer.runs.candidates import (
+from transformer.runs.request import Sampling
+from transformer.runs.steps import (
     Candidate,
     Described,
     GenerationStep,
@@ -25,7 +26,6 @@ from transformer.runs.candidates import (
     describe,
     no_text,
 )
-from transformer.runs.request import Sampling
 
 _Choice = tuple[int, Sequence[Candidate], int]  # token, candidates, how many were possible
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.interventions.descriptions import Patch, check_all
+from transformer.interventions.hooks import ActivationCache, hooks_of
 from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.hooks import Hook
-from transformer.model.intervention_hooks import ActivationCache, hooks_of
-from transformer.model.interventions import Patch, check_all
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.runs.request import Request
 

@@ -16,8 +16,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.plain_text import Reader
 from transformer.runs.request import Request
-from transformer.tokenizer import Tokenizer
-from transformer.tokenizer.hidden import hidden_ids
+from transformer.tokenizer import Tokenizer, hidden_ids
 
 
 class Prepared(NamedTuple):

@@ -11,21 +11,20 @@ from typing import Unpack
 
 import torch
 
-from transformer import adapters, checkpoint
+from transformer import checkpoint
 from transformer.checks import check_texts
-from transformer.inference.beam_runs import search
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
 from transformer.inference.intervened import check_interventions, hooks_for
 from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.record import batch_of, run_of
-from transformer.inference.stream import Stream
+from transformer.inference.stream import Stream, search
+from transformer.interventions.descriptions import Intervention
 from transformer.messages import invalid
-from transformer.model.interventions import Intervention
-from transformer.runs.candidates import GenerationStep
 from transformer.runs.request import Request, Settings, request_of
 from transformer.runs.run import Batch, Run
+from transformer.runs.steps import GenerationStep
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
@@ -79,10 +78,7 @@ class Model(LoadedModel):
 
     def generate(self, text: str, **settings: Unpack[Settings]) -> Run:
         """Generate to the end; `settings` are Request's fields."""
-        stream = self.stream(text, **settings)
-        for _ in stream:
-            pass
-        return stream.run()
+        return self.stream(text, **settings).finish()
 
     def generate_batch(
         self, texts: Sequence[str], seeds: Sequence[int] | None = None, **settings: Unpack[Settings]
@@ -109,7 +105,7 @@ class Model(LoadedModel):
         if requests[0].beams > 1:
             return search(self, requests)
         if requests[0].interventions or requests[0].forced_tokens:
-            return [self._alone(request) for request in requests]
+            return [Stream(self, request).finish() for request in requests]
         prepared = [self.prepare(text) for text in texts]
         return [
             run_of(self, request, row, steps, ended=True)
@@ -154,7 +150,7 @@ class Model(LoadedModel):
         trace_interventions: what to alter in that reading; the translations are made by
         `settings`. Raises ValueError for a model that is not an encoder-decoder.
         """
-        self._check_translator()
+        self.check_translator()
         check_texts(texts)
         runs = self.generate_batch(texts, **settings)
         rows = [
@@ -172,7 +168,7 @@ class Model(LoadedModel):
         `settings` are Request's fields. Raises ValueError for a model that is not an
         encoder-decoder.
         """
-        self._check_translator()
+        self.check_translator()
         runs = self.generate_batch(self.reader.sentences(text), **settings)
         return " ".join(run.text for run in runs)
 
@@ -197,19 +193,14 @@ class Model(LoadedModel):
                     row.append(step)
         return rows
 
-    def _check_translator(self) -> None:
+    def check_translator(self) -> None:
+        """Raise ValueError unless it is an encoder-decoder."""
         if self.config.family != "encoder-decoder":
             raise invalid(
                 "translating needs an encoder-decoder; {name} is {family}",
                 name=self.name,
                 family=self.config.family,
             )
-
-    def _alone(self, request: Request) -> Run:
-        stream = Stream(self, request)
-        for _ in stream:
-            pass
-        return stream.run()
 
 
 def device_of(device: str | torch.device) -> torch.device:
@@ -236,7 +227,7 @@ def load(
     name_or_folder: str | Path,
     device: str | torch.device = "cpu",
     engine: str = AUTO,
-    max_len: int = adapters.MAX_LEN,
+    max_len: int = checkpoint.MAX_LEN,
 ) -> Model:
     """A model ready to run: a bundled name ("stories"), a folder of ours or of another project
     (GPT-2, Pythia, Llama, Mistral, Qwen, Gemma, BERT, Marian), or hub:OWNER/NAME[@REVISION].
@@ -247,7 +238,7 @@ def load(
     damaged folder, ValueError for a device or an engine that there is not.
     """
     place = device_of(device)
-    found = adapters.read(name_or_folder, max_len)
+    found = checkpoint.read(name_or_folder, max_len)
     network = found.network.to(place)
     return Model(
         name=found.name,

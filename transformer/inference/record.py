@@ -19,12 +19,10 @@ from transformer.model.masks import padding_mask
 from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
-from transformer.runs.candidates import GenerationStep
 from transformer.runs.compact_trace import CompactedRecords
-from transformer.runs.lazy import LazyLabels
 from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
-from transformer.runs.search import Search
+from transformer.runs.steps import GenerationStep, LazyLabels, Search
 from transformer.tokenizer import PADDING
 
 
@@ -79,7 +77,7 @@ def run_of(
         search=_search_of(model, request, found) if found else None,
         engine=engine,
         read_as=None if (read := model.reader.read_as(request.text)) == request.text else read,
-        doubts=model.reader.doubts(request.text),
+        warnings=model.reader.warnings(request.text),
     )
 
 

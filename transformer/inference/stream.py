@@ -1,20 +1,21 @@
-"""A generation under way."""
+"""A generation under way, and beam searches, which are known only at their end."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
 
-from transformer.inference.beam_runs import search
+from transformer.inference.beam import beam_search
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
 from transformer.inference.intervened import check_interventions, hooks_for
 from transformer.inference.loaded import LoadedModel
 from transformer.inference.record import run_of, text_of
 from transformer.model.hooks import Hook
-from transformer.runs.candidates import GenerationStep
+from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import Request
 from transformer.runs.run import Run
+from transformer.runs.steps import GenerationStep
 
 
 class Stream:
@@ -68,6 +69,12 @@ class Stream:
         """
         return text_of(self._model, self.request, [step.token for step in self.steps])
 
+    def finish(self) -> Run:
+        """Generate to the end, and what happened."""
+        for _ in self:
+            pass
+        return self.run()
+
     def run(self) -> Run:
         """What happened so far, with the trace of one pass over it."""
         if self._searched is not None:
@@ -114,3 +121,32 @@ class Stream:
     def _search(self) -> Iterator[GenerationStep]:
         (self._searched,) = search(self._model, [self.request])
         yield from self._searched.steps
+
+
+def search(model: LoadedModel, requests: Sequence[Request]) -> list[Run]:
+    """Beam searches, all in one batch; the requests differ in their text alone.
+
+    Raises ValueError for a model that is not an encoder-decoder.
+    """
+    network, first = model.network, requests[0]
+    model.check(first)
+    assert isinstance(network, EncoderDecoder)
+    prepared = [model.prepare(request.text) for request in requests]
+    if first.max_new_tokens == 0:
+        return [
+            run_of(model, request, row, [], ended=False)
+            for request, row in zip(requests, prepared, strict=True)
+        ]
+    found = beam_search(
+        network,
+        [row.source for row in prepared],
+        start_id=model.tokenizer.start_id,
+        end_id=model.tokenizer.end_id,
+        beams=first.beams,
+        max_new_tokens=first.max_new_tokens,
+        length_penalty=first.length_penalty,
+    )
+    return [
+        run_of(model, request, row, [], ended=True, found=result)
+        for request, row, result in zip(requests, prepared, found, strict=True)
+    ]

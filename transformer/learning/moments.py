@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.views.attention.grid import Atlas, Pixels
+from transformer.analysis.atlas import Atlas, Pixels
 
 FILE = Path(__file__).parent / "recorded_runs" / "stories.npz"
 

@@ -1,20 +1,29 @@
-"""What is to be trained: every choice that the tab Learn offers, checked."""
+"""What is to be trained, and the held-out questions that it is measured on."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
-from transformer.messages import invalid
+from transformer.checkpoint import HeldOutSample
+from transformer.checks import check_choice
+from transformer.messages import mark, say
 from transformer.model.config import ModelConfig
-from transformer.training.exercises import EXERCISES, Exercise
+from transformer.model.presets import PRESETS
+from transformer.training.exercises import EXERCISES, Exercise, Row
 from transformer.training.stepwise import Step, small_config, steps
-from transformer.views import VIEWS
 
 SNAPSHOTS = 10  # kept on the way; with the first and the last one at most two more
 EVERY = 10  # steps between two measurements
+HELD_OUT_SEED = -1
+SAMPLE = 40  # questions
+ABOUT = mark(
+    "Held-out questions with their answers; the letters of a question are drawn at random, so that "
+    "nobody could foresee them."
+)
 SHARED = {"llama", "qwen3"}  # presets whose heads share keys: two to one
 
 
@@ -37,8 +46,8 @@ class Plan:
     feed_forward: bool = True
 
     def __post_init__(self) -> None:
-        for parameter in VIEWS["learn"].parameters:
-            parameter.check(getattr(self, parameter.name))
+        check_choice("task", self.task, EXERCISES)
+        check_choice("preset", self.preset, PRESETS)
         self.config()
 
     @property
@@ -89,9 +98,22 @@ class Plan:
         return changes
 
 
-def plan_of(values: Any) -> Plan:
-    """A plan from plain values. Raises ValueError for an unknown field or a wrong value."""
-    fields = [field.name for field in dataclasses.fields(Plan)]
-    if not isinstance(values, Mapping) or not set(values) <= set(fields) or "task" not in values:
-        raise invalid("a training must be an object of {allowed}, with a task", allowed=fields)
-    return Plan(**values)
+def held_out(exercise: Exercise, count: int) -> list[Row]:
+    """Questions that no training sees, always the same."""
+    return exercise.rows(Random(HELD_OUT_SEED), count, held_out=True)
+
+
+def prompt_of(exercise: Exercise, family: str, question: str) -> str:
+    """A question as it is typed to a network."""
+    return question + exercise.sign if family == "decoder" else question
+
+
+def sample_of(exercise: Exercise, family: str) -> HeldOutSample | None:
+    """Text to measure a loss on; None for an encoder, which predicts no next token."""
+    rows = held_out(exercise, SAMPLE)
+    if family == "encoder":
+        return None
+    texts: list[tuple[str, ...]] = list(rows)
+    if family == "decoder":
+        texts = [(prompt_of(exercise, family, question) + answer,) for question, answer in rows]
+    return HeldOutSample(about=say(ABOUT), texts=tuple(texts))

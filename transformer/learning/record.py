@@ -13,13 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from transformer.analysis.atlas import Atlas
 from transformer.checkpoint import HeldOutSample
 from transformer.inference.model import Model
-from transformer.learning.plan import Plan
-from transformer.learning.samples import sample_of
+from transformer.learning.plan import Plan, sample_of
 from transformer.model.weights import network_with, weights_of
 from transformer.runs.memory_budget import bytes_of
-from transformer.views.attention.grid import Atlas
 
 NUMBER_BYTES, MOMENT_BYTES = 32, 250  # of a number in a list; of a Moment
 Weights = dict[str, NDArray[np.float16]]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from transformer.analysis.atlas import MAX_SIDE, Pixels, atlas
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import NEARLY_EVEN, TIMES_EVEN, Metrics, head_metrics
 from transformer.analysis.logit_lens import surprise
@@ -24,7 +25,6 @@ from transformer.learning.moments import FILE, HeadNumber, Moments, Sentence, St
 from transformer.messages import invalid
 from transformer.runs.run import Run
 from transformer.training import log
-from transformer.views.attention.grid import MAX_SIDE, Pixels, atlas
 
 # The first says a name again and again, so that a head that reads what followed it can be seen.
 SENTENCES = (

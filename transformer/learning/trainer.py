@@ -1,4 +1,4 @@
-"""The server's end of a process that trains."""
+"""The server's end of the process that trains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from transformer.learning.wire import Job, receive, send
+from transformer.learning.worker import Job, receive, send
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BROKEN = "broken"  # why a training ended whose process did
@@ -22,8 +22,8 @@ GRACE_S = 1.0  # to hear what has come while this process itself was stopped
 class Trainer:
     """One process, begun with its first job and kept for the next one until it is closed.
 
-    hear: told (key, what, value) as they come, in a thread of its own; see wire.py. A process that
-    is silent for SILENT_S, be it stopped or stuck, is killed and ends as BROKEN.
+    hear: called with (key, what, value) of each message in worker.py, from a thread of its own. A
+    process that is silent for SILENT_S, be it stopped or stuck, is killed and ends as BROKEN.
     """
 
     def __init__(self, hear: Callable[[str, str, Any], None]) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transformer.analysis.atlas import atlas
 from transformer.inference.engines.choice import NETWORK
 from transformer.inference.model import Model
-from transformer.learning.plan import Plan
+from transformer.learning.plan import Plan, held_out, prompt_of
 from transformer.learning.record import Moment, Pictures, Record, Snapshot, Weights, half_weights
-from transformer.learning.samples import held_out, prompt_of
 from transformer.runs.run import Run
 from transformer.training.exercises import Exercise
 from transformer.training.exercises.asking import answer_of, weight_on_wanted
 from transformer.training.stepwise import Step
-from transformer.views.attention.grid import atlas
 
 SCORED = 50  # held-out questions that the heads are measured on
 

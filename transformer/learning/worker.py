@@ -1,29 +1,116 @@
 """The process that trains: one thread, low priority, told what to do on its standard input.
 
 It is a process of its own since a training in one of the server's threads would hold Python's
-interpreter lock while others generate. What comes and goes stands in wire.py.
+interpreter lock while others generate. Its messages are JSON, with arrays as NPZ behind it; nothing
+is pickled:
+
+    in   (key, "begin", Job), then (key, "pause" | "go" | "step" | "stop", None)
+         and (key, "ask", a question)
+    out  (key, "report", Report), (key, "state", "running" | "paused"), (key, "end", why)
+         and ("", "alive", None) every second
 """
 
 from __future__ import annotations
 
+import dataclasses
+import io
+import json
 import os
+import struct
 import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from transformer.analysis.atlas import Atlas
 from transformer.command_line import Parser
-from transformer.learning.watch import report
-from transformer.learning.wire import Job, Message, receive, send
-from transformer.messages import speaking
+from transformer.learning.plan import Plan
+from transformer.learning.record import Moment
+from transformer.learning.watch import Report, report
+from transformer.messages import speaking, translated
 
 BEAT_S = 1.0  # how often the process says that it is alive
 NICENESS = 5  # a third of the time that a thread of the server gets where both want it
 DONE, STOPPED, LATE = "done", "stopped", "time"
+Message = tuple[str, str, Any]
+Arrays = dict[str, NDArray[Any]]
+SIZES = struct.Struct(">QQ")  # bytes of the JSON and of the NPZ
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """plan: what to train. seconds: of training, pauses left out. language: of its sentences."""
+
+    plan: Plan
+    question: str
+    seconds: float
+    language: str
+
+
+def send(file: IO[bytes], message: Message) -> None:
+    """Write a message, all of it at once."""
+    key, what, value = message
+    arrays: Arrays = {}
+    if isinstance(value, Job):
+        value = dataclasses.asdict(value)
+    elif isinstance(value, Report):
+        arrays = _arrays(value)
+        value = {
+            "step": value.step, "losses": value.losses, "answer": value.answer,
+            "moment": dataclasses.asdict(value.moment),
+        }  # fmt: skip
+    text, packed = json.dumps([key, what, value]).encode(), io.BytesIO()
+    if arrays:
+        np.savez(packed, **arrays)  # type: ignore[arg-type]
+    file.write(SIZES.pack(len(text), len(packed.getvalue())) + text + packed.getvalue())
+    file.flush()
+
+
+def receive(file: IO[bytes]) -> Message:
+    """The next message. Raises EOFError where there is none, or only a part of one."""
+    n_text, n_packed = SIZES.unpack(_whole(file, SIZES.size))
+    key, what, value = json.loads(_whole(file, n_text))
+    packed = _whole(file, n_packed)
+    if what == "begin":
+        value = Job(**value | {"plan": Plan(**value["plan"])})
+    elif what == "report":
+        with np.load(io.BytesIO(packed), allow_pickle=False) as found:
+            value = _report(value, {name: found[name] for name in found.files})
+    return key, what, value
+
+
+def _whole(file: IO[bytes], size: int) -> bytes:
+    found = file.read(size)
+    if len(found) < size:
+        raise EOFError
+    return found
+
+
+def _arrays(report: Report) -> Arrays:
+    found: Arrays = {}
+    for kind, small in report.pictures.items():
+        found |= {f"pixels/{kind}": small.pixels, f"masked/{kind}": small.masked}
+    return found | {f"weights/{name}": array for name, array in (report.weights or {}).items()}
+
+
+def _report(value: dict[str, Any], arrays: Arrays) -> Report:
+    def below(start: str) -> Arrays:
+        found = [name for name in arrays if name.startswith(start)]
+        return {name.removeprefix(start): arrays[name] for name in found}
+
+    masked = below("masked/")
+    pictures = {kind: Atlas(pixels, masked[kind]) for kind, pixels in below("pixels/").items()}
+    moment = Moment(**value["moment"])
+    return Report(
+        **value | {"moment": moment}, pictures=pictures, weights=below("weights/") or None
+    )
 
 
 class Training:
@@ -35,11 +122,11 @@ class Training:
         self._paused = self._single = self._stopped = self._asked = False
 
     def run(self) -> None:
-        """Train; a mistake is told like an end."""
+        """Train; an error is reported as the reason of the end."""
         try:
             why = self._train()
         except ValueError as error:
-            why = str(error)
+            why = translated(error)
         self._send("end", why)
 
     def _train(self) -> str:
@@ -100,7 +187,7 @@ class Training:
 
 
 def listen(file: BinaryIO, commands: SimpleQueue[Message]) -> None:
-    """Pass on what comes; the server's end is this process' end."""
+    """Queue the server's messages; this process ends with the server."""
     try:
         while True:
             commands.put(receive(file))
@@ -109,7 +196,7 @@ def listen(file: BinaryIO, commands: SimpleQueue[Message]) -> None:
 
 
 def beat(out: BinaryIO) -> None:
-    """Say again and again that the process is alive; one write of a file is whole."""
+    """Send a heartbeat every BEAT_S; one write to the pipe is atomic."""
     with suppress(OSError):  # the server has ended
         while True:
             send(out, ("", "alive", None))

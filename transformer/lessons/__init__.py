@@ -1,9 +1,9 @@
 """Lessons that ask back: text files, whose checks are graded on the visitor's own run.
 
-    transformer.lessons.all_lessons()["attention"].steps[0].check.grade(ground, answer)
+    transformer.lessons.all_lessons()["attention"].steps[0].check.grade(context, answer)
 
 A folder of lessons has a folder for each, NAME/LANGUAGE.md; see `markdown` for how one is written,
-`checks` for what it can ask, and `quantities` for what can be measured.
+`checks` for what it can ask, and `measures` for what can be measured.
 """
 
 from __future__ import annotations

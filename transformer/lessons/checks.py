@@ -6,7 +6,7 @@
     check = {number = "hidden", site = "decoder.0.self", query = 3, tolerance = 0}
     check = {choose = "weight", …, query = 20, key = [3, 9, 12]}    the most of several
     check = {choose = "row_entropy", …, bounds = [1, 2]}            its range: one more option
-    check = {run = {has = "Bram", alters = ["silence"]}}            the network is to say this
+    check = {run = {has = "Bram", alters = ["ablate"]}}            the network is to say this
 
 What is clicked has the most (least = true: the least) of all, or nearly: within = 0.1 of the range
 from the worst to the best.
@@ -19,10 +19,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.lessons.quantities import OF_A_BATCH, QUANTITIES, Ground, of
+from transformer.lessons.attention_measures import OF_A_BATCH  # adds those of attention
+from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.messages import invalid, numeral, say
 from transformer.model.sites import Site
-from transformer.runs.memo import remembered
+from transformer.runs.memory_budget import memoize_on_run
+from transformer.runs.run import Run
 
 Answer = Mapping[str, Any]
 WITHIN = 0.1
@@ -30,7 +32,7 @@ CLICKED = {"head": ("site", "head"), "token": ("token",), "cell": ("query", "key
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
+class CheckResult:
     """says: what was chosen, and what its number is."""
 
     right: bool
@@ -38,21 +40,27 @@ class Verdict:
 
 
 class Check(ABC):
-    """kind: how it is answered. n_options: sentences to choose from."""
+    """kind: how it is answered. n_options: sentences to choose from. arguments: of its measure.
+    stack: whose tokens are clicked, the text's "own" or the "encoder"'s."""
 
     kind: str = ""
     n_options: int = 0
+    arguments: Mapping[str, Any]
+
+    @property
+    def stack(self) -> str:
+        return "own"
 
     @abstractmethod
-    def grade(self, ground: Ground, answer: Answer) -> Verdict:
+    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Of an answer. Raises ValueError for one that cannot be graded."""
 
     @abstractmethod
-    def right_answer(self, ground: Ground) -> Answer | None:
+    def right_answer(self, context: GradingContext) -> Answer | None:
         """The best one; None where it has to be found by trying."""
 
     @abstractmethod
-    def answers(self, ground: Ground) -> Iterator[Answer]:
+    def answers(self, context: GradingContext) -> Iterator[Answer]:
         """Some that can be given, or all."""
 
 
@@ -67,16 +75,16 @@ class Click(Check):
     least: bool = False
     within: float = WITHIN
 
-    def grade(self, ground: Ground, answer: Answer) -> Verdict:
+    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Right within a margin of the best."""
         if self.kind == "token" and answer.get("stack", self.stack) != self.stack:
-            return Verdict(right=False, says=say("This token is of the other text."))
+            return CheckResult(right=False, says=say("This token is of the other text."))
         got = {name: answer.get(name) for name in CLICKED[self.kind]}
-        value = self.value(ground, got)
-        if yes := QUANTITIES[self.of].yes:  # a long text has too many cells to ask of them all
-            says = say(yes if value else QUANTITIES[self.of].no)
-            return Verdict(right=bool(value) is not self.least, says=says)
-        worst, best = self._range(ground)
+        value = self.value(context, got)
+        if yes := MEASURES[self.of].yes:  # a long text has too many cells to ask of them all
+            says = say(yes if value else MEASURES[self.of].no)
+            return CheckResult(right=bool(value) is not self.least, says=says)
+        worst, best = self._range(context)
         right = abs(value - best) <= self.within * abs(best - worst)
         quantity, shown = worded(self.of), _number(value)
         if not right:
@@ -88,7 +96,7 @@ class Click(Check):
             says = say("{quantity} is {value}: the least.", quantity=quantity, value=shown)
         else:
             says = say("{quantity} is {value}: the most.", quantity=quantity, value=shown)
-        return Verdict(right=right, says=says)
+        return CheckResult(right=right, says=says)
 
     @property
     def stack(self) -> str:
@@ -97,55 +105,56 @@ class Click(Check):
         of_source = "key" in self.free and (site.endswith(".cross") or site.startswith("encoder"))
         return "encoder" if of_source else "own"
 
-    def right_answer(self, ground: Ground) -> Answer | None:
+    def right_answer(self, context: GradingContext) -> Answer | None:
         """That with the most."""
-        if QUANTITIES[self.of].yes:
-            told = ((one, bool(self.value(ground, one))) for one in self.answers(ground))
+        if MEASURES[self.of].yes:
+            told = ((one, bool(self.value(context, one))) for one in self.answers(context))
             return next((one for one, yes in told if yes is not self.least), None)
         sign = -1 if self.least else 1
-        return max(self.answers(ground), key=lambda one: sign * self.value(ground, one))
+        return max(self.answers(context), key=lambda one: sign * self.value(context, one))
 
-    def answers(self, ground: Ground) -> Iterator[Answer]:
+    def answers(self, context: GradingContext) -> Iterator[Answer]:
         """Every head of a kind of attention, every token, or every cell."""
-        run = ground.run
+        run = context.run
         if self.kind == "head":
             kind = str(self.arguments.get("kind", "decoder.self"))
             for site in run.trace.sites:
                 if f"{site.stack}.{site.kind}" == kind:
-                    n_heads = run.trace[site].weights.shape[1]
+                    n_heads = run.trace[site].pattern.shape[1]
                     yield from ({"site": str(site), "head": head} for head in range(n_heads))
         elif self.kind == "token":
-            yield from ({"token": token} for token in self._tokens(ground))
+            yield from ({"token": token} for token in self._tokens(context))
         else:
-            _, _, n_queries, n_keys = run.trace[Site.parse(self.arguments["site"])].weights.shape
-            own = self.arguments["site"].startswith("decoder") or run.config.family == "encoder"
-            first = run.trace_start if own else 0
+            _, _, n_queries, n_keys = run.trace[Site.parse(self.arguments["site"])].pattern.shape
+            first = first_row(run, str(self.arguments["site"]))
             yield from (
                 {"query": first + row, "key": key}
                 for row in range(n_queries)
                 for key in range(n_keys)
             )
 
-    def _tokens(self, ground: Ground) -> range:
-        run = ground.run
+    def _tokens(self, context: GradingContext) -> range:
+        run = context.run
         if "key" in self.free:
-            return range(run.trace[Site.parse(self.arguments["site"])].weights.shape[3])
+            return range(run.trace[Site.parse(self.arguments["site"])].pattern.shape[3])
         return range(1 if self.of == "surprise" else run.n_prompt, len(run.labels))
 
-    def _range(self, ground: Ground) -> tuple[float, float]:
+    def _range(self, context: GradingContext) -> tuple[float, float]:
         if self.of in OF_A_BATCH:
-            return self._ends(ground)
-        return remembered(ground.run, ("worst and best", repr(self)), lambda: self._ends(ground))
+            return self._ends(context)
+        return memoize_on_run(
+            context.run, ("worst and best", repr(self)), lambda: self._ends(context)
+        )
 
-    def _ends(self, ground: Ground) -> tuple[float, float]:
-        values = [self.value(ground, one) for one in self.answers(ground)]
+    def _ends(self, context: GradingContext) -> tuple[float, float]:
+        values = [self.value(context, one) for one in self.answers(context)]
         return (max(values), min(values)) if self.least else (min(values), max(values))
 
-    def value(self, ground: Ground, got: Answer) -> float:
+    def value(self, context: GradingContext, got: Answer) -> float:
         """The number of what is clicked. Raises ValueError for what has none."""
         given = {k: v for k, v in self.arguments.items() if k != "kind"}
         said = dict(zip(self.free, (got[name] for name in CLICKED[self.kind]), strict=True))
-        return of(ground, self.of, given | said)
+        return of(context, self.of, given | said)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,24 +166,24 @@ class Number(Check):
     tolerance: float = 0.0
     kind: str = field(default="number", init=False)
 
-    def grade(self, ground: Ground, answer: Answer) -> Verdict:
+    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Right within the tolerance."""
         got = answer.get("number")
         if not isinstance(got, int | float) or isinstance(got, bool):
             raise invalid("the answer must be a number; got {got}", got=repr(got)[:40])
-        value = of(ground, self.of, self.arguments)
+        value = of(context, self.of, self.arguments)
         if abs(got - value) > self.tolerance + 1e-9:
-            return Verdict(right=False, says=say("It is not {got}.", got=_number(got)))
+            return CheckResult(right=False, says=say("It is not {got}.", got=_number(got)))
         says = say("{quantity} is {value}.", quantity=worded(self.of), value=_number(value))
-        return Verdict(right=True, says=says)
+        return CheckResult(right=True, says=says)
 
-    def right_answer(self, ground: Ground) -> Answer | None:
+    def right_answer(self, context: GradingContext) -> Answer | None:
         """The number itself."""
-        return {"number": of(ground, self.of, self.arguments)}
+        return {"number": of(context, self.of, self.arguments)}
 
-    def answers(self, ground: Ground) -> Iterator[Answer]:
+    def answers(self, context: GradingContext) -> Iterator[Answer]:
         """The right one, and one that is too large."""
-        value = of(ground, self.of, self.arguments)
+        value = of(context, self.of, self.arguments)
         yield from ({"number": value}, {"number": value + 2 * self.tolerance + 1})
 
 
@@ -193,7 +202,7 @@ class Choose(Check):
         """As many as there are ranges, or values."""
         return len(self.bounds) + 1 if self.bounds else len(self._each())
 
-    def grade(self, ground: Ground, answer: Answer) -> Verdict:
+    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Right where it is the best one."""
         got = answer.get("option")
         if not isinstance(got, int) or not 0 <= got < self.n_options:
@@ -202,31 +211,31 @@ class Choose(Check):
                 n=self.n_options,
                 got=repr(got)[:40],
             )
-        right = got == self.best(ground)
+        right = got == self.best(context)
         if self.bounds and not right:
-            return Verdict(right=False, says=say("That is not so on this run."))
+            return CheckResult(right=False, says=say("That is not so on this run."))
         arguments = self.arguments if self.bounds else self._each()[got]
-        quantity, value = worded(self.of), _number(of(ground, self.of, arguments))
+        quantity, value = worded(self.of), _number(of(context, self.of, arguments))
         if right:
             says = say("{quantity} is {value}.", quantity=quantity, value=value)
         else:
             says = say("{quantity} is {value}; another has more.", quantity=quantity, value=value)
-        return Verdict(right=right, says=says)
+        return CheckResult(right=right, says=says)
 
-    def right_answer(self, ground: Ground) -> Answer | None:
+    def right_answer(self, context: GradingContext) -> Answer | None:
         """The best one."""
-        return {"option": self.best(ground)}
+        return {"option": self.best(context)}
 
-    def answers(self, ground: Ground) -> Iterator[Answer]:
+    def answers(self, context: GradingContext) -> Iterator[Answer]:
         """All."""
         yield from ({"option": one} for one in range(self.n_options))
 
-    def best(self, ground: Ground) -> int:
+    def best(self, context: GradingContext) -> int:
         """The right sentence, counted from 0."""
         if self.bounds:
-            value = of(ground, self.of, self.arguments)
+            value = of(context, self.of, self.arguments)
             return sum(value >= bound for bound in self.bounds)
-        values = [of(ground, self.of, one) for one in self.measured()]
+        values = [of(context, self.of, one) for one in self.measured()]
         return max(range(len(values)), key=values.__getitem__)
 
     def measured(self) -> list[Mapping[str, Any]]:
@@ -238,9 +247,15 @@ class Choose(Check):
         return [dict(self.arguments) | {name: value} for value in self.arguments[name]]
 
 
+def first_row(run: Run, site: str) -> int:
+    """The token, counted in the whole text, that the first row of a place's attention is of."""
+    own = Site.parse(site).stack == "decoder" or run.config.family == "encoder"
+    return run.trace_start if own else 0
+
+
 def worded(name: str) -> str:
     """What a quantity is called, as a sentence begins."""
-    words = say(QUANTITIES[name].words)
+    words = say(MEASURES[name].words)
     return words[:1].upper() + words[1:]
 
 

@@ -8,30 +8,32 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from transformer.checks import check_choice
-from transformer.lessons.check_header import check_of
-from transformer.lessons.checks import Check
+from transformer.checks import check_choice, check_names, check_whole
+from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number
 from transformer.lessons.markdown import Part, read
+from transformer.lessons.measures import MEASURES
+from transformer.lessons.output_check import OutputCheck
 from transformer.messages import ENGLISH, invalid, say
+from transformer.model.hooks import FORMER_NAMES
 
 MAX_BYTES = 100_000  # of a language's file
 IN_HEADER = ("minutes", "model")
-IN_STEP = ("state", "sight", "types", "check", "solution", "hints")
+CHECKS = ("click", "number", "choose", "run")
+IN_STEP = ("state", "types", "check", "solution", "hints")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
     """state: fields of a link, or a link's own text (what stands behind the "#").
 
-    sight: the part of the tab that is to be in sight, as a CSS selector. check: what is asked, if
-    anything is. types: whether the text and the settings are in sight, to be changed; they are
-    where the network is to say something. solution: a state that answers it, where none can be
-    worked out; {learn = "copy"} stands for the network of that recorded training, opened. hints:
-    for a hint that names a token, a head or a cell, by its number: the fields that select it.
+    check: what is asked, if anything is. types: whether the text and the settings are in sight, to
+    be changed; they are where the network is to say something. solution: a state that answers it,
+    where none can be worked out; {learn = "copy"} stands for the network of that recorded training,
+    opened. hints: for a hint that names a token, a head or a cell, by its number: the fields that
+    select it.
     """
 
     state: Mapping[str, Any] | str
-    sight: str = ""
     types: bool = False
     check: Check | None = None
     solution: Mapping[str, Any] | str = ""
@@ -92,11 +94,8 @@ def _text(path: Path) -> str:
 
 def _minutes(part: Part) -> int:
     header = part.header or {}
-    _known(header, IN_HEADER)
-    minutes = header.get("minutes")
-    if not isinstance(minutes, int) or not 1 <= minutes <= 90:
-        raise invalid("minutes must be a whole number from 1 to 90; got {got}", got=repr(minutes))
-    return minutes
+    check_names("header", header, IN_HEADER)
+    return check_whole("minutes", header.get("minutes"), 1, 90)
 
 
 def _step(part: Part) -> Step:
@@ -104,7 +103,7 @@ def _step(part: Part) -> Step:
     if header is None:
         raise invalid("the step “{title}” has no header", title=part.title)
     try:
-        _known(header, IN_STEP)
+        check_names("header", header, IN_STEP)
         check = check_of(header["check"]) if "check" in header else None
         if (check is not None) != bool(part.task):
             raise invalid("a check needs a task (“> …”), and a task a check")
@@ -115,7 +114,7 @@ def _step(part: Part) -> Step:
                 got=len(part.options),
             )
         return Step(
-            state=header.get("state", {}), sight=header.get("sight", ""), check=check,
+            state=header.get("state", {}), check=check,
             types=bool(header.get("types", check is not None and check.kind == "run")),
             solution=header.get("solution", ""), hints=_hints(header.get("hints", {}), part),
         )  # fmt: skip
@@ -129,14 +128,6 @@ def _hints(given: Mapping[str, Any], part: Part) -> dict[int, Mapping[str, Any]]
     for number in given:
         check_choice("hint", number, numbers)
     return {numbers[number]: fields for number, fields in given.items()}
-
-
-def _known(header: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
-    for name in header:
-        if name not in allowed:
-            raise invalid(
-                "a header has {allowed}; got {got}", allowed=", ".join(allowed), got=repr(name)
-            )
 
 
 def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
@@ -156,3 +147,72 @@ def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
                 title=part.title,
             )
             raise ValueError(_in(path, unlike))
+
+
+def check_of(given: Any) -> Check:
+    """The check of a step's header. Raises ValueError for one that is not known."""
+    if not isinstance(given, dict):
+        raise invalid("check must be a table; got {got}", got=repr(given))
+    given = dict(given)
+    kind = next((one for one in CHECKS if one in given), None)
+    if kind is None:
+        raise invalid("a check needs one of {allowed}", allowed=", ".join(CHECKS))
+    value = given.pop(kind)
+    if kind == "run":
+        return _output_check(value)
+    if kind == "click":
+        return _click(value, given)
+    own = "tolerance" if kind == "number" else "bounds"
+    extra = {own: given.pop(own)} if own in given else {}
+    _check_arguments(value, given, ())
+    if kind == "number":
+        return Number(of=value, arguments=given, **extra)
+    lists = [name for name, one in given.items() if isinstance(one, list)]
+    if len(lists) != (0 if extra else 1):
+        raise invalid(
+            "a choice has bounds, or one argument that is a list; got {got}", got=repr(given)
+        )
+    return Choose(of=value, arguments=given, bounds=tuple(extra.get("bounds", ())))
+
+
+def _click(what: Any, given: dict[str, Any]) -> Click:
+    check_choice("click", what, CLICKED)
+    name = given.pop("of", None)
+    more = {key: given.pop(key) for key in ("least", "within") if key in given}
+    wanted = [one for one in _arguments(name) if one not in given]
+    free = CLICKED[what] if what != "token" else tuple(
+        one for one in wanted if one in ("token", "key")
+    )  # fmt: skip
+    kept = {key: value for key, value in given.items() if key != "kind" or what != "head"}
+    _check_arguments(name, kept, free)
+    return Click(kind=what, of=name, arguments=given, free=free, **more)
+
+
+def _output_check(given: Any) -> OutputCheck:
+    allowed = {
+        "has": str, "lacks": str, "text": str, "alters": list, "forced": bool, "changed": bool,
+        "method": str, "model": str,
+    }  # fmt: skip
+    if not isinstance(given, dict) or not given:
+        raise invalid("run must be a table of what the run is to be")
+    check_names("run", given, allowed)
+    for name, value in given.items():
+        if not isinstance(value, allowed[name]):
+            got = f"{name} = {value!r}"
+            raise invalid(
+                "{name} takes {allowed}; got {got}", name="run", allowed=[*allowed], got=got
+            )
+    alters = tuple(FORMER_NAMES.get(one, one) for one in given.get("alters", ()))
+    return OutputCheck(**given | {"alters": alters})
+
+
+def _arguments(name: Any) -> tuple[str, ...]:
+    check_choice("measure", name, MEASURES)
+    return MEASURES[name].arguments
+
+
+def _check_arguments(name: Any, given: Mapping[str, Any], free: tuple[str, ...]) -> None:
+    """Raise ValueError unless the measure gets what it takes, and nothing else."""
+    wanted, got = sorted(_arguments(name)), sorted([*given, *free])
+    if got != wanted:
+        raise invalid("{name} takes {allowed}; got {got}", name=name, allowed=wanted, got=got)

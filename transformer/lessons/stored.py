@@ -1,91 +1,88 @@
-"""A check as numbers: every answer's own, so that a page without the network grades as Python does.
+"""A check as verdicts: what it says of every answer, so that a page without a network says it too.
 
-    stored(check, ground)  # {"kind": "head", "values": {"decoder.5.self": [0.1, …], …}, …}
+    stored(check, context)  # {"kind": "token", "verdicts": {"own 3": [True, 0], …}, "says": […], …}
 
-What is right is not among them: `views/export/static/grading.js` finds it by the same rule.
+An answer is written as the page gives it, its values with spaces between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformer.lessons.checks import Check, Choose, Click, Number, worded
-from transformer.lessons.quantities import OF_A_BATCH, QUANTITIES, Ground, of
-from transformer.messages import say
+from transformer.lessons.attention_measures import OF_A_BATCH
+from transformer.lessons.checks import Check, Choose, Click, Number, first_row
+from transformer.lessons.measures import GradingContext
+from transformer.messages import say, translated
+
+Told = tuple[bool | None, str]  # None: it cannot be graded, and why
 
 
-def stored(check: Check, ground: Ground) -> dict[str, Any] | None:
-    """What grades it; None where only the network can, or where it is about a batch."""
-    if isinstance(check, Click | Number | Choose) and check.of in OF_A_BATCH:
+def stored(check: Check, context: GradingContext) -> dict[str, Any] | None:
+    """{"kind", "answer"}, and of a number {"value", "tolerance", "says"}, else {"verdicts", "says",
+    "elsewhere"}; None where only the network can grade, or where it is about a batch.
+
+    verdicts: by answer, whether it is right, and which of `says` is said of it. elsewhere: the
+    verdict on every other answer. answer: the one that is shown in the end.
+    """
+    if not isinstance(check, Click | Number | Choose) or check.of in OF_A_BATCH:
         return None
-    if isinstance(check, Click):
-        return _click(check, ground)
+    found = {
+        "kind": check.kind,
+        "answer": _shown(check, context, check.right_answer(context) or {}),
+    }
     if isinstance(check, Number):
-        return _of(check) | {
-            "value": of(ground, check.of, check.arguments), "tolerance": check.tolerance,
+        number, _ = check.answers(context)
+        return found | {
+            "value": number["number"], "tolerance": check.tolerance,
+            "says": check.grade(context, number).says,
         }  # fmt: skip
-    if isinstance(check, Choose):
-        values = [of(ground, check.of, one) for one in check.measured()]
-        return _of(check) | {"values": values, "bounds": list(check.bounds)}
-    return None
+    verdicts, says = {}, dict[str, int]()
+    for answer in _answers(check, context):
+        right, told = _told(check, context, answer)
+        shown = _shown(check, context, answer)
+        verdicts[" ".join(map(str, shown.values()))] = [right, says.setdefault(told, len(says))]
+    return found | {"verdicts": verdicts, "says": list(says), "elsewhere": _elsewhere(check)}
 
 
-def _of(check: Click | Number | Choose) -> dict[str, Any]:
-    return {"kind": check.kind, "quantity": worded(check.of)}
+def _answers(check: Click | Choose, context: GradingContext) -> Iterator[Mapping[str, Any]]:
+    """All that can be given, those too that have no number."""
+    if check.kind == "head":
+        for site in context.run.trace.sites:
+            n_heads = context.run.trace[site].pattern.shape[1]
+            yield from ({"site": str(site), "head": head} for head in range(n_heads))
+    elif check.kind == "token":
+        last = max(one["token"] for one in check.answers(context))
+        yield from ({"token": token} for token in range(last + 1))
+    else:
+        yield from check.answers(context)
 
 
-def _click(check: Click, ground: Ground) -> dict[str, Any]:
-    quantity = QUANTITIES[check.of]
-    found = _of(check) | {
-        "least": check.least, "within": check.within, "stack": check.stack,
-        "yes": say(quantity.yes) if quantity.yes else "",
-        "no": say(quantity.no) if quantity.no else "",
-    }  # fmt: skip
-    each: dict[str, Callable[[Click, Ground], dict[str, Any]]] = {
-        "head": _heads, "token": _tokens, "cell": _cells,
-    }  # fmt: skip
-    return found | each[check.kind](check, ground)
-
-
-def _heads(check: Click, ground: Ground) -> dict[str, Any]:
-    """values: of each place, one a head; none where its heads have no such number."""
-    values = {}
-    for site in ground.run.trace.sites:
-        n_heads = ground.run.trace[site].weights.shape[1]
-        answers = [{"site": str(site), "head": head} for head in range(n_heads)]
-        found = [_value(check, ground, one) for one in answers]
-        if None not in found:
-            values[str(site)] = found
-    return {
-        "among": str(check.arguments.get("kind", "decoder.self")), "name": check.of,
-        "values": values,
-    }  # fmt: skip
-
-
-def _tokens(check: Click, ground: Ground) -> dict[str, Any]:
-    """values: one a token, null where it has none; first: the first that can be right."""
-    places = [one["token"] for one in check.answers(ground)]
-    values = [_value(check, ground, {"token": place}) for place in range(places[-1] + 1)]
-    return {"first": places[0], "values": values, "name": "key" if "key" in check.free else "token"}
-
-
-def _cells(check: Click, ground: Ground) -> dict[str, Any]:
-    """values: rows of the picture of one place."""
-    site = str(check.arguments["site"])
-    record = ground.run.trace[site]
-    own = record.site.stack == "decoder" or ground.run.config.family == "encoder"
-    first = ground.run.trace_start if own else 0
-    n_queries, n_keys = record.weights.shape[2:]
-    values = [
-        [check.value(ground, {"query": first + row, "key": key}) for key in range(n_keys)]
-        for row in range(n_queries)
-    ]
-    return {"site": site, "values": values}
-
-
-def _value(check: Click, ground: Ground, answer: dict[str, Any]) -> float | None:
+def _told(check: Check, context: GradingContext, answer: Mapping[str, Any]) -> Told:
     try:
-        return check.value(ground, answer)
-    except ValueError:
-        return None
+        found = check.grade(context, answer)
+    except ValueError as error:
+        return None, translated(error)
+    return found.right, found.says
+
+
+def _shown(check: Check, context: GradingContext, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer as the page gives it; empty: none."""
+    if not answer:
+        return {}
+    if isinstance(check, Click) and check.kind == "cell":
+        site = str(check.arguments["site"])
+        row = answer["query"] - first_row(context.run, site)
+        return {"site": site, "row": row, "key": answer["key"]}
+    if isinstance(check, Click) and check.kind == "token":
+        return {"stack": check.stack, "token": answer["token"]}
+    if "number" in answer:
+        return {"number": round(answer["number"], 2)}
+    return dict(answer)
+
+
+def _elsewhere(check: Click | Choose) -> Told:
+    if isinstance(check, Click) and check.kind == "cell":
+        site = check.arguments["site"]
+        return None, say("this is about {site}; another place is shown", site=site)
+    return False, say("This token is of the other text.")

@@ -13,13 +13,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
+from transformer.messages.extract import errors_of_network
 
 __all__ = [
     "ENGLISH", "Catalogue", "catalogue", "chosen", "filled", "invalid", "language", "languages",
-    "mark", "numeral", "say", "say_n", "signs", "speaking",
+    "mark", "numeral", "say", "say_n", "signs", "speaking", "translated",
 ]  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
@@ -32,7 +34,10 @@ def say(sentence: str, /, **values: object) -> str:
     """The sentence in the language of this request, its placeholders filled in."""
     known = catalogue(_LANGUAGE.get())
     own = {name: known.one(str(values[name])) for name in OURS & values.keys()}
-    return filled(known.one(sentence), values | own)
+    errors = {
+        name: translated(value) for name, value in values.items() if isinstance(value, ValueError)
+    }
+    return filled(known.one(sentence), values | own | errors)
 
 
 def say_n(one: str, many: str, n: int, /, **values: object) -> str:
@@ -45,6 +50,38 @@ def say_n(one: str, many: str, n: int, /, **values: object) -> str:
 def invalid(sentence: str, /, **values: object) -> ValueError:
     """The error of whoever gave a value that cannot be: to raise, with its reason said."""
     return ValueError(say(sentence, **values))
+
+
+def translated(error: BaseException) -> str:
+    """What an error says, in the language of this request.
+
+    The network raises plain English: its sentence is found by the catalogue's template.
+    """
+    text = str(error)
+    if _LANGUAGE.get() == ENGLISH:
+        return text
+    for template, pattern in _of_network().items():
+        if found := pattern.fullmatch(text):
+            return say(template, **found.groupdict())
+    return text
+
+
+@cache
+def _of_network() -> dict[str, re.Pattern[str]]:
+    """The templates of the network's errors, the most particular first."""
+    found = sorted(errors_of_network(), key=lambda one: -len(_PLACEHOLDER.sub("", one)))
+    return {template: _pattern(template) for template in found}
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    """What a sentence of this template looks like, with a group for each placeholder."""
+    pieces, seen, found = _PLACEHOLDER.split(template), set[str](), ""
+    for piece, name in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
+        found += re.escape(piece)
+        if name:
+            found += f"(?P={name})" if name in seen else f"(?P<{name}>.+?)"
+            seen.add(name)
+    return re.compile(found, re.DOTALL)
 
 
 def mark(sentence: str) -> str:

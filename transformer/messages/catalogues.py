@@ -14,6 +14,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
 FOLDER = Path(__file__).parent
+_OTHERS: list[Path] = []  # see add_catalogues
 GLOSSARIES = FOLDER / "glossary"
 ENGLISH = "en"
 TAGS = {"zh": "zh-CN"}  # what HTML and CLDR call a language, where that is not its short name
@@ -68,22 +69,32 @@ def languages() -> tuple[str, ...]:
     return (ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.po")))
 
 
+def add_catalogues(folder: Path) -> None:
+    """Read the LANGUAGE.po of another folder too: sentences of a view. A script may say them."""
+    if any(folder.glob("*.po")):
+        _OTHERS.append(folder)
+        catalogue.cache_clear()
+
+
 @cache
 def catalogue(language: str) -> Catalogue:
     """The catalogue of a language; of an unknown one, English's."""
     if language not in languages() or language == ENGLISH:
         return Catalogue()
-    read, locale = read_catalog(FOLDER / f"{language}.po"), locale_of(language)
+    locale = locale_of(language)
     said: dict[str, str | list[str]] = {}
     scripts = set()
-    for message in read:
-        given = message.string or ""
-        texts = [given] if isinstance(given, str) else list(given)
-        if message.id and all(texts) and not message.fuzzy:
-            key = message.id if isinstance(message.id, str) else message.id[0]
-            said[key] = texts[0] if isinstance(message.id, str) else texts
-            if OF_SCRIPTS in message.auto_comments:
-                scripts.add(key)
+    paths = [folder / f"{language}.po" for folder in (FOLDER, *_OTHERS)]
+    for path in reversed([path for path in paths if path.is_file()]):  # the project's own prevail
+        read = read_catalog(path)
+        for message in read:
+            given = message.string or ""
+            texts = [given] if isinstance(given, str) else list(given)
+            if message.id and all(texts) and not message.fuzzy:
+                key = message.id if isinstance(message.id, str) else message.id[0]
+                said[key] = texts[0] if isinstance(message.id, str) else texts
+                if path.parent != FOLDER or OF_SCRIPTS in message.auto_comments:
+                    scripts.add(key)
     tag = TAGS.get(language, language)
     of = (f"{locale.language}_{locale.script}", locale.language)
     name = next((locale.languages[one] for one in of if one in locale.languages), tag)

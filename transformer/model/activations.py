@@ -14,8 +14,6 @@ from functools import partial
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.messages import mark
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Activation:
@@ -27,20 +25,20 @@ class Activation:
 
 
 ACTIVATIONS: dict[str, Activation] = {
-    "relu": Activation(title="ReLU", does=mark("what is below 0 becomes 0"), function=F.relu),
+    "relu": Activation(title="ReLU", does="what is below 0 becomes 0", function=F.relu),
     "gelu": Activation(
         title="GELU",
-        does=mark("what is far below 0 becomes 0, with a soft bend around it"),
+        does="what is far below 0 becomes 0, with a soft bend around it",
         function=F.gelu,
     ),
     "gelu-tanh": Activation(
-        title=mark("GELU (tanh)"),
-        does=mark("nearly GELU, by a formula with tanh: what is far below 0 becomes 0"),
+        title="GELU (tanh)",
+        does="nearly GELU, by a formula with tanh: what is far below 0 becomes 0",
         function=partial(F.gelu, approximate="tanh"),
     ),
     "silu": Activation(
         title="SiLU",
-        does=mark("x times its logistic function: what is far below 0 becomes 0, softly"),
+        does="x times its logistic function: what is far below 0 becomes 0, softly",
         function=F.silu,
     ),
 }

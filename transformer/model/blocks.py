@@ -14,6 +14,8 @@ from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.norms import norm_of
 from transformer.model.sites import Site
 
+SubLayer = Callable[[Tensor, ForwardContext], Tensor]  # (B, T, C) -> (B, T, C)
+
 
 class Residual(nn.Module):
     """A sub-layer's way back into the residual stream, with norm before or after.
@@ -31,20 +33,16 @@ class Residual(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.norm_first = config.norm == "pre"
 
-    def forward(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], context: ForwardContext = PLAIN
-    ) -> Tensor:
+    def forward(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
         stream = context.at("skip", self.place, x)
         if self.norm_first:
             return stream + self.added(x, sublayer, context)
-        return self._normed(stream + self.dropout(sublayer(x)), context)
+        return self._normed(stream + self.dropout(sublayer(x, context)), context)
 
-    def added(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], context: ForwardContext = PLAIN
-    ) -> Tensor:
+    def added(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
         """What a sub-layer with its norm before it adds to the stream."""
-        return self.dropout(sublayer(self._normed(x, context)))
+        return self.dropout(sublayer(self._normed(x, context), context))
 
     def _normed(self, x: Tensor, context: ForwardContext) -> Tensor:
         return context.at("norm", self.place, self.norm(x), stream=x)
@@ -65,33 +63,27 @@ class Layer(nn.Module):
             self.cross_attention = MultiHeadAttention(config, Site(stack, index, "cross"))
             self.cross_residual = Residual(config, stack, index)
         self.crosses = cross
-        self.feed_forward = FeedForward(config)
+        self.feed_forward = FeedForward(config, stack, index)
         self.feed_forward_residual = Residual(config, stack, index)
         self.parallel = config.parallel
 
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
+        x = context.at("resid_pre", self.place, x)
         if self.parallel:
-            return context.at("residual", self.place, self._side_by_side(x, context))
-        x = self.self_residual(x, lambda h: self.self_attention(h, context), context)
-        if self.crosses:
-            x = self.cross_residual(x, lambda h: self.cross_attention(h, context), context)
-        x = self.feed_forward_residual(x, lambda h: self._fed_forward(h, context), context)
-        return context.at("residual", self.place, x)
+            x = self._side_by_side(x, context)
+        else:
+            x = self.self_residual(x, self.self_attention, context)
+            if self.crosses:
+                x = self.cross_residual(x, self.cross_attention, context)
+            x = context.at("resid_mid", self.place, x)
+            x = self.feed_forward_residual(x, self.feed_forward, context)
+        return context.at("resid_post", self.place, x)
 
     def _side_by_side(self, x: Tensor, context: ForwardContext) -> Tensor:
         """All sub-layers read x, and all that they make is added to it (Wang 2021, GPT-J)."""
         made = context.at("skip", self.place, x)
-        made = made + self.self_residual.added(
-            x, lambda h: self.self_attention(h, context), context
-        )
+        made = made + self.self_residual.added(x, self.self_attention, context)
         if self.crosses:
-            made = made + self.cross_residual.added(
-                x, lambda h: self.cross_attention(h, context), context
-            )
-        return made + self.feed_forward_residual.added(
-            x, lambda h: self._fed_forward(h, context), context
-        )
-
-    def _fed_forward(self, x: Tensor, context: ForwardContext) -> Tensor:
-        return context.at("feed_forward", self.place, self.feed_forward(x))
+            made = made + self.cross_residual.added(x, self.cross_attention, context)
+        return made + self.feed_forward_residual.added(x, self.feed_forward, context)

@@ -6,7 +6,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from transformer.messages import invalid
 from transformer.model.config_checks import check
 from transformer.model.rotary import RotarySettings
 
@@ -146,11 +145,7 @@ class ModelConfig:
         fields = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - fields)
         if unknown:
-            raise invalid(
-                "unknown model setting {name}; allowed: {allowed}",
-                name=repr(unknown[0]),
-                allowed=sorted(fields),
-            )
+            raise ValueError(f"unknown model setting {unknown[0]!r}; allowed: {sorted(fields)}")
         if "vocab_size" not in values:
-            raise invalid("a model configuration needs vocab_size; got none")
+            raise ValueError("a model configuration needs vocab_size; got none")
         return cls(**values)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
+from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.stored import Linear
 
 
@@ -17,8 +18,9 @@ class FeedForward(nn.Module):
     (Shazeer 2020).
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, stack: str = "decoder", layer: int = 0) -> None:
         super().__init__()
+        self.place = (stack, layer)
         size, wide, bias = config.d_model, config.d_ff, config.feed_forward_bias
         self.gate = Linear(size, wide, bias=bias) if config.gated else None
         self.expand = Linear(size, wide, bias=bias)
@@ -26,8 +28,8 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(config.feed_forward_dropout)
         self.activation = ACTIVATIONS[config.activation].function
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
         wide = self.expand(x)
         wide = self.activation(wide) if self.gate is None else self.activation(self.gate(x)) * wide
-        return self.contract(self.dropout(wide))
+        return context.at("mlp_out", self.place, self.contract(self.dropout(wide)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.messages import invalid
-from transformer.model.masks import check_is_mask
+from transformer.model.masks import causal_mask, check_is_mask, combine
 
 
 def attention_scores(q: Tensor, k: Tensor, size: int | None = None) -> Tensor:
@@ -43,13 +43,38 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
     Source: Vaswani et al. 2017, equation 1. Departure: dropout is the caller's.
     """
     if k.shape[-2] != v.shape[-2]:
-        raise invalid(
-            "keys and values must have one length; got {n_keys} keys, {n_values} values",
-            n_keys=k.shape[-2],
-            n_values=v.shape[-2],
+        raise ValueError(
+            f"keys and values must have one length; got {k.shape[-2]} keys, {v.shape[-2]} values"
         )
     weights = masked_softmax(attention_scores(q, k), mask)
     return weights @ v, weights
+
+
+def fused_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    padding: Tensor | None,
+    causal: bool,
+    size: int,
+    window: int | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """softmax(q kT / sqrt(size)) v by PyTorch's fused kernel, which keeps no weights.
+
+    q: (B, H, Tq, D); k, v: (B, H, Tk, D). padding: bool, True = may attend, broadcastable to the
+    scores; causal hides the future too, and what lies before the window. Returns (B, H, Tq, D).
+    """
+    n_queries, n_keys = q.shape[2], k.shape[2]
+    slides = window is not None and n_keys > window
+    plain = causal and padding is None and n_queries == n_keys and not slides
+    mask = padding
+    if causal and not plain and (n_queries > 1 or slides):  # one query stands last: all is its past
+        mask = combine(causal_mask(n_queries, n_keys, q.device, window), padding)
+    bias = None if mask is None else as_bias(mask, q.dtype)
+    return F.scaled_dot_product_attention(
+        q, k, v, attn_mask=bias, is_causal=plain, dropout_p=dropout, scale=size**-0.5
+    )
 
 
 def as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -2,8 +2,8 @@
 
 A pass meets its hooks at the named points below. A hook is shown what is there and returns what is
 to stand in its place: itself to record (`Trace`), something else to alter
-(`intervention_hooks.py`). Hooks are passed with each call, so that any number of threads can share
-one network, each with its own.
+(`transformer/interventions/hooks.py`). Hooks are passed with each call, so that any number of
+threads can share one network, each with its own.
 """
 
 from __future__ import annotations
@@ -16,28 +16,48 @@ from torch import Tensor
 
 from transformer.model.cache import KeyValueCache
 from transformer.model.rotary import Turn
+from transformer.model.sites import Site
 
-# In the order of the data. Behind the semicolon: what else is told there, by name.
+# In the order of the data, by the names of TransformerLens. Behind the semicolon: the arguments
+# that a hook gets there by name. G: heads of keys and values, H where they are not shared.
 POINTS: dict[str, str] = {
     "position_ids": "(T,) or (B, T) int64, the positions that the encoding is asked for",
-    "embedded": "(B, T, C), a stack's token embeddings, scaled and with their types' vectors, if "
+    "embed": "(B, T, C), a stack's token embeddings, scaled and with their types' vectors, if "
     "the model does so",
-    "positions": "(T, C) or (B, T, C), what the encoding adds; embedded",
+    "pos_embed": "(T, C) or (B, T, C), what the encoding adds; embed",
     "rotation": "Turn, the cosines and sines by which queries and keys are turned, if they are",
-    "input": "(B, T, C), the residual stream that enters a stack's first layer",
+    "resid_pre": "(B, T, C), the residual stream that enters a layer",
     "norm": "(B, T, C), what a norm of a layer makes of what it reads; stream",
-    "queries": "(B, H, Tq, D), what the heads ask with; read_keys, values, both_masks",
-    "keys": "(B, H, Tk, D), what queries are compared with",
+    "q": "(B, H, Tq, D), queries, normalised and rotated where the network does so",
+    "k": "(B, G, Tk, D), keys, likewise",
+    "v": "(B, G, Tk, D), values; q, k, mask",
     "padding_mask": "bool or None, what hides keys that are not text, of an attention",
     "causal_mask": "(Tq, Tk) bool or None, what hides the future",
     "scores": "(B, H, Tq, Tk), q kT / sqrt(D), before the mask",
     "mask": "bool, broadcastable to the scores, or None, both masks in one; scores",
-    "weights": "(B, H, Tq, Tk), after the softmax; scores, mask, queries, keys, values",
-    "heads": "(B, H, Tq, D), what the heads read, before the output projection; padding_mask",
+    "pattern": "(B, H, Tq, Tk), after the softmax; scores, mask, q, k, v",
+    "z": "(B, H, Tq, D), pattern v, before the output projection; padding_mask",
+    "attn_out": "(B, T, C), what an attention adds",
     "skip": "(B, T, C), what a sub-layer's output is added to",
-    "feed_forward": "(B, T, C), what a feed-forward adds",
-    "residual": "(B, T, C), the residual stream that leaves a layer",
+    "resid_mid": "(B, T, C), the residual stream that a feed-forward reads, but not where it "
+    "stands beside the attention",
+    "mlp_out": "(B, T, C), what a feed-forward adds",
+    "resid_post": "(B, T, C), the residual stream that leaves a layer",
     "final_norm": "(B, T, C), what leaves a pre-norm stack; stream",
+}
+
+# What files, links and JSON of earlier versions call these: they are still read, not written.
+FORMER_NAMES: dict[str, str] = {
+    "embedded": "embed",
+    "positions": "pos_embed",
+    "queries": "q",
+    "keys": "k",
+    "values": "v",
+    "weights": "pattern",
+    "heads": "z",
+    "feed_forward": "mlp_out",
+    "residual": "resid_post",
+    "silence": "ablate",  # an intervention's type
 }
 
 
@@ -53,8 +73,8 @@ class Point(NamedTuple):
 class Hook(Protocol):
     """What a pass shows its numbers to.
 
-    One that has an attribute `fused` which is true looks at nothing between the queries and what
-    the heads read: if all do so, PyTorch's fused kernel computes that, and does not show it.
+    One that has an attribute `fused` which is true looks at nothing between v and attn_out: if all
+    do so, PyTorch's fused kernel computes that, and does not show it.
     """
 
     def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
@@ -86,8 +106,12 @@ class ForwardContext:
 
     @property
     def step_by_step(self) -> bool:
-        """Whether a hook looks at scores, masks or weights."""
+        """Whether a hook looks at scores, masks or the pattern."""
         return any(not getattr(hook, "fused", False) for hook in self.hooks)
+
+    def masks_of(self, site: Site) -> tuple[Tensor | None, bool]:
+        """What hides keys of an attention from all its queries, and whether it hides the future."""
+        return (self.memory_mask, False) if site.kind == "cross" else (self.mask, self.causal)
 
     def at(self, name: str, where: tuple[Any, ...], value: Any, **beside: Any) -> Any:
         """What the hooks, one after the other, make of what is here.

@@ -10,9 +10,9 @@ from torch import Generator, Tensor, nn
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Init:
-    """does: what it draws. matrix, embedding: of a tensor, d_model and a generator, draw it."""
+    """draws: what it draws. matrix, embedding: of a tensor, d_model and a generator, draw it."""
 
-    does: str
+    draws: str
     matrix: Callable[[Tensor, int, Generator | None], Tensor]
     embedding: Callable[[Tensor, int, Generator | None], Tensor]
 
@@ -32,16 +32,16 @@ def _unit_when_scaled(weight: Tensor, d_model: int, generator: Generator | None)
 
 INITS: dict[str, Init] = {
     "xavier": Init(
-        does="Xavier-uniform matrices, embeddings N(0, 1/sqrt(d_model))",
+        draws="Xavier-uniform matrices, embeddings N(0, 1/sqrt(d_model))",
         matrix=_xavier,
         embedding=_unit_when_scaled,
     ),
     "xavier-all": Init(
-        does="Xavier-uniform, embeddings included, as in the tutorials",
+        draws="Xavier-uniform, embeddings included, as in the tutorials",
         matrix=_xavier,
         embedding=_xavier,
     ),
-    "normal": Init(does="N(0, 0.02), as in GPT-2 and BERT", matrix=_narrow, embedding=_narrow),
+    "normal": Init(draws="N(0, 0.02), as in GPT-2 and BERT", matrix=_narrow, embedding=_narrow),
 }
 
 

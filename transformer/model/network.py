@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.messages import invalid
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import ForwardContext, Hook
@@ -58,22 +57,40 @@ class Transformer(nn.Module):
         context = ForwardContext(hooks=hooks)
         return self.project(self.last_stack.end(x, context))
 
-    def _through(
+    def _read(
         self,
         embedding: Embedding,
         stack: Stack,
         ids: Tensor,
-        positions: Tensor,
         context: ForwardContext,
+        given: Tensor | None = None,
         types: Tensor | None = None,
     ) -> Tensor:
-        """What a stack makes of ids (B, T) at these positions: (B, T, C)."""
-        positions = context.at("position_ids", (stack.name,), positions)
+        """What a stack makes of ids (B, T): (B, T, C). With a cache, they are what it has not read.
+
+        context: its mask says which of ids are text. given: the caller's mask, in its place and in
+        that of the causal mask.
+        """
+        cache, mask, n_new, here = context.cache, context.mask, ids.shape[1], (stack.name,)
+        past = 0 if cache is None else cache.length
+        if cache is not None:
+            mask = cache.extend_mask(mask, n_new)
+        positions = self._positions(stack.name, ids, mask, past)
+        alone = cache is None and context.memory is None and not context.hooks
+        if context.causal and alone and positions.dim() == 1:
+            mask = None  # padding stands only on the right: the future, hidden anyway
+        if given is not None:
+            mask = given_mask(given, n_new, past + n_new)
+        positions = context.at("position_ids", here, positions)
         x = embedding(ids, positions, context, types)
-        if stack.rotation is not None:
-            turn = context.at("rotation", (stack.name,), stack.rotation(positions))
-            context = dataclasses.replace(context, rotation=turn)
-        return stack(x, context)
+        turn = None if stack.rotation is None else stack.rotation(positions)
+        if turn is not None:
+            turn = context.at("rotation", here, turn)
+        causal = context.causal and given is None
+        x = stack(x, dataclasses.replace(context, mask=mask, causal=causal, rotation=turn))
+        if cache is not None:
+            cache.length += n_new
+        return x
 
     def project(self, x: Tensor, where: Tensor | None = None) -> Tensor:
         """What leaves the last stack as logits: (B, T, C) -> (B, T, V).
@@ -94,14 +111,6 @@ class Transformer(nn.Module):
             initialise(module, config.init, config.d_model, generator)
         if config.tie_embeddings:
             self.head.weight = output_embedding.tokens.weight
-
-    def _context(self, own: ForwardContext, given: Tensor | None, n_queries: int) -> ForwardContext:
-        """A pass with the caller's mask, if there is one, in place of the network's own."""
-        if given is None:
-            return own
-        past = own.cache.length if own.cache is not None else 0
-        mask = given_mask(given, n_queries, past + n_queries)
-        return dataclasses.replace(own, mask=mask, causal=False)
 
     @property
     def device(self) -> torch.device:
@@ -163,6 +172,4 @@ def _chosen(x: Tensor, where: Tensor | None) -> Tensor:
 
 def _check_length(length: int, max_len: int) -> None:
     if length > max_len:
-        raise invalid(
-            "at most {max_len} tokens fit this model; got {got}", max_len=max_len, got=length
-        )
+        raise ValueError(f"at most {max_len} tokens fit this model; got {length}")

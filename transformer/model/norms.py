@@ -13,8 +13,6 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from transformer.messages import mark
-
 
 class RMSNorm(nn.Module):
     """x / √(mean of x² + eps), times a trained scale, of float16 and bfloat16 in float32.
@@ -59,16 +57,16 @@ class Norm:
 
 NORMS: dict[str, Norm] = {
     "layer": Norm(
-        title=mark("Layer norm"),
-        does=mark(
+        title="Layer norm",
+        does=(
             "Each token's {size} features get mean 0 and variance 1, then a trained scale and shift"
         ),
         make=nn.LayerNorm,
         n_parameters=lambda size: 2 * size,
     ),
     "rms": Norm(
-        title=mark("RMS norm"),
-        does=mark(
+        title="RMS norm",
+        does=(
             "Each token's {size} features are divided by their root mean square, then get "
             "a trained scale"
         ),
@@ -76,8 +74,8 @@ NORMS: dict[str, Norm] = {
         n_parameters=lambda size: size,
     ),
     "rms-plus-one": Norm(
-        title=mark("RMS norm (1 + w)"),
-        does=mark(
+        title="RMS norm (1 + w)",
+        does=(
             "Each token's {size} features are divided by their root mean square, then "
             "multiplied by 1 + a trained number"
         ),
@@ -86,8 +84,7 @@ NORMS: dict[str, Norm] = {
     ),
 }
 
-# Where a layer's norms stand, and what the page says of that.
-PLACEMENTS: dict[str, str] = {"pre": mark("norm before blocks"), "post": mark("norm after blocks")}
+PLACEMENTS = ("pre", "post")  # where a layer's norms stand: before its blocks, or after them
 
 
 def norm_of(kind: str, size: int, eps: float) -> nn.Module:

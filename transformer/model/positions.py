@@ -14,8 +14,6 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from transformer.messages import mark
-
 
 def sinusoidal_matrix(max_len: int, d_model: int, halves: bool = False) -> Tensor:
     """PE[pos, 2i] = sin(pos / 10000^(2i/C)), PE[pos, 2i+1] = cos(the same).
@@ -107,39 +105,35 @@ class Encoding:
 
 POSITIONS: dict[str, Encoding] = {
     "sinusoidal": Encoding(
-        title=mark("Sinusoidal positions"),
-        does=mark(
-            "Adds to each token a vector of sine and cosine waves that tells where it stands."
-        ),
-        short=mark("fixed waves"),
+        title="Sinusoidal positions",
+        does=("Adds to each token a vector of sine and cosine waves that tells where it stands."),
+        short="fixed waves",
         make=SinusoidalPositions,
         n_parameters=lambda max_len, d_model: 0,
         pairs=True,
     ),
     "sinusoidal-halves": Encoding(
-        title=mark("Sinusoidal positions"),
-        does=mark(
+        title="Sinusoidal positions",
+        does=(
             "Adds to each token a vector of waves that tells where it stands: all sines, "
             "then all cosines."
         ),
-        short=mark("fixed waves"),
+        short="fixed waves",
         make=partial(SinusoidalPositions, halves=True),
         n_parameters=lambda max_len, d_model: 0,
         pairs=True,
     ),
     "learned": Encoding(
-        title=mark("Learned positions"),
-        does=mark("Adds a trained vector for each position, of {max_len} that there are."),
-        short=mark("{max_len} × {d_model}"),
+        title="Learned positions",
+        does="Adds a trained vector for each position, of {max_len} that there are.",
+        short="{max_len} × {d_model}",
         make=LearnedPositions,
         n_parameters=lambda max_len, d_model: max_len * d_model,
     ),
     "rotary": Encoding(
-        title=mark("Rotary positions"),
-        does=mark(
-            "Turns queries and keys by an angle that grows with their place; nothing is added."
-        ),
-        short=mark("turned by place"),
+        title="Rotary positions",
+        does=("Turns queries and keys by an angle that grows with their place; nothing is added."),
+        short="turned by place",
         make=NothingAdded,
         n_parameters=lambda max_len, d_model: 0,
         turns=True,

@@ -17,8 +17,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from transformer.messages import mark
-
 
 class RotarySettings(NamedTuple):
     """size: features R of a head that are turned. The rest: see ModelConfig's rotary_ fields."""
@@ -61,21 +59,21 @@ def _by_wavelength(frequencies: Tensor, settings: RotarySettings) -> Tensor:
 SCALINGS: dict[str, Scaling] = {
     "none": Scaling(does="", function=lambda frequencies, settings: frequencies),
     "linear": Scaling(
-        does=mark(
+        does=(
             "All pairs turn {factor} times slower than those of the first training, for "
             "longer texts."
         ),
         function=lambda frequencies, settings: frequencies / settings.factor,
     ),
     "dynamic": Scaling(
-        does=mark(
+        does=(
             "Pairs would turn slower in texts longer than those of the training, which "
             "are not read here."
         ),
         function=lambda frequencies, settings: frequencies,
     ),
     "llama3": Scaling(
-        does=mark(
+        does=(
             "Slow pairs turn {factor} times slower than those of the first training, for "
             "longer texts; quick pairs turn as they did."
         ),
@@ -115,7 +113,7 @@ class Rotation(nn.Module):
         return Turn(self.cosines[places], self.sines[places])
 
 
-def turned(x: Tensor, turn: Turn) -> Tensor:
+def rotated(x: Tensor, turn: Turn) -> Tensor:
     """Queries or keys (B, H, T, D) with their first R features turned, the others as they were."""
     cosines, sines = (part[:, None] if part.dim() == 3 else part for part in turn)
     half = cosines.shape[-1]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from transformer.messages import invalid, mark
 from transformer.model.config import ModelConfig
 
-STACKS = (mark("encoder"), mark("decoder"))
-KINDS = (mark("self"), mark("cross"))
+STACKS = ("encoder", "decoder")
+KINDS = ("self", "cross")
 
 
 class Site(NamedTuple):
@@ -32,12 +31,9 @@ class Site(NamedTuple):
             or not parts[1].isdigit()
             or parts[2] not in KINDS
         ):
-            raise invalid(
-                "a site is written STACK.LAYER.KIND with STACK one of {stacks} and "
-                "KIND one of {kinds}, e.g. 'decoder.0.self'; got {got}",
-                stacks=list(STACKS),
-                kinds=list(KINDS),
-                got=repr(text),
+            raise ValueError(
+                f"a site is written STACK.LAYER.KIND with STACK one of {list(STACKS)} and KIND "
+                f"one of {list(KINDS)}, e.g. 'decoder.0.self'; got {text!r}"
             )
         return cls(parts[0], int(parts[1]), parts[2])
 

@@ -46,9 +46,9 @@ class Embedding(nn.Module):
             embedded = embedded * self.scale
         if self.types is not None:
             embedded = embedded + self.types(torch.zeros_like(ids) if types is None else types)
-        embedded = context.at("embedded", here, embedded)
+        embedded = context.at("embed", here, embedded)
         added = self.positions(positions)
-        x = embedded + context.at("positions", here, added, embedded=embedded)
+        x = embedded + context.at("pos_embed", here, added, embed=embedded)
         if self.norm is not None:
             x = self.norm(x)
         return self.dropout(x)
@@ -69,7 +69,6 @@ class Stack(nn.Module):
 
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
-        x = context.at("input", (self.name,), x)
         for layer in self.layers:
             x = layer(x, context)
         return self.end(x, context)

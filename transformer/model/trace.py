@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.messages import invalid
 from transformer.model.hooks import Point
 from transformer.model.sites import Site as Site
 
@@ -23,24 +22,24 @@ class AttentionRecord:
     """What one attention call computed, detached, float32 on the model's device.
 
     scores: (B, H, Tq, Tk), q kT / sqrt(D), before the mask.
-    weights: (B, H, Tq, Tk), after mask and softmax, before dropout; rows sum to 1.
+    pattern: (B, H, Tq, Tk), after mask and softmax, before dropout; rows sum to 1.
     mask: bool, broadcastable to (B, 1, Tq, Tk), True = may attend; None = all allowed.
-    queries, keys, values: (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, D), what scores and outputs are
-    made of; None in a record that was not made by the network.
+    q, k, v: (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, D), what scores and outputs are made of;
+    None in a record that was not made by the network.
     """
 
     site: Site
     scores: Tensor
-    weights: Tensor
+    pattern: Tensor
     mask: Tensor | None
-    queries: Tensor | None = None
-    keys: Tensor | None = None
-    values: Tensor | None = None
+    q: Tensor | None = None
+    k: Tensor | None = None
+    v: Tensor | None = None
 
     @property
     def allowed(self) -> Tensor:
         """The mask in full: (B, Tq, Tk) bool."""
-        batch, _, n_queries, n_keys = self.weights.shape
+        batch, _, n_queries, n_keys = self.pattern.shape
         return mask_in_full(self.mask, batch, n_queries, n_keys)
 
 
@@ -56,48 +55,48 @@ def mask_in_full(mask: Tensor | None, batch: int, n_queries: int, n_keys: int) -
 class Trace:
     """A recorder for one forward pass; `trace[site]` gives an AttentionRecord.
 
-    embedded, positions: by stack, (B, T, C): token embeddings (scaled, if the model scales them)
+    embed, pos_embed: by stack, (B, T, C): token embeddings (scaled, if the model scales them)
     and what the positional encoding added to them.
     residuals: by stack, L + 1 times (B, T, C): the residual stream that enters the first layer, and
     what each layer made of it (before the norm that ends a pre-norm stack).
     """
 
     records: MutableMapping[Site, AttentionRecord] = field(default_factory=dict)
-    embedded: dict[str, Tensor] = field(default_factory=dict)
-    positions: dict[str, Tensor] = field(default_factory=dict)
+    embed: dict[str, Tensor] = field(default_factory=dict)
+    pos_embed: dict[str, Tensor] = field(default_factory=dict)
     residuals: dict[str, list[Tensor]] = field(default_factory=dict)
 
     def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
         """A hook that keeps what it is shown and changes nothing."""
-        if point.name == "weights":
-            heads = (beside["queries"], beside["keys"], beside["values"])
+        if point.name == "pattern":
+            heads = (beside["q"], beside["k"], beside["v"])
             site = Site(point.stack, point.layer, point.kind)
             self.record_attention(site, beside["scores"], value, beside["mask"], heads)
-        elif point.name in ("input", "residual"):
+        elif point.name == "resid_post" or (point.name == "resid_pre" and point.layer == 0):
             self.residuals.setdefault(point.stack, []).append(value.detach().float())
-        elif point.name == "positions":
-            self.embedded[point.stack] = beside["embedded"].detach().float()
-            self.positions[point.stack] = value.detach().float().expand_as(beside["embedded"])
+        elif point.name == "pos_embed":
+            self.embed[point.stack] = beside["embed"].detach().float()
+            self.pos_embed[point.stack] = value.detach().float().expand_as(beside["embed"])
         return value
 
     def record_attention(
         self,
         site: Site,
         scores: Tensor,
-        weights: Tensor,
+        pattern: Tensor,
         mask: Tensor | None,
         heads: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> None:
-        """Keep what an attention computed. heads: queries, keys, values."""
+        """Keep what an attention computed. heads: q, k, v."""
         q, k, v = (x.detach().float() for x in heads) if heads else (None, None, None)
         self.records[site] = AttentionRecord(
             site=site,
             scores=scores.detach().float(),
-            weights=weights.detach().float(),
+            pattern=pattern.detach().float(),
             mask=None if mask is None else mask.detach(),
-            queries=q,
-            keys=k,
-            values=v,
+            q=q,
+            k=k,
+            v=v,
         )
 
     @property
@@ -110,15 +109,12 @@ class Trace:
         try:
             key = Site.parse(site) if isinstance(site, str) else Site(*site)
         except TypeError as error:
-            raise invalid(
-                "a site is (stack, layer, kind) or its name; got {got}; recorded: {known}",
-                got=repr(site),
-                known=_names(self.records),
+            raise ValueError(
+                f"a site is (stack, layer, kind) or its name; got {site!r}; recorded: "
+                f"{_names(self.records)}"
             ) from error
         if key not in self.records:
-            raise invalid(
-                "no record of site {key}; recorded: {known}", key=key, known=_names(self.records)
-            )
+            raise ValueError(f"no record of site {key}; recorded: {_names(self.records)}")
         return key
 
     def __getitem__(self, site: Site | tuple[str, int, str] | str) -> AttentionRecord:
@@ -138,7 +134,7 @@ class Trace:
 
     def weights(self, stack: str, kind: str = "self") -> Tensor:
         """All layers of one kind of attention: (L, B, H, Tq, Tk) float32, rows sum to 1."""
-        return torch.stack([record.weights for record in self._of(stack, kind)])
+        return torch.stack([record.pattern for record in self._of(stack, kind)])
 
     def scores(self, stack: str, kind: str = "self") -> Tensor:
         """The same for the scores before the mask: (L, B, H, Tq, Tk) float32."""
@@ -147,11 +143,8 @@ class Trace:
     def _of(self, stack: str, kind: str) -> list[AttentionRecord]:
         found = [self.records[s] for s in self.records if (s.stack, s.kind) == (stack, kind)]
         if not found:
-            raise invalid(
-                "no {stack} {kind}-attention was recorded; recorded: {known}",
-                stack=stack,
-                kind=kind,
-                known=_names(self.records),
+            raise ValueError(
+                f"no {stack} {kind}-attention was recorded; recorded: {_names(self.records)}"
             )
         return found
 

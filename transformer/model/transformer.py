@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from torch import Generator, Tensor
 
@@ -17,77 +17,21 @@ from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
 
 
-class DecoderOnly(Transformer):
-    """A GPT: each token reads itself and the past, and predicts the next."""
+class OneStack(Transformer):
+    """A stack that reads one text."""
+
+    STACK: ClassVar[str]
 
     def __init__(self, config: ModelConfig, generator: Generator | None = None) -> None:
         super().__init__()
-        self.embedding = Embedding(config, "decoder")
-        self.decoder = Stack(config, "decoder")
+        self.embedding = Embedding(config, self.STACK)
+        setattr(self, self.STACK, Stack(config, self.STACK))
         self._finish(config, self.embedding, generator)
 
     @property
     def last_stack(self) -> Stack:
-        return self.decoder
-
-    def forward(
-        self,
-        ids: Tensor,
-        *,
-        is_text: Tensor | None = None,
-        mask: Tensor | None = None,
-        where: Tensor | None = None,
-        cache: KeyValueCache | None = None,
-        hooks: Sequence[Hook] = (),
-        trace: Trace | None = None,
-    ) -> Tensor:
-        """ids: (B, T) int64 -> logits (B, T, V).
-
-        is_text: (B, T) bool, False where any id is padding; None = only padding_id is.
-        mask: what may be read, in place of the causal and the padding mask (see `given_mask`).
-        where: (B, T) bool, the N positions whose logits are wanted; then (N, V), in reading order.
-        With a cache, ids are only the tokens that it has not read; it grows by T. hooks: what is
-        shown the numbers on the way; trace: the last of them. Raises ValueError for more than
-        max_len tokens.
-        """
-        past, hooks = (cache.length if cache else 0), with_trace(hooks, trace)
-        key_mask = padding_mask(ids, self.config.padding_id, is_text)
-        if cache is not None:
-            key_mask = cache.extend_mask(key_mask, ids.shape[1])
-        positions = self._positions("decoder", ids, key_mask, past)
-        if positions.dim() == 1 and cache is None and not hooks:
-            key_mask = None  # padding stands only on the right: the future, hidden anyway
-        own = ForwardContext(mask=key_mask, causal=True, cache=cache, hooks=hooks)
-        context = self._context(own, mask, ids.shape[1])
-        x = self._through(self.embedding, self.decoder, ids, positions, context)
-        if cache is not None:
-            cache.length += ids.shape[1]
-        return self.project(x, where)
-
-    def loss(self, ids: Tensor, targets: Tensor | None = None, *, smoothing: float = 0.0) -> Tensor:
-        """Mean nats a token of what each position of ids (B, T) is to predict.
-
-        targets: (B, T) int64, the token behind each; None: ids themselves, one place on. Padding
-        and IGNORED (-100) do not count. smoothing: see `mean_nats`.
-        """
-        if targets is None:
-            ids, targets = ids[:, :-1], ids[:, 1:]
-        where = asked_for(targets, self.config.padding_id)
-        return mean_nats(self(ids, where=where), targets[where], smoothing)
-
-
-class EncoderOnly(Transformer):
-    """A BERT: each token reads the whole text; logits say which token belongs at each place."""
-
-    def __init__(self, config: ModelConfig, generator: Generator | None = None) -> None:
-        super().__init__()
-        self.embedding = Embedding(config, "encoder")
-        self.encoder = Stack(config, "encoder")
-        self._finish(config, self.embedding, generator)
-
-    @property
-    def last_stack(self) -> Stack:
-        return self.encoder
+        stack: Stack = getattr(self, self.STACK)
+        return stack
 
     def forward(
         self,
@@ -97,31 +41,63 @@ class EncoderOnly(Transformer):
         is_text: Tensor | None = None,
         mask: Tensor | None = None,
         where: Tensor | None = None,
+        cache: KeyValueCache | None = None,
         hooks: Sequence[Hook] = (),
         trace: Trace | None = None,
     ) -> Tensor:
-        """ids: (B, T) int64 -> logits (B, T, V). Raises ValueError for T above max_len.
+        """ids: (B, T) int64 -> logits (B, T, V). Raises ValueError for more than max_len tokens.
 
         types: (B, T) int64, each token's type, of a network that has types; None = all 0.
         is_text: (B, T) bool, False where any id is padding; None = only padding_id is.
-        mask: what may be read, in place of the padding mask (see `given_mask`).
+        mask: what may be read, in place of the causal and the padding mask (see `given_mask`).
         where: (B, T) bool, the N positions whose logits are wanted; then (N, V), in reading order.
+        cache: of a decoder; ids are then only the tokens that it has not read; it grows by T.
+        hooks: what is shown the numbers on the way; trace: the last of them.
         """
-        key_mask = padding_mask(ids, self.config.padding_id, is_text)
-        own = ForwardContext(mask=key_mask, hooks=with_trace(hooks, trace))
-        context = self._context(own, mask, ids.shape[1])
-        positions = self._positions("encoder", ids, key_mask)
-        x = self._through(self.embedding, self.encoder, ids, positions, context, types)
+        context = ForwardContext(
+            mask=padding_mask(ids, self.config.padding_id, is_text),
+            causal=self.STACK == "decoder",
+            cache=cache,
+            hooks=with_trace(hooks, trace),
+        )
+        x = self._read(self.embedding, self.last_stack, ids, context, mask, types)
         return self.project(x, where)
 
     def loss(self, ids: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
-        """Mean nats a token of what belongs at the places of ids (B, T) that are asked for.
+        """Mean nats a token of what the positions of ids (B, T) are to predict.
 
-        targets: (B, T) int64, IGNORED (-100) or padding where nothing is asked, as in masked
-        language modelling. smoothing: see `mean_nats`.
+        targets: (B, T) int64; padding and IGNORED (-100) do not count. smoothing: see `mean_nats`.
         """
         where = asked_for(targets, self.config.padding_id)
         return mean_nats(self(ids, where=where), targets[where], smoothing)
+
+
+class DecoderOnly(OneStack):
+    """A GPT: each token reads itself and the past, and predicts the next."""
+
+    STACK = "decoder"
+    decoder: Stack
+
+    def loss(self, ids: Tensor, targets: Tensor | None = None, *, smoothing: float = 0.0) -> Tensor:
+        """The same. targets: the token behind each; None: ids themselves, one place on."""
+        if targets is None:
+            ids, targets = ids[:, :-1], ids[:, 1:]
+        return super().loss(ids, targets, smoothing=smoothing)
+
+
+class EncoderOnly(OneStack):
+    """A BERT: each token reads the whole text; logits say which token belongs at each place."""
+
+    STACK = "encoder"
+    encoder: Stack
+
+
+class Decoding(TypedDict, total=False):
+    """What the decoder of an encoder-decoder may be told of its own text, see `decode`."""
+
+    tgt_is_text: Tensor | None
+    tgt_mask: Tensor | None
+    where: Tensor | None
 
 
 class EncoderDecoder(Transformer):
@@ -147,27 +123,20 @@ class EncoderDecoder(Transformer):
         target: Tensor,
         *,
         src_is_text: Tensor | None = None,
-        tgt_is_text: Tensor | None = None,
         src_mask: Tensor | None = None,
-        tgt_mask: Tensor | None = None,
-        where: Tensor | None = None,
         hooks: Sequence[Hook] = (),
         trace: Trace | None = None,
+        **decoding: Unpack[Decoding],
     ) -> Tensor:
         """source: (B, Ts), target: (B, Tt) int64 -> logits (B, Tt, V), each for the next token.
 
-        src_is_text, tgt_is_text: (B, Ts), (B, Tt) bool, False where any id is padding; None = only
-        the padding's own id is.
-        src_mask, tgt_mask: what source and target may read of themselves, in place of the padding
-        mask, and of the causal and the padding mask (see `given_mask`); a src_mask for all queries
-        alike, (B, 1, 1, Ts), hides the same from the target.
-        where: (B, Tt) bool, the N positions whose logits are wanted; then (N, V), in reading order.
+        src_is_text, src_mask: see `encode`. The other options: see `decode`.
         """
         hooks = with_trace(hooks, trace)
         memory = self.encode(source, src_is_text=src_is_text, src_mask=src_mask, hooks=hooks)
         return self.decode(
-            target, memory, source, src_is_text=src_is_text, tgt_is_text=tgt_is_text,
-            src_mask=src_mask, tgt_mask=tgt_mask, where=where, hooks=hooks,
+            target, memory, source, src_is_text=src_is_text, src_mask=src_mask, hooks=hooks,
+            **decoding,
         )  # fmt: skip
 
     def loss(self, source: Tensor, target: Tensor, *, smoothing: float = 0.0) -> Tensor:
@@ -188,12 +157,14 @@ class EncoderDecoder(Transformer):
         hooks: Sequence[Hook] = (),
         trace: Trace | None = None,
     ) -> Tensor:
-        """source: (B, Ts) int64 -> memory (B, Ts, C). src_is_text: as in `forward`."""
-        key_mask = padding_mask(source, self.config.padding_id, src_is_text)
-        own = ForwardContext(mask=key_mask, hooks=with_trace(hooks, trace))
-        context = self._context(own, src_mask, source.shape[1])
-        positions = self._positions("encoder", source, key_mask)
-        return self._through(self.source_embedding, self.encoder, source, positions, context)
+        """source: (B, Ts) int64 -> memory (B, Ts, C).
+
+        src_is_text: (B, Ts) bool, False where any id is padding; None = only the padding's own id
+        is. src_mask: what source tokens may read, in place of the padding mask (see `given_mask`).
+        """
+        mask = padding_mask(source, self.config.padding_id, src_is_text)
+        context = ForwardContext(mask=mask, hooks=with_trace(hooks, trace))
+        return self._read(self.source_embedding, self.encoder, source, context, src_mask)
 
     def decode(
         self,
@@ -212,29 +183,24 @@ class EncoderDecoder(Transformer):
     ) -> Tensor:
         """target: (B, Tt) int64, memory from `encode(source)` -> logits (B, Tt, V).
 
-        `source` says which memory positions are padding; masks and `where` are as in `forward`.
-        With a cache, target is only the tokens that it has not read.
+        source, src_is_text: which of the memory is text; a src_mask for all queries alike,
+        (B, 1, 1, Ts), hides the same of it. tgt_is_text: (B, Tt) bool, False where any id is
+        padding; None = only the padding's own id is. tgt_mask: what the target may read of itself,
+        in place of the causal and the padding mask. where: (B, Tt) bool, the N positions whose
+        logits are wanted; then (N, V), in reading order. With a cache, target is only the tokens
+        that it has not read.
         """
-        past = cache.length if cache else 0
-        reads_first = self.config.padded_start and past == 0
-        key_mask = padding_mask(
-            target, self.config.output_padding_id, tgt_is_text, reads_first=reads_first
-        )
-        if cache is not None:
-            key_mask = cache.extend_mask(key_mask, target.shape[1])
-        own = ForwardContext(
-            mask=key_mask,
+        starts = self.config.padded_start and (cache is None or cache.length == 0)
+        padding_id = self.config.output_padding_id
+        context = ForwardContext(
+            mask=padding_mask(target, padding_id, tgt_is_text, reads_first=starts),
             causal=True,
             memory=memory,
             memory_mask=self._memory_mask(source, src_is_text, src_mask),
             cache=cache,
             hooks=with_trace(hooks, trace),
         )
-        context = self._context(own, tgt_mask, target.shape[1])
-        positions = self._positions("decoder", target, key_mask, past)
-        x = self._through(self.target_embedding, self.decoder, target, positions, context)
-        if cache is not None:
-            cache.length += target.shape[1]
+        x = self._read(self.target_embedding, self.decoder, target, context, tgt_mask)
         return self.project(x, where)
 
     def _memory_mask(

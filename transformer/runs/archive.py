@@ -1,4 +1,4 @@
-"""A run written to disk, as JSON or NPZ. The format is described in docs/run-format.md.
+"""Values and arrays as JSON or NPZ, and back. The format is described in docs/run-format.md.
 
 Neither needs more than a JSON reader or numpy to be opened, and nothing in them is executed: no
 pickle. `SCHEMA` is the format's name and version; it changes when an old reader would be misled.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-from collections.abc import Callable, Iterable
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
@@ -19,98 +20,144 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from transformer.model.trace import Trace
-from transformer.runs.data import RunData
-from transformer.runs.plain_values import values_of
+from transformer.messages import invalid
+from transformer.model.hooks import FORMER_NAMES
+from transformer.model.sites import Site
+from transformer.model.trace import AttentionRecord, Trace
 
-IN_JSON = ("scores", "weights", "mask")  # of a site, in JSON
-IN_NPZ = (*IN_JSON, "queries", "keys", "values")
-TEXT = "run"  # the array of an NPZ that holds the rest as JSON
+SCHEMA, BATCH_SCHEMA = "transformer-run/3", "transformer-batch/2"
+READ = ("transformer-run/1", "transformer-run/2", SCHEMA)
+IN_JSON = ("scores", "pattern", "mask")  # of a site, in JSON
+IN_NPZ = (*IN_JSON, "q", "k", "v")
 TYPES = {"float32": "<f4", "bool": "|u1", "int64": "<i8"}
 
+Values = dict[str, Any]  # plain JSON
 Arrays = dict[str, NDArray[Any]]
+Place = str | Path | IO[bytes]
 
 
-def arrays_of(run: RunData, fields: Iterable[str] = IN_NPZ) -> Arrays:
-    """The trace's arrays by name, without the batch axis: float32, bool masks, int64 ids.
+def to_json(values: Values, arrays: Arrays) -> str:
+    """One JSON text; the arrays are little-endian bytes in base64."""
+    written = {name: _written(array) for name, array in arrays.items()}
+    return json.dumps(values | {"arrays": written}, allow_nan=False)
 
-    `SITE/FIELD` for each of `fields` (scores, weights, queries, ...: (H, T, ...), mask: (Tq, Tk));
-    `embedded/STACK`, `positions/STACK` (what was added to each token), `residual/STACK` (L + 1, T,
-    C), `position_matrix/STACK` (max_len, C); `lens/ids`, `lens/probabilities` if the run has them;
-    `ids`, `source_ids`.
+
+def from_json(text: str) -> tuple[Values, dict[str, Tensor]]:
+    """The values and arrays of a run. Raises ValueError for what `to_json` did not write."""
+    try:
+        written = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise invalid("this is not JSON: {error}", error=error) from error
+    check_schema(written)
+    with whole():
+        arrays = {name: _unwritten(value) for name, value in written["arrays"].items()}
+        return written, _tensors(arrays)
+
+
+def write_npz(place: Place, name: str, values: Values, arrays: Arrays) -> None:
+    """A compressed NPZ; raises OSError if a path cannot be written.
+
+    Besides the arrays, `name` holds the values: JSON as ASCII bytes.
     """
-    found: Arrays = {"ids": np.array(run.ids, dtype=np.int64)}
-    found["source_ids"] = np.array(run.source_ids, dtype=np.int64)
-    found |= trace_arrays(run.trace, fields, lambda x: x[0])
-    for stack, matrix in run.position_matrices.items():
-        found[f"position_matrix/{stack}"] = array_of(matrix)
-    if run.lens is not None:
-        found["lens/ids"] = array_of(run.lens.ids)
-        found["lens/probabilities"] = array_of(run.lens.probabilities)
-    return found
+    rest = np.frombuffer(json.dumps(values, allow_nan=False).encode("ascii"), dtype=np.uint8)
+    with _opened(place, "wb") as file:
+        np.savez_compressed(file, **{name: rest}, **arrays)  # type: ignore[arg-type]
+
+
+def read_npz(place: Place, name: str) -> tuple[Values, dict[str, Tensor]]:
+    """The values and arrays of a run. Raises OSError if the file cannot be read, ValueError if
+    `write_npz` did not write it."""
+    try:
+        with _opened(place, "rb") as file, np.load(file, allow_pickle=False) as loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+        values = json.loads(bytes(arrays.pop(name)))
+    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise invalid(
+            "this file holds no run of the formats {allowed}", allowed=list(READ)
+        ) from error
+    check_schema(values)
+    with whole():
+        return values, _tensors(arrays)
+
+
+def check_schema(values: Any) -> None:
+    """Raise ValueError for another format than those of a run."""
+    got = values.get("schema") if isinstance(values, dict) else type(values).__name__
+    if not isinstance(values, dict) or got not in READ:
+        raise invalid(
+            "this is not a run of the formats {allowed}; got {got}",
+            allowed=list(READ),
+            got=repr(got),
+        )
+
+
+@contextlib.contextmanager
+def whole() -> Any:
+    """What is missing or of another type inside is one sentence, as ValueError."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise invalid(
+            "this run is not whole: {error_type} at {error}",
+            error_type=type(error).__name__,
+            error=error,
+        ) from error
 
 
 def trace_arrays(
     trace: Trace, fields: Iterable[str], part: Callable[[Tensor], Tensor] = lambda x: x
 ) -> Arrays:
-    """A trace's arrays by name, as in `arrays_of`. part: what is written of each."""
+    """A trace's arrays by name. part: what is written of each.
+
+    `SITE/FIELD` for each of `fields` (scores, pattern, q, ...: (B, H, T, ...), mask: (B, Tq, Tk));
+    `embed/STACK`, `pos_embed/STACK` (what was added to each token: (B, T, C)),
+    `residual/STACK` (L + 1, B, T, C).
+    """
     found: Arrays = {}
     for record in trace:
         for field in fields:
             value = record.allowed if field == "mask" else getattr(record, field)
             if value is not None:
                 found[f"{record.site}/{field}"] = array_of(part(value))
-    for stack, value in trace.embedded.items():
-        found[f"embedded/{stack}"] = array_of(part(value))
-        found[f"positions/{stack}"] = array_of(part(trace.positions[stack]))
+    for stack, value in trace.embed.items():
+        found[f"embed/{stack}"] = array_of(part(value))
+        found[f"pos_embed/{stack}"] = array_of(part(trace.pos_embed[stack]))
     for stack, streams in trace.residuals.items():
         found[f"residual/{stack}"] = array_of(torch.stack([part(x) for x in streams]))
     return found
 
 
-def to_json(run: RunData, *, attention: bool = True) -> str:
-    """The run as one JSON text; its arrays are little-endian bytes in base64.
-
-    attention=False leaves out the scores, weights and masks of all heads, nearly all of its size.
-    The vectors behind them (queries, residual streams, ...) are in the NPZ form only.
-    """
-    inside = arrays_of(run, IN_JSON if attention else ())
-    left_out = ("embedded/", "positions/", "residual/", "ids", "source_ids")
-    shown = {name: _written(x) for name, x in inside.items() if not name.startswith(left_out)}
-    return json.dumps(values_of(run) | {"arrays": shown}, allow_nan=False)
-
-
-def write_npz(run: RunData, place: str | Path | IO[bytes]) -> None:
-    """The run as a compressed NPZ; raises OSError if a path cannot be written.
-
-    Besides `arrays_of`, `run` holds the rest: the same JSON without arrays, as ASCII bytes.
-    """
-    values = json.dumps(values_of(run), allow_nan=False)
-    rest = np.frombuffer(values.encode("ascii"), dtype=np.uint8)
-    with opened(place, "wb") as file:
-        np.savez_compressed(file, **{TEXT: rest}, **arrays_of(run))  # type: ignore[arg-type]
+def trace_of(sites: Iterable[str], tensors: Mapping[str, Tensor]) -> Trace:
+    """The trace of one text, from its arrays without the batch axis; of the sites that have any."""
+    records, tensors = {}, {_name_today(name): value for name, value in tensors.items()}
+    for site in map(Site.parse, sites):
+        fields = {name: value[None] for name, value in named(tensors, f"{site}/").items()}
+        if "pattern" in fields:
+            mask = fields.pop("mask")[:, None]
+            records[site] = AttentionRecord(site=site, mask=mask, **fields)
+    return Trace(
+        records=records,
+        embed={key: value[None] for key, value in named(tensors, "embed/").items()},
+        pos_embed={key: value[None] for key, value in named(tensors, "pos_embed/").items()},
+        residuals={
+            key: [x[None] for x in value] for key, value in named(tensors, "residual/").items()
+        },
+    )
 
 
-def npz_bytes(run: RunData) -> int:
-    """Bytes of the arrays before compression, without making them: to weigh before writing."""
-    trace = run.trace
-    n_heads, size = run.config.n_heads, run.config.d_head
-    total = 0 if run.lens is None else run.lens.ids.nbytes + run.lens.probabilities.nbytes
-    for stack, kind in trace.kinds():
-        queries, keys = len(run.queries(stack)), len(run.keys(stack, kind))
-        vectors = 4 * n_heads * size * (queries + 2 * keys)
-        cells = queries * keys * (4 * 2 * n_heads + 1)
-        total += run.config.n_layers * (vectors + cells)
-    total += sum(matrix.nbytes for matrix in run.position_matrices.values())
-    total += sum(2 * x.nbytes for x in trace.embedded.values())
-    return total + sum(x.nbytes for streams in trace.residuals.values() for x in streams)
+def named(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
+    """Those whose names start so, by the rest of their names."""
+    return {
+        name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)
+    }
 
 
-def opened(place: str | Path | IO[bytes], mode: str = "rb") -> AbstractContextManager[IO[bytes]]:
-    """A file that is closed afterwards, but for one that the caller opened."""
-    if isinstance(place, str | Path):
-        return open(place, mode)
-    return contextlib.nullcontext(place)
+def _name_today(name: str) -> str:
+    """An array's name as it is written now, of one that any version wrote."""
+    first, slash, last = name.partition("/")
+    if first == "residual":  # the stream before the first layer stands in it too
+        return name
+    return FORMER_NAMES.get(first, first) + slash + FORMER_NAMES.get(last, last)
 
 
 def array_of(value: Tensor) -> NDArray[Any]:
@@ -118,10 +165,26 @@ def array_of(value: Tensor) -> NDArray[Any]:
     return value.detach().cpu().contiguous().numpy()
 
 
-def _written(array: NDArray[Any]) -> dict[str, Any]:
+def _tensors(arrays: Arrays) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
+
+
+def _opened(place: Place, mode: str) -> AbstractContextManager[IO[bytes]]:
+    """A file that is closed afterwards, but for one that the caller opened."""
+    if isinstance(place, str | Path):
+        return open(place, mode)
+    return contextlib.nullcontext(place)
+
+
+def _written(array: NDArray[Any]) -> Values:
     raw = np.ascontiguousarray(array).astype(TYPES[str(array.dtype)]).tobytes()
     return {
         "dtype": str(array.dtype),
         "shape": list(array.shape),
         "base64": base64.b64encode(raw).decode("ascii"),
     }
+
+
+def _unwritten(value: Values) -> NDArray[Any]:
+    raw = np.frombuffer(base64.b64decode(value["base64"], validate=True), TYPES[value["dtype"]])
+    return raw.reshape(value["shape"]).astype(value["dtype"])

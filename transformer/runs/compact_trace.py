@@ -31,36 +31,34 @@ Change = Callable[[Tensor], Tensor]
 
 
 class Heads(NamedTuple):
-    """What an attention call read: queries (B, H, Tq, D), keys and values (B, G, Tk, D), a mask.
+    """What an attention call read: q (B, H, Tq, D), k and v (B, G, Tk, D), a mask.
 
     G divides H: H / G heads read the same keys and values.
     """
 
-    queries: Tensor
-    keys: Tensor
-    values: Tensor
+    q: Tensor
+    k: Tensor
+    v: Tensor
     mask: Tensor | None
 
     @property
     def allowed(self) -> Tensor:
         """The mask in full: (B, Tq, Tk) bool."""
-        return mask_in_full(self.mask, len(self.queries), self.queries.shape[2], self.keys.shape[2])
+        return mask_in_full(self.mask, len(self.q), self.q.shape[2], self.k.shape[2])
 
     def record(self, site: Site) -> AttentionRecord:
         """Equation 1 once more, by the network's own functions."""
-        share = self.queries.shape[1] // self.keys.shape[1]
-        keys, values = (
-            x if share == 1 else x.repeat_interleave(share, dim=1) for x in (self.keys, self.values)
-        )
-        scores = attention_scores(self.queries, keys)
+        share = self.q.shape[1] // self.k.shape[1]
+        k, v = (x if share == 1 else x.repeat_interleave(share, dim=1) for x in (self.k, self.v))
+        scores = attention_scores(self.q, k)
         return AttentionRecord(
             site=site,
             scores=scores,
-            weights=masked_softmax(scores, self.mask),
+            pattern=masked_softmax(scores, self.mask),
             mask=self.mask,
-            queries=self.queries,
-            keys=keys,
-            values=values,
+            q=self.q,
+            k=k,
+            v=v,
         )
 
 
@@ -79,12 +77,11 @@ class FusedTrace:
 
     def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
         """Keep what is shown; change nothing."""
-        if point.name == "queries":
+        if point.name == "v":
             site = Site(point.stack, point.layer, point.kind)
-            parts = (value, beside["read_keys"], beside["values"])
-            q, k, v = (x.detach().float() for x in parts)
-            self.parts[site] = Heads(q, k, v, beside["both_masks"])
-        elif point.name != "weights":
+            q, k, v = (x.detach().float() for x in (beside["q"], beside["k"], value))
+            self.parts[site] = Heads(q, k, v, beside["mask"])
+        elif point.name != "pattern":
             self.trace(point, value, **beside)
         return value
 
@@ -132,7 +129,7 @@ class CompactedRecords(CompactRecords):
     @torch.no_grad()
     def __setitem__(self, site: Site, record: AttentionRecord) -> None:
         part: AttentionRecord | Heads = record
-        if record.queries is not None:
+        if record.q is not None:
             heads = heads_of(record, self._share)
             if self._exact or _gives_again(heads, record):
                 part = heads
@@ -162,8 +159,8 @@ def recording_at_most(n_bytes: float) -> Iterator[None]:
 
 def _gives_again(heads: Heads, record: AttentionRecord) -> bool:
     """Whether a record can be had from these; asked of one text after the other, to hold little."""
-    names = ("scores", "weights", "keys", "values")
-    for row in range(len(heads.queries)):
+    names = ("scores", "pattern", "k", "v")
+    for row in range(len(heads.q)):
         q, k, v = (_row_of(x, row) for x in heads[:3])
         mask = None if heads.mask is None else _row_of(heads.mask, row)
         again = Heads(q, k, v, mask).record(record.site)
@@ -186,11 +183,11 @@ def heads_of(record: AttentionRecord, share: int = 1) -> Heads:
 
     share: how many heads read the same keys and values, which are then kept once.
     """
-    assert record.queries is not None
-    assert record.keys is not None
-    assert record.values is not None
-    keys, values = (x[:, ::share].contiguous() for x in (record.keys, record.values))
-    return Heads(record.queries, keys, values, record.mask)
+    assert record.q is not None
+    assert record.k is not None
+    assert record.v is not None
+    k, v = (x[:, ::share].contiguous() for x in (record.k, record.v))
+    return Heads(record.q, k, v, record.mask)
 
 
 def heads_at(trace: Trace, site: Site, share: int = 1) -> Heads:
@@ -206,12 +203,10 @@ def moved(trace: Trace, device: str | torch.device) -> Trace:
 
 def own(trace: Trace) -> Trace:
     """The same trace in tensors of its own: a view pickles all of what it is a view of."""
-    copies: dict[int, Tensor] = {}
-    seen: list[Tensor] = []  # alive, so that no address comes twice
+    copies: dict[int, Tensor] = {}  # by their address, which is theirs as long as the trace lives
 
     def copy(x: Tensor) -> Tensor:
         if id(x) not in copies:
-            seen.append(x)
             copies[id(x)] = x.detach().clone(memory_format=torch.contiguous_format)
         return copies[id(x)]
 
@@ -244,8 +239,8 @@ def _changed(trace: Trace, change: Change) -> Trace:
     parts = trace.records.parts if isinstance(trace.records, CompactRecords) else trace.records
     return Trace(
         records=CompactRecords({site: _each(part, change) for site, part in parts.items()}),
-        embedded={stack: change(x) for stack, x in trace.embedded.items()},
-        positions={stack: change(x) for stack, x in trace.positions.items()},
+        embed={stack: change(x) for stack, x in trace.embed.items()},
+        pos_embed={stack: change(x) for stack, x in trace.pos_embed.items()},
         residuals={stack: list(map(change, made)) for stack, made in trace.residuals.items()},
     )
 
@@ -254,8 +249,8 @@ def _each(part: AttentionRecord | Heads, change: Change) -> AttentionRecord | He
     """The same with every tensor changed."""
     if isinstance(part, Heads):
         mask = None if part.mask is None else change(part.mask)
-        return Heads(change(part.queries), change(part.keys), change(part.values), mask)
-    names = ("scores", "weights", "mask", "queries", "keys", "values")
+        return Heads(change(part.q), change(part.k), change(part.v), mask)
+    names = ("scores", "pattern", "mask", "q", "k", "v")
     tensors: dict[str, Any] = {name: getattr(part, name) for name in names}
     changed: dict[str, Any] = {name: change(x) for name, x in tensors.items() if x is not None}
     return dataclasses.replace(part, **changed)

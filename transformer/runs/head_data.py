@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from transformer.checks import check_whole, is_whole
 from transformer.messages import invalid
 from transformer.model.sites import Site
-from transformer.model.trace import AttentionRecord
-from transformer.runs.compact_trace import Heads
+from transformer.model.trace import AttentionRecord, Trace
+from transformer.runs.compact_trace import Heads, part_at
 from transformer.runs.run import Batch, Run
-from transformer.runs.stored_head import n_heads_at, stored_head
 
 SiteLike = Site | tuple[str, int, str] | str
 Head = int | str
@@ -43,7 +42,7 @@ class HeadView:
     @cached_property
     def weights(self) -> NDArray[np.float32]:
         """(Tq, Tk), after mask and softmax."""
-        return _mean(self._record.weights)
+        return _mean(self._record.pattern)
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
@@ -57,7 +56,7 @@ class HeadView:
         as in a network that was altered, and for the mean of heads."""
         if self.head == "mean" or not isinstance(self.part, Heads):
             return None
-        return array(self.part.queries[0, 0]), array(self.part.keys[0, 0])
+        return array(self.part.q[0, 0]), array(self.part.k[0, 0])
 
     @cached_property
     def _record(self) -> AttentionRecord:
@@ -140,3 +139,48 @@ def _mean(heads: torch.Tensor) -> NDArray[np.float32]:
 def array(tensor: Any) -> NDArray[np.float32]:
     """A tensor as contiguous float32, which Plotly sends as binary."""
     return np.ascontiguousarray(tensor.detach().cpu().numpy(), dtype=np.float32)
+
+
+def n_heads_at(trace: Trace, site: Site) -> int:
+    """How many heads were recorded at a site."""
+    part = part_at(trace, site)
+    return (part.q if isinstance(part, Heads) else part.scores).shape[1]
+
+
+@torch.no_grad()
+def one_head(trace: Trace, site: Site, row: int, head: int | None) -> AttentionRecord:
+    """One sentence's record with B = 1, and with H = 1 unless all heads (None) are asked for.
+
+    What is stored as Heads is recomputed for these alone.
+    """
+    part = stored_head(trace, site, row, head)
+    return part.record(site) if isinstance(part, Heads) else part
+
+
+def stored_head(trace: Trace, site: Site, row: int, head: int | None) -> AttentionRecord | Heads:
+    """The same as it is stored: nothing is computed."""
+    part, rows = part_at(trace, site), slice(row, row + 1)
+    heads = slice(None) if head is None else slice(head, head + 1)
+    mask = part.mask
+    if mask is not None and mask.dim() == 4 and mask.shape[0] > 1:
+        mask = mask[rows]
+    if isinstance(part, Heads):
+        shared = heads if head is None else _keys_of(part, head)
+        return Heads(part.q[rows, heads], part.k[rows, shared], part.v[rows, shared], mask)
+    vectors = (part.q, part.k, part.v)
+    q, k, v = (None if x is None else x[rows, heads] for x in vectors)
+    return AttentionRecord(
+        site=site,
+        scores=part.scores[rows, heads],
+        pattern=part.pattern[rows, heads],
+        mask=mask,
+        q=q,
+        k=k,
+        v=v,
+    )
+
+
+def _keys_of(part: Heads, head: int) -> slice:
+    """Which keys and values a head reads."""
+    at = head * part.k.shape[1] // part.q.shape[1]
+    return slice(at, at + 1)

@@ -8,18 +8,24 @@ used least recently makes room.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import sys
 import threading
 import time
 import types
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
 from torch import Tensor, nn
+
+from transformer.runs.run import Batch, Run
+
+T = TypeVar("T")
 
 ENTRY_BYTES = 1_000  # of an entry, apart from its value
 NUMBER_BYTES = 32  # of a number that a list or a tuple holds
@@ -279,3 +285,39 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from (getattr(value, field.name) for field in dataclasses.fields(value))
     else:
         yield from getattr(value, "__dict__", {}).values()
+
+
+REMEMBERED = "remembered"  # their kind in a budget
+MAX_REMEMBERED = 64  # of one run
+# Of runs that no server keeps.
+OUTSIDE = MemoryBudget(256_000_000, {REMEMBERED: Limits(most_own=MAX_REMEMBERED)})
+
+
+_places: WeakKeyDictionary[Run | Batch, tuple[MemoryBudget, int]] = WeakKeyDictionary()
+_numbers = itertools.count()
+_lock = threading.Lock()
+
+
+def count_in(item: Run | Batch, budget: MemoryBudget) -> tuple[MemoryBudget, int]:
+    """What is remembered of a run counts in this budget from now on."""
+    with _lock:
+        place = _places.get(item)
+        if place is None or place[0] is not budget:
+            place = _places[item] = budget, next(_numbers)
+            finalize(item, budget.gone, place[1]).atexit = False
+        return place
+
+
+def memoize_on_run(item: Run | Batch, key: Hashable, make: Callable[[], T]) -> T:
+    """make(), or what it gave for this run and key before, if it is still kept.
+
+    Two threads that ask at the same time may both make it.
+    """
+    budget, number = _places.get(item) or count_in(item, OUTSIDE)
+    found: tuple[T] | None = budget.get(REMEMBERED, (number, key))
+    if found is None:
+        found = (make(),)
+        if isinstance(found[0], Run | Batch):
+            count_in(found[0], budget)
+        budget.put(REMEMBERED, (number, key), found, bytes_of(found, beside=item), number)
+    return found[0]

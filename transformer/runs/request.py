@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 import numpy as np
 
 from transformer.checks import check_number, check_text, check_whole, is_whole
+from transformer.interventions.descriptions import Intervention, interventions_of, to_dict
 from transformer.messages import invalid
-from transformer.model.interventions import Intervention, interventions_of
 
 MAX_NEW_TOKENS = 4096
 MAX_SEED = 2**32 - 1
@@ -18,6 +18,7 @@ MAX_TEMPERATURE = 10.0
 MIN_TEMPERATURE = 0.01
 MAX_BEAMS = 16
 MAX_LENGTH_PENALTY = 5.0
+OLD_NAMES = {"taken": "forced_tokens"}  # of settings, in links and files of the first format
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,15 +126,38 @@ class Request:
         return None if greedy else sampling
 
 
+def request_to_dict(request: Request, *, defaults: bool = True) -> dict[str, Any]:
+    """A request as plain JSON values: the one form in which files, links and the page hold it.
+
+    defaults False: without the settings that `Request` has by itself.
+    """
+    values = {
+        field.name: getattr(request, field.name)
+        for field in fields(request)
+        if defaults or getattr(request, field.name) != field.default
+    }
+    if "forced_tokens" in values:
+        values["forced_tokens"] = list(request.forced_tokens)
+    if "interventions" in values:
+        values["interventions"] = [to_dict(one) for one in request.interventions]
+    return values
+
+
+def request_from_dict(values: Mapping[str, Any]) -> Request:
+    """The inverse of `request_to_dict`; reads the names of older formats too.
+
+    Raises ValueError for a wrong value, and for an unknown setting one that lists them.
+    """
+    given = {OLD_NAMES.get(name, name): value for name, value in values.items()}
+    known = [field.name for field in fields(Request) if field.name != "text"]
+    for name in given.keys() - {"text", *known}:
+        raise invalid("unknown setting {name}; allowed: {known}", name=repr(name), known=known)
+    return Request(**given)
+
+
 def request_of(text: str, settings: Mapping[str, Any]) -> Request:
     """A validated Request. Raises ValueError that lists the settings for an unknown one."""
-    known = [name for name in Request.__dataclass_fields__ if name != "text"]
-    unknown = [name for name in settings if name not in known]
-    if unknown:
-        raise invalid(
-            "unknown setting {name}; allowed: {known}", name=repr(unknown[0]), known=known
-        )
-    return Request(text=text, **settings)
+    return request_from_dict({"text": text, **settings})
 
 
 def _is_zero(temperature: Any) -> bool:

@@ -1,42 +1,333 @@
-"""A Run (one text) or a Batch (several, padded) that draws itself and writes itself to disk."""
+"""What happened once, as data: a Run (one text) or a Batch (several, padded).
+
+Both draw themselves and are written to disk; a Run is read back.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+import dataclasses
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from torch import Tensor
 
 from transformer.checks import check_whole
-from transformer.runs import archive, batch_archive
-from transformer.runs.compact_trace import row_of
-from transformer.runs.data import BatchData, RunData
-from transformer.runs.drawing import Drawable, pictures
-from transformer.runs.request import Request
+from transformer.model.config import ModelConfig
+from transformer.model.trace import Trace
+from transformer.runs import archive
+from transformer.runs.archive import Arrays, Place, Values
+from transformer.runs.compact_trace import own, row_of
+from transformer.runs.request import Request, request_from_dict, request_to_dict
+from transformer.runs.steps import GenerationStep, Search, search_from_dict, step_from_dict
+
+REPR_CHARACTERS = 40  # of the text
+# The array of an NPZ that holds the rest as JSON.
+OF_RUN, OF_BATCH = "run", "batch"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
-class Run(RunData, Drawable):
-    """All that a view needs of one generation (or of one text that was only read), see RunData."""
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Lens:
+    """What each layer would have said: the model's head put on every residual stream.
+
+    Row 0 is the input of the last stack, row l what layer l - 1 made; the last row is the model's
+    own prediction. ids, probabilities: (L + 1, T, K), the K likeliest next tokens, best first.
+    """
+
+    ids: Tensor
+    probabilities: Tensor
+
+
+class Drawable:
+    """Drawing methods; figures are Plotly's, and show themselves in a notebook."""
+
+    __slots__ = ()
+
+    def draw(self, view: str, *choices: Any, **look: Any) -> Any:
+        """Any of `transformer.views.PICTURES` by its name: run.draw("lens"), for one.
+
+        choices, look: what that view's function takes after the run. Raises ValueError for an
+        unknown view, or for what the view does not allow.
+        """
+        return _plotting().draw(self, view, *choices, **look)
+
+    def attention(self, site: Any, head: Any, **look: Any) -> Any:
+        """One head large: run.attention("decoder.2.self", 3, stage="scores", scale="log")."""
+        return self.draw("heatmap", site, head, **look)
+
+    def heads(self, stack: str = "decoder", kind: str = "self", **look: Any) -> Any:
+        """Every head of one kind of attention, small."""
+        return self.draw("atlas", stack, kind, **look)
+
+    def alignment(self, layer: Any = "mean", head: Any = "mean", **look: Any) -> Any:
+        """Which source token each target token read; for an encoder-decoder."""
+        return self.draw("alignment", layer, head, **look)
+
+    def attention_csv(self, site: Any, head: Any, stage: str = "weights") -> str:
+        """One head as comma-separated values, tokens named in the first line and column."""
+        written: str = _plotting().csv(self, site, head, stage)
+        return written
+
+    def to_html(self, path: Any) -> None:
+        """One page that works offline, with all texts. Raises OSError if it cannot be written."""
+        _plotting().save_page(self, path)
+
+
+def _plotting() -> Any:
+    """What draws runs: imported at the first picture, since Plotly takes a while."""
+    return importlib.import_module("transformer.views.export.notebook")
+
+
+def _made(kind: Any, values: dict[str, Any]) -> Any:
+    return kind(**values)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False, weakref_slot=True)
+class Run(Drawable):
+    """All that a view needs of one generation (or of one text that was only read).
+
+    ids: every token of the text the decoder read, the leading end-of-text token included;
+    ids[:n_prompt] were given, the rest generated. labels: the same as shown to people.
+    trace: one pass over the last max_len of ids (an encoder-decoder's first max_len, with the
+    whole source); `trace_start` is the index of its first token.
+    source_ids, source_labels: what an encoder read, empty without one.
+    stopped: "end" (the model ended its text), "length", "cancelled", "time" (a server's limit was
+    reached), "read" (nothing generated), or "given" (attention from another tool).
+    candidate_labels: the label of every token that is a candidate of some step or layer, by id.
+    surprise: for each traced token of the text, its surprisal: -log2 of the probability that the
+    network gave it; None for the first, which nothing predicted, and for all of an encoder's.
+    lens: for each traced token, what each layer would have said comes next (an encoder: stands
+    there). Both need the network: None until `analysis.with_lens` has computed them.
+    search: of a beam search; ids, text and steps are those of its best hypothesis.
+    engine: what generated and traced it, "compiled", "packed" or the "network"; None if not known.
+    read_as: the text as it was read, where quotes and spaces were made plain; else None.
+    warnings: sentences on what in the text the model never learned to read.
+    """
+
+    model: str
+    config: ModelConfig
+    request: Request
+    ids: tuple[int, ...]
+    labels: tuple[str, ...]
+    n_prompt: int
+    text: str
+    stopped: str
+    trace: Trace
+    source_ids: tuple[int, ...] = ()
+    source_labels: tuple[str, ...] = ()
+    steps: tuple[GenerationStep, ...] = ()
+    trace_start: int = 0
+    position_matrices: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    candidate_labels: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    surprise: Sequence[float | None] | None = None
+    lens: Lens | None = None
+    search: Search | None = None
+    engine: str | None = None
+    read_as: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line; everything else has a name of its own."""
+        text, n = self.request.text, len(self.ids)
+        shown = text if len(text) <= REPR_CHARACTERS else f"{text[:REPR_CHARACTERS]}…"
+        config = self.config
+        return (
+            f"<Run of {self.model!r}: {shown!r}, {n} tokens, {n - self.n_prompt} "
+            f"of them new ({self.stopped}); {config.n_layers} layers x {config.n_heads} heads>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied in tensors of its own."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        matrices = {key: x.detach().clone() for key, x in self.position_matrices.items()}
+        values |= {"trace": own(self.trace), "position_matrices": matrices}
+        return _made, (type(self), values)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The labels: one for each id."""
+        return self.labels
+
+    @property
+    def reproducing_request(self) -> Request:
+        """The request that gives just this run: for as many tokens as it has, if it was stopped
+        early."""
+        early = self.stopped in ("cancelled", "time") and self.search is None
+        if not early:
+            return self.request
+        return dataclasses.replace(self.request, max_new_tokens=max(1, len(self.steps)))
+
+    def queries(self, stack: str) -> tuple[str, ...]:
+        """Labels of a stack's own traced tokens: the rows of its attention."""
+        if stack == "encoder" and self.config.family == "encoder-decoder":
+            return self.source_labels
+        return self.labels[self.trace_start :][: self.config.output_max_len]
+
+    def keys(self, stack: str, kind: str) -> tuple[str, ...]:
+        """Labels of the tokens that this attention reads: its columns."""
+        return self.queries("encoder" if kind == "cross" else stack)
 
     def to_json(self, *, attention: bool = True) -> str:
-        """The run as JSON, see `archive.to_json`."""
-        return archive.to_json(self, attention=attention)
+        """The run as one JSON text, see docs/run-format.md.
 
-    def to_npz(self, path: str | Path) -> None:
-        """The run as NPZ, see `archive.write_npz`. Raises OSError if it cannot be written."""
-        archive.write_npz(self, path)
+        attention=False leaves out the scores, weights and masks of all heads, nearly all of its
+        size. The vectors behind them (queries, residual streams, ...) are in the NPZ form only.
+        """
+        arrays = self.arrays(archive.IN_JSON if attention else ())
+        left_out = ("embed/", "pos_embed/", "residual/", "ids", "source_ids")
+        shown = {name: x for name, x in arrays.items() if not name.startswith(left_out)}
+        return archive.to_json(self.values(), shown)
 
-    def to_html(self, path: str | Path) -> None:
-        """The run as one page that works offline. Raises OSError if it cannot be written."""
-        pictures().save_page(self, path)
+    def to_npz(self, place: Place) -> None:
+        """The run as a compressed NPZ. Raises OSError if it cannot be written."""
+        archive.write_npz(place, OF_RUN, self.values(), self.arrays())
+
+    def npz_bytes(self) -> int:
+        """Bytes of the arrays before compression, without making them: to weigh before writing."""
+        n_heads, size = self.config.n_heads, self.config.d_head
+        total = 0 if self.lens is None else self.lens.ids.nbytes + self.lens.probabilities.nbytes
+        for stack, kind in self.trace.kinds():
+            queries, keys = len(self.queries(stack)), len(self.keys(stack, kind))
+            vectors = 4 * n_heads * size * (queries + 2 * keys)
+            cells = queries * keys * (4 * 2 * n_heads + 1)
+            total += self.config.n_layers * (vectors + cells)
+        total += sum(matrix.nbytes for matrix in self.position_matrices.values())
+        total += sum(2 * x.nbytes for x in self.trace.embed.values())
+        return total + sum(x.nbytes for made in self.trace.residuals.values() for x in made)
+
+    def arrays(self, of_site: Sequence[str] = archive.IN_NPZ) -> Arrays:
+        """The run's arrays by name: `archive.trace_arrays` without the batch axis; besides them
+        `position_matrix/STACK` (max_len, C), `lens/ids`, `lens/probabilities`, `ids`, `source_ids`.
+        """
+        found: Arrays = {"ids": np.array(self.ids, dtype=np.int64)}
+        found["source_ids"] = np.array(self.source_ids, dtype=np.int64)
+        found |= archive.trace_arrays(self.trace, of_site, lambda x: x[0])
+        for stack, matrix in self.position_matrices.items():
+            found[f"position_matrix/{stack}"] = archive.array_of(matrix)
+        if self.lens is not None:
+            found["lens/ids"] = archive.array_of(self.lens.ids)
+            found["lens/probabilities"] = archive.array_of(self.lens.probabilities)
+        return found
+
+    def values(self) -> Values:
+        """Everything but the arrays, as plain JSON values."""
+        return {
+            "schema": archive.SCHEMA,
+            "model": self.model,
+            "config": self.config.to_dict(),
+            "request": request_to_dict(self.request),
+            "read_as": self.read_as,
+            "doubts": list(self.warnings),
+            "text": self.text,
+            "stopped": self.stopped,
+            "ids": list(self.ids),
+            "labels": list(self.labels),
+            "n_prompt": self.n_prompt,
+            "source_ids": list(self.source_ids),
+            "source_labels": list(self.source_labels),
+            "trace_start": self.trace_start,
+            "sites": [str(site) for site in self.trace.sites],
+            "surprise": None if self.surprise is None else list(self.surprise),
+            "steps": [step.to_dict() for step in self.steps],
+            "candidate_labels": {str(key): label for key, label in self.candidate_labels.items()},
+            "search": None if self.search is None else self.search.to_dict(),
+        }
 
     def _repr_html_(self) -> str:
         """What a notebook shows of it."""
-        return pictures().html(self)
+        shown: str = _plotting().html(self)
+        return shown
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
-class Batch(BatchData, Drawable):
-    """Several texts read at once, padded to one length, see BatchData."""
+def from_json(text: str) -> Run:
+    """The run of a JSON text. Raises ValueError for one of another format or without its parts."""
+    return _read(*archive.from_json(text))
+
+
+def read_npz(place: Place) -> Run:
+    """The run of an NPZ. Raises OSError if it cannot be read, ValueError if it holds no run."""
+    return _read(*archive.read_npz(place, OF_RUN))
+
+
+def _read(values: Values, tensors: Mapping[str, Tensor]) -> Run:
+    """The inverse of `Run.values` and `Run.arrays`."""
+    with archive.whole():
+        names = ("model", "n_prompt", "text", "stopped", "trace_start")
+        parts: dict[str, Any] = {name: values[name] for name in names}
+        for name in ("ids", "labels", "source_ids", "source_labels"):
+            parts[name] = tuple(values[name])
+        labels, lens = values["candidate_labels"], archive.named(tensors, "lens/")
+        return Run(
+            **parts,
+            config=ModelConfig.from_dict(values["config"]),
+            request=request_from_dict(values["request"]),
+            read_as=values.get("read_as"),  # of old there was none
+            warnings=tuple(values.get("doubts", ())),
+            steps=tuple(map(step_from_dict, values["steps"])),
+            trace=archive.trace_of(values["sites"], tensors),
+            position_matrices=archive.named(tensors, "position_matrix/"),
+            candidate_labels={int(key): label for key, label in labels.items()},
+            surprise=None if values["surprise"] is None else tuple(values["surprise"]),
+            lens=Lens(**lens) if lens else None,
+            search=None if values["search"] is None else search_from_dict(values["search"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False, weakref_slot=True)
+class Batch(Drawable):
+    """Several texts read at once, padded to one length.
+
+    ids, labels, padding: (B, T) int64, B rows of T labels, (B, T) bool (True = a token, no
+    padding): what an encoder-decoder's encoder read, else what the only stack read. target_*: the
+    same for what an encoder-decoder's decoder read. Padding stands on the right.
+    outputs: the translations, if there are any.
+    trace: (B, H, Tq, Tk) records with the combined masks that were used.
+    """
+
+    model: str
+    config: ModelConfig
+    texts: tuple[str, ...]
+    ids: Tensor
+    labels: tuple[tuple[str, ...], ...]
+    padding: Tensor
+    trace: Trace
+    target_ids: Tensor | None = None
+    target_labels: tuple[tuple[str, ...], ...] = ()
+    target_padding: Tensor | None = None
+    outputs: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line; everything else has a name of its own."""
+        n_rows, width = self.ids.shape
+        return (
+            f"<Batch of {self.model!r}: {n_rows} texts, padded to {width} tokens; "
+            f"attention at {len(self.trace.sites)} sites>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied in tensors of its own."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _made, (type(self), values | {"trace": own(self.trace)})
+
+    def queries(self, stack: str, row: int) -> tuple[str, ...]:
+        """Labels of the tokens that a stack read for one text: the rows of its attention."""
+        return self.target_labels[row] if self._is_target(stack) else self.labels[row]
+
+    def keys(self, stack: str, kind: str, row: int) -> tuple[str, ...]:
+        """Labels of the tokens that this attention reads: its columns."""
+        return self.queries("encoder" if kind == "cross" else stack, row)
+
+    def real(self, stack: str) -> Tensor:
+        """(B, T) bool: which of the places that a stack read are tokens and not padding."""
+        if self._is_target(stack):
+            assert self.target_padding is not None
+            return self.target_padding
+        return self.padding
+
+    def _is_target(self, stack: str) -> bool:
+        return stack == "decoder" and self.target_ids is not None
 
     def alone(self, row: int) -> Run:
         """One of its texts as a Run, its padding included. Raises ValueError for no such row."""
@@ -54,18 +345,26 @@ class Batch(BatchData, Drawable):
             source_ids=tuple(self.ids[row].tolist()) if both else (),
             source_labels=self.labels[row] if both else (),
             text=self.outputs[row] if self.outputs else self.texts[row],
-            steps=(),
             stopped="read",
             trace=row_of(self.trace, row),
-            trace_start=0,
-            position_matrices={},
-            candidate_labels={},
         )
 
-    def to_npz(self, path: str | Path) -> None:
-        """The batch as NPZ, see `batch_archive.write_npz`. OSError if it cannot be written."""
-        batch_archive.write_npz(self, path)
-
-    def to_html(self, path: str | Path) -> None:
-        """One page that works offline, with all its texts. OSError if it cannot be written."""
-        pictures().save_page(self, path)
+    def to_npz(self, place: Place) -> None:
+        """The batch as a compressed NPZ: the arrays of a run with one more axis, B; besides them
+        `ids`, `padding` (B, T), and the same of a decoder's text. OSError if it cannot be written.
+        """
+        names = ("ids", "padding", "target_ids", "target_padding")
+        own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        arrays = {name: archive.array_of(value) for name, value in own.items()}
+        values: Values = {
+            "schema": archive.BATCH_SCHEMA,
+            "model": self.model,
+            "config": self.config.to_dict(),
+            "texts": self.texts,
+            "labels": self.labels,
+            "target_labels": self.target_labels,
+            "outputs": self.outputs,
+            "sites": [str(site) for site in self.trace.sites],
+        }
+        arrays |= archive.trace_arrays(self.trace, archive.IN_NPZ)
+        archive.write_npz(place, OF_BATCH, values, arrays)

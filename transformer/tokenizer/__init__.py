@@ -10,14 +10,15 @@ from typing import Any
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BPETokenizer
 
+from transformer.checks import check_file
 from transformer.messages import invalid, numeral, say
-from transformer.plain_files import check_file
 from transformer.tokenizer.labels import byte_level, show
 
 PADDING = "<|padding|>"
 START = "<|start|>"
 END = "<|endoftext|>"
 SPECIALS = (PADDING, START, END)  # ids 0, 1, 2 in every vocabulary of ours
+HIDDEN = "[MASK]"  # as people type it
 MASK = "<|mask|>"  # the last id, where there is one: what hides a token from an encoder alone
 
 # Texts whose ids a tokenizer may get wrong, or never find.
@@ -277,3 +278,30 @@ def _character(name: str) -> bytes:
     if len(name) != 1:
         raise invalid("token {name} is no character; needed: single characters", name=repr(name))
     return name.encode()
+
+
+def hidden_ids(tokenizer: Tokenizer, text: str) -> list[int]:
+    """What an encoder alone reads of a text: the token that hides for each [MASK], which takes the
+    space before it along, as a token of ours holds it.
+
+    As `Tokenizer.prompt` where the tokenizer has no such token or the text no [MASK].
+    """
+    if tokenizer.mask_id is None or HIDDEN not in text:
+        return tokenizer.prompt(text)
+    before, behind = around(tokenizer)
+    *pieces, last = text.split(HIDDEN)
+    ids: list[int] = []
+    for piece in pieces:
+        ids += [*_encoded(tokenizer, piece.removesuffix(" ")), tokenizer.mask_id]
+    return [*before, *ids, *_encoded(tokenizer, last), *behind]
+
+
+def around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    """The ids that a prompt has before and behind those of its text."""
+    whole, part = tokenizer.prompt("a"), tokenizer.encode("a")
+    start = next(at for at in range(len(whole)) if whole[at : at + len(part)] == part)
+    return whole[:start], whole[start + len(part) :]
+
+
+def _encoded(tokenizer: Tokenizer, piece: str) -> list[int]:
+    return tokenizer.encode(piece) if piece else []

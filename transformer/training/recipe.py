@@ -13,7 +13,7 @@ from transformer.checks import check_choice, check_least
 from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.presets import PRESETS, preset
-from transformer.plain_text import PLAIN_ENGLISH
+from transformer.plain_text import ENGLISH_STORIES, PLAIN_ENGLISH
 from transformer.tokenizer import Tokenizer
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -134,11 +134,11 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     _check_keys(f"{path}: [tokenizer]", tokens, {"kind", "vocab_size"})
     kind = _one_of(path, "tokenizer.kind", tokens.get("kind", BPE), TOKENIZERS)
     source_text = content.get("data", {}).get("source_text")
-    if source_text not in (None, PLAIN_ENGLISH):
+    if source_text not in (None, PLAIN_ENGLISH, ENGLISH_STORIES):
         raise invalid(
-            "{path}: [data] source_text must be {plain_english} or absent; got {got}",
+            "{path}: [data] source_text must be one of {allowed} or absent; got {got}",
             path=path,
-            plain_english=repr(PLAIN_ENGLISH),
+            allowed=[PLAIN_ENGLISH, ENGLISH_STORIES],
             got=repr(source_text),
         )
     _check_keys(f"{path}: [training]", training, {f.name for f in dataclasses.fields(Settings)})

@@ -44,12 +44,8 @@ def translate(
     encoder-decoder, or for a sentence that is too long for it.
     """
     network, tokenizer = model.network, model.tokenizer
-    if not isinstance(network, EncoderDecoder):
-        raise invalid(
-            "translating needs an encoder-decoder; {name} is {family}",
-            name=model.name,
-            family=model.config.family,
-        )
+    model.check_translator()
+    assert isinstance(network, EncoderDecoder)
     read = [model.reader.read_as(sentence) for sentence in sentences]
     sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch(read)]
     longest = max(map(len, sources), default=0)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from transformer.messages import invalid
+from transformer.training.attention import network_with_own_gradient
 from transformer.training.recipe import Settings
 from transformer.training.side_by_side import updated_by
 
@@ -99,7 +100,8 @@ def updates(
         before(step, team.rank)
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate_at(step)
-        with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+        narrow = torch.autocast(device.type, dtype, enabled=dtype != torch.float32)
+        with narrow, network_with_own_gradient(network):
             nats = objective.nats(network, own or rows[:1], device) * weight
         # Processes average their gradients; this makes the average that of the global batch.
         team.backward(nats * team.count / total)

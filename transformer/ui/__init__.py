@@ -11,23 +11,27 @@ from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
+from starlette.routing import Mount
 
 from transformer.inference.engines.choice import engine_words
 from transformer.inference.model import Model
 from transformer.messages import say
-from transformer.ui import memory
+from transformer.ui import process
+from transformer.ui.api import check_tools, in_json
+from transformer.ui.asgi_guard import AsgiGuard
 from transformer.ui.components import put_first
-from transformer.ui.compressed import CompressedPage
-from transformer.ui.exchange import POLICY, policy_for
+from transformer.ui.experiments import Experiments
 from transformer.ui.first_look import first_look
-from transformer.ui.gate import Gate, uptime
-from transformer.ui.gradio_patches import Queue
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
 from transformer.ui.modules import MODULES
 from transformer.ui.page import build
+from transformer.ui.page_queue import Queue
 from transformer.ui.process import Shutdown, raise_file_limit, shorten_logs
+from transformer.ui.qr import code_question
+from transformer.ui.request_guard import POLICY, CompressedPage, policy_for
+from transformer.ui.resources import PREFIX, resource_app
 from transformer.ui.service import Decorator, Service
-from transformer.ui.tools import check_tools, in_json
+from transformer.views.drawing.style import FONT
 
 SWEEP_S = 10.0
 # A Space is reached through proxies of its own network alone.
@@ -56,7 +60,7 @@ def launch(
     if mcp:
         check_tools()
     policy = policy_for(embed_on)
-    memory.bound()
+    process.limit_arenas()
     raise_file_limit()
     shorten_logs()
     # uvicorn reads it; unless somebody says so, nobody speaks for others' addresses.
@@ -65,12 +69,14 @@ def launch(
     service = Service(models, gpu, trainings)
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     put_first(first_look(service))
-    page = build(service)
+    experiments = Experiments(service)
+    page = build(service, experiments)
     shutdown, failed = Shutdown(page._queue), threading.Event()
     threading.Thread(target=_sweep, args=[service, page, failed], daemon=True).start()
-    memory.settle()
+    process.freeze_gc()
     page.launch(
         app_kwargs={
+            "routes": [Mount(PREFIX, resource_app(experiments, code_question(page)))],
             "middleware": [
                 Middleware(CompressedPage),
                 gate_of(service, page, shutdown, mcp, policy),
@@ -111,7 +117,7 @@ def gate_of(
     policy: str = POLICY,
 ) -> Middleware:
     """The gate before the page; what waits for those who leave is dropped from the queue."""
-    clock = uptime()
+    began = time.monotonic()
 
     def health() -> dict[str, Any]:
         kept = service.budget.held()
@@ -121,29 +127,25 @@ def gate_of(
             "engines": {
                 name: engine_words(it.engine, it.network) for name, it in service.models.items()
             },
-            "uptime_s": round(clock(), 1),
+            "uptime_s": round(time.monotonic() - began, 1),
             "waiting": len(page._queue),
-            "running": service.visitors.under_way(),
+            "running": service.sessions.under_way(),
             "resources": service.shares.counts(),
             "kept": kept,
             "kept_bytes": sum(one["bytes"] for one in kept.values()),
             "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
-            "memory_bytes": memory.resident(),
+            "memory_bytes": process.resident_bytes(),
         }
-
-    def forget(visitor: str) -> None:
-        if isinstance(page._queue, Queue):
-            page._queue.leave(visitor)
 
     if isinstance(page._queue, Queue):
         page._queue.shares = service.shares
         page._queue.keep_answers_in(service.budget)
-    service.visitors.on_leave.append(forget)
+        service.sessions.on_leave.append(page._queue.leave)
     return Middleware(
-        Gate,
+        AsgiGuard,
         health=health,
         shares=service.shares,
-        leave=service.visitors.leave,
+        leave=service.sessions.leave,
         tools=mcp,
         policy=policy,
         shutdown=shutdown,
@@ -156,7 +158,7 @@ def _sweep(service: Service, page: gr.Blocks, failed: threading.Event) -> None:
     while not has_failed(page):
         time.sleep(SWEEP_S)
         service.sweep()
-        memory.trim()
+        process.return_memory()
     failed.set()
 
 
@@ -167,7 +169,7 @@ def has_failed(page: gr.Blocks) -> bool:
 
 def _theme() -> gr.themes.Base:
     """System fonts (nothing is fetched), one accent, flat."""
-    fonts = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
+    fonts = [name.strip(' "') for name in FONT.split(",")]
     mono = ["ui-monospace", "Consolas", "monospace"]
     return gr.themes.Base(
         primary_hue="blue", neutral_hue="slate", font=fonts, font_mono=mono,

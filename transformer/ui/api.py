@@ -1,69 +1,188 @@
 """Named, typed endpoints for programs: the same models, runs and sentences as the page.
 
-Indices count from 0, as in Python. A visitor's mistake raises an error with the same sentence that
-the Python call raises. What is said of the parameters stands where Gradio looks for it, under Args,
-for the page's own description of the API and for the tools.
+Indices count from 0, as in Python. A caller's mistake raises an error with the sentence that the
+Python call raises. Parameters are described under Args, where Gradio looks for the page's own
+description of the API and for tools of the Model Context Protocol (MCP), which it serves too.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from importlib import metadata
 from typing import Any
 
 import gradio as gr
+import numpy as np
 from gradio.events import api
 
+from transformer.checks import check_choice, shortened
 from transformer.inference.deadline import until
-from transformer.ui import api_kept, api_runs, api_whatif
+from transformer.messages import invalid
+from transformer.ui.api_runs import experiment_endpoints, run_endpoints
+from transformer.ui.api_values import attention_values, numbers, position_values
 from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import FairScheduler
-from transformer.ui.limits import AT_ONCE, sentence_of
+from transformer.ui.limits import AT_ONCE, MAX_LISTED, sentence_of, table
+from transformer.ui.page_data import model_facts
+from transformer.ui.questions import answer
 from transformer.ui.service import Service
-from transformer.ui.visitors import ASKER, Visitors
+from transformer.ui.sessions import current_session
+from transformer.views import PICTURES, VIEWS
+from transformer.views.declaration import is_figure
+
+PACKAGE = "mcp>=1.21,<2"  # as Gradio asks for it
 
 
 def add_endpoints(service: Service, experiments: Experiments) -> None:
     """Register the endpoints; call inside a `gr.Blocks` context."""
-    asking, score = api_whatif.endpoints(service, experiments)
-    looking, view = api_kept.endpoints(service, experiments)
-    for function in api_runs.endpoints(service):
-        timed = _with_deadline(service.visitors, function, service.shares)
-        _add(timed, concurrency_limit=AT_ONCE, concurrency_id="model")
-    # They take no place of the others: who held one while waiting for one of these, and the other
-    # way round, would wait for ever.
-    for function in (*asking, score, view):
-        _add(_with_deadline(service.visitors, function), concurrency_id="experiments")
+
+    def add(function: Callable[..., Any], within: Any = nullcontext, **settings: Any) -> None:
+        """within: a context around each call. A ValueError's sentence is passed on to the client,
+        which would see no reason otherwise."""
+
+        @functools.wraps(function)
+        def endpoint(*args: Any, **kwargs: Any) -> Any:
+            try:
+                with within():
+                    return function(*args, **kwargs)
+            except (ValueError, RecursionError) as error:
+                raise gr.Error(sentence_of(error), print_exception=False) from error
+
+        api(endpoint, api_name=function.__name__, **settings)
+
+    @contextmanager
+    def timed(shares: FairScheduler | None = None) -> Iterator[None]:
+        """Ends what is generated when its time is up, or when the caller has left."""
+        with service.sessions.request(current_session.get(), shares) as deadline, until(deadline):
+            yield
+
+    for function in run_endpoints(service):
+        generating = functools.partial(timed, service.shares)
+        add(function, generating, concurrency_limit=AT_ONCE, concurrency_id="model")
+    looking, view = _looking(service, experiments)
+    # These take no place among the former: a request that held a place of one kind while waiting
+    # for one of the other could wait for ever.
+    for function in (*experiment_endpoints(service, experiments), view):
+        add(function, timed, concurrency_id="experiments")
     for function in looking:
-        _add(function)
+        add(function)
 
 
-def _add(function: Callable[..., Any], **settings: Any) -> None:
-    endpoint = _with_sentences(function)
-    api(endpoint, api_name=function.__name__, **settings)
+def _looking(
+    service: Service, experiments: Experiments
+) -> tuple[list[Callable[..., Any]], Callable[..., Any]]:
+    """The endpoints that read what there is, and /view, which may run the network."""
+
+    def models() -> list[dict[str, Any]]:
+        """The models that can be used, with their configuration."""
+        return [model_facts(model) for model in service.models.values()]
+
+    def attention(
+        run: str,
+        site: str = "decoder.0.self",
+        head: int = 0,
+        row: int = 0,
+        packed: bool = False,
+    ) -> dict[str, Any]:
+        """One head of a run or batch: scores before the mask, weights, and what is allowed.
+
+        Rows are queries, columns keys.
+
+        Args:
+            run: the id that /generate, /translate, /trace or /batch gave
+            site: STACK.LAYER.KIND, with a kind of self or cross, counted from 0
+            head: counted from 0
+            row: the sentence of a batch, counted from 0
+            packed: each matrix as shape, dtype and base64 instead of nested lists, as one of more
+                than 16,384 numbers must be
+        """
+        return attention_values(service.store.any(run), site, head, row, packed=packed)
+
+    def positions(run: str, stack: str = "decoder", packed: bool = False) -> dict[str, Any]:
+        """The positional encoding that a stack adds to its tokens, one row per position.
+
+        Args:
+            run: the id that /generate, /translate or /trace gave
+            stack: encoder or decoder
+            packed: as in /attention
+        """
+        return position_values(service.store.run(run), stack, packed=packed)
+
+    def views() -> list[dict[str, Any]]:
+        """Every view of the page as it declares itself: its pictures and their parameters."""
+        return [one.schema() for one in VIEWS.values()]
+
+    def view(picture: str, run: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
+        """A picture of a run, batch or model: its figure as Plotly's JSON, and its numbers.
+
+        Args:
+            picture: the name of one of a view's pictures, see /views
+            run: the id that /generate, /translate, /trace or /batch gave, or a model's name
+            parameters: the picture's parameters by name, as /views lists them
+        """
+        check_choice("picture", picture, PICTURES)
+        if not isinstance(parameters, dict | None):
+            raise invalid(
+                "{name} must be an object; got {got}", name="parameters", got=shortened(parameters)
+            )
+        takes = PICTURES[picture].takes
+        subject = takes if takes in ("batch", "model") else "run"
+        found = answer(experiments, PICTURES[picture], {**(parameters or {}), subject: run})
+        return {name: _listed(value) for name, value in found.items()}
+
+    def limits() -> dict[str, dict[str, Any]]:
+        """How much may be asked at once: each limit with its unit, and what happens beyond it."""
+        return table()
+
+    return [models, attention, positions, limits, views], view
 
 
-def _with_sentences(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass a ValueError's sentence on to the client, which would else see no reason."""
-
-    @functools.wraps(function)
-    def endpoint(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except (ValueError, RecursionError) as error:
-            raise gr.Error(sentence_of(error), print_exception=False) from error
-
-    return endpoint
+def _listed(value: Any) -> Any:
+    """A figure as plain values, an array as lists or, a large one, packed; the rest as it is."""
+    if isinstance(value, np.ndarray):
+        return numbers(value, packed=value.size > MAX_LISTED)
+    if is_figure(value):
+        return json.loads(str(value.to_json(validate=False)))
+    if isinstance(value, dict):
+        return {name: _listed(one) for name, one in value.items()}
+    return value
 
 
-def _with_deadline(
-    visitors: Visitors, function: Callable[..., Any], shares: FairScheduler | None = None
-) -> Callable[..., Any]:
-    """End what it generates when its time is up, or when the program that asked has gone."""
+def check_tools() -> None:
+    """Raise ValueError unless the package that speaks the protocol is installed."""
+    try:
+        version = metadata.version("mcp")
+    except metadata.PackageNotFoundError:
+        version = "none"
+    major, minor = ([*version.split("."), ""])[:2]
+    if major != "1" or not minor.isdecimal() or int(minor) < 21:
+        raise invalid(
+            "serving tools over MCP needs the package {package}; installed: "
+            '{version}; allowed: pip install "{package}", or no --mcp',
+            package=PACKAGE,
+            version=version,
+        )
 
-    @functools.wraps(function)
-    def endpoint(*args: Any, **kwargs: Any) -> Any:
-        with visitors.request(ASKER.get(), shares) as deadline, until(deadline):
-            return function(*args, **kwargs)
 
-    return endpoint
+def in_json(page: gr.Blocks) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+    """While the server of `page` runs, tools answer in JSON instead of Python's repr, and what a
+    caller sent stays out of the log (out of the root logger's too: see `process.ShortLog`)."""
+
+    def written(outputs: list[Any], _root: str) -> list[Any]:
+        from mcp.types import TextContent
+
+        texts = (json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in outputs)
+        return [TextContent(type="text", text=text) for text in texts]
+
+    @asynccontextmanager
+    async def running(_app: Any) -> AsyncIterator[None]:
+        if page.mcp_server_obj is not None:
+            logging.getLogger("mcp").setLevel(logging.CRITICAL)
+            vars(page.mcp_server_obj)["postprocess_output_data"] = written
+        yield
+
+    return running

@@ -1,17 +1,28 @@
-"""Endpoints that run the network on texts: each keeps its run or batch, whose id others take."""
+"""Endpoints that run the network: on texts, keeping the run or batch under an id, and again on a
+kept run that is altered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from transformer.analysis.ablation import head_importance
+from transformer.analysis.ablation import next_token as next_token_of
+from transformer.analysis.logit_lens import surprise
+from transformer.analysis.patching import patch_effect
+from transformer.messages import invalid, say
+from transformer.model.hooks import FORMER_NAMES
+from transformer.runs.run import Run
 from transformer.ui.api_values import batch_values, fill_values, run_values
+from transformer.ui.experiments import Experiments
+from transformer.ui.limits import check_input
 from transformer.ui.service import Service
-from transformer.ui.visitors import ASKER
+from transformer.ui.sessions import current_session
 
 
-def endpoints(service: Service) -> list[Callable[..., Any]]:
-    """The functions behind them."""
+def run_endpoints(service: Service) -> list[Callable[..., Any]]:
+    """Those that read texts or continue them."""
     default = next(iter(service.models))
     families = {name: model.config.family for name, model in service.models.items()}
     translator = next((n for n, family in families.items() if family == "encoder-decoder"), default)
@@ -35,7 +46,7 @@ def endpoints(service: Service) -> list[Callable[..., Any]]:
 
         Gives text, tokens, how many of them were given, why it stopped, every step with its
         candidates, the hypotheses of a search, and the run's id for /attention. An intervention is,
-        e.g., {"type": "silence", "stack": "decoder", "layer": 2, "heads": [3]}.
+        e.g., {"type": "ablate", "stack": "decoder", "layer": 2, "heads": [3]}.
 
         Args:
             text: what to continue, or what a translator translates
@@ -65,7 +76,7 @@ def endpoints(service: Service) -> list[Callable[..., Any]]:
             forced_tokens=forced_tokens or (),
             interventions=interventions or (),
         )
-        return run_values(run, service.store.put(run, ASKER.get()))
+        return run_values(run, service.store.put(run, current_session.get()))
 
     def translate(
         texts: list[str],
@@ -91,7 +102,7 @@ def endpoints(service: Service) -> list[Callable[..., Any]]:
             "beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens,
         }  # fmt: skip
         runs = service.translate(model, texts, **settings)
-        keys = service.store.put_all(runs, ASKER.get())
+        keys = service.store.put_all(runs, current_session.get())
         return [
             run_values(run, key)
             | {"one_by_one": service.one_by_one(model, run.request.text, **settings)}
@@ -109,7 +120,7 @@ def endpoints(service: Service) -> list[Callable[..., Any]]:
             interventions: what to alter in the network for this run alone, as in /generate
         """
         run = service.read(model, text, interventions or ())
-        return run_values(run, service.store.put(run, ASKER.get()))
+        return run_values(run, service.store.put(run, current_session.get()))
 
     def fill(text: str, model: str = encoder, n_best: int = 5) -> dict[str, Any]:
         """What stands at each [MASK] of a text, by a model that reads both sides of it.
@@ -139,6 +150,138 @@ def endpoints(service: Service) -> list[Callable[..., Any]]:
             interventions: what to alter in the network for this run alone, as in /generate
         """
         read = service.batch(model, texts, interventions or ())
-        return batch_values(read, service.store.put(read, ASKER.get()))
+        return batch_values(read, service.store.put(read, current_session.get()))
 
     return [generate, translate, trace, fill, batch]
+
+
+def experiment_endpoints(service: Service, experiments: Experiments) -> list[Callable[..., Any]]:
+    """Those that ask "what if?" of a kept run, and what a text costs a model."""
+    default = next(iter(service.models))
+
+    def importance(run: str, place: int, by: str = "zero") -> dict[str, Any]:
+        """How much each head matters for the token at a place of a run's ids.
+
+        For each kind of attention, layers x heads: the change of ln p of that token when this head
+        alone is ablated (switched off) in the intact network.
+
+        Args:
+            run: the id that /generate or /trace gave
+            place: of the token, counted from 0
+            by: zero, or mean, the head's mean over the text
+        """
+        item = service.store.run(run)
+        found = experiments.ask(head_importance, item, place=place, by=by)
+        return {
+            "place": place,
+            "token": item.labels[place],
+            "log_probability": found.log_probability,
+            "change": {f"{s} {k}": change.tolist() for (s, k), change in found.change.items()},
+        }
+
+    def next_token(run: str, place: int) -> dict[str, Any]:
+        """The predictions of a place, by the intact network and with the run's interventions.
+
+        Args:
+            run: the id that /generate or /trace gave
+            place: of the token, counted from 0
+        """
+        item = service.store.run(run)
+        found = experiments.ask(next_token_of, item, place=place)
+        tokens = service.model(item.model).tokenizer
+        rows = zip(found.ids, found.intact.tolist(), found.intervened.tolist(), strict=True)
+        return {
+            "place": place,
+            "token": item.labels[place],
+            "candidates": [
+                {"id": i, "token": tokens.label(i), "intact": intact, "altered": altered}
+                for i, intact, altered in rows
+            ],
+        }
+
+    def patching(
+        run: str,
+        other: str,
+        place: int,
+        stack: str = "decoder",
+        part: str = "resid_post",
+        kind: str = "self",
+        target: int | None = None,
+    ) -> dict[str, Any]:
+        """Activation patching: another text's activations in a run, one layer and place at a time.
+
+        Gives layers x places: the change of ln p of the target as the token at the place.
+
+        Args:
+            run: the id that /generate or /trace gave
+            other: the text whose activations are patched in
+            place: of the token that is looked at, counted from 0
+            stack: where to patch, encoder or decoder
+            part: resid_post, z or mlp_out
+            kind: of the attention whose heads are patched, self or cross
+            target: id of the token that is asked for; by default what the other text predicts
+        """
+        item, part = service.store.run(run), FORMER_NAMES.get(part, part)
+        where = {"stack": stack, "part": part, "kind": kind, "target": target}
+        found = experiments.ask(patch_effect, item, other=other, place=place, **where)
+        return {
+            "place": place,
+            "target": found.target,
+            "token": service.model(item.model).tokenizer.label(found.target),
+            "before": found.before,
+            "other": found.other,
+            "change": found.change.tolist(),
+        }
+
+    def breaks(model: str = default) -> list[dict[str, Any]]:
+        """The intact network and each component ablation: what it shows, and the loss with it.
+
+        The loss is in nats a token over the model's own small sample, null where it has none.
+
+        Args:
+            model: name of one of /models
+        """
+        return [
+            {"what": each.what, "why": say(each.why), "loss": each.loss}
+            for each in experiments.broken(model)
+        ]
+
+    def score(text: str, model: str = default, target: str = "") -> dict[str, Any]:
+        """What a text costs a model, token by token, in bits.
+
+        A translator is asked for the target given the text; the end token counts there. Else the
+        end does not count, since the text may go on.
+
+        Args:
+            text: what is scored, or what a translator translates
+            model: name of one of /models
+            target: the translation that is scored; for a translator alone
+        """
+        if service.model(model).config.family == "encoder-decoder":
+            tokenizer, scored = service.model(model).tokenizer, target
+            forced = [*tokenizer.encode(check_input(target)), tokenizer.end_id]
+            run = service.generate(model, text, max_new_tokens=len(forced), forced_tokens=forced)
+        elif target:
+            raise invalid("a target is for a translator; {model} is none", model=model)
+        else:
+            run, scored = service.read(model, text), text
+        return score_values(run, experiments.ask(surprise, run), scored)
+
+    return [importance, next_token, patching, breaks, score]
+
+
+def score_values(run: Run, surprise: Sequence[float | None], text: str) -> dict[str, Any]:
+    """A run's loss per token as plain values. Raises ValueError for an encoder, which has none."""
+    bits = [bit for bit in surprise if bit is not None]
+    if not bits:
+        raise invalid(
+            "{model} is an encoder: it foresees nothing, so a text has no cost", model=run.model
+        )
+    n_bytes = len(text.encode())
+    return {
+        "tokens": list(run.labels[run.trace_start :]),
+        "bits": list(surprise),
+        "total_bits": math.fsum(bits),
+        "bits_per_byte": math.fsum(bits) / n_bytes,
+        "perplexity": 2 ** (math.fsum(bits) / len(bits)),
+    }

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.checks import check_choice
+from transformer.checks import check_choice, check_flag
 from transformer.inference.fill import Filled
 from transformer.messages import invalid, numeral
-from transformer.runs.candidates import GenerationStep
 from transformer.runs.head_data import head_view
 from transformer.runs.run import Batch, Run
+from transformer.runs.steps import GenerationStep
 from transformer.ui.limits import MAX_LISTED
 from transformer.ui.page_data import hypotheses_of, kinds_of
 
@@ -26,7 +26,7 @@ def run_values(run: Run, key: str) -> dict[str, Any]:
         "model": run.model,
         "text": run.text,
         "read_as": run.read_as,
-        "doubts": list(run.doubts),
+        "doubts": list(run.warnings),
         "source_tokens": list(run.source_labels),
         "source_ids": list(run.source_ids),
         "tokens": list(run.labels),
@@ -105,8 +105,7 @@ def numbers(matrix: NDArray[Any], packed: bool) -> Any:
 
     Raises ValueError for more than MAX_LISTED numbers that are not to be packed.
     """
-    if not isinstance(packed, bool):
-        raise invalid("packed must be true or false; got {got}", got=repr(packed))
+    check_flag("packed", packed)
     if not packed:
         if matrix.size > MAX_LISTED:
             raise invalid(

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
 
 from transformer.inference.model import Model
 from transformer.messages import say
+from transformer.ui.components import calling
 from transformer.ui.examples import METHODS, example_of
 from transformer.ui.link import SETTINGS
 from transformer.ui.page_data import headline, model_card, settings_table
 
-CHOOSE = """(model, text, lines) => {
-  document.dispatchEvent(new CustomEvent("model", { detail: { model, text, lines } }));
-}"""
+CHOSEN = ("model", "text", "lines")
 Changes = dict[str, Any]  # what changes on the page, by the control's name
 
 
@@ -23,13 +22,12 @@ def controls_of(
     model: gr.Dropdown,
     headline_text: gr.Markdown,
     left: Mapping[str, Any],
-    masks: Mapping[str, Any],
-    about: Sequence[gr.Markdown],
+    right: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The page's controls by name, the settings with the names that they have in a link."""
     return {
-        "model": model, "headline": headline_text, "card": about[0], "table": about[1],
-        "lines": masks["lines"], "masks": masks["view"],
+        "model": model, "headline": headline_text,
+        **{name: right[name] for name in ("card", "table", "lines", "masks")},
         **{f"chip {place}": chip for place, chip in enumerate(left["chips"])},
         **dict(zip(SETTINGS, left["settings"], strict=True)),
         **{name: left[name] for name in ("text", "start", "stop", "status", "tokens")},
@@ -57,5 +55,6 @@ def connect_choice(controls: Mapping[str, Any]) -> None:
 
     Gradio 6.31 tells of a choice also where the list was left without one.
     """
-    given = [controls[name] for name in ("model", "text", "lines")]
-    controls["model"].input(None, given, None, js=CHOOSE, api_visibility="private")
+    given = [controls[name] for name in CHOSEN]
+    choose = calling("ui/static/link.js", "chooseModel(model, { text, lines })", *CHOSEN)
+    controls["model"].input(None, given, None, js=choose, api_visibility="private")

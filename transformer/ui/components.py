@@ -7,34 +7,40 @@ model ever enters a template. Factories and not subclasses, which would make Gra
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from base64 import b64encode
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
+import numpy as np
 
 from transformer import views
-from transformer.ui.gradio_patches.template import begin_page
+from transformer.ui.gradio_patches import begin_page
 from transformer.ui.language import LOST
-from transformer.ui.modules import MODULES, PAGE, STYLE
+from transformer.ui.link import fields_schema
+from transformer.ui.modules import MODULES, PACKAGE, PAGE, STYLE
 from transformer.views.declaration import View
+from transformer.views.export.bundle import read_module
 
-FOLDERS = (Path(__file__).parent / "static", *Path(views.__file__).parent.glob("*/"))
+STATIC = "ui/static"
 REFERRER = '<meta name="referrer" content="no-referrer">'  # an address may hold a visitor's words
 PLOTLY_JS = "ui/static/vendor/plotly-cartesian.min.js"
 # Gradio runs this once a component stands on the page. What goes wrong is told in the status.
 MOUNT = """
 import(new URL("{page}", document.baseURI))
-  .then(({{ modules }}) => modules["{name}"].mount({{ element, props, trigger, watch, server }}))
+  .then(({{ modules }}) => {{
+    const {{ server }} = modules["ui/static/ask.js"];
+    return modules["{name}"].mount({{ element, props, trigger, watch, server }});
+  }})
   .then(() => document.dispatchEvent(new CustomEvent("mounted", {{ detail: element }})))
   .catch((error) => {{
     console.error(error);
     document.querySelector("#first-look")?.remove();
-    const problem = document.querySelector("#status .problem");
+    const problem = document.querySelector(
+      "#status .problem, #status .html-container:not(:has(.problem))");
     if (!problem) return;
-    problem.hidden = false;
-    problem.firstElementChild.textContent =
-      `{lost} (${{error.message}})`;
+    Object.assign(problem, {{ hidden: false, role: "alert" }}).classList.add("problem");
+    problem.firstElementChild.textContent = `{lost} (${{error.message}})`;
   }});
 """
 
@@ -42,40 +48,60 @@ import(new URL("{page}", document.baseURI))
 def component(
     name: str,
     value: Any = None,
-    functions: Sequence[Callable[..., Any]] = (),
     elem_id: str | None = None,
+    folder: str = STATIC,
     **props: Any,
 ) -> gr.HTML:
-    """The component of NAME.js; elem_id None: NAME.
+    """The component of FOLDER/NAME.js; elem_id None: NAME.
 
-    NAME.js exports mount({element, props, trigger, watch, server}), which Gradio 6.31 gives to a
-    component's script; see web/part.js. Where it is no component of Preact's, NAME.html has its
-    elements. value, props: JSON data for it. functions: what it may ask the server.
+    NAME.js exports mount({element, props, trigger, watch, server}): what Gradio 6.31 gives to a
+    component's script, and server of ask.js; see web/part.js. Where it is no component of Preact's,
+    NAME.html has its elements. value, props: JSON data for it.
     """
+    template = PACKAGE / folder / f"{name}.html"
     return gr.HTML(
         value=value,
-        html_template=_template(name),
+        html_template=template.read_text("utf-8") if template.is_file() else "<div></div>",
         js_on_load=MOUNT.format(
-            page=MODULES.address(PAGE), name=_module_of(name), lost=LOST
+            page=MODULES.address(PAGE), name=f"{folder}/{name}.js", lost=LOST
         ).strip(),
         apply_default_css=False,
         elem_id=elem_id or name,
-        server_functions=list(functions),
         **props,
     )
 
 
-def panel(view: View, ask: Mapping[str, Callable[..., Any]]) -> gr.HTML:
-    """A view without a script of its own, drawn from what it declares."""
-    functions = [ask[picture.name] for picture in view.pictures]
-    return component("panel", None, functions, elem_id=f"view-{view.name}", view=view.name)
+def view_component(view: View, values: Mapping[str, Any]) -> gr.HTML:
+    """A view with its component, or drawn by the page from what it declares.
+
+    values: what a view may get; "batch" is its value, which changes.
+    """
+    folded = view.name if view.folded else ""
+    if not (name := view.component()):
+        return component("panel", elem_id=f"view-{view.name}", view=view.name, folded=folded)
+    given = {name: values[name] for name in view.gets} | {"folded": folded}
+    value, folder = given.pop("batch", None), f"views/{view.folder.name}"
+    return component(name, value, folder=folder, **given)
+
+
+def calling(module: str, call: str, *given: str) -> str:
+    """The `js` of an event of Gradio's that calls what a module exports; given: the names of the
+    event's values in the call."""
+    page = f'import(new URL("{MODULES.address(PAGE)}", document.baseURI))'
+    then = f'({{ modules }}) => {{ modules["{module}"].{call}; }}'
+    return f"({', '.join(given)}) => {page}.then({then})"
+
+
+def in_base64(value: Any) -> Any:
+    """An array as the text of its bytes, for a component's props; the rest as it is."""
+    return b64encode(value.tobytes()).decode("ascii") if isinstance(value, np.ndarray) else value
 
 
 def put_first(look: Callable[[], str]) -> None:
     """Have Gradio's page begin with the language that was chosen, with rest.js, which replaces what
     Gradio's own scripts then hold, and with our scripts, which are one file. look: makes the
     markup that is seen until they have run."""
-    first = (_find(name).read_text(encoding="utf-8") for name in ("first_language.js", "rest.js"))
+    first = (read_module(f"{STATIC}/{name}") for name in ("first_language.js", "rest.js"))
     style = f'<link rel="stylesheet" href="{MODULES.address(STYLE)}">'
     begin_page("".join(first), _head(), look, style)
 
@@ -93,19 +119,7 @@ def _head() -> str:
 
 
 def _schema() -> str:
-    """What the views declare, for the page's scripts; no text in it can end the element."""
-    return json.dumps([view.schema() for view in views.VIEWS.values()]).replace("<", "\\u003c")
-
-
-def _template(name: str) -> str:
-    found = [folder / f"{name}.html" for folder in FOLDERS if (folder / f"{name}.html").is_file()]
-    return found[0].read_text(encoding="utf-8") if found else "<div></div>"
-
-
-def _module_of(name: str) -> str:
-    return _find(f"{name}.js").relative_to(Path(__file__).parent.parent).as_posix()
-
-
-def _find(name: str) -> Path:
-    (path,) = (folder / name for folder in FOLDERS if (folder / name).is_file())
-    return path
+    """What a link may say and what the views declare, for the page's scripts; no text in it can end
+    the element."""
+    declared = fields_schema() | {"views": [view.schema() for view in views.VIEWS.values()]}
+    return json.dumps(declared).replace("<", "\\u003c")

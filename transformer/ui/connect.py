@@ -35,7 +35,7 @@ def connect_generation(service: Service, model: gr.Dropdown, left: dict[str, Any
             yield gr.skip(), handlers.problem(error), gr.Button(interactive=False)
 
     def stop(request: gr.Request) -> None:
-        service.visitors.stop(str(request.session_hash))
+        service.sessions.stop(str(request.session_hash))
 
     asked: dict[str, Any] = {
         "fn": generate,
@@ -55,27 +55,27 @@ def connect_generation(service: Service, model: gr.Dropdown, left: dict[str, Any
 
 
 def connect_batch(
-    service: Service, model: gr.Dropdown, masks: dict[str, Any], status: gr.HTML
+    service: Service, model: gr.Dropdown, right: dict[str, Any], status: gr.HTML
 ) -> None:
-    """The batch is read, with its padding mask or without. masks: the tab's controls by name."""
+    """The batch is read, with its padding mask or without. right: the tabs' controls by name."""
 
     def read(request: gr.Request, name: str, lines: str, bare: Any = False) -> tuple[Any, Any]:
         visitor, hidden = str(request.session_hash), bare is not True
         facts, said = handlers.read_batch(service, visitor, name, lines, padding_hidden=hidden)
         return _or_skip(facts), said
 
-    given = [model, masks["lines"]]
+    given = [model, right["lines"]]
     asked: dict[str, Any] = {
         "fn": read,
-        "outputs": [masks["view"], status],
+        "outputs": [right["masks"], status],
         "concurrency_limit": AT_ONCE,
         "concurrency_id": "model",
         **PRIVATE,
     }
-    masks["show"].click(inputs=given, api_name="page_batch", **asked)
+    right["show"].click(inputs=given, api_name="page_batch", **asked)
     # Pressed again, it brings the mask back.
-    masks["bare"].click(
-        inputs=[*given, masks["bare"]], js=TOGGLED, api_name="page_batch_unpadded", **asked
+    right["bare"].click(
+        inputs=[*given, right["bare"]], js=TOGGLED, api_name="page_batch_unpadded", **asked
     )
 
 

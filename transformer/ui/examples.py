@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.inference.model import Model
-from transformer.learning.samples import held_out, prompt_of
+from transformer.learning.plan import held_out, prompt_of
 from transformer.messages import invalid, mark
 from transformer.training.exercises import EXERCISES
-from transformer.ui.tour import opening_of
+from transformer.ui.tour import REQUEST, opening_of
 
 GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
 METHODS = {
@@ -25,7 +25,9 @@ METHODS = {
 class Example:
     """Words on the controls, and a run and a batch that are stored when the server starts.
 
-    methods: ways to generate that the family can use, the first one chosen at first.
+    settings: of that run, and the first of the controls. only_read: nothing is generated yet, the
+    text stands there read. methods: ways to generate that the family can use, the first one chosen
+    at first.
     """
 
     label: str
@@ -35,13 +37,14 @@ class Example:
     batch: tuple[str, ...]
     settings: dict[str, Any]
     methods: tuple[str, ...]
+    only_read: bool = False
 
 
 _STORY = Example(
     label=mark("Beginning of a text (Enter continues it)"),
     action=mark("Generate"),
     text="Once upon a time",
-    suggestions=("Once upon a time", "The little dog was", "Tom and Lily saw a big"),
+    suggestions=("Once upon a time", "The little dog", "One day"),
     batch=("The fox ran.", "Lily went to the park with her mom.", "It was a sunny day."),
     settings={"max_new_tokens": 40, "temperature": 0.7, "top_k": 40, "seed": 3},
     methods=(SAMPLE, GREEDY),
@@ -71,6 +74,7 @@ _READING = Example(
     batch=("The fox [MASK].", "Lily went to the [MASK] with her mom.", "It was a [MASK] day."),
     settings=_STORY.settings,
     methods=(GREEDY,),
+    only_read=True,
 )
 QUESTION = mark("Question (Enter asks the network that learned to answer)")
 ANSWER = mark("Answer")
@@ -88,13 +92,21 @@ def example_of(model: Model) -> Example:
     example = EXAMPLES[model.config.family]
     opening = opening_of(model.name, model.config)
     if "text" in opening:
-        settings = example.settings | {"max_new_tokens": opening["length"]}
-        example = dataclasses.replace(example, text=opening["text"], settings=settings)
+        example = _opened(example, **{name: opening[name] for name in REQUEST})
     return dataclasses.replace(
         example,
         text=_fitting(model, example.text),
         suggestions=tuple(_fitting(model, text) for text in example.suggestions),
         batch=tuple(_fitting(model, text) for text in example.batch),
+    )
+
+
+def _opened(example: Example, text: str, method: str, length: int) -> Example:
+    """One that ends where something is decided: it is read, and *Generate* goes on from there."""
+    methods = (method, *(one for one in example.methods if one != method))
+    settings = {"max_new_tokens": length}
+    return dataclasses.replace(
+        example, text=text, methods=methods, settings=settings, only_read=True
     )
 
 

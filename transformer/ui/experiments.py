@@ -1,61 +1,43 @@
-"""Questions about kept runs that need the network: what if a part of it were different?"""
+"""Questions about kept runs that run the network again: what if a part of it were different?"""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from transformer.analysis.ablation import HeadImportance, NextToken, head_importance, next_token
+from transformer.analysis.ablation import head_importance
 from transformer.analysis.held_out import Broken, broken
-from transformer.analysis.layer_at_place import LayerAtPlace, layer_at_place
-from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
-from transformer.analysis.logit_lens import surprise, with_lens
-from transformer.analysis.masked_token import MaskedToken, masked_token
-from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
-from transformer.analysis.step_filters import StepFilters, step_filters
+from transformer.analysis.journey import journey, without_head
+from transformer.analysis.layer_at_place import layer_at_place
+from transformer.analysis.logit_lens import with_lens
+from transformer.analysis.patching import patch_effect
+from transformer.analysis.step_filters import step_filters
 from transformer.inference.deadline import renewed
 from transformer.inference.model import Model
-from transformer.inference.stream import Stream
 from transformer.messages import invalid, numeral, say
-from transformer.model.interventions import Break
 from transformer.model.sites import sites_of
-from transformer.runs.memo import remembered
-from transformer.runs.request import Request
+from transformer.runs.memory_budget import memoize_on_run
 from transformer.runs.run import Run
 from transformer.ui.fair_scheduler import Busy
 from transformer.ui.limits import BUSY, MAX_OPERATIONS, MAX_SECONDS, check_input
 from transformer.ui.service import Service
-from transformer.ui.visitors import asker
+from transformer.ui.sessions import asker
 
 T = TypeVar("T")
-PATIENCE_S = 20.0  # how long a question waits for its turn
-BROKEN_TOKENS = 24  # generated to see what a missing idea does to a text
-
-
-def continued(model: Model, run: Run, request: Request) -> tuple[int, ...]:
-    """Ids of a request's whole text, of which nothing is recorded; run: whose request it was.
-
-    Raises ValueError if that takes longer than a request may.
-    """
-    stream = Stream(model, request)
-    with renewed(MAX_SECONDS) as deadline:
-        ids = (*stream.prompt_ids, *(step.token for step in stream))
-    if deadline.why is not None:
-        raise invalid(
-            "this text takes longer than the {most} s that it is allowed",
-            most=numeral(MAX_SECONDS, ".0f"),
-        )
-    return ids
+PATIENCE_S = 20.0  # that a question waits for its turn
+# They compute one row of one layer: too little to wait for, and a whole class asks at once.
+QUICK = (layer_at_place, step_filters)
+# One text read once: a short one of a small network needs no turn either.
+ONE_TEXT = (journey, without_head)
+QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
+MAX_PREVIEW_OPERATIONS = 5e10  # the same of 0.5 s, for a head that is only pointed at
 
 
 class Experiments:
-    """One a server, beside the service; one question at a time, since each takes all cores, and for
-    at most MAX_SECONDS; a long one steps aside for others between two of its batches. Who has gone
-    is neither waited for nor answered.
-
-    Answers to questions about a model alone are kept.
+    """The server's `ModelQueries`: one question at a time, since each takes all cores, for at most
+    MAX_SECONDS; a long one lets others run between two of its batches. A question whose client has
+    left is cancelled.
     """
 
     def __init__(self, service: Service) -> None:
@@ -68,56 +50,16 @@ class Experiments:
         """A served model. Raises ValueError, listing the names, for an unknown one."""
         return self.service.model(name)
 
-    def importance(self, run: Run, place: int, by: str) -> HeadImportance:
-        """See ablation.head_importance."""
-        self._check_cost(run, place, len(sites_of(run.config)) * run.config.n_heads)
-        return self._answered(head_importance, run, place=place, by=by)
-
-    def next_token(self, run: Run, place: int) -> NextToken:
-        """See ablation.next_token."""
-        return self._answered(next_token, run, place=place)
-
-    def masked_token(self, run: Run, place: int) -> MaskedToken:
-        """See masked_token.masked_token."""
-        return self._answered(masked_token, run, place=place)
-
-    def contribution(self, run: Run, place: int, target: int | None) -> LogitContribution:
-        """See logit_contribution.logit_contribution."""
-        return self._answered(logit_contribution, run, place=place, target=target)
-
-    def patching(self, run: Run, other: str, place: int, **where: Any) -> PatchEffect:
-        """See patching.patch_effect."""
-        check_input(other)
-        n_places = len(run.source_ids) if where.get("stack") == "encoder" else _read(run, place)
-        self._check_cost(run, place, run.config.n_layers * n_places)
-        return self._answered(patch_effect, run, other=other, place=place, **where)
-
-    def most_changed(self, run: Run, other: str) -> int:
-        """See patching.most_changed."""
-        check_input(other)
-        return self._answered(most_changed, run, other=other)
+    def ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
+        """question(model, run, **arguments), computed once for a run."""
+        if "other" in arguments:
+            check_input(arguments["other"])
+        key = (question.__name__, repr(sorted(arguments.items())))
+        return memoize_on_run(run, key, lambda: self._answered(question, run, arguments))
 
     def with_lens(self, run: Run) -> Run:
-        """See logit_lens.with_lens; worked out once."""
-        return run if run.lens is not None else remembered(run, "lens", lambda: self._lens(run))
-
-    def _lens(self, run: Run) -> Run:
-        return self._answered(with_lens, run)
-
-    def surprise(self, run: Run) -> tuple[float | None, ...]:
-        """See logit_lens.surprise."""
-        return self._answered(surprise, run)
-
-    def layer_at_place(self, run: Run, stack: str, layer: int, place: int) -> LayerAtPlace:
-        """See layer_at_place.layer_at_place. One row of one layer is too little to wait for a
-        turn, and a whole class asks for it at once."""
-        key = ("layer", stack, layer, place)
-        where = {"stack": stack, "layer": layer, "place": place}
-        return remembered(run, key, lambda: self._asked(layer_at_place, run, **where))
-
-    def step_filters(self, run: Run, step: int) -> StepFilters | None:
-        """See step_filters.step_filters; as `layer_at_place`."""
-        return remembered(run, ("filters", step), lambda: self._asked(step_filters, run, step=step))
+        """See logit_lens.with_lens."""
+        return run if run.lens is not None else self.ask(with_lens, run)
 
     def broken(self, name: str) -> list[Broken]:
         """See held_out.broken."""
@@ -133,49 +75,20 @@ class Experiments:
         self.service.model(name)
         return self._broken.get(name, [])
 
-    def intact_ids(self, run: Run, forced: bool = True) -> tuple[int, ...]:
-        """What the intact network makes of the run's request, every other setting kept.
-
-        forced False: nor are any tokens forced.
-        """
-        tokens = run.request.forced_tokens if forced else ()
-        request = dataclasses.replace(run.request, interventions=(), forced_tokens=tokens)
-        return self._continued(run, request)
-
-    def broken_ids(self, run: Run, what: str | None) -> tuple[int, ...]:
-        """How the run's prompt goes on greedily without one idea; None: with all of them."""
-        missing = [] if what is None else [Break(what)]
-        text = run.request.text
-        return self._continued(
-            run, Request(text=text, max_new_tokens=BROKEN_TOKENS, interventions=missing)
-        )
-
-    def _continued(self, run: Run, request: Request) -> tuple[int, ...]:
-        return self._answered(continued, run, request=request)
-
-    def _answered(self, question: Callable[..., T], run: Run, **values: Any) -> T:
+    def _answered(self, question: Callable[..., T], run: Run, arguments: Mapping[str, Any]) -> T:
         """A question's answer, once it is its turn."""
+        n_tokens = _n_tokens(question, run, arguments)
+        operations = 2.0 * self.service.model(run.model).n_parameters * n_tokens
+        if question in QUICK or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):
+            return self._asked(question, run, **arguments)
+        _check_cost(question, n_tokens, operations)
         with self._in_turn():
-            found: T = self._asked(question, run, **values)
+            found: T = self._asked(question, run, **arguments)
             return found
 
-    def _ask(self, question: Callable[..., T], run: Run, **values: Any) -> T:
+    def _ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
         with renewed(MAX_SECONDS):
-            return question(self.service.model(run.model), run, **values)
-
-    def _check_cost(self, run: Run, place: int, n_variants: int) -> None:
-        """Raise ValueError for more variants of a text than can be read in the time."""
-        n_read = n_variants * (_read(run, place) + len(run.source_ids))
-        operations = 2 * self.service.model(run.model).n_parameters * n_read
-        if operations > MAX_OPERATIONS:
-            raise invalid(
-                "this would read {n_read} tokens, about {operations} million million "
-                "operations, of which {most} are allowed: choose an earlier token or a "
-                "shorter text",
-                n_read=numeral(n_read),
-                operations=numeral(operations / 1e12, ".1f"),
-                most=numeral(MAX_OPERATIONS / 1e12, ".0f"),
-            )
+            return question(self.service.model(run.model), run, **arguments)
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
@@ -190,6 +103,37 @@ class Experiments:
                 yield
 
 
-def _read(run: Run, place: Any) -> int:
-    """How many tokens are read before a place; 0 for what is none, which the question refuses."""
+def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, Any]) -> int:
+    """How many are read for all variants of a text; 0 for a question of which that is not known."""
+    n_read = _n_before(run, arguments.get("place"))
+    if question is head_importance:
+        n_variants = len(sites_of(run.config)) * run.config.n_heads
+    elif question is patch_effect:
+        n_places = len(run.source_ids) if arguments.get("stack") == "encoder" else n_read
+        n_variants = run.config.n_layers * n_places
+    else:
+        n_variants = int(question in ONE_TEXT)
+    if question is journey and run.config.family != "encoder" and not run.request.interventions:
+        return 1  # the rest is recorded
+    return n_variants * (n_read + len(run.source_ids))
+
+
+def _check_cost(question: Callable[..., Any], n_tokens: int, operations: float) -> None:
+    """Raise ValueError for more than can be read in the time."""
+    most = MAX_PREVIEW_OPERATIONS if question is without_head else MAX_OPERATIONS
+    if operations > most:
+        raise invalid(
+            "this would read {n_read} tokens, about {operations} million million "
+            "operations, of which {most} are allowed: choose an earlier token or a "
+            "shorter text",
+            n_read=numeral(n_tokens),
+            operations=numeral(operations / 1e12, ".1f"),
+            most=numeral(most / 1e12, "g"),
+        )
+
+
+def _n_before(run: Run, place: Any) -> int:
+    """How many tokens are read before a place; None: all. 0 for what is none, which the question
+    refuses."""
+    place = len(run.ids) if place is None else place
     return min(place, run.config.output_max_len) if isinstance(place, int) else 0

@@ -1,9 +1,9 @@
 """Fair shares of everything that takes long: which request runs next, and how many may wait.
 
-Start-time fair queuing over two levels, first addresses and then the sessions of an address: what
-has used the least of a resource is served first, and what comes anew starts level with the others.
-Source: Goyal, Vin and Cheng 1996. Departures: fewer running requests go before less use; and within
-one slice of use those that have not begun go first, so that short requests need not wait.
+Start-time fair queuing over two levels, addresses and the sessions of an address: whoever has used
+a resource least is served first; a newcomer starts level with the others. Source: Goyal, Vin and
+Cheng 1996. Departures: having fewer running requests counts before less use; and within one slice
+of use, requests that have not begun go first, so that short requests need not wait.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KNOWN = 2_000  # addresses and sessions whose use of a resource is remembered
 
 
 class Asker(NamedTuple):
-    """Who asks: an address and one of its sessions. session "": not known, as for tool calls."""
+    """An address and one of its sessions; tool calls have the session ""."""
 
     address: str = ""
     session: str = ""
@@ -49,7 +49,8 @@ class Resource:
     """How many requests run at once; how many wait, and how many of these may hold a thread.
 
     begun: requests that run or have stepped aside; None: as many as run. address: how many of them
-    may be of one address; None: all. slice_s: seconds that one runs before it steps aside.
+    may be of one address; None: all. slice_s: seconds that one runs before it steps aside. last:
+    a request with a place here may not wait for another resource.
     """
 
     at_once: int
@@ -58,15 +59,17 @@ class Resource:
     begun: int | None = None
     address: int | None = None
     slice_s: float = math.inf
+    last: bool = False
 
 
-_HELD: ContextVar[Place | None] = ContextVar("held", default=None)
+_LENT: ContextVar[Place | None] = ContextVar("lent", default=None)
+_AT: ContextVar[Line | None] = ContextVar("at", default=None)  # where this request has a place
 
 
 class Place:
     """A request's place at a resource: waiting, running (`has`), stepped aside, or refused.
 
-    item: what waits in a queue that is asked with `Line.pull`.
+    item: the queued work, where `Line.pull` fetches it.
     """
 
     def __init__(
@@ -79,22 +82,22 @@ class Place:
         self.ready = threading.Event()
 
     def told(self) -> None:
-        """Wake what waits here: it runs now, or is refused."""
+        """Wake the request: it runs now, or is refused."""
         self.ready.set()
         if self.wake is not None:
             self.wake(self)
 
     def leave(self) -> None:
-        """Give it up, whether it runs or waits."""
+        """Give the place up, whether it runs or waits."""
         self.line.leave(self)
 
     def step_aside(self, is_wanted: Callable[[], bool]) -> float:
-        """Let others run if a slice is over and they wait; returns the seconds that this took."""
+        """Let waiting requests run if a slice is over; returns the seconds that this took."""
         return self.line.step_aside(self, is_wanted)
 
 
 class Line:
-    """The requests at one resource."""
+    """The requests that run or wait at one resource."""
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
@@ -160,25 +163,25 @@ class Line:
         return time.monotonic() - began
 
     def wait(self, place: Place, is_wanted: Callable[[], bool]) -> None:
-        """Block until it runs, is refused, or is not wanted any more; then it is given up."""
+        """Block until it runs or is refused; give it up once it is no longer wanted."""
         while not place.ready.wait(LOOK_S):
             if not is_wanted():
                 self.leave(place)
                 return
 
     def counts(self) -> dict[str, int]:
-        """How many run and how many wait, those that stepped aside among these."""
+        """How many run, and how many wait or have stepped aside."""
         with self._lock:
             return {"running": self._running, "waiting": len(self._places) - self._running}
 
     def before(self, place: Place) -> int:
-        """How many are served before it begins, at least; 0 once it runs."""
+        """The least number of requests served before it; 0 once it runs."""
         with self._lock:
             waiting = sorted((one for one in self._places if not one.has), key=self._order())
             return waiting.index(place) + self.resource.at_once if place in waiting else 0
 
     def _make_room(self, place: Place) -> list[Place]:
-        """Whom the new one pushes out, if anybody. Raises Busy."""
+        """The waiting request that the new one displaces, if any. Raises Busy."""
         kind = place.kind == "thread"
         room = self.resource.threads if kind else self.resource.waiting
         peers = [
@@ -205,7 +208,7 @@ class Line:
         return [out]
 
     def _grant(self) -> list[Place]:
-        """Those who run from now on and are to be told."""
+        """Start what can run; returns the places to wake."""
         granted = []
         while (best := self._best()) is not None and best.kind != "queue":
             self._give(best)
@@ -213,7 +216,7 @@ class Line:
         return granted
 
     def _best(self) -> Place | None:
-        """Who is to run next, if there is room."""
+        """The request that runs next, if there is room."""
         if self._running >= self.resource.at_once:
             return None
         begun = Counter(one.asker.address for one in self._places if one.began)
@@ -278,20 +281,24 @@ class FairScheduler:
     ) -> Iterator[Place]:
         """Block until there is a place, and give it up at the end.
 
-        The one that the request came with, see `lent`, is used if it is of this resource. Not `has`
-        where it was no longer wanted. Raises Busy.
+        A place of this resource that the request came with (see `lent`) is used. The place has
+        `has` False if it was no longer wanted. Raises Busy; AssertionError where the request holds
+        a `last` place of another resource, since two such requests could wait for each other.
         """
-        lent = _HELD.get()
-        if lent is not None and lent.line is self.lines[name]:
+        line, lent, at = self.lines[name], _LENT.get(), _AT.get()
+        if lent is not None and lent.line is line:
             yield lent
             return
-        place = self.lines[name].join(asker, kind="thread")
+        assert at in (None, line) or not at.resource.last, f"waits for {name} and holds another"
+        place = line.join(asker, kind="thread")
         try:
-            place.line.wait(place, is_wanted)
+            line.wait(place, is_wanted)
             if place.refused:
                 raise Busy(say(BUSY))
+            _AT.set(line)
             yield place
         finally:
+            _AT.set(at)  # no token: a generator may go on in another context
             place.leave()
 
     @asynccontextmanager
@@ -314,12 +321,13 @@ class FairScheduler:
 
     @contextmanager
     def lent(self, place: Place) -> Iterator[None]:
-        """What is done inside has this place already; it is given up at the end."""
-        token = _HELD.set(place)
+        """Use this place within the block, and give it up at the end."""
+        lent, at = _LENT.set(place), _AT.set(place.line)
         try:
             yield
         finally:
-            _HELD.reset(token)
+            _LENT.reset(lent)
+            _AT.reset(at)
             place.leave()
 
     def counts(self) -> dict[str, dict[str, int]]:
@@ -328,12 +336,12 @@ class FairScheduler:
 
 
 def _levels(asker: Asker) -> tuple[tuple[str | None, Hashable], tuple[str | None, Hashable]]:
-    """(what it is a part of, its name), of the address and of the session."""
+    """(parent, name) of the address and of the session."""
     return (None, asker.address), (asker.address, asker)
 
 
 def _has_less(counts: Counter[Any], own: Any) -> bool:
-    """Whether another one still has more once `own` has one more."""
+    """Whether another one has more, even if `own` gets one more."""
     return counts[own] + 1 < max(counts.values(), default=0)
 
 

@@ -1,7 +1,7 @@
 """What the page shows before its scripts have run: the stored example and its heads, as pictures.
 
 A phone needs seconds until Gradio's controls stand. Until then the visitor sees pictures made here
-from the stored run's weights; ui/static/first_look.js takes them away.
+from the stored run's weights, and views/attention takes them away.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+from transformer.analysis.atlas import atlas
 from transformer.messages import language
 from transformer.messages.markup import translated
 from transformer.runs.head_data import head_view
 from transformer.ui.handlers import example
 from transformer.ui.service import Service
 from transformer.ui.tour import first_head
-from transformer.views.attention.grid import atlas, data_url, mosaic, tiles
+from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title
 
 TEMPLATE = Path(__file__).parent / "static" / "first_look.html"

@@ -8,9 +8,9 @@ from typing import Any
 
 from transformer.checks import Refused
 from transformer.inference.deadline import Deadline, until
+from transformer.interventions.descriptions import without_padding_mask
 from transformer.messages import invalid, mark, say, say_n
-from transformer.model.interventions import without_padding_mask
-from transformer.runs.candidates import GenerationStep
+from transformer.runs.steps import GenerationStep
 from transformer.ui.examples import BEAM, METHODS, SAMPLE
 from transformer.ui.limits import lines_of, sentence_of
 from transformer.ui.page_data import batch_facts, outcome, run_facts, running_facts
@@ -91,8 +91,8 @@ def generate(
     Facts are None where the page keeps what it shows. A mistake is a status, not an exception.
     What this visitor had under way is stopped first.
     """
-    service.visitors.stop(visitor)
-    with service.visitors.request(visitor, service.shares) as deadline:
+    service.sessions.stop(visitor)
+    with service.sessions.request(visitor, service.shares) as deadline:
         try:
             if service.model(name, visitor).config.family == "encoder":
                 yield _read(service, visitor, name, text)
@@ -104,7 +104,8 @@ def generate(
 
 def _read(service: Service, visitor: str, name: str, text: str) -> Progress:
     run = service.read(name, text)
-    return run_facts(run, service.store.put(run, visitor)), said("done", say("Read.")), False
+    done = " ".join((say("Read."), *run.warnings))
+    return run_facts(run, service.store.put(run, visitor)), said("done", done), False
 
 
 def _continue(
@@ -155,7 +156,7 @@ def read_batch(
     """
     try:
         service.model(name, visitor)
-        with service.visitors.request(visitor, service.shares) as deadline, until(deadline):
+        with service.sessions.request(visitor, service.shares) as deadline, until(deadline):
             open_to_padding = (
                 () if padding_hidden else without_padding_mask(service.model(name).config)
             )

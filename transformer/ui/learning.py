@@ -11,24 +11,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from transformer.checks import check_choice
 from transformer.inference.model import Model
-from transformer.learning.plan import plan_of
-from transformer.learning.record import Pictures, Record, Snapshot
+from transformer.interventions.descriptions import Ablate, Break, interventions_of
+from transformer.interventions.hooks import hooks_of
+from transformer.learning.plan import Plan, held_out
+from transformer.learning.record import Record, Snapshot
 from transformer.learning.recorded import PLANS, recorded
-from transformer.learning.samples import held_out
 from transformer.learning.trainer import BROKEN
 from transformer.learning.words import told
 from transformer.learning.worker import DONE, LATE, STOPPED
 from transformer.messages import invalid, mark, numeral, say
-from transformer.model.intervention_hooks import hooks_of
-from transformer.model.interventions import Break, Silence, interventions_of
 from transformer.training.exercises import EXERCISES
 from transformer.training.exercises.asking import answer_of, share_right
 from transformer.ui.examples import example_of
 from transformer.ui.limits import MAX_TRAINING_S, RECORDS, check_interventions
 from transformer.ui.service import Service
+from transformer.ui.sessions import current_session
 from transformer.ui.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
-from transformer.ui.visitors import ASKER
+from transformer.views import VIEWS
 from transformer.views.learn.curves import learning_curves
 
 RECORDED = "recorded-"  # before an exercise: the id of the training that comes with the page
@@ -62,12 +63,14 @@ class Learning:
         plan = plan_of(data.get("plan"))
         question = data.get("question", "")
         usable = isinstance(question, str) and set(question) <= set(plan.exercise.letters)
-        training = self._service.trainings.begin(ASKER.get(), plan, question if usable else "")
+        training = self._service.trainings.begin(
+            current_session.get(), plan, question if usable else ""
+        )
         return {"id": training.key}
 
     def steer(self, data: Mapping[str, Any]) -> Answer:
         """{"id", "do"}: pause, go, step or stop."""
-        training = self._service.trainings.find(ASKER.get(), data.get("id"))
+        training = self._service.trainings.find(current_session.get(), data.get("id"))
         self._service.trainings.steer(training, data.get("do"))
         return {}
 
@@ -75,7 +78,7 @@ class Learning:
         """{"id", "at", "question", "known", "dark"}: how a training stands.
 
         at: a step whose network is kept, None for the last one. known: the last answer's "changed";
-        nothing else is told where it is still the same.
+        if it is unchanged, the answer holds nothing else.
         """
         training = self._training(data.get("id"))
         at, question = data.get("at"), data.get("question")
@@ -86,6 +89,10 @@ class Learning:
             return facts
         record = training.record
         step = record.step if at is None else _kept(record, at).step
+        pictures = training.pictures if at is None else {}
+        if not pictures and record.snapshots:
+            pictures = _kept(record, at).pictures
+        best = record.moment(step)  # with the head that reads what comes next, where there is one
         return facts | {
             "at": step,
             "kept": sorted(record.snapshots),
@@ -94,15 +101,15 @@ class Learning:
             "question": training.question,
             "wanted": record.plan.exercise.solve(training.question),
             "answer": _answer(training, at),
-            "best": _best(record, step),
-            "pictures": {kind: one.answer() for kind, one in _pictures(training, at).items()},
+            "best": dataclasses.asdict(best) if best is not None and best.site else None,
+            "pictures": {kind: one.answer() for kind, one in pictures.items()},
             "curves": _curves(record, None if at is None else step, data.get("dark") is True),
         }
 
     def adopt(self, data: Mapping[str, Any]) -> Answer:
         """{"id", "at"}: the network of a step becomes a model of this visit; its name, and what
         it is to be asked first."""
-        visitor, (record, snapshot) = ASKER.get(), self._chosen(data)
+        visitor, (record, snapshot) = current_session.get(), self._chosen(data)
         exercise, step = record.plan.exercise, snapshot.step
         label = say("{task}, step {step} (yours)", task=say(exercise.title), step=numeral(step))
         model = self._service.adopt(
@@ -134,8 +141,8 @@ class Learning:
         given = data.get("interventions", ())
         check_interventions(given)
         altered = interventions_of(given)
-        if not all(isinstance(one, Silence | Break) for one in altered):
-            raise invalid("only silenced heads and switches act on every question alike")
+        if not all(isinstance(one, Ablate | Break) for one in altered):
+            raise invalid("only ablated heads and switches act on every question alike")
         exercise, hooks = EXERCISES[task], hooks_of(altered, model.config)
         rows = held_out(exercise, ASKED)
         intact = share_right(model.network, exercise, rows)
@@ -147,27 +154,36 @@ class Learning:
 
     def _training(self, key: Any) -> Training:
         task = str(key).removeprefix(RECORDED)
-        if key != task and task in PLANS:
-            record, question = self._recorded(task), EXERCISES[task].example
-            return Training(
-                key=str(key), visitor="", record=record, question=question, state=ENDED, why=DONE
-            )
-        return self._service.trainings.find(ASKER.get(), key)
-
-    def _recorded(self, task: str) -> Record:
+        if key == task or task not in PLANS:
+            return self._service.trainings.find(current_session.get(), key)
         record: Record | None = self._service.budget.get(RECORDS, task)
         if record is None:
             record = recorded(task)
             self._service.budget.put(RECORDS, task, record, record.size)
-        return record
+        question = EXERCISES[task].example
+        return Training(
+            key=str(key), visitor="", record=record, question=question, state=ENDED, why=DONE
+        )
 
     def _chosen(self, data: Mapping[str, Any]) -> tuple[Record, Snapshot]:
         record = self._training(data.get("id")).record
         return record, _kept(record, data.get("at"))
 
 
+def plan_of(values: Any) -> Plan:
+    """A plan from plain values. Raises ValueError for an unknown field, or for a value that the
+    tab's controls do not allow."""
+    fields = [field.name for field in dataclasses.fields(Plan)]
+    if not isinstance(values, Mapping) or not set(values) <= set(fields) or "task" not in values:
+        raise invalid("a training must be an object of {allowed}, with a task", allowed=fields)
+    for parameter in VIEWS["learn"].parameters:
+        if parameter.name in values:
+            parameter.check(values[parameter.name])
+    return Plan(**values)
+
+
 def _standing(service: Service, training: Training) -> Answer:
-    """What is told each time."""
+    """The facts that every answer contains."""
     why = WHY.get(training.why, training.why)
     record = training.record
     return {
@@ -182,8 +198,7 @@ def _kept(record: Record, at: Any) -> Snapshot:
     """The network of a step, None: the last one. Raises ValueError for one that is not kept."""
     steps = sorted(record.snapshots)
     step = steps[-1] if at is None and steps else at
-    if not isinstance(step, int) or isinstance(step, bool) or step not in record.snapshots:
-        raise invalid("at must be one of {allowed}; got {got}", allowed=steps, got=repr(at))
+    check_choice("at", step, steps)
     return record.snapshots[step]
 
 
@@ -206,18 +221,6 @@ def _answer(training: Training, at: Any) -> str:
         return ""
     model = record.model(_kept(record, at).step, "asked")
     return answer_of(model, record.plan.exercise, training.question)
-
-
-def _pictures(training: Training, at: Any) -> Pictures:
-    if at is None and training.pictures:
-        return training.pictures
-    return _kept(training.record, at).pictures if training.record.snapshots else {}
-
-
-def _best(record: Record, step: int) -> Answer | None:
-    """The head that reads what is to be said next, where there is one."""
-    moment = record.moment(step)
-    return None if moment is None or moment.site is None else dataclasses.asdict(moment)
 
 
 def _curves(record: Record, at: int | None, dark: bool) -> Any:

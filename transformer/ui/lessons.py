@@ -1,4 +1,5 @@
-"""What the lesson's card asks the server: plain values in and out."""
+"""Lessons as the page holds them: what their card asks the server, and a lesson as one HTML file
+that needs neither a server nor a network."""
 
 from __future__ import annotations
 
@@ -8,18 +9,25 @@ from urllib.parse import urlencode
 
 from transformer.checks import check_choice, check_whole
 from transformer.lessons import all_lessons
-from transformer.lessons.checks import Check
+from transformer.lessons.checks import Check, first_row
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.markdown import Part
-from transformer.lessons.quantities import Ground
-from transformer.messages import invalid, language
-from transformer.model.sites import Site
+from transformer.lessons.measures import GradingContext
+from transformer.lessons.output_check import OutputCheck
+from transformer.lessons.stored import stored
+from transformer.messages import invalid, language, say
+from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
+from transformer.ui.controls import STARTS
+from transformer.ui.examples import example_of
 from transformer.ui.experiments import Experiments
-from transformer.ui.link import pairs_of, read_link
+from transformer.ui.handlers import altered_settings, settings_of
+from transformer.ui.link import SETTINGS, pairs_of, read_link
 from transformer.ui.tour import as_link
+from transformer.views.export import lesson as lesson_page
 
 Answer = dict[str, Any]
+Opened = tuple[GradingContext, dict[str, str]]
 FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 
@@ -47,8 +55,8 @@ class Lessons:
         answer: of the page's own state: site, head, token, cell; or a number, or an option.
         """
         check = _check(data)
-        ground = self._ground(data)
-        found = check.grade(ground, answer_of(data.get("answer"), check, ground.run))
+        context = self._ground(data)
+        found = check.grade(context, answer_of(data.get("answer"), check, context.run))
         return {"right": found.right, "says": found.says}
 
     def solve(self, data: Mapping[str, Any]) -> Answer:
@@ -62,24 +70,29 @@ class Lessons:
         if found is None:
             return {}
         if "query" in found:
-            site = Site.parse(check.arguments["site"])  # type: ignore[attr-defined]
+            site = str(check.arguments["site"])
             cell = f"{found['query'] - first_row(self._ground(data).run, site)},{found['key']}"
-            return {"state": {"site": str(site), "cell": cell}}
+            return {"state": {"site": site, "cell": cell}}
         if "number" in found or "option" in found:
             return dict(found)
-        if "token" in found and check.stack != "own":  # type: ignore[attr-defined]
+        if "token" in found and check.stack != "own":
             return {"state": {"token": f"encoder.{found['token']}"}}
         return {"state": {name: str(value) for name, value in found.items()}}
 
-    def _ground(self, data: Mapping[str, Any]) -> Ground:
+    def _ground(self, data: Mapping[str, Any]) -> GradingContext:
         store = self._experiments.store
         batch = store.batch(data["batch"]) if data.get("batch") else None
-        return Ground(run=store.run(data.get("run")), lab=self._experiments, batch=batch)
+        return GradingContext(run=store.run(data.get("run")), models=self._experiments, batch=batch)
 
 
 def offered(served: Mapping[str, Any]) -> list[str]:
     """The names of the lessons that these models, by name, can hold."""
-    return [name for name, lesson in all_lessons().items() if _fits(lesson, served)]
+    first = next(iter(served))
+    return [
+        name
+        for name, lesson in all_lessons().items()
+        if all(state_of(step.state).get("model", first) in served for step in lesson.steps)
+    ]
 
 
 def _listed(lesson: Lesson) -> dict[str, Any]:
@@ -88,11 +101,6 @@ def _listed(lesson: Lesson) -> dict[str, Any]:
         "name": lesson.name, "title": first.title, "about": " ".join(first.says),
         "minutes": lesson.minutes, "checks": sum(step.check is not None for step in lesson.steps),
     }  # fmt: skip
-
-
-def _fits(lesson: Lesson, served: Mapping[str, Any]) -> bool:
-    return all(state_of(step.state).get("model", next(iter(served))) in served
-               for step in lesson.steps)  # fmt: skip
 
 
 def state_of(given: Mapping[str, Any] | str) -> dict[str, str]:
@@ -108,7 +116,7 @@ def _step(step: Step, words: Part) -> dict[str, Any]:
     check = step.check
     return {
         "title": words.title, "says": words.says, "task": words.task, "options": words.options,
-        "hints": words.hints, "sight": step.sight, "state": state_of(step.state),
+        "hints": words.hints, "state": state_of(step.state),
         "check": check.kind if check else "", "types": step.types,
     }  # fmt: skip
 
@@ -141,17 +149,103 @@ def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
         )
     answer = dict(given)
     if check.kind == "cell":
-        site = str(check.arguments["site"])  # type: ignore[attr-defined]
+        site = str(check.arguments["site"])
         if answer.get("site") != site:
             raise invalid("this is about {site}; another place is shown", site=site)
         row, _, column = str(answer.get("cell", "")).partition(",")
         if not (row.isdecimal() and column.isdecimal() and len(row + column) < 12):
             raise invalid("click a cell of the picture")
-        answer |= {"query": int(row) + first_row(run, Site.parse(site)), "key": int(column)}
+        answer |= {"query": int(row) + first_row(run, site), "key": int(column)}
     return answer
 
 
-def first_row(run: Run, site: Site) -> int:
-    """The token, counted in the whole text, that the first row of a place's attention is of."""
-    own = site.stack == "decoder" or run.config.family == "encoder"
-    return run.trace_start if own else 0
+def shown_by(experiments: Experiments, fields: Mapping[str, str]) -> GradingContext:
+    """The run and the batch that a state of the page shows. Raises ValueError for none."""
+    service = experiments.service
+    link = read_link(urlencode(fields))
+    name = link.model or next(iter(service.models))
+    example = example_of(service.model(name))
+    run = service.store.run(service.example(name)[0])
+    if link.asks_for_a_run:
+        text = example.text if link.text is None else link.text
+        values = {"method": example.methods[0], **STARTS} | link.settings
+        settings = altered_settings(
+            settings_of(*(values[one] for one in SETTINGS)),
+            {"interventions": link.interventions, "forced_tokens": link.forced_tokens},
+        )
+        if service.model(name).config.family == "encoder":
+            run = service.read(name, text)
+        else:
+            run = service.generate(name, text, **settings)
+    lines = link.lines.split("\n") if link.lines else None
+    batch = service.batch(name, lines) if lines else service.store.batch(service.example(name)[1])
+    check_places(run, link.view)
+    return GradingContext(run=run, models=experiments, batch=batch)
+
+
+def check_places(run: Run, view: Mapping[str, str]) -> None:
+    """Raise ValueError for a head or a token that the run does not have."""
+    site = view.get("site")
+    if site is not None:
+        check_head(int(view.get("head", "0")), run.trace[site].pattern.shape[1])
+    token = view.get("token", "0")
+    if token.isdecimal() and int(token) >= len(run.labels):
+        last = len(run.labels) - 1
+        raise invalid("token must be at most {last}; got {got}", last=last, got=token)
+
+
+def lesson_file(lesson: Lesson, experiments: Experiments) -> str:
+    """The page as text, in the language of this request.
+
+    A step is shown with the run of its state and graded by numbers of that run; what needs the
+    network, a training or several texts says so. Raises ValueError for a state that none can show.
+    """
+    title, *parts = lesson.in_language(language())
+    runs: list[Run] = []
+    steps = []
+    opened: Opened | None = None
+    for step, part in zip(lesson.steps, parts, strict=True):
+        opened = _opened(experiments, step, opened)
+        steps.append(_file_step(step, part, opened, runs))
+        if isinstance(
+            step.check, OutputCheck
+        ):  # the visitor makes another run, which nobody knows here
+            opened = None
+    seen = [experiments.with_lens(run) for run in runs]
+    return lesson_page.page(title.title, steps, seen)
+
+
+def _opened(experiments: Experiments, step: Step, before: Opened | None) -> Opened | None:
+    """What the step shows; None: the file cannot."""
+    if not step.state:
+        return before
+    fields = state_of(step.state)
+    known = fields.get("tab", lesson_page.TABS[0]) in lesson_page.TABS and "lines" not in fields
+    return (shown_by(experiments, fields), fields) if known else None
+
+
+def _file_step(step: Step, part: Part, opened: Opened | None, runs: list[Run]) -> dict[str, Any]:
+    check = stored(step.check, opened[0]) if step.check and opened else None
+    words = {
+        "title": part.title, "says": part.says, "task": part.task, "options": part.options,
+        "hints": part.hints, "check": check, "run": None, "needs": "",
+    }  # fmt: skip
+    if opened is None or (step.check and not check):
+        return words | {"needs": say("This step needs the page; this file cannot show it.")}
+    context, fields = opened
+    if all(run is not context.run for run in runs):
+        runs.append(context.run)
+    place = next(at for at, run in enumerate(runs) if run is context.run)
+    return words | {"run": place, "shows": _shows(fields, context.run)}
+
+
+def _shows(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
+    """Of a state, what the file shows: {"tab", "site", "head", "stage", "token"}."""
+    stack, _, token = fields.get("token", "").rpartition(".")
+    return {
+        "tab": fields.get("tab", lesson_page.TABS[0]),
+        "site": fields.get("site") or str(run.trace.sites[0]),
+        "head": int(fields.get("head", "0")),
+        "stage": fields.get("stage", "weights"),
+        "token": {"stack": stack or "own", "index": int(token)} if token.isdecimal() else None,
+    }

@@ -2,7 +2,9 @@
 
 A link is plain names and values as in a query string, or, where that gets long, one value `z`: the
 same names and values as JSON, deflated, in base64url. It stands behind the "#" of the page's
-address (of old: the "?"). What it says of the views is for the page's scripts.
+address (of old: the "?"). Every field that there is is declared once: what makes a run and what the
+page shows of it here, and what a view shows of it in the view. The page's scripts read them from
+`fields_schema`.
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from transformer.interventions.descriptions import to_dict
 from transformer.messages import invalid, numeral, say
-from transformer.model.interventions import to_dict
 from transformer.runs.run import Batch, Run
 from transformer.ui.examples import BEAM, GREEDY, SAMPLE
 from transformer.views import VIEWS
+from transformer.views.declaration import tab_name, tabs
+from transformer.views.parameters import Choice, Parameter, Whole, Words
 
 MAX_LINK_CHARACTERS = 8_000  # the page writes at most 6,000
 MAX_STATE_BYTES = 64_000  # of what is inflated
@@ -34,12 +38,22 @@ MAX_VIEW_CHARACTERS = 200  # of one value of a view
 SETTINGS = (
     "method", "temperature", "top_k", "top_p", "beams", "penalty", "length", "seed",
 )  # fmt: skip
-# What a link says of the page itself; each view declares the fields of its own.
-PAGE = (
-    "tab", "site", "head", "token", "cell", "row", "mask_site", "mask_head",
-    "tour", "lesson", "more", "projector",
-)  # fmt: skip
-_OLD_NAMES = {"taken": "forced_tokens"}  # in links of the first format
+REQUEST = ("model", "text", *SETTINGS, "forced_tokens", "alter")  # all that makes a run again
+BATCH = ("lines",)
+OLD_NAMES = {"taken": "forced_tokens"}  # in links of the first format
+FORMER_VIEWS = {"silence": "ablation"}  # sections that had another name
+UNNAMED_TAB = "attention"  # of a link that names none: it was the first when there were such
+_ON = {"1": ""}
+# What a link says of the page itself; "tab" stands in `page_fields`.
+_PAGE = (
+    Words(name="site", use="place"),  # of the chosen head
+    Whole(name="head", default=0, use="place"),
+    Words(name="token", use="place"),
+    Words(name="more", former=FORMER_VIEWS),  # the open section
+    Choice(name="projector", options=_ON, optional=True),
+    Words(name="tour"),  # the card's number
+    Words(name="lesson"),  # NAME.STEP
+)
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?")
 
 
@@ -79,7 +93,7 @@ def read_link(query: Any) -> PageState:
     problems = []
     shown = view_fields()
     for given, text in pairs_of(query).items():
-        name = _OLD_NAMES.get(given, given)
+        name = OLD_NAMES.get(given, given)
         try:
             if name in shown:
                 view[name] = _short(text)
@@ -103,7 +117,25 @@ def read_link(query: Any) -> PageState:
 
 def view_fields() -> set[str]:
     """Every field of a link that says what the page shows of a run."""
-    return {*PAGE, *(field for view in VIEWS.values() for field in view.controls())}
+    return {*page_fields(), *(field for view in VIEWS.values() for field in view.controls())}
+
+
+def page_fields() -> dict[str, Parameter]:
+    """Those of the page itself, in the order in which they are shown."""
+    names = {tab_name(tab): tab for tab in tabs(VIEWS.values())}
+    tab = Choice(name="tab", options=names, default=UNNAMED_TAB, use="place")
+    return {one.name: one for one in (tab, *_PAGE)}
+
+
+def fields_schema() -> dict[str, Any]:
+    """A link's names as plain values, for the page's scripts; a view's own stand in its schema.
+
+    renamed: those of links of before, with the names that they have now.
+    """
+    return {
+        "settings": SETTINGS, "request": REQUEST, "batch": BATCH, "renamed": OLD_NAMES,
+        "page": {name: field.schema() for name, field in page_fields().items()},
+    }  # fmt: skip
 
 
 def read_typed(given: Any) -> dict[str, Any]:

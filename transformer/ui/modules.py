@@ -1,10 +1,10 @@
 """The page's own scripts, style sheets and plotly.js, served as files that a browser keeps.
 
 A file's address mirrors the package: modules/HASH/views/attention/attention.js is
-transformer/views/attention/attention.js. HASH is of all of them together, so that what an address
-answers never changes, and relative imports stay among files of one version. The page itself takes
-two: PAGE, all its scripts, and STYLE, all its style sheets; apart they would be a hundred requests
-before the first picture.
+transformer/views/attention/attention.js; views of other folders stand among the views. HASH is of
+all of them together, so that what an address answers never changes, and relative imports stay among
+files of one version. The page itself takes two: PAGE, all its scripts, and STYLE, all its style
+sheets; apart they would be a hundred requests before the first picture.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from transformer.messages import mark, say
 from transformer.ui.language import again
 from transformer.ui.limits import CLOSED
+from transformer.views import own_views
 from transformer.views.export.bundle import bundle
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -34,7 +35,8 @@ PREFIX = "modules/"
 MAIN = "ui/static/main.js"
 PAGE = "ui/static/page.js"  # a bundle of MAIN and of all that can be mounted
 STYLE = "ui/static/style.css"
-SHARED = ("ui/static/pictures.css", "ui/static/page.css")  # what components share, before their own
+# What components share, before their own.
+SHARED = ("web/theme.css", "ui/static/pictures.css", "ui/static/page.css")
 APART = "views/export/static/"  # of the pages that are exported
 FOREVER = "public, max-age=31536000, immutable"
 ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
@@ -70,12 +72,14 @@ class Modules:
     @cached_property
     def assets(self) -> dict[str, Asset]:
         """By path in the package, with "/"."""
-        paths = (path for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*")))
+        folders = {folder: PACKAGE / folder for folder in FOLDERS}
+        folders |= {f"views/{view.folder.name}": view.folder for view in own_views()}
         files = {
-            path.relative_to(PACKAGE).as_posix(): Asset(
+            f"{name}/{path.relative_to(folder).as_posix()}": Asset(
                 plain=path.read_bytes(), type=TYPES[path.suffix], packed=_packed(path)
             )
-            for path in paths
+            for name, folder in folders.items()
+            for path in sorted(folder.rglob("*"))
             if path.suffix in TYPES and path.is_file()
         }
         return files | {PAGE: _page_of(files), STYLE: _style_of(files)}

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from transformer.analysis.head_measures import ALL
-from transformer.checks import check_whole
-from transformer.learning.moment_words import about, told
+from transformer.checks import check_choice, check_whole
 from transformer.learning.moments import HeadNumber, Moments, story_moments
+from transformer.learning.words import about, told_at
 from transformer.messages import invalid, numeral, say
 from transformer.views import VIEWS
 from transformer.views.moments.curves import moment_curves
@@ -36,7 +36,7 @@ def moment(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "about": about(moments),
         "steps": moments.steps, "total": moments.total, "step": now.step,
-        "said": told(moments, place),
+        "said": told_at(moments, place),
         "start": moments.start, "wrote": now.wrote.removeprefix(moments.start),
         "sentences": [one.text for one in moments.sentences],
         "labels": read.labels,
@@ -59,23 +59,16 @@ def _chosen(moments: Moments, data: Mapping[str, Any]) -> tuple[int, int, int, i
     }
     steps, (n_layers, n_heads) = moments.steps, moments.shape
     step = steps[-1] if values["step"] is None else values["step"]
-    if step not in steps:
-        raise invalid(
-            "{name} must be one of {allowed}; got {got}", name="step", allowed=steps, got=step
-        )
+    check_choice("step", step, steps)
     check_whole("sentence", values["sentence"], 0, len(moments.sentences) - 1)
-    first = _opened(moments)
+    last = moments.standings[-1]
+    found = [last.best_by(metric) for metric in OPENED]
+    first = next((one for one in found if one is not None and one.clear), last.best[0])
     layer = first.layer if values["layer"] is None else values["layer"]
     head = first.head if values["head"] is None else values["head"]
     check_whole("layer", layer, 0, n_layers - 1)
     check_whole("head", head, 0, n_heads - 1)
     return steps.index(step), values["sentence"], layer, head
-
-
-def _opened(moments: Moments) -> HeadNumber:
-    last = moments.standings[-1]
-    found = [last.best_by(metric) for metric in OPENED]
-    return next((one for one in found if one is not None and one.clear), last.best[0])
 
 
 def _sign(one: HeadNumber) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import gradio as gr
 
-from transformer.messages import invalid, say
+from transformer.messages import invalid, say, translated
 from transformer.runs.request import request_of
 from transformer.ui import handlers
 from transformer.ui.choose_model import Changes, words_of
@@ -72,7 +72,7 @@ def opened(
     it is a text of ours. What cannot be had becomes a sentence; the rest of the state is used.
     """
     typed = typed or {}
-    service.visitors.stop(visitor)
+    service.sessions.stop(visitor)
     try:
         _check_standing(settings)
         link = read_link(query)
@@ -80,10 +80,12 @@ def opened(
             link, typed = _reading(service, visitor, link, typed), {}
         name, problems = _model(service, visitor, link)
     except ValueError as error:
-        yield {"share": _told({}, [str(error)], query=query)}
+        yield {"share": _told({}, [translated(error)], query=query)}
         return
     example = example_of(service.model(name))
     values = {**settings, "method": example.methods[0]}
+    if reads:  # another model was chosen
+        values["length"] = example.settings["max_new_tokens"]
     values |= link.settings
     if values["method"] not in example.methods:
         problems.append(_no_method(values["method"], example))

@@ -7,15 +7,15 @@ from typing import Any
 
 from transformer.inference.engines.choice import NETWORK
 from transformer.inference.model import Model
+from transformer.interventions.descriptions import Intervention, to_dict
 from transformer.messages import language, mark, numeral, say, say_n
-from transformer.model.interventions import Intervention, to_dict
 from transformer.model.positions import POSITIONS
 from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
-from transformer.ui.again import request_of_batch, request_of_run
 from transformer.ui.language import wording
 from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.link import state_of_batch, state_of_run
+from transformer.ui.regenerate import request_of_batch, request_of_run
 from transformer.ui.tour import shown_first
 from transformer.views.prediction.candidates import how_briefly
 
@@ -116,7 +116,7 @@ def batch_facts(
         "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),
         "lengths": batch.padding.sum(dim=1).tolist(),
         "kinds": kinds_of(batch),
-        "n_heads": next(iter(batch.trace.records.values())).weights.shape[1],
+        "n_heads": next(iter(batch.trace.records.values())).pattern.shape[1],
     }
 
 
@@ -154,21 +154,24 @@ def outcome(run: Run, seconds: float) -> str:
         )
     )
     read = () if run.read_as is None else (say("Read as: {text}", text=run.read_as),)
-    return " ".join((went, end, *run.doubts, *read))
+    return " ".join((went, end, *run.warnings, *read))
 
 
 def headline(model: Model) -> str:
     """Where the model runs and how large it is, for the top line."""
     config = model.config
     device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
-    millions = model.n_parameters / 1e6
-    return wording(
-        "{device} · {millions} M parameters · {n_layers} layers × {n_heads} heads",
-        device=device,
-        millions=numeral(millions, ".1f"),
-        n_layers=config.n_layers,
-        n_heads=config.n_heads,
-    )
+    layers = say_n("{n} layer", "{n} layers", config.n_layers)
+    heads = say_n("{n} head", "{n} heads", config.n_heads)
+    return f"{device} · {_parameters(model.n_parameters)} · {layers} × {heads}"
+
+
+def _parameters(count: int) -> str:
+    if count >= 1_000_000:
+        return say("{n} M parameters", n=numeral(count / 1e6, ".1f"))
+    if count >= 1_000:
+        return say("{n} k parameters", n=numeral(count / 1e3, ".0f"))
+    return say_n("{n} parameter", "{n} parameters", count)
 
 
 def model_facts(model: Model) -> dict[str, Any]:

@@ -1,27 +1,78 @@
-"""The server's process: how many connections it may hold, what it logs, and how it ends."""
+"""The server's process: its memory and file limits, what it logs, and how it ends."""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import functools
+import gc
 import logging
+import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from gradio.queueing import Queue
 from gradio.server_messages import ProcessCompletedMessage
 
 from transformer.messages import language, speaking
-from transformer.ui.exchange import Exchange
-from transformer.ui.gradio_patches.inputs import place_of
 from transformer.ui.language import again, language_of
-from transformer.ui.limits import ENDING
+from transformer.ui.limits import ENDING, place_of
+from transformer.ui.request_guard import RequestGuard
 
 MAX_FILES = 65_536  # descriptors, where the system allows more
 REPEAT_S = 60.0  # in which a fault that repeats is logged once
 MAX_FAULTS = 100  # that are told apart
 GRACE_S = 3.0  # for answers that are under way when the server ends
 LOOK_S = 0.02
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # as in malloc.h
+LARGE_BYTES = 128 * 1024
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL | None:
+    """glibc; None where the C library is another one."""
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    return libc if hasattr(libc, "mallopt") and hasattr(libc, "malloc_trim") else None
+
+
+def limit_arenas() -> None:
+    """Two memory arenas for all threads; large blocks are returned as soon as they are freed.
+
+    Measured with sixty visitors who generate six times each: 1,170 MB and still growing without,
+    770 MB and not growing with it and `return_memory`.
+    """
+    if (libc := _libc()) is not None:
+        libc.mallopt(M_ARENA_MAX, 2)
+        libc.mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
+
+
+def return_memory() -> None:
+    """Give freed memory back to the system; glibc would keep it for the thread that freed it."""
+    if (libc := _libc()) is not None:
+        libc.malloc_trim(0)
+
+
+def freeze_gc() -> None:
+    """Leave all present objects out of garbage collection.
+
+    They are a third of a million, most of them of imported modules: a full collection would hold
+    every thread for 0.2 s.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def resident_bytes() -> int | None:
+    """Bytes of this process in main memory; None where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def raise_file_limit() -> None:
@@ -37,8 +88,8 @@ def raise_file_limit() -> None:
 class ShortLog(logging.Filter):
     """One line of a fault, and the same fault at most once in REPEAT_S.
 
-    Messages of asyncio, uvicorn and mcp go on, after a colon or in a traceback, with the values at
-    hand, which may be a visitor's words: they are cut off.
+    After a colon or in a traceback, messages of asyncio, uvicorn and mcp contain values, which may
+    be a visitor's words: they are cut off.
     """
 
     def __init__(self) -> None:
@@ -64,44 +115,44 @@ class ShortLog(logging.Filter):
 
 
 def shorten_logs() -> None:
-    """What the server's libraries log is kept short; the root logger is what mcp writes to."""
+    """Keep the logs of the server's libraries short; mcp writes to the root logger."""
     short = ShortLog()
     for name in ("", "asyncio", "uvicorn.error"):
         logging.getLogger(name).addFilter(short)
 
 
 class Shutdown:
-    """The end of the server: whatever is being answered ends with a sentence, within GRACE_S."""
+    """The end of the server: all open requests are answered with a sentence, within GRACE_S."""
 
     def __init__(self, queue: Queue | None = None) -> None:
         self.begun = False
         self._queue = queue
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._open: set[Exchange] = set()
-        self._questions: dict[Exchange, str] = {}  # and in which language they are answered
+        self._open: set[RequestGuard] = set()
+        self._questions: dict[RequestGuard, str] = {}  # and in which language they are answered
 
     @contextmanager
-    def underway(self, exchange: Exchange) -> Iterator[None]:
+    def underway(self, guard: RequestGuard) -> Iterator[None]:
         """A request that is answered meanwhile."""
         self._loop = asyncio.get_running_loop()
-        self._open.add(exchange)
+        self._open.add(guard)
         try:
             yield
         finally:
-            self._open.discard(exchange)
+            self._open.discard(guard)
 
     @contextmanager
-    def question(self, exchange: Exchange) -> Iterator[None]:
-        """A request of the page's scripts, which its own thread cannot be made to answer now."""
-        self._questions[exchange] = language()
+    def question(self, guard: RequestGuard) -> Iterator[None]:
+        """A request for a resource, which a thread computes and cannot be interrupted."""
+        self._questions[guard] = language()
         try:
             yield
         finally:
-            del self._questions[exchange]
+            del self._questions[guard]
 
-    async def refuse(self, exchange: Exchange) -> None:
+    async def refuse(self, guard: RequestGuard) -> None:
         """Answer that the server ends."""
-        await exchange.end(503, {"detail": again(ENDING)})
+        await guard.end(503, {"detail": again(ENDING)})
 
     def end(self) -> None:
         """Answer everything, from another thread than the server's; returns once that is done."""
@@ -111,11 +162,11 @@ class Shutdown:
 
     async def _end(self) -> None:
         self.begun = True
-        while any(not exchange.finished for exchange in self._open):
+        while any(not guard.finished for guard in self._open):
             self._end_queue()
-            for exchange, name in list(self._questions.items()):
+            for guard, name in list(self._questions.items()):
                 with speaking(name):
-                    await self.refuse(exchange)
+                    await self.refuse(guard)
             await asyncio.sleep(LOOK_S)
 
     def _end_queue(self) -> None:

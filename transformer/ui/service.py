@@ -1,4 +1,4 @@
-"""What the page and the API share: the models, the kept runs, and how to run the network."""
+"""What the page and the API share: the models, the kept runs, and running the network."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import dataclasses
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 from transformer.checkpoint import CheckpointError
+from transformer.checks import check_choice
 from transformer.inference.deadline import CANCELLED, why_over
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
-from transformer.messages import invalid, say
-from transformer.model.interventions import Patch
-from transformer.runs.candidates import GenerationStep
+from transformer.interventions.descriptions import Patch
+from transformer.messages import invalid, say, translated
 from transformer.runs.compact_trace import recording_at_most
 from transformer.runs.run import Batch, Run
+from transformer.runs.steps import GenerationStep
 from transformer.ui.examples import example_of
 from transformer.ui.limits import (
     LEFT_AGE_S,
@@ -31,10 +31,9 @@ from transformer.ui.limits import (
     check_texts,
     memory_budget,
 )
-from transformer.ui.own_models import OwnModels, is_own
-from transformer.ui.store import RunStore, on_cpu
+from transformer.ui.sessions import SLICE_S, Sessions, shares
+from transformer.ui.store import OwnModels, RunStore, is_own, on_cpu
 from transformer.ui.trainings import Trainings
-from transformer.ui.visitors import SLICE_S, Visitors, shares
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -47,8 +46,8 @@ class Service:
     budget: all that visits make the server keep. own: models of visits. trainings: how many
     networks may be trained at the same time.
 
-    gpu: wraps what runs the network (a Space's accelerator may be lent for the time of such a
-    call, in another process: so these take and give plain, picklable values).
+    gpu: wraps what runs the network (a Space lends its accelerator for the time of such a call, in
+    another process: arguments and results are picklable).
     """
 
     def __init__(
@@ -58,23 +57,19 @@ class Service:
             raise invalid("the page needs at least one model; got none")
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {model.name: model for model in models}
-        self.visitors = Visitors()
+        self.sessions = Sessions()
         self.budget = memory_budget()
         self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
         self._lent = gpu is not None  # for a time, which goes on while a request steps aside
         self.shares = shares(trainings, math.inf if self._lent else SLICE_S)
         self.trainings = Trainings(self.shares["trainings"], budget=self.budget)
-        self.visitors.on_leave += [
+        self.sessions.on_leave += [
             lambda visitor: self.budget.leave(visitor, LEFT_AGE_S), self.trainings.leave,
         ]  # fmt: skip
         wrap = self.on_device = gpu or (lambda function: function)
         self._steps = wrap(self._steps_of)
         self._finish = wrap(self._run_of)
-        self._trace = wrap(self._trace_of)
-        self._read = wrap(self._batch_of)
-        self._translate = wrap(self._translations_of)
-        self._one_by_one = wrap(self._translation_of)
-        self._fill = wrap(self._filled_of)
+        self._call = wrap(self._called)
         self.examples: dict[str, tuple[str, str]] = {}
         self._offer_usable()
 
@@ -112,12 +107,7 @@ class Service:
         """
         if is_own(name) and name not in self.models:
             return self.own.find(name, visitor).model
-        if not isinstance(name, str) or name not in self.models:
-            raise invalid(
-                "model must be one of {allowed}; got {got}",
-                allowed=list(self.models),
-                got=repr(name),
-            )
+        check_choice("model", name, self.models)
         return self.models[name]
 
     def stream(
@@ -152,7 +142,7 @@ class Service:
         read: the stream that made them; if it did so in this process, nothing is computed again.
         """
         if read is not None and steps and len(read.steps) == len(steps):
-            with _recording():
+            with recording_at_most(MAX_RECORDED_BYTES):
                 return _noted(on_cpu(read.run()))
         run: Run = self._finish(name, text, settings, list(steps))
         return _noted(run)
@@ -167,9 +157,13 @@ class Service:
 
         interventions: what to alter while reading. Raises ValueError for bad input.
         """
-        self.model(name)
         check_interventions(interventions)
-        batch: Batch = self._read(name, check_texts(texts), interventions)
+        texts = check_texts(texts)
+        if self.model(name).config.family == "encoder-decoder":
+            settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
+            batch: Batch = self._call(Model.translate_batch, name, texts, **settings)
+        else:
+            batch = self._call(Model.trace, name, texts, interventions)
         return batch
 
     def translate(self, name: str, texts: Sequence[str], **settings: Any) -> list[Run]:
@@ -177,42 +171,41 @@ class Service:
 
         Raises ValueError for bad input, or for a model that does not translate.
         """
-        model = self.model(name)
-        if model.config.family != "encoder-decoder":
-            raise invalid(
-                "translating needs an encoder-decoder; {name} is {family}",
-                name=name,
-                family=model.config.family,
-            )
+        self.model(name).check_translator()
         check_length(settings.get("max_new_tokens"))
         check_interventions(settings.get("interventions"))
-        runs: list[Run] = self._translate(name, check_texts(texts), settings)
+        runs: list[Run] = self._call(Model.generate_batch, name, check_texts(texts), **settings)
         return [_noted(run) for run in runs]
 
     def one_by_one(self, name: str, text: str, **settings: Any) -> str | None:
-        """A text's sentences, each translated alone, joined; None where there is but one to read.
-
-        Its run is of the whole text, where the pictures are; the model learned single sentences.
-        """
+        """A text's sentences, each translated alone as the model learned them, joined; None for
+        a single sentence."""
         several = len(self.model(name).reader.sentences(text)) > 1
         settings.pop("forced_tokens", None)  # they begin the whole text's translation
-        return self._one_by_one(name, text, settings) if several else None
+        return self._call(Model.translate, name, text, **settings) if several else None
 
     def read(self, name: str, text: str, interventions: Any = ()) -> Run:
         """One text, read and not continued. Raises ValueError for bad input."""
         self.model(name)
         check_interventions(interventions)
-        run: Run = self._trace(name, check_input(text), interventions)
+        run: Run = self._call(Model.trace, name, check_input(text), interventions)
         return run
 
     def fill(self, name: str, text: str, n_best: int) -> Filled:
         """What stands at each [MASK] of a text. Raises ValueError for bad input."""
         self.model(name)
-        found: Filled = self._fill(name, check_input(text), n_best)
+        found: Filled = self._call(Model.fill, name, check_input(text), n_best)
         return found
 
-    def _filled_of(self, name: str, text: str, n_best: int) -> Filled:
-        return self.model(name).fill(text, n_best)
+    def _called(self, method: Callable[..., Any], name: str, *given: Any, **settings: Any) -> Any:
+        """What a method of a model gives; runs and batches in main memory."""
+        with recording_at_most(MAX_RECORDED_BYTES):
+            found = method(self.model(name), *given, **settings)
+        if isinstance(found, list):
+            return [on_cpu(run) for run in found]
+        if isinstance(found, Run):
+            return on_cpu(found)
+        return on_cpu(found) if isinstance(found, Batch) else found
 
     def _steps_of(self, name: str, text: str, settings: dict[str, Any]) -> Iterator[GenerationStep]:
         yield from self.model(name).stream(text, **settings)
@@ -225,36 +218,12 @@ class Service:
             list(stream)
         else:
             stream.steps.extend(steps)
-        with _recording():
+        with recording_at_most(MAX_RECORDED_BYTES):
             return on_cpu(stream.run())
 
-    def _translations_of(self, name: str, texts: list[str], settings: dict[str, Any]) -> list[Run]:
-        with _recording():
-            return [on_cpu(run) for run in self.model(name).generate_batch(texts, **settings)]
-
-    def _translation_of(self, name: str, text: str, settings: dict[str, Any]) -> str:
-        return self.model(name).translate(text, **settings)
-
-    def _trace_of(self, name: str, text: str, interventions: Any) -> Run:
-        with _recording():
-            run = self.model(name).trace(text, interventions)
-        assert isinstance(run, Run)  # a single text always gives one
-        return on_cpu(run)
-
-    def _batch_of(self, name: str, texts: list[str], interventions: Any) -> Batch:
-        model = self.model(name)
-        if model.config.family == "encoder-decoder":
-            settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
-            with _recording():
-                return on_cpu(model.translate_batch(texts, **settings))
-        with _recording():
-            batch = model.trace(texts, interventions)
-        assert isinstance(batch, Batch)  # a list of texts always gives one
-        return on_cpu(batch)
-
     def _offer_usable(self) -> None:
-        """Make each model's example, and offer no model with which that fails: it is told on
-        stderr. Raises ValueError if none is left."""
+        """Make each model's example; a model with which that fails is reported on stderr and not
+        offered. Raises ValueError if none is left."""
         refused = []
         for name, model in list(self.models.items()):
             try:
@@ -270,7 +239,7 @@ class Service:
     def _example(self, model: Model) -> tuple[Run, Batch]:
         """What the page shows before a visitor has done anything."""
         example, name = example_of(model), model.name
-        if model.config.family == "encoder":
+        if example.only_read:
             run = self.read(name, example.text)
         else:
             run = self.generate(name, example.text, **example.settings)
@@ -296,7 +265,7 @@ def why_refused(name: str, error: Exception) -> str:
     """Why a model cannot be used, in one sentence that names it."""
     if isinstance(error, CheckpointError) or str(error).startswith(f"{name} "):
         return str(error)
-    got = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    got = translated(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     return say("{name} cannot be used: {got}", name=name, got=got)
 
 
@@ -304,10 +273,6 @@ def tell_refused(sentences: Iterable[str]) -> None:
     """Say on stderr which models are not offered, and why."""
     for sentence in sentences:
         print(say("not offered: {reason}", reason=sentence), file=sys.stderr, flush=True)
-
-
-def _recording() -> AbstractContextManager[None]:
-    return recording_at_most(MAX_RECORDED_BYTES)
 
 
 def _noted(run: Run) -> Run:

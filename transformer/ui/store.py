@@ -1,25 +1,29 @@
-"""Runs that the page may still ask about, kept on the server under ids that cannot be guessed."""
+"""What visits leave on the server: runs and trained models, under ids that cannot be guessed."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
+from transformer.inference.model import Model
 from transformer.messages import invalid, say
 from transformer.runs import compact_trace
-from transformer.runs.memo import count_in
-from transformer.runs.memory_budget import MemoryBudget, bytes_of
+from transformer.runs.memory_budget import MemoryBudget, bytes_of, count_in
 from transformer.runs.run import Batch, Run
-from transformer.ui.limits import RUNS, memory_budget
+from transformer.ui.limits import MODELS, RUNS, memory_budget
+from transformer.ui.sessions import current_session
 
 Item = TypeVar("Item", Run, Batch)
 
 Kept = Run | Batch
 CANDIDATE_BYTES = 200  # an object and its numbers
 OBJECT_BYTES = 14_000  # of all other objects of a run
+SIGN = "~"  # between a model's readable name and its random part
+MODULE_BYTES = 3_000  # of one module of a network, apart from its weights
 
 
 class RunExpired(ValueError):
@@ -29,8 +33,9 @@ class RunExpired(ValueError):
 class RunStore:
     """id -> Run or Batch, in a memory budget; pinned ones stay.
 
-    An id is 128 random bits: who does not know it cannot reach the run. What the budget lets go is
-    made again by its request (see `again`). What is remembered of a run counts in the same budget.
+    An id is 128 random bits: a run can only be reached by those who know its id. A run that the
+    budget dropped is made again from its request (see `regenerate`). Numbers memoized on a run
+    count in the same budget.
     """
 
     def __init__(self, budget: MemoryBudget | None = None) -> None:
@@ -80,9 +85,13 @@ class RunStore:
             raise RunExpired(say("the server no longer keeps this run; generate it again"))
         return found
 
+    def is_pinned(self, key: object) -> bool:
+        """Whether it is an example of the page, kept as long as the server runs."""
+        return isinstance(key, str) and key in self._pinned
+
     def has(self, key: object) -> bool:
         """Whether it is still kept. Asking does not make it stay longer."""
-        return isinstance(key, str) and (key in self._pinned or self._budget.has(RUNS, key))
+        return self.is_pinned(key) or (isinstance(key, str) and self._budget.has(RUNS, key))
 
 
 def size_of(item: Run | Batch) -> int:
@@ -113,3 +122,55 @@ def on_cpu(item: Item) -> Item:
         changes["position_matrices"] = {k: m.cpu() for k, m in item.position_matrices.items()}
         changes["candidate_labels"] = dict(item.candidate_labels)
     return dataclasses.replace(item, **changes)  # type: ignore[arg-type]
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class Own:
+    """A model of a visit. label: what the list of models calls it. example: the ids of the run and
+    the batch that the page first shows of it, as long as they are kept."""
+
+    model: Model
+    visitor: str
+    label: str
+    example: tuple[str, str] = ("", "")
+
+
+class OwnModels:
+    """Trained models by name, in a memory budget; names hold 96 random bits."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+
+    def add(self, visitor: str, label: str, make: Callable[[str], Model], about: str) -> Model:
+        """Keep a model for a visitor, whose oldest goes where there are too many.
+
+        make: gives the model of a name, which begins with `about`.
+        """
+        model = make(f"{about}{SIGN}{secrets.token_urlsafe(12)}")
+        n_bytes = model.weight_bytes + MODULE_BYTES * sum(1 for _ in model.network.modules())
+        n_bytes += bytes_of((model.card, model.metadata, model.sample))
+        own = Own(model=model, visitor=visitor, label=label)
+        self._budget.put(MODELS, model.name, own, n_bytes, visitor)
+        return model
+
+    def find(self, name: str, visitor: str | None = None) -> Own:
+        """The model of a name. visitor: the session that asks, by default the current one; "" finds
+        every visit's. Raises ValueError for a model that is gone or another visit's."""
+        asker = current_session.get() if visitor is None else visitor
+        own: Own | None = self._budget.get(MODELS, name)
+        if own is None or (asker and asker != own.visitor):
+            raise invalid(
+                "model {name} was trained in a visit: it belonged to that visit alone, and "
+                "is gone with it; train one anew in the tab Learn",
+                name=repr(name.partition(SIGN)[0]),
+            )
+        return own
+
+    def of(self, visitor: str) -> list[Own]:
+        """A visitor's, the oldest first."""
+        return self._budget.of(MODELS, visitor) if visitor else []
+
+
+def is_own(name: object) -> bool:
+    """Whether a name may be that of a model of a visit."""
+    return isinstance(name, str) and SIGN in name

@@ -16,8 +16,8 @@ from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
 
 FILE = Path(__file__).parent / "tour.toml"
-REQUEST = ("text", "length")  # of an opening, what its run is asked for
-WORDS = ("title", "says", "look", "sight", "start", "types")
+REQUEST = ("text", "method", "length")  # of an opening, what the boxes and settings hold
+WORDS = ("title", "says", "look", "types")
 
 
 @cache

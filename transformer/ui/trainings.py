@@ -1,4 +1,4 @@
-"""Trainings of visitors: so many at a time, each found by its id and in its own visit alone."""
+"""Trainings of visitors: a few run at a time; only the visit that began one finds it, by its id."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from transformer.checks import check_choice
 from transformer.learning.plan import Plan
 from transformer.learning.record import Pictures, Record
 from transformer.learning.trainer import Trainer
-from transformer.learning.watch import Report
-from transformer.learning.wire import Job
-from transformer.learning.worker import STOPPED
+from transformer.learning.worker import STOPPED, Job
 from transformer.messages import invalid, language
 from transformer.runs.memory_budget import MemoryBudget
 from transformer.training.exercises.asking import check_question
@@ -25,14 +23,14 @@ from transformer.ui.limits import (
     TRAININGS,
     memory_budget,
 )
-from transformer.ui.visitors import ADDRESS
+from transformer.ui.sessions import ADDRESS
 
 WAITING, RUNNING, PAUSED, ENDED = "waiting", "running", "paused", "ended"
 DO = ("pause", "go", "step", "stop")
 CROWDED = "crowded"  # why a paused training ended: others waited
 PUSHED_OUT = "pushed out"  # why one that waited ended: another address or session had fewer
 PAUSE_S = 60.0  # that a training may rest while others wait
-ABSENT_S = 90.0  # after which nobody looks at a training any more
+ABSENT_S = 90.0  # without a question, after which a training is abandoned
 IDLE_S = 120.0  # after which a process that trains nothing is ended
 
 
@@ -59,24 +57,21 @@ class Training:
     seen_at: float = field(default_factory=time.monotonic)
 
     def hear(self, what: str, value: Any) -> None:
-        """News of its process."""
+        """Take a message of its process, see learning.worker."""
         if what == "report":
-            self._take(value)
+            if self.passing is not None and self.passing < value.step:
+                self.record.snapshots.pop(self.passing, None)
+                self.passing = None
+            value.put_into(self.record)
+            if value.weights is not None and value.step not in self.record.plan.kept():
+                self.passing = value.step
+            self.answer, self.pictures = value.answer, value.pictures
         elif what == "state":
             self.state = value
             self.rested_at = time.monotonic()
         elif self.state != ENDED:
             self.state, self.why = ENDED, value
         self.changed += 1
-
-    def _take(self, report: Report) -> None:
-        if self.passing is not None and self.passing < report.step:
-            self.record.snapshots.pop(self.passing, None)
-            self.passing = None
-        report.put_into(self.record)
-        if report.weights is not None and report.step not in self.record.plan.kept():
-            self.passing = report.step
-        self.answer, self.pictures = report.answer, report.pictures
 
 
 class Trainings:
@@ -92,7 +87,7 @@ class Trainings:
     ) -> None:
         self._seconds, self._budget = seconds, budget or memory_budget()
         self._lock = threading.RLock()
-        self._underway: dict[str, Training] = {}  # waiting or running, also of who has gone
+        self._underway: dict[str, Training] = {}  # waiting or running, also of visitors who left
         self._line, self._at_once = line, line.resource.at_once
         self._free = [Trainer(self._hear) for _ in range(self._at_once)]
         self._used_at = time.monotonic()
@@ -161,7 +156,7 @@ class Trainings:
                 self.steer(one, "stop")
 
     def sweep(self) -> None:
-        """End what nobody looks at, what rests too long, and what there was no room for."""
+        """End trainings that are abandoned, paused too long, or dropped by the memory budget."""
         now, others_wait = time.monotonic(), self._line.counts()["waiting"] > 0
         with self._lock:
             for one in list(self._underway.values()):

@@ -5,8 +5,7 @@
     views.attention_heatmap(run, "decoder.0.self", 3).show()
     views.VIEWS["prediction"].help, views.PICTURES["lens"].parameters
 
-To add a view: a folder here whose `__init__.py` has a `VIEW` (see `declaration.py`). The page,
-links, the API, the command line and the table of its numbers follow from that.
+To add a view: a folder here whose `__init__.py` has a `VIEW` (see `declaration.py`).
 """
 
 from __future__ import annotations
@@ -14,12 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from transformer.analysis.atlas import Atlas, atlas
 from transformer.analysis.mask_removal import masks_of
 from transformer.messages import invalid
+from transformer.messages.catalogues import add_catalogues
+from transformer.views.ablation.importance import foreseen, importance
 from transformer.views.architecture.architecture import architecture
 from transformer.views.attention.alignment import alignment, alignment_links
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
-from transformer.views.attention.grid import Atlas, atlas, head_grid
+from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import RANGES, SCALES, STAGES, attention_heatmap
 from transformer.views.attention.lines import query_lines, query_links
 from transformer.views.compare.compare import attention_difference
@@ -41,7 +43,6 @@ from transformer.views.prediction.beams import beam_nodes, beam_tree
 from transformer.views.prediction.candidates import candidates
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.surprise import surprise
-from transformer.views.silence.importance import foreseen, importance
 from transformer.views.worked_row.worked import row_arithmetic, worked_row
 
 VIEWS: dict[str, View] = {}
@@ -62,7 +63,13 @@ def add_views(folders: Sequence[str | Path]) -> None:
                 "the view {name} and its pictures need names of their own", name=repr(view.name)
             )
         VIEWS[view.name] = view
+        add_catalogues(view.folder)
         PICTURES.update({picture.name: picture for picture in view.pictures})
+
+
+def own_views() -> list[View]:
+    """Those that came from other folders than this one."""
+    return [view for view in VIEWS.values() if view.folder.parent != Path(__file__).parent]
 
 
 add_views(list(__path__))
@@ -74,7 +81,7 @@ __all__ = [
     "candidates", "candidates_compared", "contribution", "foreseen", "head_grid",
     "head_metrics", "importance", "input_strips", "input_token", "joint_attention",
     "logit_lens", "mask_figure", "mask_heatmap", "mask_removed", "masks_of", "mean_attention",
-    "metrics_figure", "padded_batch", "patching", "position_curves", "position_matrix",
+    "metrics_figure", "own_views", "padded_batch", "patching", "position_curves", "position_matrix",
     "position_shift", "position_similarity", "probability_difference", "query_lines",
     "query_links", "row_arithmetic", "surprise", "worked_row",
 ]  # fmt: skip

@@ -2,7 +2,9 @@
 
 A view is one folder of `transformer/views/` (or of a folder named by `--views`) whose `__init__.py`
 has a `VIEW`. From that one declaration follow its place on the page, the fields of a share link,
-what programs and the command line may ask, and the table of its numbers.
+what programs and the command line may ask, and the table of its numbers. NAME.js beside it draws
+the view in place of the controls and pictures that the page makes by itself; NAME.css and
+LANGUAGE.po, which has the view's sentences in a language, are found there too.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from transformer.checks import check_names
+from transformer.checks import check_flag, check_names
 from transformer.messages import invalid
 from transformer.views.parameters import Item, Parameter
 
@@ -33,7 +36,7 @@ class Picture:
     answer: (what it takes, **parameters) -> Answer, what the page and programs get; by default
     {"figure": figure(...)}.
     takes: a run, a batch, either of them, nothing but a model's name, or several runs by their ids.
-    network: it runs the network again, so that it is asked of an `analysis.Laboratory` (the first
+    network: it runs the network again, so that it is asked of an `analysis.ModelQueries` (the first
     argument) and waits in the server's queue. lens: its run must hold its lens, which the page has
     worked out in that queue first. idle: it takes long and nobody waits for it.
     """
@@ -53,8 +56,7 @@ class Picture:
         """Every parameter with its value. Raises ValueError for unknown names and wrong values."""
         known = {parameter.name for parameter in self.parameters}
         check_names(self.name, {key: one for key, one in given.items() if key != "dark"}, known)
-        if not isinstance(given.get("dark", False), bool):
-            raise invalid("dark must be true or false; got {got}", got=repr(given["dark"]))
+        check_flag("dark", given.get("dark", False))
         values = {
             one.name: one.check(given[one.name], item) for one in self.parameters
             if one.name in given
@@ -81,33 +83,53 @@ class Picture:
 class View:
     """A part of the page: one question, with its pictures.
 
-    tab: where it stands, e.g. "Prediction"; a new name makes a new tab. parameters: what its own
-    controls choose besides its pictures' parameters. script: whether the folder has NAME.js and
-    NAME.html of its own; without, the page draws controls, pictures and tables from this alone.
+    tab: where it stands, e.g. "Prediction"; a new name makes a new tab. order: of the tab's views;
+    tabs stand in the order of their first view. folded: it stands behind its title until that is
+    opened. parameters: what its own controls choose besides
+    its pictures' parameters. script: its component's name, where that is not the view's.
+    gets: the values that it has from the start, of those in `ui/page.py`. folder: where it was
+    found.
     """
 
     name: str
     tab: str
+    order: int = 1000
+    folded: bool = False
     title: str
     help: str
     pictures: tuple[Picture, ...]
     parameters: tuple[Parameter, ...] = ()
-    script: bool = True
+    script: str = ""
+    gets: tuple[str, ...] = ()
+    folder: Path = Path()
+
+    def component(self) -> str:
+        """The name of its script and of its element on the page; "" if the page draws it."""
+        name = self.script or self.name
+        return name if (self.folder / f"{name}.js").is_file() else ""
 
     def controls(self) -> dict[str, Parameter]:
-        """What a visitor may choose, by its field in a share link."""
+        """What a visitor may choose, by its field in a share link; each stands there once."""
         every = (*self.parameters, *(p for one in self.pictures for p in one.parameters))
-        shown = {p.name: p for p in reversed(every) if p.use == "control"}
+        shown = {p.name: p for p in reversed(every) if p.use in ("control", "place")}
         return {p.link or f"{self.name}.{p.name}": p for p in reversed(shown.values())}
 
     def schema(self) -> dict[str, Any]:
         """The declaration as plain values, for the page and for programs."""
         return {
             "name": self.name, "tab": self.tab, "title": self.title, "help": self.help,
-            "script": self.script,
+            "script": bool(self.component()),
             "controls": {link: p.schema() for link, p in self.controls().items()},
             "pictures": [_schema_of(picture) for picture in self.pictures],
         }  # fmt: skip
+
+
+def tabs(views: Iterable[View]) -> dict[str, list[View]]:
+    """The page's tabs with their views, both in their order."""
+    found: dict[str, list[View]] = {}
+    for view in sorted(views, key=lambda view: (view.order, view.name)):
+        found.setdefault(view.tab, []).append(view)
+    return found
 
 
 def tab_name(tab: str) -> str:
@@ -143,10 +165,11 @@ def find_views(package: str, folders: Any) -> Iterator[View]:
     for found in sorted(pkgutil.iter_modules(folders), key=lambda one: one.name):
         if not found.ispkg:
             continue
-        view = getattr(importlib.import_module(f"{package}.{found.name}"), "VIEW", None)
+        module = importlib.import_module(f"{package}.{found.name}")
+        view = getattr(module, "VIEW", None)
         if view is None:
             continue
         if not isinstance(view, View) or view.name in views:
             raise invalid("VIEW of {name} must be a View with a name of its own", name=found.name)
-        views[view.name] = view
-        yield view
+        views[view.name] = replace(view, folder=Path(str(module.__file__)).parent)
+        yield views[view.name]

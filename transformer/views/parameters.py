@@ -11,12 +11,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from transformer.checks import check_choice, check_number, check_whole, is_whole, shortened
+from transformer.checks import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_whole,
+    is_whole,
+    shortened,
+)
 from transformer.messages import invalid, numeral
 from transformer.runs.run import Batch, Run
 
 Item = Run | Batch
-Use = Literal["control", "selection", "request"]
+Use = Literal["control", "place", "selection", "request"]
 
 LONGEST = 2000  # characters of a text, and of what is told back of a wrong value
 
@@ -26,9 +33,11 @@ class Parameter(ABC):
     """One value that a view takes.
 
     name: in a request, e.g. "stage". title: on the page's control. use: "control" (a control on the
-    page and a field of a link), "selection" (the page's chosen head, token or place fills it in) or
-    "request" (only scripts and programs give it). link: its field in a share link; by default the
-    view's name, a full stop and its own. optional: None is allowed.
+    page and a field of a link), "place" (a field of a link that names a place in the shown run or
+    batch, so that another model lets go of it), "selection" (the page's chosen head, token or place
+    fills it in) or "request" (only scripts and programs give it). link: its field in a share link;
+    by default the view's name, a full stop and its own. optional: None is allowed. former: values
+    of earlier versions that are still read, each with today's.
     """
 
     name: str
@@ -38,12 +47,13 @@ class Parameter(ABC):
     use: Use = "control"
     link: str = ""
     optional: bool = False
+    former: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, got: Any, item: Item | None = None) -> Any:
         """The value to use. Raises ValueError that says what is allowed; item: what it is about."""
         if got is None and self.optional:
             return None
-        return self._checked(got, item)
+        return self._checked(self.former.get(got, got) if isinstance(got, str) else got, item)
 
     @abstractmethod
     def _checked(self, got: Any, item: Item | None) -> Any:
@@ -139,11 +149,8 @@ class Flag(Parameter):
     default: Any = False
 
     def _checked(self, got: Any, item: Item | None) -> bool:
-        if not isinstance(got, bool):
-            raise invalid(
-                "{name} must be true or false; got {got}", name=self.name, got=shortened(got)
-            )
-        return got
+        check_flag(self.name, got)
+        return bool(got)
 
     def read(self, text: str) -> Any:
         """ "yes", "true" or "1"; "no", "false" or "0"."""

@@ -2,6 +2,7 @@
 
 import { say } from "../ui/static/messages.js";
 import { valueOf } from "../ui/static/fields.js";
+import { kindOf } from "../ui/static/site_words.js";
 import { html } from "./preact.js";
 
 // A menu. options: [[value, text], ...].
@@ -41,4 +42,13 @@ export const Switch = ({ name, title, options, value, set, hidden = false }) => 
   return html`<fieldset class="switch" hidden=${hidden}>
     <legend>${title}</legend>${options.map(one)}
   </fieldset>`;
+};
+
+// One button for each kind of attention, where there are several; chosen: the place of the chosen one.
+export const KindButtons = ({ name, kinds, chosen, choose }) => {
+  const one = (kind, index) => html`<button type="button" class="kind" role="radio"
+    aria-checked=${String(index === chosen)} onClick=${() => choose(index)}>${kindOf(kind)}</button>`;
+  return html`<div class="kinds" role="radiogroup" aria-label=${name} hidden=${kinds.length < 2}>
+    ${kinds.map(one)}
+  </div>`;
 };

@@ -4,7 +4,7 @@
 import { drawPicture, purge } from "../ui/static/plots.js";
 import { tableOf } from "../ui/static/table_content.js";
 import { NumberTable } from "../ui/static/tables.js";
-import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
+import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { page, showProblem } from "./store.js";
 
 /**
@@ -91,5 +91,4 @@ export const Figure = ({
 };
 
 // What Python wrote beside a figure's cells: layout.meta; {} before there is a figure.
-export const useMeta = (figure) =>
-  useMemo(() => (figure ? JSON.parse(figure).layout.meta : {}), [figure]);
+export const useMeta = (figure) => figure?.layout.meta ?? {};

@@ -3,17 +3,21 @@
 
 import { ask } from "../ui/static/ask.js";
 import { nextPaint } from "../ui/static/dom.js";
+import { say } from "../ui/static/messages.js";
+import { views } from "../ui/static/schema.js";
 import { html, render, signal, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
+import { Section } from "./section.js";
 import { on, reactive, showProblem } from "./store.js";
 
 const NEAR = "600px"; // what is this far from sight is drawn already
 const LEAST_PX = 4; // of a change of width that is one
 
 // What `component` of ui/components.py calls: the component in the place of a template. It is given
-// what Gradio gives, with `value` as a signal and submit(value), which has Python hear of a value.
-/** @type {(Component: any) => (mounted: import("./store.js").Mounted) => void} */
+// what Gradio gives, with `value` as a signal and submit(value), which has Python hear of a value. A
+// folded view stands in a section; finding(): what its heading says, by default what the view declares.
+/** @type {(Component: any, finding?: () => any) => (mounted: import("./store.js").Mounted) => void} */
 export const mounted =
-  (Component) =>
+  (Component, finding) =>
   ({ element, props, trigger, watch, server }) => {
     const value = signal(props.value);
     watch("value", () => (value.value = props.value));
@@ -22,8 +26,18 @@ export const mounted =
       trigger("submit", given);
     };
     const root = element.firstElementChild;
-    render(html`<${Component} ...${{ props, value, submit, server }} />`, root);
+    const whole = html`<${Component} ...${{ props, value, submit, server }} />`;
+    render(
+      props.folded ? html`<${Folded} view=${props.folded} ...${{ whole, finding }} />` : whole,
+      root,
+    );
   };
+
+const Folded = ({ view, whole, finding }) => {
+  const { name, title, help, pictures } = views.find((one) => one.name === view);
+  const says = finding?.() ?? say(pictures[0]?.help || help);
+  return html`<${Section} name=${name} title=${say(title)} finding=${says}>${whole}<//>`;
+};
 
 /**
  * @typedef {object} Part what a component knows of its own element
@@ -32,6 +46,7 @@ export const mounted =
  * @property {number} width px, 0 until it is seen
  * @property {{current: any}} element
  * @property {(what: object, due: boolean) => void} owes whether something is still to be shown
+ * @property {() => void} clicked what follows is timed, as data-click-ms
  * @property {(facts: Record<string, any>) => any} shows the attributes of its element; facts: of what
  *   is shown, as data-NAME once it is painted
  */
@@ -53,9 +68,10 @@ export const usePart = () => {
 const newPart = (element) => {
   const part = reactive({ seen: false, left: false, width: 0 });
   const due = new Set();
-  const painted = signal({ facts: {}, rev: 0, firstMs: "" });
+  const painted = signal({ facts: {}, rev: 0, times: /** @type {Record<string, string>} */ ({}) });
   const busy = signal(false);
   let facts = {};
+  let clickedAt = NaN;
   const isPainted = () =>
     !busy.value &&
     painted.value.rev > 0 &&
@@ -64,9 +80,17 @@ const newPart = (element) => {
     if (due.size || !part.seen || isPainted()) return;
     await nextPaint();
     if (due.size || isPainted()) return;
-    const { rev, firstMs } = painted.value;
+    const { rev, times } = painted.value;
+    const now = performance.now();
+    /** @type {Record<string, string>} */
+    const took = Number.isNaN(clickedAt) ? {} : { "click-ms": (now - clickedAt).toFixed(1) };
+    clickedAt = NaN;
     busy.value = false;
-    painted.value = { facts, rev: rev + 1, firstMs: firstMs || performance.now().toFixed(0) };
+    painted.value = {
+      facts,
+      rev: rev + 1,
+      times: { "first-ms": now.toFixed(0), ...times, ...took },
+    };
   };
   const owes = (what, isDue) => {
     if (isDue) due.add(what);
@@ -76,8 +100,8 @@ const newPart = (element) => {
   };
   const shows = (now) => {
     facts = { ...now };
-    const { rev, firstMs, facts: then } = painted.value;
-    const data = rev ? { ...then, rev, "first-ms": firstMs } : {};
+    const { rev, times, facts: then } = painted.value;
+    const data = rev ? { ...then, rev, ...times } : {};
     const given = Object.entries(data).filter(([, value]) => value !== undefined);
     return {
       ref: element,
@@ -85,7 +109,8 @@ const newPart = (element) => {
       ...Object.fromEntries(given.map(([name, value]) => [`data-${name}`, String(value)])),
     };
   };
-  return Object.assign(part, { element, owes, settle, shows });
+  const clicked = () => (clickedAt = performance.now());
+  return Object.assign(part, { element, owes, settle, shows, clicked });
 };
 
 const watchSight = (element, part) => {
@@ -112,6 +137,18 @@ export const useEvent = (name, listener) => {
   useMemo(() => on(name, (detail) => latest.current(detail)), []);
 };
 
+// Hear events of the whole document; first: before its parts do.
+/** @type {(names: string[], listener: (event: any) => void, first?: boolean) => void} */
+export const useDocument = (names, listener, first = false) => {
+  const latest = useRef(listener);
+  latest.current = listener;
+  useLayoutEffect(() => {
+    const hear = (event) => latest.current(event);
+    for (const name of names) document.addEventListener(name, hear, first);
+    return () => names.forEach((name) => document.removeEventListener(name, hear, first));
+  }, []);
+};
+
 // The server's answer to a question of this part, {answer, asked}: the last one while the next is
 // coming, null before the first; asked: the data that it is about. data: null asks nothing. It is
 // asked only while the part is seen, and a refusal stands in the page's status.
@@ -133,5 +170,6 @@ export const useAnswer = (part, question, data) => {
       },
     );
   }, [key, found.key, part.seen]);
+  useLayoutEffect(() => () => part.owes(me, false), []);
   return found;
 };

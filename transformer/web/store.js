@@ -36,7 +36,7 @@ import { batch as together, signal } from "./preact.js";
  * @property {string} state
  * @property {Record<string, string>} link
  * @property {Record<string, string>} opening how it is first shown: fields of the state
- * @property {any} again what makes it once more, see ui/again.py
+ * @property {any} again what makes it once more, see ui/regenerate.py
  */
 /**
  * @typedef {object} Batch several texts, read together
@@ -86,7 +86,9 @@ export const page = reactive({
   run: /** @type {Run} */ (/** @type {unknown} */ (null)),
   batch: /** @type {Batch} */ (/** @type {unknown} */ (null)),
   query: /** @type {Query} */ (/** @type {unknown} */ (null)),
+  key: /** @type {Query | null} */ (null), // the token that the chosen one is asked to read
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
+  playing: false, // whether the text is walked through
   dark: false,
   projector: false, // larger type, for the last row of a room
 });
@@ -129,6 +131,7 @@ export const setRun = (run) => {
   together(() => {
     page.run = run;
     page.query = /** @type {any} */ (null);
+    page.key = null;
   });
   emit("run", run);
   emit("query", page.query);
@@ -147,7 +150,19 @@ export const sameToken = (a, b) => a?.stack === b?.stack && a?.index === b?.inde
 export const setQuery = (query) => {
   if (sameToken(page.query, query)) return;
   page.query = /** @type {Query} */ (query);
+  page.key = null;
   emit("query", query);
+};
+// Which heads read a token at the chosen one? Where only the other can read, they change places.
+/** @param {Query} key */
+export const setKey = (key) => {
+  const { query, run } = page;
+  if (!query || sameToken(query, key)) return;
+  const isEarlier =
+    query.stack === key.stack && query.stack === "decoder" && query.index < key.index;
+  const isSource = query.stack !== run.stack && key.stack === run.stack;
+  if (isEarlier || isSource) setQuery(key);
+  page.key = isEarlier || isSource ? query : key;
 };
 
 /** @type {(keyof Head)[]} */

@@ -4,13 +4,56 @@
 
 summary.py: the numbers, which may be merged in any order. reading.py: those of one text. parts.py:
 a corpus in parts, of which each is worked on by itself. processes.py, with_ray.py: by whom.
-over_texts.py: all of it, which goes on where it was interrupted. dossier.py: what was found of each
-head, as plain values.
+dossier.py: what was found of each head, as plain values.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import add
+from pathlib import Path
+
 from transformer.analysis.corpus.dossier import dossiers
-from transformer.analysis.corpus.over_texts import over_texts
+from transformer.analysis.corpus.parts import PART, Corpus
+from transformer.analysis.corpus.processes import by_processes
 from transformer.analysis.corpus.reading import summary_of
 from transformer.analysis.corpus.summary import Summary
+from transformer.analysis.corpus.with_ray import by_ray
 
 __all__ = ["Summary", "dossiers", "over_texts", "summary_of"]
+
+
+def over_texts(
+    name: str,
+    texts: Callable[[], Iterable[str]],
+    folder: Path,
+    *,
+    n_texts: int | None = None,
+    n_ablated: int = 0,
+    part: int = PART,
+    workers: int = 1,
+    ray: str | None = None,
+    told: Callable[[int], None] = lambda done: None,
+) -> Summary:
+    """The heads of a model over texts: the same for any number of workers, wherever they are.
+
+    Each part's summary is written to `folder` when it is done, and read from there if it is there:
+    an interrupted run goes on, by other workers too. In memory are only the parts under way. texts:
+    opens them anew, from the first on. n_texts: of the first; None for all. part: the texts of one.
+    ray: the address of a Ray cluster, see `by_ray`; None for processes of this machine. told(n): n
+    more texts are done. Of no text the summary is `Summary.nothing()`.
+    """
+    corpus = Corpus(
+        model=name, texts=texts, n_texts=n_texts, n_ablated=n_ablated, part=part
+    )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    if ray is None:
+        parts = by_processes(corpus, folder, workers)
+    else:
+        parts = by_ray(corpus, folder, workers, ray)
+    paths = []
+    for path, n_done in parts:
+        paths.append(path)
+        told(n_done)
+    return reduce(add, map(Summary.load, sorted(paths)), Summary.nothing())

@@ -11,9 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from transformer.analysis.corpus.alike import clusters
-from transformer.analysis.corpus.dossier import dossiers
-from transformer.analysis.corpus.over_texts import over_texts
+from transformer.analysis.corpus import over_texts
+from transformer.analysis.corpus.dossier import clusters, dossiers
 from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_measures import ALL
@@ -39,8 +38,8 @@ def parser() -> Parser:
         help="the workers are those of a Ray cluster: of this one, or of this machine for this run",
     )  # fmt: skip
     result.add_argument(
-        "--silence", type=int, default=0, metavar="N",
-        help="silence each head in the first N texts, and measure the loss; default 0",
+        "--ablate", "--silence", type=int, default=0, dest="ablate", metavar="N",
+        help="ablate each head in the first N texts, and measure the loss; default 0",
     )  # fmt: skip
     return result
 
@@ -73,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         summary = over_texts(
             asked.model, asked.data, asked.out / "parts", n_texts=asked.texts,
-            n_silenced=asked.silence, workers=asked.workers, ray=asked.ray, told=tell,
+            n_ablated=asked.ablate, workers=asked.workers, ray=asked.ray, told=tell,
         )  # fmt: skip
         if not done:
             raise invalid("{path} holds no text", path=asked.data.args[0])

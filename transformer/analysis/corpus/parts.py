@@ -23,24 +23,24 @@ PART = 100  # texts
 class Part:
     """Some texts that stand together in the corpus.
 
-    start: of the first, counted from 0. n_silenced: at how many of the corpus's first texts each
-    head is silenced.
+    start: of the first, counted from 0. n_ablated: at how many of the corpus's first texts each
+    head is ablated.
     """
 
     start: int
     texts: tuple[str, ...]
-    n_silenced: int
+    n_ablated: int
 
     def path(self, folder: Path, model: str) -> Path:
         """Where its summary stands: another model, text or setting has another name."""
-        asked = repr((model, self.texts, max(0, self.n_silenced - self.start)))
+        asked = repr((model, self.texts, max(0, self.n_ablated - self.start)))
         mark = hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()[:16]
         return folder / f"part-{self.start:09}-{mark}.npz"
 
     def summary(self, model: Model) -> Summary:
         """What the heads of a model do in its texts."""
         found = (
-            summary_of(model, text, index, silence=index < self.n_silenced)
+            summary_of(model, text, index, ablate=index < self.n_ablated)
             for index, text in enumerate(self.texts, self.start)
         )
         return reduce(add, found)
@@ -51,20 +51,20 @@ class Corpus:
     """What is to be read, and by which model.
 
     model: its name. texts: opens the texts anew, from the first on; it may be pickled. n_texts: of
-    the first; None for all. n_silenced: see `Part`. part: the texts of a part.
+    the first; None for all. n_ablated: see `Part`. part: the texts of a part.
     """
 
     model: str
     texts: Callable[[], Iterable[str]]
     n_texts: int | None = None
-    n_silenced: int = 0
+    n_ablated: int = 0
     part: int = PART
 
     def parts(self) -> Iterator[Part]:
         """One after the other; in memory is only the one that is given."""
         texts, start = islice(self.texts(), self.n_texts), 0
         while some := tuple(islice(texts, self.part)):
-            yield Part(start=start, texts=some, n_silenced=self.n_silenced)
+            yield Part(start=start, texts=some, n_ablated=self.n_ablated)
             start += len(some)
 
 

@@ -1,4 +1,4 @@
-"""What the heads do in one text: the metrics of the page, kinds of tokens, the cost of silence."""
+"""What the heads do in one text: the metrics of the page, kinds of tokens, the cost of ablation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from transformer.analysis.corpus.summary import UNIT, HeadSums, MetricSums, Summ
 from transformer.analysis.head_measures import measure, names_of, repeats_of
 from transformer.analysis.text_before import MAX_WEIGHTS, in_parts
 from transformer.inference.model import Model
+from transformer.interventions.hooks import ablated_one_by_one
 from transformer.messages import invalid
 from transformer.model.hooks import unchanged
-from transformer.model.intervention_hooks import silenced_one_by_one
 from transformer.model.sites import sites_of
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.head_data import records_of
@@ -63,10 +63,10 @@ def read(model: Model, text: str) -> Run:
 
 
 @torch.inference_mode()
-def summary_of(model: Model, text: str, index: int, *, silence: bool = False) -> Summary:
+def summary_of(model: Model, text: str, index: int, *, ablate: bool = False) -> Summary:
     """Of one text, whose place in the corpus is `index`.
 
-    silence: also what silencing each head alone adds to the loss; that of an encoder alone is at
+    ablate: also what ablating each head alone adds to the loss; that of an encoder alone is at
     hidden tokens, and not known where its tokenizer hides none. A text that the network cannot
     read whole counts as left out.
     """
@@ -74,7 +74,7 @@ def summary_of(model: Model, text: str, index: int, *, silence: bool = False) ->
         run = read(model, text)
     except ValueError:
         return Summary.nothing(n_left_out=1)
-    costs = _costs(model, run, index) if silence else {}
+    costs = _costs(model, run, index) if ablate else {}
     kinds = {}
     for stack, kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):
         cost = costs.get((stack, kind))
@@ -85,7 +85,7 @@ def summary_of(model: Model, text: str, index: int, *, silence: bool = False) ->
 def _heads(run: Run, stack: str, kind: str, index: int, cost: Any) -> HeadSums:
     records = records_of(run, stack, kind)
     allowed = records[0].allowed[0].cpu()
-    weights = torch.stack([record.weights[0].cpu() for record in records])  # (L, H, Tq, Tk)
+    weights = torch.stack([record.pattern[0].cpu() for record in records])  # (L, H, Tq, Tk)
     names = names_of(kind, allowed)
     repeats = repeats_of(run.queries(stack) if kind == "self" else (), allowed)
     layers = [measure(layer, allowed, names, repeats) for layer in weights]
@@ -140,7 +140,7 @@ def _costs(model: Model, run: Run, index: int) -> dict[tuple[str, str], Any]:
         own = [site for site in sites if (site.stack, site.kind) == (stack, kind)]
         heads = [(site, head) for site in own for head in range(run.config.n_heads)]
         after = [
-            losses(silenced_one_by_one(run.config, part, "zero"), len(part))
+            losses(ablated_one_by_one(run.config, part, "zero"), len(part))
             for part in in_parts(heads, most)
         ]
         change = (torch.cat(after) - intact).view(len(own), -1)

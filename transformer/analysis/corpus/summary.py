@@ -77,7 +77,7 @@ class HeadSums:
     """All heads of one kind of attention over texts.
 
     read: (L, H, K, K) millionths of weight from each kind of token to each kind, see `KINDS`;
-    rows: (K,) queries of each kind. cost: (L, H) millionths of a nat a token that silencing the
+    rows: (K,) queries of each kind. cost: (L, H) millionths of a nat a token that ablating the
     head adds to the loss, summed over `n_costs` texts, each text once.
     """
 

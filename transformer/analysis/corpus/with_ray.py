@@ -85,7 +85,7 @@ class Worker:
         if not row["texts"]:
             return b""
         texts = tuple(text.decode(errors="surrogatepass") for text in row["texts"])
-        part = Part(start=row["start"], texts=texts, n_silenced=row["n_silenced"])
+        part = Part(start=row["start"], texts=texts, n_ablated=row["n_ablated"])
         return part.summary(self.model).packed()
 
 
@@ -95,7 +95,7 @@ def _rows(corpus: Corpus, there: frozenset[str]) -> Iterator[Any]:
 
     schema = pa.schema(
         {
-            "file": pa.string(), "start": pa.int64(), "n_silenced": pa.int64(),
+            "file": pa.string(), "start": pa.int64(), "n_ablated": pa.int64(),
             "n_texts": pa.int64(), "texts": pa.list_(pa.binary()),
         }
     )  # fmt: skip
@@ -103,7 +103,7 @@ def _rows(corpus: Corpus, there: frozenset[str]) -> Iterator[Any]:
         file = part.path(Path(), corpus.model).name
         texts = [] if file in there else [_bytes(text) for text in part.texts]
         row = {
-            "file": file, "start": part.start, "n_silenced": part.n_silenced,
+            "file": file, "start": part.start, "n_ablated": part.n_ablated,
             "n_texts": len(part.texts), "texts": texts,
         }  # fmt: skip
         yield pa.Table.from_pylist([row], schema)

@@ -130,7 +130,7 @@ class Buffers:
         across = [
             heads_at(trace, _site(n, "cross"), share) for n in range(config.n_layers * crosses)
         ]
-        buffers = cls.empty(config, across[0].keys.shape[2] if crosses else 0)
+        buffers = cls.empty(config, across[0].k.shape[2] if crosses else 0)
         for stream, found in zip(buffers.stream, streams, strict=True):
             stream[: found.shape[1]] = found[0]
         for n, row in enumerate(buffers.heads):

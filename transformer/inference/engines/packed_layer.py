@@ -11,7 +11,7 @@ from transformer.inference.engines.packed_weights import Added, Expanded, Norm, 
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.blocks import Layer
 from transformer.model.config import ModelConfig
-from transformer.model.rotary import Turn, turned
+from transformer.model.rotary import Turn, rotated
 
 _NOTHING = torch.zeros(1, 1, 1)
 
@@ -102,7 +102,7 @@ class PackedLayer:
             if self.norms:
                 part.copy_(self.norms[at](part))
             if turn is not None:
-                part.copy_(turned(part, turn))
+                part.copy_(rotated(part, turn))
 
     def _attend(self, query: Tensor, keys: Tensor, values: Tensor, out: Tensor) -> None:
         """(G, H / G, D), (G, D, T), (G, T, D) -> (G, H / G, D)."""

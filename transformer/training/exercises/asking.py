@@ -108,7 +108,7 @@ def weight_on_wanted(
     there = (found.question[row] == wanted[:, None])[:, None]  # (N, 1, Tk)
     kind = "cross" if isinstance(network, EncoderDecoder) else "self"
     return {
-        site: (record.weights[row, :, place] * there).sum(dim=-1).mean(dim=0)
+        site: (record.pattern[row, :, place] * there).sum(dim=-1).mean(dim=0)
         for site, record in trace.records.items()
         if site.kind == kind
     }

@@ -1,8 +1,11 @@
-// Questions to the server. One that does not keep the run is told how it was made, and makes it again.
+// Questions to the server, as plain HTTP: what it can be asked stands in ui/resources.py. One that does
+// not keep the run is told how it was made, and makes it again.
 
 import { requestsFor } from "../../web/store.js";
 
+import { askedIn, LANGUAGE } from "./language.js";
 import { say } from "./messages.js";
+import { pictureNamed } from "./schema.js";
 
 export const RUN_GONE = say(
   "The server no longer keeps this run: newer runs took its place, or nobody " +
@@ -12,8 +15,77 @@ export const RUN_GONE = say(
 
 const TIMES = 30; // that a server which makes many runs again is asked
 const PAUSE_MS = 1000;
+const GONE = 410;
+const ARRAYS = "application/x-arrays";
+/** @type {Record<string, any>} */
+const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
+const LONGEST = 1500; // characters of a query
 
-/** @typedef {(data: any) => Promise<any>} Question a function of the server's, as Gradio gives it */
+/** @typedef {(data: any) => Promise<any>} Question fails with the server's own sentence; gone: a run is */
+
+// Whose questions these are: a name that lives as long as the page is open, or goes on with it in
+// another language (see connection.js).
+export const MOVED = "viz-moved"; // in the history's state
+const drawn = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0"));
+/** @type {string} */
+export const session = globalThis.history?.state?.[MOVED]?.session ?? drawn().join("");
+export const SESSION = "x-session"; // the header that says so
+
+// An array behind the JSON text of an answer starts at a multiple of 8; see ui/resources.py.
+/** @type {(buffer: ArrayBuffer) => any} */
+export const unpacked = (buffer) => {
+  const length = new DataView(buffer).getUint32(0, true);
+  const text = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
+  const [answer, arrays] = JSON.parse(text);
+  let at = 4 + length;
+  for (const [path, type, size] of arrays) {
+    const array = new TYPES[type](buffer, at, size);
+    const last = path.pop();
+    path.reduce((/** @type {any} */ part, /** @type {string} */ name) => part[name], answer)[last] =
+      array;
+    at += 8 * Math.ceil(array.byteLength / 8);
+  }
+  return answer;
+};
+
+// The query of a picture's parameters, as a link writes them; null for what no address should hold:
+// a text of the visitor's, or one that is too long.
+/** @type {(name: string, data: Record<string, any>) => string | null} */
+export const queryOf = (name, data) => {
+  const picture = pictureNamed(name);
+  if (!picture || data.made || ("other" in data && picture.takes !== "runs")) return null;
+  const given = Object.entries(data).filter(([, value]) => value !== undefined);
+  const query = String(new URLSearchParams(given.map(([key, value]) => [key, `${value ?? ""}`])));
+  return query.length > LONGEST ? null : query;
+};
+
+/** @type {(name: string, data: Record<string, any>) => Promise<any>} */
+const send = async (name, data) => {
+  const query = queryOf(name, data);
+  const url = `resources/${name}${askedIn(query ?? "", LANGUAGE)}`;
+  const headers = { accept: `${ARRAYS}, application/json`, [SESSION]: session };
+  const body = { method: "POST", body: JSON.stringify(data) };
+  const json = { "content-type": "application/json", ...headers };
+  const asked = query === null ? { ...body, headers: json } : { headers };
+  const answer = await fetch(url, asked).catch(() => {
+    throw new Error(say("The server did not answer; is it still running?"));
+  });
+  if (!answer.ok) {
+    const { detail } = await answer.json().catch(() => ({}));
+    const sentence = typeof detail === "string" ? detail : say("The server refused the request.");
+    throw Object.assign(new Error(sentence), { gone: answer.status === GONE });
+  }
+  return answer.headers.get("content-type") === ARRAYS
+    ? unpacked(await answer.arrayBuffer())
+    : answer.json();
+};
+
+// What components get: a question by its name.
+/** @type {Record<string, Question>} */
+export const server = new Proxy(/** @type {any} */ ({}), {
+  get: (known, name) => (known[name] ??= (/** @type {any} */ data) => send(String(name), data)),
+});
 
 /** @type {Map<Question, number>} */
 const names = new Map();
@@ -24,17 +96,17 @@ const nameOf = (question) => {
 };
 /** @type {(question: Question, data: any) => Promise<any>} */
 const reply = async (question, data) => {
-  let answer = await question(data);
-  const made = answer?.gone ? requestsFor(data) : null;
-  for (let times = 0; made && answer?.gone && times < TIMES; times += 1) {
-    if (times) await new Promise((done) => setTimeout(done, PAUSE_MS)); // others are first
-    answer = await question({ ...data, made });
+  const made = requestsFor(data);
+  for (let times = 0; ; times += 1) {
+    if (times > 1) await new Promise((done) => setTimeout(done, PAUSE_MS)); // others are first
+    try {
+      return await question(times && made ? { ...data, made } : data);
+    } catch (error) {
+      const { gone } = /** @type {any} */ (error);
+      if (!gone) throw error;
+      if (!made || times === TIMES) throw new Error(RUN_GONE, { cause: error });
+    }
   }
-  if (answer === undefined || answer === null) {
-    throw new Error(say("The server did not answer; is it still running?"));
-  }
-  if (answer.error) throw new Error(answer.gone ? RUN_GONE : answer.error);
-  return answer;
 };
 
 /** @type {Map<string, Promise<any>>} */

@@ -1,97 +1,152 @@
-// The shown card of the tour or of a lesson, in place of the controls above the text. Arrow keys leaf,
-// Esc ends.
+// The shown card of the tour or of a lesson, in place of the controls above the text, and what answers
+// it: done on the page itself, graded on the visitor's own run.
 
+import { Card, useAnswers, useFollowed } from "../../web/card.js";
+import { mounted, useDocument } from "../../web/part.js";
+import { html, useLayoutEffect, useMemo, useRef } from "../../web/preact.js";
+import { page, showProblem } from "../../web/store.js";
+import { Marked } from "../../web/text.js";
 import { ask } from "./ask.js";
-import { checkOfCard } from "./card_check.js";
-import { el, finder } from "./dom.js";
-import { mountLessons } from "./lesson_list.js";
-import { marked } from "./marked_text.js";
+import { fieldText } from "./fields.js";
+import { LessonList, setSolved } from "./lessons.js";
 import { say } from "./messages.js";
-import { on } from "../../web/store.js";
+import { siteName } from "./sites.js";
 import {
-  cardCount,
-  cardPlace,
   cardShown,
-  deckShown,
   endTour,
+  goToAnswer,
   goToCard,
+  goToLesson,
+  isSettled,
+  opener,
   setLessons,
+  touring,
 } from "./touring.js";
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, props, server }) {
-  const find = finder(element);
-  const root = find(".card");
-  const [back, next, end] = [".card-back", ".card-next", ".card-end"].map(find);
-  setLessons(async (name) => {
-    const { steps, title } = await ask(server.lesson, { name });
-    return { name, title, cards: steps };
-  }, props.lessons ?? []);
-  const drawCheck = checkOfCard(find, server);
-  mountLessons(find(".lesson-list"), server);
-  /** @type {any} */
-  let from = null; // what had the focus before the tour
+// What answers a card is read off the page, {field: value}; null: nothing is chosen yet.
+/** @type {Record<string, () => any>} */
+const ANSWERS = {
+  head: () => page.head && { site: siteName(page.head), head: page.head.head },
+  token: () =>
+    page.query && {
+      stack: page.query.stack === page.run.stack ? "own" : page.query.stack,
+      token: page.query.index,
+    },
+  cell: () => {
+    const cell = fieldText("cell");
+    return cell.includes(",") ? { site: siteName(page.head), cell } : null;
+  },
+  run: () => ({}),
+};
+// ---- a presenter's keys ----
 
-  const draw = () => {
-    const card = cardShown();
-    const began = card && root.hidden;
-    root.hidden = !card;
-    root.dataset.place = card ? String(cardPlace()) : "";
-    root.dataset.deck = deckShown().name;
-    drawCheck(card);
-    if (!card) return leave();
-    drawWords(card);
-    if (began) enter();
-    else if (document.activeElement === document.body) find(".card-title").focus();
-    return undefined;
+// Projected, they leaf through the cards. A remote control sends PageUp and PageDown; arrow keys do the
+// same where no control has the focus.
+const REMOTE = { PageDown: 1, PageUp: -1 };
+const ARROWS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+const TYPED = "input, textarea, select, [contenteditable]";
+/** @type {(focused: Element | null) => boolean} */
+const isControl = (focused) =>
+  focused !== null && focused !== document.body && !focused.matches(".card-title, dialog");
+// How far a key leafs, 0 for one that is none of these.
+/** @type {(event: KeyboardEvent) => number} */
+const leafing = ({ key, ctrlKey, altKey, metaKey, shiftKey, defaultPrevented }) => {
+  const focused = document.activeElement;
+  if (!page.projector || touring.place === null || defaultPrevented) return 0;
+  if (ctrlKey || altKey || metaKey || shiftKey || focused?.matches(TYPED)) return 0;
+  return REMOTE[key] ?? (isControl(focused) ? 0 : (ARROWS[key] ?? 0));
+};
+
+// ---- the card ----
+
+/** @type {(card: any) => any} */
+const wordsOf = ({ title, says, look, ...more }) => ({
+  ...more,
+  title: say(title),
+  says: [says].flat().map((text) => say(text)),
+  look: look && html`<strong>${say("Look at:")}</strong> <${Marked} text=${say(look)} />`,
+});
+
+const Guide = ({ props, server }) => {
+  const lessons = props.lessons ?? [];
+  const { deck, place } = touring;
+  const card = cardShown();
+  const name = card ? `${deck.name}.${place}` : "";
+  const latest = useRef(name);
+  latest.current = name;
+  const state = useAnswers(name);
+  useMemo(() => {
+    const fetch = async (lesson) => {
+      const { steps, title } = await ask(server.lesson, { name: lesson });
+      return { name: lesson, title, cards: steps };
+    };
+    setLessons(fetch, lessons);
+  }, []);
+
+  const asked = () => ({
+    name: deck.name,
+    step: (place ?? 0) + 1,
+    run: page.run.run,
+    batch: page.batch?.batch ?? null,
+  });
+  const grade = async (answer) => {
+    try {
+      const { right, says } = await ask(server.grade, { ...asked(), answer });
+      if (latest.current !== name) return;
+      state.tell(right, says);
+      if (right) setSolved(deck.name, (place ?? 0) + 1);
+      else if ("token" in answer) goToAnswer({}); // its shading is what is asked about
+    } catch ({ message }) {
+      if (latest.current === name) state.tell(null, message);
+    }
   };
-  /** @type {(card: import("./touring.js").Card) => void} */
-  const drawWords = (card) => {
-    const place = cardPlace() ?? 0;
-    const { name, title } = deckShown();
-    const count = say("{place} of {count}", { place: place + 1, count: cardCount() });
-    find(".card-count").textContent = name ? `${title} · ${count}` : count;
-    find(".card-title").textContent = say(card.title);
-    const says = [card.says].flat().map(() => el("p"));
-    says.forEach((p, at) => p.append(...marked(say([card.says].flat()[at]))));
-    find(".card-says").replaceChildren(...says);
-    find(".card-look").hidden = !card.look;
-    if (card.look)
-      find(".card-look").replaceChildren(el("strong", "", say("Look at:")), " ", say(card.look));
-    back.disabled = place === 0;
-    next.hidden = place === cardCount() - 1;
+  const solve = async () => {
+    try {
+      const { state: shown, number, option } = await ask(server.solve, asked());
+      if (shown) return await goToAnswer(shown);
+      const answer = option === undefined ? { number: Math.round(number * 100) / 100 } : { option };
+      state.give(answer);
+      return await grade(answer);
+    } catch ({ message }) {
+      return showProblem(message);
+    }
   };
-  // The focus comes from the button that began the tour, and goes back there.
-  const enter = () => {
-    if (!document.activeElement?.closest(".tour, .lesson-list")) return;
-    from = document.querySelector(deckShown().name ? ".lessons-button" : ".tour-button");
-    if (document.activeElement.closest(".tour")) from = document.activeElement;
-    find(".card-title").focus({ preventScroll: true });
-  };
-  const leave = () => {
-    from?.focus();
-    from = null;
-  };
+  const read = ANSWERS[card?.check ?? ""];
+  useFollowed(name, read, grade, () => isSettled() && Boolean(page.run?.run));
 
   const leaf = (by) => {
-    const to = (cardPlace() ?? 0) + by;
-    if (to < 0 || to >= cardCount()) return;
-    goToCard(to);
-    if (document.activeElement === document.body || document.activeElement?.matches(":disabled"))
-      find(".card-title").focus();
+    const to = (touring.place ?? 0) + by;
+    if (to >= 0 && to < touring.deck.cards.length) goToCard(to);
   };
-  back.addEventListener("click", () => leaf(-1));
-  next.addEventListener("click", () => leaf(1));
-  end.addEventListener("click", endTour);
-  root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input")) return;
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (by) leaf(by);
-    else if (event.key === "Escape") endTour();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+  useDocument(["keydown"], (event) => {
+    const by = leafing(event);
+    if (!by) return;
+    event.preventDefault(); // else the page would scroll
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+    leaf(by);
   });
-  on("card", draw);
-  draw();
-}
+  // The focus comes from the button that began the tour, and goes back there.
+  const giveBack = () => {
+    opener.current?.focus();
+    opener.current = null;
+  };
+  useLayoutEffect(() => (card ? giveBack : undefined), [Boolean(card)]);
+  const close = () => {
+    touring.isChoosing = false;
+    giveBack();
+  };
+  const following = deck.name && lessons[lessons.indexOf(deck.name) + 1];
+  const chooseLesson = () => {
+    endTour();
+    touring.isChoosing = true;
+  };
+  const onward = following
+    ? { words: say("Next lesson ›"), go: () => goToLesson(following) }
+    : lessons.length && { words: say("Lessons ›"), go: chooseLesson };
+  const count = deck.cards.length;
+  const shown = () => html`<${Card} words=${wordsOf(card)} deck=${deck.name} key="card"
+    over=${deck.name ? `${deck.title} · ` : ""} kind=${card?.check ?? ""} answer=${grade} end=${endTour}
+    focus=${opener.current !== null} ...${{ place, count, state, solve, leaf, onward }} />`;
+  return html`<div>${card && shown()}<${LessonList} ...${{ server, close }} /></div>`;
+};
+export const mount = mounted(Guide);

@@ -1,4 +1,28 @@
-// Colours between the stops of a scale.
+// The colours of pictures that the page draws itself, as web/theme.css has them.
+
+import { computed } from "../../web/preact.js";
+import { page } from "../../web/store.js";
+
+/** @typedef {{text: string, muted: string, line: string, accent: string, hatch: string, diverging: string[], weights: string[]}} Theme */
+
+// What theme.css says for an element.
+/** @type {(name: string, element?: Element) => string} */
+export const themed = (name, element = globalThis.document?.body) =>
+  getComputedStyle(element).getPropertyValue(`--viz-${name}`).trim();
+
+// The theme of the page around an element.
+/** @type {(element: Element) => Theme} */
+export const themeOf = (element) => {
+  const one = ["text", "muted", "line", "accent", "hatch"].map((name) => themed(name, element));
+  const several = ["diverging", "weights"].map((name) => themed(name, element).split(" "));
+  const [[text, muted, line, accent, hatch], [diverging, weights]] = [one, several];
+  return { text, muted, line, accent, hatch, diverging, weights };
+};
+
+// Colours as a scale of Plotly's, [[place, "#rrggbb"], ...], evenly.
+/** @type {(colours: string[]) => [number, string][]} */
+export const scaleOf = (colours) =>
+  colours.map((colour, place) => [place / (colours.length - 1), colour]);
 
 // The stop before a share from 0 to 1 of `count` evenly placed ones, and how far beyond it.
 /** @type {(count: number, share: number) => {low: number, part: number}} */
@@ -7,25 +31,37 @@ const between = (count, share) => {
   const low = Math.min(Math.floor(at), count - 2);
   return { low, part: at - low };
 };
-/** @type {(from: number[], to: number[], part: number) => number[]} */
-const mixed = (from, to, part) =>
-  from.map((channel, place) => Math.round(channel + part * (to[place] - channel)));
+/** @type {(colour: string) => number[]} */
+const channelsOf = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+// Red, green and blue of a scale's colour for a share from 0 to 1.
+/** @type {(scale: [number, string][], share: number) => number[]} */
+const channelsAt = (scale, share) => {
+  const { low, part } = between(scale.length, share);
+  const [from, to] = [scale[low], scale[low + 1]].map(([, colour]) => channelsOf(colour));
+  return from.map((channel, place) => Math.round(channel + part * (to[place] - channel)));
+};
 
-// Colour stops [r, g, b] as 256 words of RGBA, little-endian, as a canvas has its pixels.
-/** @type {(stops: number[][]) => Uint32Array} */
-export const paletteWords = (stops) =>
+/** @type {(scale: [number, string][], share: number) => string} */
+export const colourAt = (scale, share) => `rgb(${channelsAt(scale, share).join(", ")})`;
+
+// 256 colours of a scale as words of RGBA, little-endian, as a canvas has its pixels.
+/** @type {(scale: [number, string][]) => Uint32Array} */
+export const paletteWords = (scale) =>
   Uint32Array.from({ length: 256 }, (_, value) => {
-    const { low, part } = between(stops.length, value / 255);
-    const [red, green, blue] = mixed(stops[low], stops[low + 1], part);
+    const [red, green, blue] = channelsAt(scale, value / 255);
     return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
   });
 
-/** @type {(colour: string) => number[]} */
-const channelsOf = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-// A colour of Plotly's scale [[place, "#rrggbb"], ...] for a share from 0 to 1.
-/** @type {(scale: [number, string][], share: number) => string} */
-export const colourAt = (scale, share) => {
-  const { low, part } = between(scale.length, share);
-  const [from, to] = [scale[low], scale[low + 1]].map(([, colour]) => channelsOf(colour));
-  return `rgb(${mixed(from, to, part).join(", ")})`;
+// The same of the colours of weights, in the page's theme.
+export const weightWords = computed(
+  () => (page.dark, paletteWords(scaleOf(themed("weights").split(" ")))),
+);
+
+// Paint words of RGBA on a canvas, a pixel each.
+/** @type {(canvas: HTMLCanvasElement, words: Uint32Array, width: number) => void} */
+export const paintWords = (canvas, words, width) => {
+  Object.assign(canvas, { width, height: words.length / width });
+  const image = new ImageData(width, canvas.height);
+  new Uint32Array(image.data.buffer).set(words);
+  canvas.getContext("2d")?.putImageData(image, 0, 0);
 };

@@ -1,87 +1,17 @@
-// The page's state as one plain object of texts, {field: value}: what a link, the history and a lesson
-// hold. Each part of the page owns some of its fields.
+// What the page shows of its run and batch, as texts by field: what a link, the history and a lesson hold.
+// Each field is declared once, in Python (see schema.js); its value is here, whether or not the part that
+// shows it is on the page yet.
 
-import { batch as together } from "../../web/preact.js";
+import { batch as together, computed, signal } from "../../web/preact.js";
+import { page, showProblem } from "../../web/store.js";
 import { oneOf, wholeNumber } from "./link_text.js";
-import { fieldsOf } from "./schema.js";
-import { page, reactive, showProblem } from "../../web/store.js";
+import { declared, fieldsOf, views } from "./schema.js";
 
-// What a state says of the run and the batch themselves; every other field is how they are shown.
-export const REQUEST = [
-  "model", "text", "method", "temperature", "top_k", "top_p", "beams", "penalty", "length", "seed",
-  "taken", "forced_tokens", "alter",
-]; // prettier-ignore
-export const BATCH = ["lines"];
 const MOST_WHOLE = 2 ** 31 - 1;
 
 /** @typedef {Record<string, string>} Fields */
-/** @type {{ starts: Fields, read: () => any, show: (values: Fields) => void }[]} */
-const owners = [];
-/** @type {Fields} */
-let waiting = {}; // fields of parts that are not on the page yet
-
-// How the shown run is first shown, if it says so: in place of the fields' defaults.
-const opening = () => page.run?.opening ?? {};
-const startOf = (name, start) => opening()[name] ?? start;
-// Show that of it; all other fields stay as they are.
-export const showOpening = () => {
-  for (const owner of owners) {
-    if (!Object.keys(owner.starts).some((name) => name in opening())) continue;
-    const now = owner.read() ?? {};
-    const kept = Object.fromEntries(
-      Object.entries(now).map(([name, value]) => [name, String(value)]),
-    );
-    give(owner, { ...kept, ...opening() });
-  }
-};
-
-// A part of the page owns fields. starts: {name: its default}; read() gives what they are now, or
-// nothing as yet; show(values) shows all of them, and throws an Error with a sentence for what is not
-// to be had.
-/** @type {(starts: Fields, read: () => any, show: (values: Fields) => void) => void} */
-export const ownFields = (starts, read, show) => {
-  const owner = { starts, read, show };
-  owners.push(owner);
-  const asked = Object.keys(starts).some((name) => name in waiting || name in opening());
-  const problem = asked ? give(owner, waiting) : null;
-  if (problem) showProblem(problem);
-};
-
-/** @type {(owner: { starts: Fields, show: (values: Fields) => void }, values: Fields) => string | null} */
-const give = ({ starts, show }, values) => {
-  const given = Object.fromEntries(
-    Object.entries(starts).map(([name, start]) => [name, values[name] ?? startOf(name, start)]),
-  );
-  for (const name of Object.keys(starts)) delete waiting[name];
-  try {
-    show(given);
-  } catch (error) {
-    return error.message;
-  }
-  return null;
-};
-
-// The fields that differ from their defaults, and those that wait for their part of the page.
-/** @type {() => Fields} */
-export const shownFields = () => {
-  /** @type {Fields} */
-  const found = {};
-  for (const { starts, read } of owners) {
-    for (const [name, value] of Object.entries(read() ?? {})) {
-      if (String(value) !== startOf(name, starts[name])) found[name] = String(value);
-    }
-  }
-  return { ...found, ...waiting };
-};
-
-// Show these fields, every other one as it is at first. Gives the sentences of what could not be.
-/** @type {(values: Fields) => string[]} */
-export const showFields = (values) => {
-  waiting = { ...values };
-  return owners.flatMap((owner) => give(owner, values) ?? []);
-};
-// What waits for its part of the page is of a run that is no longer shown.
-export const forgetWaiting = () => (waiting = {});
+/** @type {Record<string, any>} */
+const every = Object.assign({}, declared.page, ...views.map(({ controls }) => controls));
 
 // The text of a declared field's value in a link, and the value of a text.
 /** @type {(value: any) => string} */
@@ -91,36 +21,117 @@ export const valueOf = ({ type, optional }, text) => {
   if (text === "" && optional) return null;
   if (type === "whole" || type === "number") return text.trim() === "" ? null : Number(text);
   if (type === "flag") return text === "true";
-  if (type === "wholes") return text.split(",").map(Number);
+  if (type === "wholes") return text.split(",").filter(Boolean).map(Number);
   return text;
 };
-// The same of a link's text; an Error with a sentence for what is not to be had.
-/** @type {(field: string, declared: any, text: string) => any} */
-const linkedValue = (field, declared, text) => {
-  const { type, optional, options, least, most } = declared;
-  const given = text !== "" || !optional;
-  if (type === "choice" && given) oneOf(field, text, Object.keys(options));
-  if (type === "whole" && given) wholeNumber(field, text, least, most ?? MOST_WHOLE);
-  return valueOf(declared, text);
+// Throws an Error with a sentence for a link's text that is not to be had.
+/** @type {(field: string, text: string) => void} */
+const check = (field, text) => {
+  const { type, optional, options, least, most } = every[field];
+  if (text === "" && optional) return;
+  if (type === "choice") oneOf(field, text, Object.keys(options));
+  if (type === "whole") wholeNumber(field, text, least, most ?? MOST_WHOLE);
 };
 
-// What a view declares that a visitor may choose, {field: its value}: a component that reads a field is
-// drawn again when it changes, by a control that sets it or by a link; linked(values) follows the
-// latter.
-/** @type {(view: string, linked?: (values: any) => void) => any} */
-export const declaredFields = (view, linked = () => {}) => {
-  const declared = Object.entries(fieldsOf(view));
-  const texts = (of) =>
-    Object.fromEntries(declared.map(([field, one]) => [field, textOf(of(field, one))]));
-  const values = reactive(Object.fromEntries(declared.map(([field, one]) => [field, one.default])));
-  ownFields(
-    texts((_, { default: start }) => start),
-    () => texts((field) => values[field]),
-    (given) => {
-      const read = declared.map(([field, one]) => [field, linkedValue(field, one, given[field])]);
-      together(() => Object.assign(values, Object.fromEntries(read)));
-      linked(values);
-    },
+// ---- the store ----
+
+/** @type {Record<string, { value: string }>} */
+const texts = Object.fromEntries(
+  Object.entries(every).map(([field, one]) => [field, signal(textOf(one.default))]),
+);
+// A field that stands elsewhere: in `page`, or what is followed from there. set(text) throws an Error with
+// a sentence for what is not to be had.
+/** @type {(field: string, get: () => string, set: (text: string) => void) => void} */
+export const keptBy = (field, get, set) => {
+  texts[field] = Object.defineProperty(/** @type {any} */ ({}), "value", { get, set });
+};
+// A field's text now; a component that reads it is drawn again when it changes.
+/** @type {(field: string) => string} */
+export const fieldText = (field) => texts[field].value;
+/** @type {(field: string, text: string) => void} */
+export const setField = (field, text) => void (texts[field].value = text);
+
+// How it is first shown: as the shown run says, else as it is declared.
+/** @type {(field: string) => string} */
+const startOf = (field) => page.run?.opening?.[field] ?? textOf(every[field].default);
+/** @type {(chosen: (field: string) => boolean) => Fields} */
+const fieldsThat = (chosen) =>
+  Object.fromEntries(
+    Object.keys(every)
+      .filter(chosen)
+      .map((field) => [field, fieldText(field)]),
   );
+// The fields that are not as they are at first.
+/** @type {() => Fields} */
+export const shownFields = () => fieldsThat((field) => fieldText(field) !== startOf(field));
+// The same without those that name a place in this run or batch.
+/** @type {() => Fields} */
+export const lookFields = () => {
+  const shown = shownFields();
+  return Object.fromEntries(Object.entries(shown).filter(([name]) => every[name].use !== "place"));
+};
+
+// Who hears of what a link says: by its view.
+/** @type {Map<string, (given: Fields) => string | null>} */
+const linked = new Map();
+
+/** @type {(field: string, text: string) => string | null} a problem */
+const take = (field, text) => {
+  try {
+    check(field, text);
+    setField(field, text);
+    return null;
+  } catch (error) {
+    setField(field, startOf(field));
+    return error.message;
+  }
+};
+// Show these fields, and all others as they are; gives the sentences of what could not be.
+/** @type {(given: Fields) => string[]} */
+export const setFields = (given) =>
+  together(() => {
+    const known = Object.keys(every).filter((field) => field in given);
+    const wrong = known.map((field) => take(field, given[field]));
+    const heard = [...linked.values()].map((hear) => hear(given));
+    return [...wrong, ...heard].filter((one) => one !== null);
+  });
+// Show these fields, and every other one as it is at first.
+/** @type {(given: Fields) => string[]} */
+export const showFields = (given) => {
+  const starts = Object.keys(every).map((field) => [field, startOf(field)]);
+  return setFields({ ...Object.fromEntries(starts), ...given });
+};
+
+// ---- a view's own ----
+
+// What a view declares that a visitor may choose, {field: its value}: a component that reads a field is
+// drawn again when it changes, by a control that sets it or by a link. follow(values, texts) hears of a link,
+// also of one that came before this part did, and throws an Error with a sentence for what the run does not have.
+/** @type {(view: string, follow?: (values: any, texts: Fields) => void) => any} */
+export const declaredFields = (view, follow = () => {}) => {
+  const own = fieldsOf(view);
+  const values = {};
+  for (const [field, one] of Object.entries(own)) {
+    const value = computed(() => valueOf(one, fieldText(field)));
+    const set = (/** @type {any} */ now) => setField(field, textOf(now));
+    Object.defineProperty(values, field, { get: () => value.value, set, enumerable: true });
+  }
+  const hear = (/** @type {Fields} */ given) => {
+    const said = Object.keys(own).filter((field) => field in given);
+    if (!said.length) return null;
+    try {
+      follow(
+        values,
+        fieldsThat((field) => field in own),
+      );
+      return null;
+    } catch (error) {
+      for (const field of said) setField(field, startOf(field));
+      return error.message;
+    }
+  };
+  linked.set(view, hear);
+  const problem = hear(fieldsThat((field) => field in own && fieldText(field) !== startOf(field)));
+  if (problem) showProblem(problem);
   return values;
 };

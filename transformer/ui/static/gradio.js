@@ -3,6 +3,8 @@
 
 import { nextPaint } from "./dom.js";
 
+const SETTLED_MS = 3000;
+
 // Type into a text box of Gradio's, which listens to the events that a visitor's typing makes.
 /** @type {(box: HTMLTextAreaElement, text: string) => void} */
 export const typeInto = (box, text) => {
@@ -21,6 +23,27 @@ export const typeText = async (text) => {
   if (!box || box.value === text) return;
   typeInto(box, text);
   await nextPaint();
+};
+
+// What stands in the page's boxes and settings, by their names in a link; none of those that the page has not
+// drawn yet.
+/** @type {() => Record<string, string>} */
+export const unsent = () => {
+  /** @type {(selector: string) => any[]} */
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const set = all("[class*=setting-]").map((box) => [
+    /setting-(\w+)/.exec(box.className)?.[1],
+    box.querySelector("input")?.value,
+  ]);
+  const [model, method] = ["#model input", "#method input:checked"].map(
+    (one) => all(one)[0]?.value,
+  );
+  const typed = all("#text textarea, #lines textarea").map((box) => [
+    box.closest("#text, #lines").id,
+    box.value,
+  ]);
+  const chosen = [["model", model], ["method", method], ...set].filter(([, value]) => value);
+  return Object.fromEntries([...chosen, ...typed]);
 };
 
 // The buttons of the page's tabs by the tabs' names in links; on a narrow screen some are in a menu,
@@ -49,4 +72,18 @@ export const openTab = (name) => {
   const button = tabButtons().get(name);
   if (button?.getAttribute("aria-selected") !== "true") button?.click();
   return button;
+};
+
+// Where the text fills the window, a link to a tab leads down to it; the text above may still grow.
+let arrived = false;
+export const showTabs = async () => {
+  if (arrived || document.body.matches(".touring, .typing")) return; // a card stays in sight
+  arrived = true;
+  const until = performance.now() + SETTLED_MS;
+  while (window.scrollY === 0 && performance.now() < until) {
+    const tabs = document.getElementById("right");
+    const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
+    if (below) tabs.scrollIntoView({ block: "start" });
+    await new Promise((done) => setTimeout(done, 50));
+  }
 };

@@ -4,7 +4,7 @@ import { continueFrom } from "./interventions.js";
 import { shownFields } from "./fields.js";
 import { apply } from "./link.js";
 import { say } from "./messages.js";
-import { on, page, setQuery } from "../../web/store.js";
+import { on, page, reactive, setQuery } from "../../web/store.js";
 
 const MOST = 64; // runs; the server keeps fewer
 const NAME = 34; // characters of a text in a run's name
@@ -21,6 +21,9 @@ on("run", (facts) => {
   pastRuns.push({ number: count, facts });
   pastRuns.splice(0, pastRuns.length - MOST);
 });
+
+// The run that the shown one is compared with, by its id; null for the one that `compared` finds.
+export const beside = reactive({ run: /** @type {string | null} */ (null) });
 
 // What tells a run from others, in a line of plain text.
 export const runName = ({ number, facts }) => {

@@ -1,8 +1,10 @@
 // What is altered in the network of the shown run, as plain values; and asking for a run with other
 // alterations.
 
+import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { typeText } from "./gradio.js";
+import { say } from "./messages.js";
 
 /**
  * @typedef {Record<string, any>} Plain an intervention as plain values
@@ -30,22 +32,28 @@ export const continueFrom = async (forced) => {
 
 // Whether the shown model writes text: nothing is altered in one that only reads.
 export const generates = () => page.run?.stack === "decoder";
+// An experiment and what its heading says, for `mounted`: there is none with a network that only reads.
+/** @type {(Component: any, finding?: () => any) => [any, () => any]} */
+export const experiment = (Component, finding = () => null) => [
+  (/** @type {any} */ props) => generates() && html`<${Component} ...${props} />`,
+  () => (generates() ? finding() : say("Only for a network that writes text.")),
+];
 
-// ---- silenced heads ----
+// ---- ablated heads ----
 
 /** @type {(one: Plain) => string} */
 const kindOf = ({ kind }) => kind ?? "self"; // plain values leave out what is the default
 /** @type {(head: Head) => (one: Plain) => boolean} */
 const isOf = (head) => (one) =>
-  one.type === "silence" &&
+  one.type === "ablate" &&
   one.stack === head.stack &&
   kindOf(one) === head.kind &&
   one.layer === head.layer;
 
-// The plain value of a Silence, at its shortest.
+// The plain value of an Ablate, at its shortest.
 /** @type {(site: Site, heads: number[], by?: string) => Plain} */
-export const silenceOf = ({ stack, kind, layer }, heads, by = "zero") => ({
-  type: "silence",
+export const ablationOf = ({ stack, kind, layer }, heads, by = "zero") => ({
+  type: "ablate",
   stack,
   layer,
   heads,
@@ -53,22 +61,25 @@ export const silenceOf = ({ stack, kind, layer }, heads, by = "zero") => ({
   ...(by === "zero" ? {} : { by }),
 });
 
-// Whether interventions silence a head {stack, kind, layer, head}.
+/** @type {(head: Head) => (index: number) => boolean} */
+const isOther = (head) => (index) => index !== head.head;
+
+// Whether interventions ablate a head {stack, kind, layer, head}.
 /** @type {(head: Head, all?: Plain[]) => boolean} */
-export const isSilent = (head, all = interventions()) =>
+export const isAblated = (head, all = interventions()) =>
   all.filter(isOf(head)).some(({ heads }) => heads.includes(head.head));
 
-// Interventions with this head silenced, or speaking again if it is silent.
+// Interventions with this head ablated, or intact again if it is ablated.
 /** @type {(head: Head, all?: Plain[]) => Plain[]} */
-export const withSilence = (head, all = interventions()) => {
-  if (!isSilent(head, all)) return [...all, silenceOf(head, [head.head])];
+export const withAblation = (head, all = interventions()) => {
   const same = isOf(head);
-  /** @type {(one: Plain) => Plain} */
-  const without = (one) => ({
-    ...one,
-    heads: one.heads.filter((/** @type {number} */ index) => index !== head.head),
-  });
-  return all
-    .map((one) => (same(one) ? without(one) : one))
-    .filter((one) => one.type !== "silence" || one.heads.length > 0);
+  if (isAblated(head, all)) {
+    return all
+      .map((one) => (same(one) ? { ...one, heads: one.heads.filter(isOther(head)) } : one))
+      .filter((one) => one.type !== "ablate" || one.heads.length > 0);
+  }
+  const at = all.findIndex((one) => same(one) && !one.by);
+  if (at < 0) return [...all, ablationOf(head, [head.head])];
+  const heads = [...all[at].heads, head.head].sort((a, b) => a - b);
+  return all.map((one, place) => (place === at ? { ...one, heads } : one));
 };

@@ -1,13 +1,17 @@
 // The labels of a figure's axes: their text, and the room that they need.
 
+import { computed } from "../../web/preact.js";
 import { page } from "../../web/store.js";
+import { themed } from "./colours.js";
 
-// The size of type in a picture, and the room that one line of an axis' labels needs.
-export const fontPx = () => (page.projector ? 24 : 14);
-const labelPx = () => 0.92 * fontPx();
+// The family and the size of type in a picture, and the room that one line of an axis' labels needs.
+const family = computed(() => themed("font"));
+export const fontFamily = () => family.value;
+const size = computed(() => Number(themed(page.projector ? "projected-px" : "font-px")));
+export const fontPx = () => size.value;
+export const linePx = () => 1.15 * fontPx(); // “␣” stands below the line
 const LABEL_GAP_PX = 12; // between the labels and the cells
 const SHORTEST = 7; // characters, where there is little room
-const FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 
 /** @typedef {{tickvals: number[], ticktext: string[], range: number[]}} TokenAxis of a figure */
 
@@ -39,7 +43,7 @@ let pen = null;
 /** @type {(label: string) => number} */
 export const textWidth = (label) => {
   pen ??= document.createElement("canvas").getContext("2d");
-  pen.font = `${fontPx()}px ${FAMILY}`;
+  pen.font = `${fontPx()}px ${fontFamily()}`;
   return pen.measureText(plainLabel(label)).width;
 };
 // The room in px that an axis' widest label takes.
@@ -55,7 +59,7 @@ export const cellCount = (axis) => Math.abs(axis.range[1] - axis.range[0]);
 /** @type {(axis: TokenAxis, pixels: number) => void} */
 export const thinLabels = (axis, pixels) => {
   const gap = axis.tickvals.length > 1 ? axis.tickvals[1] - axis.tickvals[0] : 1;
-  const every = Math.ceil(labelPx() / ((pixels / cellCount(axis)) * gap));
+  const every = Math.ceil(linePx() / ((pixels / cellCount(axis)) * gap));
   if (every <= 1) return;
   axis.tickvals = axis.tickvals.filter((_, place) => place % every === 0);
   axis.ticktext = axis.ticktext.filter((_, place) => place % every === 0);

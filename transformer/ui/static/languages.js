@@ -1,7 +1,6 @@
 // The menu of languages, each by its own name. What is chosen is kept in this browser alone; no link
 // carries it. The page comes anew in it, with all that stands on it.
 
-import { mounted } from "../../web/part.js";
 import { html, useLayoutEffect } from "../../web/preact.js";
 import { moveTo } from "./connection.js";
 import { ASKED, askedIn, LANGUAGE } from "./language.js";
@@ -37,10 +36,9 @@ const tidy = () => {
 const option = ([value, name]) =>
   html`<option value=${value} lang=${value} selected=${value === LANGUAGE}>${name}</option>`;
 
-const Languages = ({ props: { languages } }) => {
+export const Languages = ({ languages }) => {
   useLayoutEffect(tidy, []);
-  return html`<div class="languages" hidden=${languages.length < 2}>
-    <select class="language-menu" aria-label=${say("Language")} onChange=${choose}>${languages.map(option)}</select>
-  </div>`;
+  return html`<label class="languages" hidden=${languages.length < 2}>${say("Language")}${" "}
+    <select class="language-menu" onChange=${choose}>${languages.map(option)}</select>
+  </label>`;
 };
-export const mount = mounted(Languages);

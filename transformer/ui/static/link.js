@@ -2,26 +2,24 @@
 // that what a visitor typed comes into nobody's log. Links of before have it behind the "?", and are
 // read too. `apply(state)` shows a state: a link, Back and Forward, a run of before, a lesson's step.
 
-import { BATCH, forgetWaiting, REQUEST, showFields, shownFields } from "./fields.js";
+import { effect, signal } from "../../web/preact.js";
+import { emit, page, showProblem } from "../../web/store.js";
+import { fieldText, lookFields, showFields, shownFields } from "./fields.js";
+import { showTabs, typeText } from "./gradio.js";
 import { foreignPart, holdsOwn, plainQuery, queryOf, stateOf, TOO_LONG } from "./link_text.js";
-import { emit, on, page, showProblem } from "../../web/store.js";
-import { typeText } from "./gradio.js";
+import { goOn, isLast, isNew, request } from "./questions.js";
+import { declared, firstTab } from "./schema.js";
 
 const PAUSE_MS = 300;
 const WAIT_MS = 60_000; // the answer is there, the run that it names is on its way
-const SETTLED_MS = 3000;
 const HUB = "https://huggingface.co"; // shows a Space inside a page of its own
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 
-/** @type {State} */
-let unseen = {}; // the batch that an opened link asks for, until it stands on the page
-/** @type {any} */
-let first = null; // the model that the page starts with
-let [timer, ticket] = [0, 0];
-/** @type {(wanted: { query: string, kept: object, run: string | null, reads?: boolean }) => void} */
-let request = () => {}; // asks the server for a state, see ui/open_link.py; set by share.js
-/** @type {{ text: string } | null} */
-let asked = null; // the {text} that the server is asked for; while it is, the address stays
+// The link of the batch that an opened link asks for, until it stands on the page.
+const unseen = signal(/** @type {State} */ ({}));
+// The {text} that the server is asked for; while it is, the address stays. keepsTab: whatever is open.
+const asked = signal(/** @type {{ text: string, keepsTab?: boolean } | null} */ (null));
+export const isOpening = () => asked.value !== null;
 
 // What of the address belongs to the framework.
 export const foreign = () => foreignPart(window.location.search.slice(1));
@@ -30,116 +28,121 @@ const given = () =>
 
 // ---- the state ----
 
+/** @type {any} */
+let started = null;
+// The model that the page starts with.
+const first = () => (started ??= page.run?.model);
+
 // What is shown now, as one plain object of texts.
 /** @type {() => State} */
 export const snapshot = () => {
-  const all = { ...page.run?.link, ...(page.batch?.link ?? unseen), ...shownFields() };
-  return Object.keys(all).length === 1 && all.model === first ? {} : all;
+  const all = { ...page.run?.link, ...(page.batch?.link ?? unseen.value), ...shownFields() };
+  const isFirst = all.model === first() && fieldText("tab") === firstTab;
+  return isFirst && Object.keys(all).every((name) => ["model", "tab"].includes(name)) ? {} : all;
 };
 export const linkText = () => queryOf(snapshot());
 
-/** @type {(state: State, names: string[]) => State} */
-const part = (state, names) =>
-  Object.fromEntries(Object.entries(state).filter(([name]) => names.includes(name)));
 /** @type {(names: string[], ...states: State[]) => boolean} */
 const sameFields = (names, ...states) => {
-  const [left, right] = states.map((state) => part({ model: first, ...state }, names));
-  return plainQuery(sorted(left)) === plainQuery(sorted(right));
+  const [left, right] = states.map((state) => ({ model: first(), ...state }));
+  return names.every((name) => left[name] === right[name]);
 };
 /** @type {(a: State, b: State) => boolean} */
-const sameRequest = (a, b) => sameFields(REQUEST, a, b);
-const SETTINGS = REQUEST.filter(
-  (name) => !["text", "taken", "forced_tokens", "alter"].includes(name),
-);
+const sameRequest = (a, b) => sameFields(declared.request, a, b);
 /** @type {(a: State, b: State) => boolean} */
-const sameSettings = (a, b) => sameFields(SETTINGS, a, b);
+const sameSettings = (a, b) => sameFields(["model", ...declared.settings], a, b);
 /** @type {(state: State) => State} */
-const sorted = (state) => Object.fromEntries(Object.entries(state).sort());
+const viewsOf = (state) =>
+  Object.fromEntries(
+    Object.entries(state).filter(
+      ([name]) => ![...declared.request, ...declared.batch].includes(name),
+    ),
+  );
 
 // Show a state. The server makes its run and batch where others are shown now. facts: those of a run
 // of this visit that is the wanted one; it is shown at once where no setting has to change with it.
 /** @type {(state: State, facts?: any) => Promise<void>} */
-export const apply = (state, facts = null) => seek(state, facts, false);
-// isHere: whether the address says it already.
-/** @type {(state: State, facts: any, isHere: boolean) => Promise<void>} */
-const seek = async (state, facts, isHere) => {
-  const views = Object.fromEntries(
-    Object.entries(state).filter(([name]) => ![...REQUEST, ...BATCH].includes(name)),
-  );
-  const batch = state.lines === undefined || state.lines === page.batch?.link?.lines;
-  if (facts && batch && sameSettings(state, page.run.link)) {
+export const apply = async (state, facts = null) => {
+  if (facts && isOfBatch(state) && sameSettings(state, page.run.link)) {
     await typeText(facts.text);
     emit("show", facts);
   }
-  const text = await queryOf(state);
+  seek(state, await queryOf(state), facts?.run ?? null, false);
+};
+// text: of the state; isHere: whether the address says it already.
+/** @type {(state: State, text: string | null, run: string | null, isHere: boolean) => void} */
+const seek = (state, text, run, isHere) => {
   // While the server is asked for another state, its answer may yet change the run that is shown.
-  if (!asked && page.run && sameRequest(state, page.run.link) && batch) {
+  if (!isOpening() && page.run && sameRequest(state, page.run.link) && isOfBatch(state)) {
     if (!isHere && text !== null) begin(state, text);
-    tell(showFields(views));
-    return later();
+    return tell(showFields(viewsOf(state)));
   }
   if (text === null) return showProblem(TOO_LONG);
-  asked = { text };
-  if (isHere) begun = true;
-  else begin(state, text);
-  return request({ query: text, kept: {}, run: facts?.run ?? null });
+  asked.value = { text };
+  if (!isHere) begin(state, text);
+  return request({ query: text, kept: {}, run });
 };
-const tell = (problems) => problems.length && showProblem(problems.join(" "));
+/** @type {(state: State) => boolean} */
+const isOfBatch = ({ lines }) => lines === undefined || lines === page.batch?.link?.lines;
+/** @type {(problems: string[]) => void} */
+const tell = (problems) => {
+  if (problems.length) showProblem(problems.join(" "));
+};
 
 // Another model, with the texts that stand in the boxes where they are the visitor's own; how things
-// are drawn stays, and so does the tab: one that is opened meanwhile stays open. Nothing for the model
-// that is shown.
-const PLACES = [
-  "tab", "site", "head", "token", "cell", "row", "mask_site", "mask_head", "without", "stack",
-  "dimensions",
-]; // prettier-ignore
-document.addEventListener("model", (event) => {
-  const { model, ...texts } = /** @type {CustomEvent} */ (event).detail;
+// are drawn stays, and so does the open tab. Nothing for the model that is shown. Gradio's list calls it, see ui/choose_model.py.
+/** @type {(model: string, texts: object) => void} */
+export const chooseModel = (model, texts) => {
   if (!page.run || model === page.run.model) return;
-  const views = Object.entries(shownFields()).filter(([name]) => !PLACES.includes(name));
-  const query = plainQuery({ model, ...Object.fromEntries(views) });
-  asked = { text: query };
-  begin({ model }, query);
+  const query = plainQuery({ model, ...lookFields() });
+  asked.value = { text: query, keepsTab: true };
+  begin({ model, tab: fieldText("tab") }, query);
   request({ query, kept: texts, run: null, reads: true });
-});
-
-// How the server is asked. What the page was opened with is asked for now, as it stands: the server
-// says what is wrong with it.
-export const setRequest = (ask) => {
-  request = ask;
-  if (asked) request({ query: asked.text, kept: reopened ?? {}, run: null });
 };
+
+// ---- the server's part ----
 
 // The server has done its part: what it says (see ui/open_link.py).
-export const opened = async ({ query, view, problems, run, batch, lines }) => {
-  if (asked?.text !== query) return; // another state was asked for meanwhile
-  const shown = () =>
-    !run || (page.run?.run === run && (!page.batch || page.batch.batch === batch));
-  const mine = asked;
-  const until = performance.now() + WAIT_MS;
-  const before = page.run?.run; // the visitor may go on to something else
-  const waits = () => !shown() && (!before || [before, run].includes(page.run?.run));
-  while (waits() && performance.now() < until) await new Promise((done) => setTimeout(done, 20));
-  if (asked !== mine) return; // another state was asked for meanwhile
-  asked = null;
-  if (shown() && run) unseen = lines;
-  tell([...problems, ...(shown() && run ? showFields(view) : [])]);
-  if (view.tab) showTabs();
-  later();
+export const answered = (answer) => {
+  if (isNew(answer)) show(answer);
+};
+// It could not: the address stays as it is until something is chosen.
+export const refused = () => {
+  if (isLast() && asked.value) {
+    isQuiet = !begun;
+    asked.value = null;
+  }
+  goOn();
 };
 
-// Where the text fills the window, a link to a tab leads down to it; the text above may still grow.
-let arrived = false;
-const showTabs = async () => {
-  if (arrived) return;
-  arrived = true;
-  const until = performance.now() + SETTLED_MS;
-  while (window.scrollY === 0 && performance.now() < until) {
-    const tabs = document.getElementById("right");
-    const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
-    if (below) tabs.scrollIntoView({ block: "start" });
-    await new Promise((done) => setTimeout(done, 50));
-  }
+// Until the signals that it reads say so, or it takes too long.
+/** @type {(is: () => boolean) => Promise<void>} */
+const until = (is) =>
+  new Promise((done) => {
+    const end = () => {
+      clearTimeout(timer);
+      queueMicrotask(() => stop());
+      done();
+    };
+    const timer = setTimeout(end, WAIT_MS);
+    const stop = effect(() => void (is() && end()));
+  });
+
+const show = async ({ query, view, problems, run, batch, lines }) => {
+  const mine = asked.value;
+  if (!mine || mine.text !== query) return; // another state was asked for meanwhile
+  const isShown = () =>
+    !run || (page.run?.run === run && (!page.batch || page.batch.batch === batch));
+  const before = page.run?.run; // the visitor may go on to something else
+  const isOver = () => Boolean(before) && ![before, run].includes(page.run?.run);
+  await until(() => isShown() || isOver() || asked.value !== mine);
+  if (asked.value !== mine) return;
+  const isHere = isShown();
+  if (isHere && run) unseen.value = lines;
+  const views = mine.keepsTab ? { ...view, tab: fieldText("tab") } : view;
+  tell([...problems, ...(isHere && run ? showFields(views) : [])]);
+  asked.value = null;
+  if (view.tab) showTabs();
 };
 
 // ---- the address ----
@@ -147,18 +150,29 @@ const showTabs = async () => {
 /** @type {State | null} */
 let written = null; // the state that the address says
 let begun = false; // a step of the history stands there for what is not shown yet
+let isQuiet = false; // the next change is no reason to write
+let [ticket, heeded] = [0, 0];
+let isHeeding = false; // what the address now says is read
 let known = window.location.hash; // another one was typed, and is heard of as soon as that is told
-const write = async () => {
-  if (asked) return;
+/** @type {(state: State) => Promise<void>} */
+const write = async (state) => {
   const mine = ++ticket;
-  const state = snapshot();
   const text = await queryOf(state);
-  if (asked || mine !== ticket || text === null || window.location.hash !== known) return;
+  if (isOpening() || isHeeding || mine !== ticket || window.location.hash !== known) return;
+  if (text === null) return;
   const isStep = written !== null && !begun && isStepFrom(written, state);
   written = state;
   begun = false;
   put(text, isStep);
 };
+// The address follows what is shown.
+effect(() => {
+  const state = snapshot();
+  if (isOpening() || !page.run) return undefined;
+  if (isQuiet) return void (isQuiet = false);
+  const timer = setTimeout(write, PAUSE_MS, state);
+  return () => clearTimeout(timer);
+});
 // Another run or another tab is a step of the history; a head or a colour is not.
 /** @type {(before: State, state: State) => boolean} */
 const isStepFrom = (before, state) =>
@@ -181,10 +195,6 @@ const put = (text, isStep) => {
   known = window.location.hash;
   if (isInHub()) window.parent.postMessage({ queryString: "", hash: text && `#${text}` }, HUB);
 };
-const later = () => {
-  clearTimeout(timer);
-  timer = window.setTimeout(write, PAUSE_MS);
-};
 export const isInHub = () => {
   if (window.parent === window) return false;
   const around = [...(window.location.ancestorOrigins ?? []), document.referrer];
@@ -192,42 +202,26 @@ export const isInHub = () => {
 };
 
 // Back, Forward, and a link to this page that is typed or chosen in it.
-window.addEventListener("hashchange", async () => {
-  known = window.location.hash;
-  begun = false;
+window.onhashchange = async () => {
+  [known, begun, isHeeding] = [window.location.hash, false, true];
+  const mine = ++heeded;
   const text = given();
-  const state = await stateOf(text);
-  written = { model: first, ...state };
-  if (state) return seek({ model: first, ...state }, null, true);
-  asked = { text };
-  begun = true;
-  return request({ query: text, kept: {}, run: null });
-});
+  const state = text === "" ? { tab: firstTab } : await stateOf(text);
+  if (mine !== heeded) return;
+  written = { model: first(), ...state };
+  if (state) seek(written, text, null, true);
+  else open(text, {});
+  begun = isOpening();
+  if (mine === heeded) isHeeding = false;
+};
 
 // ---- opening ----
 
-/** @type {object | null} */
-let reopened = null;
-// The page before lost its server: what stood in its boxes and settings then.
-export const reopen = (typed) => {
-  reopened = typed;
-  asked ??= { text: "" };
+/** @type {(text: string, kept: object) => void} */
+const open = (text, kept) => {
+  asked.value = { text, keepsTab: text === "" };
+  request({ query: text, kept, run: null });
 };
-if (given() !== "") asked = { text: given() };
-export const isOpening = () => asked !== null;
-
-on("run", () => {
-  first ??= page.run.model;
-  if (!asked) forgetWaiting();
-  if (!asked && page.run.model !== unseenOf) unseen = {};
-  unseenOf = page.run.model;
-  later();
-});
-/** @type {string | null} */
-let unseenOf = null; // the model of the batch that is not seen yet
-for (const name of ["batch", "head", "query"]) on(name, later);
-on("problem", () => {
-  asked = null; // the address that the page was opened with stays until something is chosen
-  if (begun) later();
-});
-for (const name of ["pointerup", "keyup", "change"]) document.addEventListener(name, later, true);
+// The page before lost its server: what stood in its boxes and settings then.
+export const reopen = (typed) => open(given(), typed);
+if (given() !== "") open(given(), {});

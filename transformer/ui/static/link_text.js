@@ -1,6 +1,7 @@
 // A link's text: names and values of what is shown, as in a query string, and their reading.
 
 import { say, wholeText } from "./messages.js";
+import { declared } from "./schema.js";
 import { siteName, sitesOf } from "./sites.js";
 
 const MOST = 6000; // characters; beyond, the state is compressed, and beyond that there is no link
@@ -70,6 +71,7 @@ export const stateOf = async (text) => {
   const { z, ...given } = Object.fromEntries(
     named(text)
       .filter(([name]) => isOwn(name))
+      .map(([name, value]) => [declared.renamed[name] ?? name, value])
       .reverse(), // the first of each name counts
   );
   if (z === undefined) return given;

@@ -22,14 +22,13 @@ export const placeOrLast = () => {
 export const rowLookedAt = (stack) =>
   chosenRow(stack) ?? (stack === page.run.stack ? placeOrLast() - tracedFrom(stack) : null);
 
-// The same text with another alteration: the token that was looked at stays so.
+// The same text, continued or altered: the token that was looked at stays so.
 /** @type {any} */
 let before = null;
 on("run", (run) => {
-  const { chosen, text, model, interventions } = before ?? /** @type {any} */ ({});
-  const now = JSON.stringify(run.interventions);
-  const again = chosen && text === run.text && model === run.model && interventions !== now;
-  before = { text: run.text, model: run.model, interventions: now, chosen: null };
+  const { chosen, text, model } = before ?? /** @type {any} */ ({});
+  const again = chosen && text === run.text && model === run.model;
+  before = { text: run.text, model: run.model, chosen: null };
   const labels = chosen?.stack === run.stack ? run.labels : run.source_labels;
   if (!again || chosen.index >= labels.length) return;
   queueMicrotask(() => page.query ?? setQuery(chosen)); // once all have heard of the run

@@ -5,20 +5,26 @@ import "./link.js";
 import "./connection.js";
 import "./page_fields.js";
 import "./looked_at.js";
-import "./more.js";
-import "./embed.js";
-import "./presenting.js";
-import "./stacked.js";
 import "./history.js";
-import "./terms.js";
+import { html, render } from "../../web/preact.js";
+import { useDocument } from "../../web/part.js";
 import { emit, setDark, setQuery } from "../../web/store.js";
+import { EmbedLine } from "./embed.js";
+import { TermTip } from "./terms.js";
+
+// Escape lets go of what is chosen.
+const letGo = ({ key }) => {
+  if (key !== "Escape") return;
+  emit("escape");
+  setQuery(null);
+};
+// What stands over the page.
+const Over = () => {
+  useDocument(["keydown"], letGo);
+  return html`<${TermTip} /><${EmbedLine} />`;
+};
+render(html`<${Over} />`, document.body.appendChild(document.createElement("div")));
 
 const follow = () => setDark(document.body.classList.contains("dark"));
 new MutationObserver(follow).observe(document.body, { attributeFilter: ["class"] });
 follow();
-
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape") return;
-  emit("escape");
-  setQuery(null);
-});

@@ -1,63 +1,95 @@
-// The fields of the state that belong to the whole page: the chosen head and token, and the open tab.
+// The fields of the state that belong to the whole page, and what of the page follows them.
 
-import { openTab, tabButtons } from "./gradio.js";
-import { ownFields, showOpening } from "./fields.js";
-import { oneOf, siteNamed, wholeNumber } from "./link_text.js";
+import { effect, signal, untracked } from "../../web/preact.js";
+import { page, setHead, setQuery } from "../../web/store.js";
+import { fieldText, keptBy, setField, setFields } from "./fields.js";
+import { openTab } from "./gradio.js";
+import { firstTab } from "./schema.js";
+import { isEmbedded, oneOf, siteNamed, wholeNumber } from "./link_text.js";
 import { siteName, sitesOf } from "./sites.js";
-import { on, page, setHead, setQuery } from "../../web/store.js";
 
-ownFields(
-  { site: "", head: "0" },
-  () => {
-    if (!page.run || !page.head) return null;
-    const site = siteName(page.head);
-    return {
-      site: site === siteName(sitesOf(page.run)[0]) ? "" : site,
-      head: String(page.head.head),
-    };
-  },
-  ({ site, head }) => {
+// ---- the chosen head and token ----
+
+const firstSite = () => sitesOf(page.run)[0];
+const siteShown = () => {
+  const site = page.run && page.head ? siteName(page.head) : "";
+  return site && site === siteName(firstSite()) ? "" : site;
+};
+keptBy("site", siteShown, (text) => {
+  if (!page.run) return;
+  const site = text === "" ? firstSite() : siteNamed("site", text, page.run);
+  setHead({ ...site, head: page.head?.head ?? 0 });
+});
+keptBy(
+  "head",
+  () => String(page.head?.head ?? 0),
+  (text) => {
     if (!page.run) return;
-    const place = site === "" ? sitesOf(page.run)[0] : siteNamed("site", site, page.run);
-    setHead({ ...place, head: wholeNumber("head", head, 0, page.run.n_heads - 1) });
+    const head = wholeNumber("head", text, 0, page.run.n_heads - 1);
+    setHead({ ...(page.head ?? firstSite()), head });
   },
 );
 
-ownFields(
-  { token: "" },
-  () => {
-    if (!page.query) return page.run && { token: "" };
-    const { stack, index } = page.query;
-    return { token: stack === page.run.stack ? String(index) : `${stack}.${index}` };
-  },
-  ({ token }) => {
-    if (!page.run || token === "") return setQuery(null);
-    const [stack, index] = token.includes(".") ? token.split(".") : [page.run.stack, token];
-    const own = stack === page.run.stack;
-    if (!own) oneOf("token's stack", stack, page.run.source_labels.length ? ["encoder"] : []);
-    const labels = own ? page.run.labels : page.run.source_labels;
-    return setQuery({ stack, index: wholeNumber("token", index, 0, labels.length - 1) });
-  },
-);
-
-ownFields(
-  { tab: "attention" },
-  () => {
-    for (const [tab, button] of tabButtons()) {
-      if (button.getAttribute("aria-selected") === "true") return { tab };
-    }
-    return undefined;
-  },
-  ({ tab }) => {
-    oneOf("tab", tab, [...tabButtons().keys()]);
-    openTab(tab);
-  },
-);
+const tokenShown = () => {
+  if (!page.query || !page.run) return "";
+  const { stack, index } = page.query;
+  return stack === page.run.stack ? String(index) : `${stack}.${index}`;
+};
+keptBy("token", tokenShown, (token) => {
+  if (!page.run || token === "") return setQuery(null);
+  const [stack, index] = token.includes(".") ? token.split(".") : [page.run.stack, token];
+  const own = stack === page.run.stack;
+  if (!own) oneOf("token's stack", stack, page.run.source_labels.length ? ["encoder"] : []);
+  const labels = own ? page.run.labels : page.run.source_labels;
+  return setQuery({ stack, index: wholeNumber("token", index, 0, labels.length - 1) });
+});
 
 // Another model's own example is shown as its opening says; so is the first one of the visit.
 /** @type {string | null} */
 let model = null;
-on("run", (run) => {
-  if (run.model !== model) showOpening();
-  model = run.model;
+/** @type {any} */
+let before = null;
+effect(() => {
+  const { run } = page;
+  if (!run || run === before) return;
+  untracked(() => {
+    if (before) setField("cell", ""); // a place in the run that was shown
+    if (run.model !== model) setFields(run.opening);
+  });
+  [before, model] = [run, run.model];
+});
+
+// ---- the open tab ----
+
+setField("tab", firstTab); // of a page that no link has opened
+let hasTabs = false;
+// Gradio shows a tab: of itself as the page opens, and later because somebody opens it; see ui/page.py.
+/** @type {(name: string) => void} */
+export const tabShown = (name) => {
+  if (hasTabs) setField("tab", name);
+  else openTab(fieldText("tab"));
+  hasTabs = true;
+};
+effect(() => void openTab(fieldText("tab")));
+
+// ---- how the page looks ----
+
+keptBy(
+  "projector",
+  () => (page.projector ? "1" : ""),
+  (text) => (page.projector = text === "1"),
+);
+
+// The text stands above the pictures, and not beside them, on narrow screens, projected and embedded.
+const embedded = isEmbedded(window.location.search);
+const narrow = window.matchMedia("(max-width: 1160px)");
+const isNarrow = signal(narrow.matches);
+narrow.onchange = () => (isNarrow.value = narrow.matches);
+const looks = () => ({
+  projector: page.projector,
+  embedded,
+  stacked: embedded || isNarrow.value || page.projector,
+});
+effect(() => {
+  for (const [name, is] of Object.entries(looks())) document.body.classList.toggle(name, is);
 });

@@ -58,7 +58,7 @@ const Panel = ({ props, server }) => {
   const control = ([field, declared]) => html`<${Control} ...${{ field, declared, fields }} />`;
   const picture = (one) => html`<${Picture} picture=${one} ...${{ part, view, fields, server }} />`;
   return html`<section class="panel" ...${part.shows({ run: page.run?.run })}>
-    <h3 class="panel-title">${say(view.title)}</h3>
+    ${!props.folded && html`<h3 class="panel-title">${say(view.title)}</h3>`}
     <p class="hint panel-help">${say(view.help)}</p>
     <div class="panel-controls">${Object.entries(view.controls).map(control)}</div>
     <div class="panel-pictures">${view.pictures.map(picture)}</div>

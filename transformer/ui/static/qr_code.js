@@ -25,9 +25,9 @@ const draw = async (question, page) => {
   return { picture, says, address: address.split("#")[0] };
 };
 
-// The button and its window; between them what else stands beside the button. question: asks the
-// server for a code; page(): the page's own address.
-export const QrCode = ({ question, page, children }) => {
+// The window in `box`; its shows tells the button how to open it. question: asks the server for a code;
+// page(): the page's own address.
+export const useCode = (question, page) => {
   const box = useRef(/** @type {any} */ (null));
   const [{ picture, says, address, rev }, setCode] = useState(/** @type {any} */ ({ rev: 0 }));
   const show = async () => {
@@ -39,9 +39,7 @@ export const QrCode = ({ question, page, children }) => {
   const close = () => box.current.close();
   const title = say("This page on another device");
   const outside = ({ target }) => target === box.current && close();
-  return html`<button type="button" class="show-code" onClick=${show}>${say("QR code")}</button>
-    ${children}
-    <dialog class="code-window" aria-label=${title} data-rev=${rev || undefined} ref=${box} onClick=${outside}>
+  const code = html`<dialog class="code-window" aria-label=${title} data-rev=${rev || undefined} ref=${box} onClick=${outside}>
       <div class="code-box">
         <img class="code-picture" hidden=${!picture} src=${picture} alt=${say("QR code of a link to what is shown")} />
         <div class="code-words">
@@ -52,4 +50,5 @@ export const QrCode = ({ question, page, children }) => {
         </div>
       </div>
     </dialog>`;
+  return { show, code };
 };

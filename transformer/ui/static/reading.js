@@ -1,8 +1,9 @@
 // What a token reads: the weights by which the text is shaded, and the sentence that says them.
 
-import { el, tokenElement } from "./dom.js";
-import { numeral, sayWith } from "./messages.js";
+import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { numeral, sayWith } from "./messages.js";
 
 /**
  * @typedef {object} Reading what one token reads
@@ -22,8 +23,7 @@ export const setReader = (given) => (reader = given);
 export const readingOf = (token) => reader(token);
 
 /** @type {(stack: string) => string[]} */
-export const labelsOf = (stack) =>
-  stack === page.run.stack ? page.run.labels : page.run.source_labels;
+const labelsOf = (stack) => (stack === page.run.stack ? page.run.labels : page.run.source_labels);
 
 // The weight with which a place of the text is read.
 /** @type {(reading: Reading, place: number) => number} */
@@ -36,16 +36,11 @@ const largest = (weights) => {
   return best;
 };
 
-/** @type {(label: string) => HTMLElement} */
-const named = (label) => {
-  const made = el("strong");
-  made.append(tokenElement(label));
-  return made;
-};
-/** @typedef {(string | HTMLElement)[]} Sentence */
+/** @type {(label: string) => any} */
+const named = (label) => html`<strong><${Token} label=${label} /></strong>`;
 
 // What the token does there: it is read, or the network is at its next token already.
-/** @type {(token: import("../../web/store.js").Query, from: number) => Sentence} */
+/** @type {(token: import("../../web/store.js").Query, from: number) => any} */
 const doing = ({ stack, index }, from) => {
   const labels = labelsOf(stack);
   const [here, next] = [named(labels[index]), labels[index + 1]];
@@ -64,7 +59,7 @@ const doing = ({ stack, index }, from) => {
 };
 
 // What is read most, with its weight; what followed the same token the last time is worth saying.
-/** @type {(token: import("../../web/store.js").Query, reading: Reading) => Sentence} */
+/** @type {(token: import("../../web/store.js").Query, reading: Reading) => any} */
 const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
   const best = largest(weights);
   const place = best + first;
@@ -85,9 +80,8 @@ const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
 };
 
 // Two plain sentences about a token and its reading.
-/** @type {(token: import("../../web/store.js").Query, reading: Reading) => Sentence} */
-export const readingInWords = (token, reading) => [
-  ...doing(token, reading.from),
+export const ReadingInWords = ({ token, reading }) => [
+  doing(token, reading.from),
   " ",
-  ...most(token, reading),
+  most(token, reading),
 ];

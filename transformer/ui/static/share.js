@@ -1,12 +1,10 @@
-// The buttons that copy the link to what is shown and show it as a QR code; and the opening of a link, which needs the server.
+// The button that copies the link to what is shown.
 
-import { mounted } from "../../web/part.js";
-import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
-import { isOwn, on, page as shown } from "../../web/store.js";
-import { isInHub, linkText, opened, setRequest } from "./link.js";
+import { html, useRef, useState } from "../../web/preact.js";
+import { isOwn, page as shown } from "../../web/store.js";
+import { isInHub, linkText } from "./link.js";
 import { TOO_LONG } from "./link_text.js";
 import { say } from "./messages.js";
-import { QrCode } from "./qr_code.js";
 
 const SAID_MS = 6000;
 const OWN = say(
@@ -14,40 +12,17 @@ const OWN = say(
     "of no use once you have left.",
 );
 
-// One question at a time: what is asked for meanwhile (Back, pressed twice) waits, and only the last
-// of it. The framework gives an answer more than once: it is told apart by its time.
-const oneAtATime = (submit) => {
-  /** @type {object | null} */
-  let next = null;
-  let [isAsking, heard] = [false, 0];
-  const ask = (wanted) => {
-    isAsking = wanted !== null;
-    next = null;
-    if (wanted) submit(wanted);
-  };
-  on("problem", () => ask(next));
-  setRequest((wanted) => (isAsking ? (next = wanted) : ask(wanted)));
-  return (answer) => {
-    if (!answer?.view || answer.at === heard) return;
-    heard = answer.at;
-    if (next) return ask(next);
-    isAsking = false;
-    opened(answer);
-  };
+// In a Space's own page the link is to that page.
+/** @type {(space: string | null) => string} */
+export const pageAddress = (space) => {
+  const { origin, pathname } = window.location;
+  return isInHub() && space ? `https://huggingface.co/spaces/${space}` : origin + pathname;
 };
 
-const Share = ({ props, value, submit, server }) => {
+export const CopyLink = ({ page }) => {
   const [said, setSaid] = useState("");
   const [address, setAddress] = useState(""); // to be copied by hand
   const timer = useRef(0);
-  useLayoutEffect(() => value.subscribe(oneAtATime(submit)), []);
-
-  // In a Space's own page the link is to that page.
-  const pageAddress = () => {
-    const { origin, pathname } = window.location;
-    const inHub = isInHub() && props.space;
-    return inHub ? `https://huggingface.co/spaces/${props.space}` : origin + pathname;
-  };
   const tell = (text, passes = false) => {
     setSaid(text);
     clearTimeout(timer.current);
@@ -57,7 +32,7 @@ const Share = ({ props, value, submit, server }) => {
     const query = await linkText();
     setAddress("");
     if (query === null) return tell(TOO_LONG);
-    const link = query ? `${pageAddress()}#${query}` : pageAddress();
+    const link = query ? `${page()}#${query}` : page();
     try {
       await navigator.clipboard.writeText(link);
       const own = shown.run && isOwn(shown.run.model);
@@ -74,11 +49,6 @@ const Share = ({ props, value, submit, server }) => {
   };
   const byHand = html`<input class="share-address" type="text" readonly value=${address}
     aria-label=${say("Link to what is shown")} ref=${select} />`;
-  return html`<div class="share">
-    <button type="button" class="copy-link" onClick=${copy}>${say("Copy link")}</button>
-    <${QrCode} question=${server.code} page=${pageAddress}>
-      ${address && byHand}<span class="share-says" role="status">${said}</span>
-    <//>
-  </div>`;
+  return html`<button type="button" class="copy-link" onClick=${copy}>${say("Copy link")}</button>
+    ${address && byHand}<span class="share-says" role="status">${said}</span>`;
 };
-export const mount = mounted(Share);

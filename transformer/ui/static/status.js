@@ -1,24 +1,19 @@
 // One line that says how it went: progress and results quietly, mistakes as an alert.
 
-import { on } from "../../web/store.js";
+import { mounted, useEvent } from "../../web/part.js";
+import { html, useLayoutEffect, useState } from "../../web/preact.js";
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, props, watch }) {
-  const quiet = element.querySelector(".status");
-  const loud = element.querySelector(".problem");
-  const show = (kind, text) => {
-    const problem = kind === "error";
-    loud.hidden = !problem;
-    quiet.hidden = problem;
-    (problem ? loud : quiet).querySelector("span").textContent = text;
-    element.dataset.rev = String(Number(element.dataset.rev ?? 0) + 1);
-  };
-  const update = () => {
-    const value = props.value;
-    if (value && value.text !== undefined) show(value.kind, value.text);
-  };
-  on("waiting", (text) => show("busy", text));
-  on("problem", (text) => show("error", text));
-  update();
-  watch("value", update);
-}
+const Status = ({ value }) => {
+  const [{ kind, text, rev }, setSaid] = useState({ kind: "done", text: "", rev: 0 });
+  const show = (now) => setSaid((before) => ({ ...now, rev: before.rev + 1 }));
+  useEvent("waiting", (said) => show({ kind: "busy", text: said }));
+  useEvent("problem", (said) => show({ kind: "error", text: said }));
+  useLayoutEffect(() => value.subscribe((said) => said?.text !== undefined && show(said)), []);
+  const failed = kind === "error";
+  // Each alert is an element of its own: where a part fails, ui/components.py writes into this one.
+  return html`<div data-rev=${rev}>
+    <div class="status" role="status" hidden=${failed}><span>${!failed && text}</span></div>
+    <div class="problem" role="alert" hidden=${!failed} key=${rev}><span>${failed && text}</span></div>
+  </div>`;
+};
+export const mount = mounted(Status);

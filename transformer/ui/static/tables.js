@@ -1,7 +1,6 @@
 // The numbers of a picture as a table behind it, a page of rows and columns at a time.
 
-import { html, render, useLayoutEffect, useState } from "../../web/preact.js";
-import { el } from "./dom.js";
+import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { say } from "./messages.js";
 
 const [ROWS, COLUMNS] = [24, 12]; // of a page; a table of all cells would freeze the browser
@@ -58,26 +57,4 @@ export const NumberTable = ({ content, hidden = false }) => {
   return html`<details class="as-table" hidden=${hidden} onToggle=${toggle}>
     <summary>${say("Numbers as a table")}</summary>${open && shown()}
   </details>`;
-};
-
-const hosts = new WeakMap(); // of a picture's box that no component draws: {host, content}
-
-// Put (or renew) the table of a picture after an element.
-/** @type {(box: any, content: any, after: Element) => void} */
-export const attachTable = (box, content, after) => {
-  if (!hosts.has(box)) {
-    const host = el("div");
-    after.after(host);
-    hosts.set(box, { host });
-  }
-  Object.assign(hosts.get(box), { content });
-  hideTable(box, false);
-};
-export const hideTable = (box, hidden) => {
-  const { host, content } = hosts.get(box) ?? {};
-  if (host) render(html`<${NumberTable} ...${{ content, hidden }} />`, host);
-};
-export const detachTable = (box) => {
-  hosts.get(box)?.host.remove();
-  hosts.delete(box);
 };

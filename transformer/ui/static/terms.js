@@ -1,7 +1,8 @@
 // What a term of the field means, where it stands in the page's own words: on hover, focus and touch.
 // The sentences are the glossary's (transformer/messages/glossary), which stand in the page's head.
 
-import { el } from "./dom.js";
+import { useDocument } from "../../web/part.js";
+import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 
 /** @typedef {{ words: string[], says: string, other?: string[] }} Entry */
 /** @typedef {{ at: number, end: number, term: string }} Found where a term stands in a text */
@@ -69,8 +70,8 @@ const markIn = (text, seen) => {
     const word = rest.splitText(at - gone);
     rest = word.splitText(end - at);
     gone = end;
-    const mark = el("dfn", "term", word.data);
-    mark.tabIndex = 0;
+    const mark = document.createElement("dfn");
+    Object.assign(mark, { className: "term", textContent: word.data, tabIndex: 0 });
     word.replaceWith(mark);
     added.push(mark, rest);
   }
@@ -99,38 +100,6 @@ export const markTerms = (root) => {
 const REST_MS = 300; // for which the pointer rests on a word
 const GAP_PX = 6;
 const ID = "term-tip";
-/** @type {any} */
-let tip = null;
-/** @type {{ left: number, right: number, top: number, bottom: number } | null} */
-let shownAt = null;
-/** @type {Element | null} */
-let described = null;
-let timer = 0;
-
-const hide = () => {
-  clearTimeout(timer);
-  described?.removeAttribute("aria-describedby");
-  [shownAt, described] = [null, null];
-  if (tip) tip.hidden = true;
-};
-/** @type {(term: string, box: DOMRect, on?: Element | null) => void} */
-const show = (term, box, on = null) => {
-  hide();
-  if (!tip) {
-    tip = Object.assign(el("div", "term-tip"), { id: ID, role: "tooltip" });
-    document.body.append(tip);
-  }
-  const { words, says } = glossary[term];
-  tip.replaceChildren(el("b", "", words[0]), ` ${says}`);
-  tip.hidden = false;
-  const { width, height } = tip.getBoundingClientRect();
-  const below = box.bottom + GAP_PX;
-  const top = below + height > window.innerHeight ? box.top - GAP_PX - height : below;
-  const left = Math.max(GAP_PX, Math.min(box.left, window.innerWidth - GAP_PX - width));
-  Object.assign(tip.style, { left: `${left}px`, top: `${top}px` });
-  [shownAt, described] = [box, on];
-  on?.setAttribute("aria-describedby", ID);
-};
 
 /** @type {(x: number, y: number) => [Node | null, number]} */
 const caretAt = (x, y) => {
@@ -139,51 +108,75 @@ const caretAt = (x, y) => {
   const range = document.caretRangeFromPoint?.(x, y);
   return range ? [range.startContainer, range.startOffset] : [null, 0];
 };
-/** @type {(box: { left: number, right: number, top: number, bottom: number }, x: number, y: number) => boolean} */
-const holds = ({ left, right, top, bottom }, x, y) =>
+const holds = ({ left, right, top, bottom }, { clientX: x, clientY: y }) =>
   x >= left && x <= right && y >= top - GAP_PX && y <= bottom + GAP_PX;
-/** @type {(x: number, y: number, but: string) => void} */
-const showAt = (x, y, but) => {
-  const [text, offset] = caretAt(x, y);
-  if (!(text instanceof Text) || text.parentElement?.closest(but)) return;
+// The term under the pointer, {term, box}; but: a selector of what is not looked into.
+const termAt = (event, but) => {
+  const [text, offset] = caretAt(event.clientX, event.clientY);
+  if (!(text instanceof Text) || text.parentElement?.closest(but)) return null;
   const found = termsIn(text.data).find(({ at, end }) => at <= offset && offset <= end);
-  if (!found) return;
+  if (!found) return null;
   const range = document.createRange();
   range.setStart(text, found.at);
   range.setEnd(text, found.end);
-  const box = [...range.getClientRects()].find((one) => holds(one, x, y));
-  if (box) show(found.term, box);
+  const box = [...range.getClientRects()].find((one) => holds(one, event));
+  return box ? { term: found.term, box } : null;
 };
-
-/** @type {(event: PointerEvent) => void} */
-const point = ({ clientX: x, clientY: y, pointerType, target }) => {
-  if (pointerType === "touch") return;
-  if (shownAt && !described && !holds(shownAt, x, y) && !tip.contains(target)) hide();
-  clearTimeout(timer);
-  if (!shownAt) timer = window.setTimeout(() => showAt(x, y, NOT_OURS), REST_MS);
-};
-/** @type {(event: PointerEvent) => void} */
-const touch = ({ clientX, clientY, pointerType }) => {
-  if (pointerType !== "touch") return;
-  hide();
-  showAt(clientX, clientY, `${NOT_OURS}, ${ACTS}`);
-};
-// A marked term; or a field, by its label.
-/** @type {(event: FocusEvent) => void} */
-const focus = ({ target }) => {
-  if (!(target instanceof HTMLElement)) return;
+// A marked term, or a field by its label, {term, box, on}.
+const termOn = ({ target }) => {
   const field = target.matches("input, select") ? target.closest("label") : null;
   const named = target.matches(".term") ? target : field;
   const [found] = termsIn(named?.textContent ?? "");
-  if (named && found) show(found.term, named.getBoundingClientRect(), target);
+  return named && found
+    ? { term: found.term, box: named.getBoundingClientRect(), on: target }
+    : null;
 };
 
-document.addEventListener("pointermove", point, { passive: true });
-document.addEventListener("pointerup", touch);
-document.addEventListener("focusin", focus);
-document.addEventListener("focusout", hide);
-document.addEventListener("scroll", hide, { passive: true, capture: true });
-document.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
-document.addEventListener("mounted", (event) =>
-  markTerms(/** @type {CustomEvent} */ (event).detail),
-);
+// Marks the terms of each part of the page as it comes, and tells what they mean.
+export const TermTip = () => {
+  const tip = useRef(/** @type {any} */ (null));
+  const timer = useRef(0);
+  const pressed = useRef(/** @type {any} */ (null)); // a control, which no tip covers until it is left
+  const [shown, setShown] = useState(/** @type {any} */ (null));
+  const show = (found) => {
+    clearTimeout(timer.current);
+    setShown(found);
+  };
+  const hide = () => show(null);
+  useLayoutEffect(() => {
+    if (!shown) return undefined;
+    const { width, height } = tip.current.getBoundingClientRect();
+    const { top, bottom, left } = shown.box;
+    const above = top - GAP_PX - height; // what a control opens is below it
+    tip.current.style.top = `${above < 0 ? bottom + GAP_PX : above}px`;
+    tip.current.style.left = `${Math.max(GAP_PX, Math.min(left, window.innerWidth - GAP_PX - width))}px`;
+    shown.on?.setAttribute("aria-describedby", ID);
+    return () => shown.on?.removeAttribute("aria-describedby");
+  }, [shown]);
+
+  useDocument(["mounted"], ({ detail }) => markTerms(detail));
+  useDocument(["pointerdown"], ({ target }) => {
+    pressed.current = target.closest(ACTS);
+    if (pressed.current) hide();
+  });
+  useDocument(["pointermove"], (event) => {
+    if (event.pointerType === "touch" || pressed.current?.contains(event.target)) return;
+    pressed.current = null;
+    const isLeft = shown && !shown.on && !holds(shown.box, event);
+    if (isLeft && !tip.current.contains(event.target)) hide();
+    clearTimeout(timer.current);
+    if (!shown) timer.current = window.setTimeout(() => show(termAt(event, NOT_OURS)), REST_MS);
+  });
+  useDocument(
+    ["pointerup"],
+    (event) => event.pointerType === "touch" && show(termAt(event, `${NOT_OURS}, ${ACTS}`)),
+  );
+  useDocument(["focusin"], (event) => pressed.current || show(termOn(event)));
+  useDocument(["focusout"], hide);
+  useDocument(["scroll"], hide, true);
+  useDocument(["keydown"], ({ key }) => key === "Escape" && hide());
+  const { words = [""], says = "" } = shown ? glossary[shown.term] : {};
+  return html`<div class="term-tip" id=${ID} role="tooltip" hidden=${!shown} ref=${tip}>
+    <b>${words[0]}</b> ${says}
+  </div>`;
+};

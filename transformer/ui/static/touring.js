@@ -1,17 +1,16 @@
 // The tour and the lessons: decks of cards, each with the state of the page that it asks for.
 
-import { nextPaint } from "./dom.js";
-import { ownFields, shownFields } from "./fields.js";
+import { batch as together, effect } from "../../web/preact.js";
+import { reactive, showProblem } from "../../web/store.js";
+import { keptBy, shownFields } from "./fields.js";
 import { apply, isOpening } from "./link.js";
 import { oneOf, wholeNumber } from "./link_text.js";
-import { emit, showProblem } from "../../web/store.js";
 
 /**
  * @typedef {object} Card
  * @property {string} title
  * @property {string | string[]} says
  * @property {string} [look] what to look at
- * @property {string} [sight] the part of the tab that is to be in sight
  * @property {string} [start] the words of a button that leads here
  * @property {string} [task] of a lesson: what there is to do
  * @property {string} [check] how that is answered: click (head, token, cell), number, choose, run
@@ -22,17 +21,20 @@ import { emit, showProblem } from "../../web/store.js";
  */
 /** @typedef {{ name: string, title: string, cards: Card[] }} Deck the tour's name is "" */
 
-const STAYS = ["more", "projector", "lesson"]; // of the page, whatever card is shown
-const LONGEST_MS = 8000; // until a card's part is drawn
+const STAYS = ["projector", "lesson"]; // of the page, whatever card is shown
 
 /** @type {Deck} */
 const tour = { name: "", title: "", cards: [] };
-/** @type {Deck} */
-let deck = tour;
-/** @type {number | null} */
-let place = null;
-let ended = false; // while the state of its last card is still on its way
-let settled = false; // whether the page shows the card's state
+// place: of the shown card in its deck, null for none; isChoosing: whether the lessons are listed.
+export const touring = reactive({
+  deck: tour,
+  place: /** @type {number | null} */ (null),
+  isChoosing: false,
+});
+// The button that began it, to which the focus goes back.
+export const opener = { current: /** @type {any} */ (null) };
+let ended = false; // while the state of the card that was put away is still on its way
+let settled = true; // whether the page was asked for the card's state
 /** @type {Map<string, Promise<Deck>>} */
 const lessons = new Map();
 /** @typedef {(name: string) => Promise<Deck>} Fetch */
@@ -41,19 +43,19 @@ let setFetch = () => {};
 /** @type {Promise<Fetch>} */
 const fetchLesson = new Promise((done) => (setFetch = done)); // once its part is on the page
 
-export const cardCount = () => deck.cards.length;
 /** @returns {Card | null} */
-export const cardShown = () => (place === null ? null : deck.cards[place]);
-export const cardPlace = () => place;
-export const deckShown = () => deck;
+export const cardShown = () => (touring.place === null ? null : touring.deck.cards[touring.place]);
 export const isSettled = () => settled && !isOpening();
 
 /** @type {(to: number | null, among?: Deck) => void} */
-const show = (to, among = deck) => {
-  [deck, place] = [among, to];
+const show = (to, among = touring.deck) => {
+  together(() => {
+    Object.assign(touring, { deck: among, place: to });
+    if (to !== null) touring.isChoosing = false;
+  });
   const { types = false } = cardShown() ?? {};
   document.body.classList.toggle("touring", to !== null && !types);
-  emit("card");
+  document.body.classList.toggle("typing", to !== null && types);
 };
 
 // A lesson by its name, fetched once.
@@ -67,56 +69,50 @@ const lessonOf = (name) => {
   return /** @type {Promise<Deck>} */ (lessons.get(name));
 };
 
-// The card's part of the page's state. A link to a lesson's step shows it as soon as it is there.
-/** @type {(tour: string, lesson: string) => void} */
-const showFields = (number, lesson) => {
-  const wasEnded = ended;
-  ended = false;
-  settled = true;
-  if (wasEnded || (number === "" && lesson === "")) return show(null);
-  if (number !== "") return show(wholeNumber("tour", number, 1, tour.cards.length) - 1, tour);
-  const [name, step] = lesson.split(".");
-  lessonOf(name)
-    .then((found) => show(wholeNumber("lesson", step, 1, found.cards.length) - 1, found))
-    .catch((error) => {
-      lessons.delete(name);
-      showProblem(error.message);
-    });
-  return undefined;
-};
-
+// The card's part of the page's state. A link to a card shows it as soon as its deck is there.
 /** @type {(cards: Card[]) => void} */
-export const setCards = (cards) => {
-  tour.cards = cards;
-  const named = () => String((place ?? 0) + 1);
-  ownFields(
-    { tour: "", lesson: "" },
-    () => ({
-      tour: place === null || deck.name ? "" : named(),
-      lesson: place === null || !deck.name ? "" : `${deck.name}.${named()}`,
-    }),
-    (values) => showFields(values.tour, values.lesson),
-  );
+let setTour = () => {};
+/** @type {Promise<Deck>} */
+const tourDeck = new Promise((done) => {
+  setTour = (cards) => done(Object.assign(tour, { cards }));
+});
+/** @type {(cards: Card[]) => void} */
+export const setCards = (cards) => setTour(cards);
+
+const wanted = { tour: "", lesson: "" };
+/** @type {(field: "tour" | "lesson", text: string) => Promise<void>} */
+const showLinked = async (field, text) => {
+  const [number, name = ""] = text.split(".").reverse();
+  const deck = await (field === "tour" ? tourDeck : lessonOf(name));
+  const to = wholeNumber(field, number, 1, deck.cards.length) - 1;
+  if (wanted[field] === text) show(to, deck);
 };
+/** @type {(field: "tour" | "lesson") => boolean} */
+const isOf = (field) => touring.place !== null && (touring.deck.name === "") === (field === "tour");
+/** @type {(field: "tour" | "lesson") => void} */
+const keptAsCard = (field) => {
+  const get = () => {
+    const { deck, place } = touring;
+    const card = String((place ?? 0) + 1);
+    return isOf(field) ? [deck.name, card].filter(Boolean).join(".") : "";
+  };
+  keptBy(field, get, (text) => {
+    wanted[field] = ended ? "" : text;
+    if (wanted[field]) {
+      showLinked(field, text).catch((error) => {
+        lessons.delete(text.split(".")[0]);
+        showProblem(error.message);
+      });
+    } else if (isOf(field)) show(null);
+  });
+};
+keptAsCard("tour");
+keptAsCard("lesson");
+effect(() => void (ended &&= isOpening()));
 
 /** @type {(ask: Fetch, names: string[]) => void} */
 export const setLessons = (ask, names) =>
   setFetch(async (name) => ask(oneOf("lesson", name, names)));
-
-/** @type {(selector: string) => Promise<void>} */
-const bringIntoSight = async (selector) => {
-  const mine = place;
-  const until = performance.now() + LONGEST_MS;
-  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-  const drawn = () => {
-    const part = document.querySelector(selector);
-    return part?.getClientRects().length && part.querySelector(".js-plotly-plot, math")
-      ? part
-      : null;
-  };
-  while (!drawn() && place === mine && performance.now() < until) await nextPaint();
-  if (place === mine) drawn()?.scrollIntoView({ block: "start", behavior });
-};
 
 // What of the page stays as it is where something else is shown: a lesson goes on.
 /** @type {() => Record<string, string>} */
@@ -127,19 +123,19 @@ export const staying = () => {
 
 // Show a card: the page as it says.
 /** @type {(to: number, among?: Deck) => Promise<void>} */
-export const goToCard = async (to, among = deck) => {
-  const { state, sight } = among.cards[to];
+export const goToCard = async (to, among = touring.deck) => {
+  const { state } = among.cards[to];
   /** @type {Record<string, string>} */
   const here = among.name ? { lesson: `${among.name}.${to + 1}` } : { tour: String(to + 1) };
   ended = false;
   settled = Object.keys(state).length === 0;
   show(to, among);
-  window.scrollTo({ top: 0 });
+  if (!state.more) window.scrollTo({ top: 0 }); // a section scrolls to itself
   if (settled) return;
   const stays = staying();
   delete stays.lesson;
   await apply({ ...state, ...stays, ...here });
-  if (sight) bringIntoSight(sight);
+  settled = true;
 };
 /** @type {(to: number) => Promise<void>} */
 export const goToTour = (to) => goToCard(to, tour);
@@ -152,7 +148,7 @@ export const goToAnswer = (state) =>
     ...cardShown()?.state,
     ...state,
     ...staying(),
-    lesson: `${deck.name}.${(place ?? 0) + 1}`,
+    lesson: `${touring.deck.name}.${(touring.place ?? 0) + 1}`,
   });
 export const endTour = () => {
   ended = isOpening();

@@ -35,6 +35,7 @@ def answer_architecture(item: Run, *, dark: bool = False) -> Answer:
 VIEW = View(
     name="architecture",
     tab=mark("Model"),
+    order=710,
     title=mark("Architecture"),
     help=mark(
         "The blocks of the network with their shapes and parameters, as data goes through them."

@@ -1,179 +1,168 @@
 // The network as a drawing, and its blocks as a list of buttons: each leads to its view.
 
-import { ask } from "../../ui/static/ask.js";
-import { el, finder } from "../../ui/static/dom.js";
+import { setField } from "../../ui/static/fields.js";
 import { openTab, tabButtons } from "../../ui/static/gradio.js";
 import { capital, say, wholeText } from "../../ui/static/messages.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
 import { stackOf } from "../../ui/static/site_words.js";
-import { emit, page, setHead } from "../../web/store.js";
+import { Figure } from "../../web/figure.js";
+import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { html, useState } from "../../web/preact.js";
+import { openSection } from "../../web/section.js";
+import { page, setHead } from "../../web/store.js";
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".architecture");
-  const box = find("[data-picture=architecture]");
-  const HINT = say("Point at a block to read what it does; press it to open its view.");
-  const SPARE_PX = 290; // what the list needs beside the drawing
-  /** @type {Record<string, any>} */
-  const state = { blocks: [], leads: {}, margin: null, height: 0 };
+const SPARE_PX = 290; // what the list needs beside the drawing
+const TOP_PX = 4; // above the drawing
+const INSIDE = ["self", "cross", "feed_forward", "norm"]; // kinds of a layer's own blocks
 
-  const draw = async (current) => {
-    if (!page.run) return;
-    const { run } = page.run;
-    const answer = await ask(server.architecture, { run, dark: page.dark });
-    if (!current()) return;
-    const { layout } = JSON.parse(answer.figure);
-    Object.assign(state, {
-      blocks: layout.meta.blocks,
-      leads: answer.leads,
-      height: layout.meta.height,
-    });
-    words(layout);
-    if (root.dataset.run !== run) list();
-    const room = root.clientWidth;
-    root.classList.toggle("beside", layout.width + SPARE_PX <= room);
-    await picture(answer.figure);
-    Object.assign(root.dataset, { run, blocks: state.blocks.length });
-  };
+const fitted = ({ data, layout }) => {
+  // What a block is stands in words of its own, where it hides nothing.
+  for (const trace of data) Object.assign(trace, { hoverinfo: "none", hovertemplate: null });
+  layout.margin = { ...layout.margin, t: TOP_PX };
+  layout.width = layout.meta.width + layout.margin.l + layout.margin.r;
+  layout.height = layout.meta.height + TOP_PX + layout.margin.b;
+};
 
-  const picture = async (json) => {
-    const change = ({ data, layout }) => {
-      // What a block is stands in words of its own, where it hides nothing.
-      for (const trace of data) Object.assign(trace, { hoverinfo: "none", hovertemplate: null });
-      layout.margin = state.margin = { ...layout.margin, t: 4 };
-      layout.width = layout.meta.width + layout.margin.l + layout.margin.r;
-      layout.height = layout.meta.height + layout.margin.t + layout.margin.b;
-    };
-    const on = {
-      plotly_hover: ({ points }) => show(blockOf(points[0].customdata)),
-      plotly_unhover: () => show(null),
-      plotly_click: ({ points }) => open(blockOf(points[0].customdata)),
-    };
-    await drawFigure(box, json, { change, on, table: false }); // the list beside it is its table
-    box.setAttribute(
-      "aria-label",
-      say("Drawing of the network: {blocks}", {
-        blocks: state.blocks.map((b) => b.title).join(", "),
-      }),
-    );
-  };
-  const blockOf = (name) => state.blocks.find((block) => block.name === name);
+// ---- words ----
 
-  // ---- words ----
+const tokensInWords = ({ labels, trace_start: start, source_labels: source }) => {
+  const count = labels.length - start;
+  return source.length
+    ? say(
+        "S and T: tokens of the source and of the translation ({n_source} and {n_target} in " +
+          "this run).",
+        { n_source: source.length, n_target: count },
+      )
+    : say("T: tokens of the text ({count} in this run).", { count });
+};
+const parameters = ({ each, times, shared_with: owner }, blocks) => {
+  if (!each && owner) {
+    const { title } = blocks.find(({ name }) => name === owner);
+    return say("0 of its own, shared with “{title}”", { title });
+  }
+  return times > 1
+    ? say("{each} × {times} parameters", { each: wholeText(each), times })
+    : say("{each} parameters", { each: wholeText(each) });
+};
+const Told = ({ block, blocks, leads }) => {
+  if (!block) return say("Point at a block to read what it does; press it to open its view.");
+  const tab = leads[block.kind]?.title;
+  return html`<b>${block.title}</b>${` ${block.shape}, ${parameters(block, blocks)}. ${block.does}`}${
+    tab && ` ${say("Press to open {tab}.", { tab })}`
+  }`;
+};
 
-  const words = ({ title, meta }) => {
-    find(".architecture-title").textContent = say("{title}, {n_parameters} parameters", {
-      title: title.text,
-      n_parameters: wholeText(meta.n_parameters),
-    });
-    const { labels, trace_start: start, source_labels: source } = page.run;
-    const count = labels.length - start;
-    find(".architecture-letters").textContent = source.length
-      ? say(
-          "S and T: tokens of the source and of the translation ({n_source} and {n_target} in " +
-            "this run).",
-          { n_source: source.length, n_target: count },
-        )
-      : say("T: tokens of the text ({count} in this run).", { count });
-  };
-  const parameters = ({ each, times, shared_with: owner }) => {
-    if (!each && owner)
-      return say("0 of its own, shared with “{title}”", { title: blockOf(owner).title });
-    return times > 1
-      ? say("{each} × {times} parameters", { each: wholeText(each), times })
-      : say("{each} parameters", { each: wholeText(each) });
-  };
+// ---- the list ----
 
-  // Tell what a block is, and mark it in drawing and list; null lets go.
-  const show = (block) => {
-    for (const button of element.querySelectorAll(".part")) {
-      button.classList.toggle("is-here", button.dataset.block === block?.name);
+// The blocks as they follow each other, {title, blocks} for each stack and for what stands in its layers.
+const groupsOf = (blocks) => {
+  /** @type {any[]} */
+  const groups = [];
+  for (const block of blocks) {
+    const { stack, times, kind } = block;
+    const where =
+      times > 1 || INSIDE.includes(kind) ? say("in each of {times} layers", { times }) : "";
+    const last = groups[groups.length - 1];
+    if (stack === last?.stack && where === last.where) last.blocks.push(block);
+    else {
+      const names = stack === last?.stack ? [where || say("after the layers")] : [stackOf(stack)];
+      if (stack !== last?.stack && where) names.push(where);
+      groups.push({ stack, where, title: capital(names.join(", ")), blocks: [block] });
     }
-    const here = find(".here");
-    here.hidden = !block;
-    if (block && state.margin) {
-      const at = {
-        left: state.margin.l + block.x,
-        top: state.margin.t + state.height - block.y - block.height,
-        width: block.width,
-        height: block.height,
-      };
-      for (const [key, value] of Object.entries(at)) here.style[key] = `${value}px`;
-    }
-    const says = find(".architecture-says");
-    if (!block) {
-      says.textContent = HINT;
-      return;
-    }
-    const tab = state.leads[block.kind]?.title;
-    says.replaceChildren(
-      el("b", "", block.title),
-      ` ${block.shape}, ${parameters(block)}. ${block.does}`,
-      tab ? ` ${say("Press to open {tab}.", { tab })}` : "",
-    );
+  }
+  return groups;
+};
+const List = ({ blocks, leads, here, show, open }) => {
+  const one = (block) => {
+    const tab = leads[block.kind]?.title;
+    const look = block === here ? "part is-here" : "part";
+    return html`<li><button type="button" class=${look} data-block=${block.name}
+      onClick=${() => open(block)} onFocus=${() => show(block)} onPointerEnter=${() => show(block)}>
+      <b>${block.title}</b><span class="facts">${`${block.shape} · ${parameters(block, blocks)}`}</span>
+      <span class="goes">${tab && `${tab} ›`}</span>
+    </button></li>`;
   };
+  const group = ({ title, blocks: some }) => [
+    html`<h4>${title}</h4>`,
+    html`<ul class="parts">${some.map(one)}</ul>`,
+  ];
+  return html`<div class="architecture-list" onPointerLeave=${() => show(null)}>
+    ${groupsOf(blocks).map(group)}
+  </div>`;
+};
 
-  // ---- the list ----
+// Open the view of a block, or its formula.
+const follow = ({ stack, kind }, leads) => {
+  const { tab: name, equation } = leads[kind] ?? {};
+  if (equation) {
+    if (page.head?.stack !== stack) setHead({ stack, kind: "self", layer: 0, head: 0 });
+    setField("equation", equation);
+    openSection("equations");
+  }
+  if (!tabButtons().has(name)) return;
+  if (name === "attention" && (page.head?.stack !== stack || page.head?.kind !== kind)) {
+    setHead({ stack, kind, layer: 0, head: 0 });
+  }
+  const tab = openTab(name);
+  tab?.focus();
+  tab?.scrollIntoView({ block: "nearest" });
+};
 
-  const list = () => {
-    const made = [];
-    /** @type {any} */
-    let group = null;
-    /** @type {any} */
-    let stack = null;
-    for (const block of state.blocks) {
-      const where =
-        block.times > 1 || isInside(block)
-          ? say("in each of {times} layers", { times: block.times })
-          : "";
-      if (block.stack !== stack || where !== group) {
-        const name = block.stack !== stack ? [stackOf(block.stack)] : [];
-        if (where) name.push(where);
-        else if (!name.length) name.push(say("after the layers"));
-        made.push(el("h4", "", capital(name.join(", "))), el("ul", "parts"));
-      }
-      [stack, group] = [block.stack, where];
-      const item = el("li");
-      item.append(buttonOf(block));
-      made[made.length - 1].append(item);
-    }
-    find(".architecture-list").replaceChildren(...made);
-    show(null);
-  };
-  const isInside = ({ kind }) => ["self", "cross", "feed_forward", "norm"].includes(kind);
-  const buttonOf = (block) => {
-    const button = el("button", "part");
-    button.dataset.block = block.name;
-    const tab = state.leads[block.kind]?.title;
-    const facts = el("span", "facts", `${block.shape} · ${parameters(block)}`);
-    button.append(el("b", "", block.title), facts, el("span", "goes", tab ? `${tab} ›` : ""));
-    button.addEventListener("click", () => open(block));
-    button.addEventListener("focus", () => show(block));
-    button.addEventListener("pointerenter", () => show(block));
-    return button;
-  };
-  find(".architecture-list").addEventListener("pointerleave", () => show(null));
+// ---- the part ----
 
-  // ---- where a block leads ----
-
+const Architecture = ({ server }) => {
+  const part = usePart();
+  const { run, dark } = page;
+  const { answer, asked } = useAnswer(part, server.architecture, run && { run: run.run, dark });
+  const layout = answer?.figure.layout;
+  const [name, setName] = useState(/** @type {string | null} */ (null)); // of the block that is told of
+  useEvent("run", () => setName(null));
+  const blocks = layout?.meta.blocks ?? [];
+  const blockOf = (wanted) => blocks.find((block) => block.name === wanted);
+  const here = blockOf(name);
+  const show = (block) => setName(block?.name ?? null);
   const open = (block) => {
     show(block);
-    const { tab: name, equation } = state.leads[block.kind] ?? {};
-    const { stack, kind } = block;
-    if (equation) {
-      if (page.head?.stack !== stack) setHead({ stack, kind: "self", layer: 0, head: 0 });
-      emit("equation", equation);
-    }
-    if (!tabButtons().has(name)) return;
-    if (name === "attention" && (page.head?.stack !== stack || page.head?.kind !== kind)) {
-      setHead({ stack, kind, layer: 0, head: 0 });
-    }
-    const tab = openTab(name);
-    tab?.focus();
-    tab?.scrollIntoView({ block: "nearest" });
+    follow(block, answer.leads);
   };
-
-  redrawWhen(root, ["run"], draw);
-}
+  const at = here && {
+    left: layout.margin.l + here.x,
+    top: TOP_PX + layout.meta.height - here.y - here.height,
+    width: here.width,
+    height: here.height,
+  };
+  const px = Object.fromEntries(
+    Object.entries(at ?? {}).map(([side, size]) => [side, `${size}px`]),
+  );
+  const on = {
+    plotly_hover: ({ points }) => setName(points[0].customdata),
+    plotly_unhover: () => setName(null),
+    plotly_click: ({ points }) => open(blockOf(points[0].customdata)),
+  };
+  const drawing = say("Drawing of the network: {blocks}", {
+    blocks: blocks.map(({ title }) => title).join(", "),
+  });
+  const beside = layout && layout.width + SPARE_PX <= part.width;
+  return html`<div class=${beside ? "architecture beside" : "architecture"}
+    ...${part.shows({ run: asked?.run, blocks: layout && blocks.length })}>
+    <div class="architecture-body">
+      <div class="architecture-drawing" tabindex="0" role="region" aria-label=${say("Drawing of the network, scrollable")}>
+        <${Figure} part=${part} name="architecture" figure=${answer?.figure} label=${drawing}
+          change=${fitted} on=${on} table=${false} />
+        <div class="here" hidden=${!here} style=${px} />
+      </div>
+      <div>
+        <h3 class="architecture-title">${
+          layout &&
+          say("{title}, {n_parameters} parameters", {
+            title: layout.title.text,
+            n_parameters: wholeText(layout.meta.n_parameters),
+          })
+        }</h3>
+        <p class="architecture-letters">${run && tokensInWords(run)}</p>
+        <p class="architecture-says" role="status"><${Told} block=${here} ...${{ blocks, leads: answer?.leads }} /></p>
+        <${List} leads=${answer?.leads} ...${{ blocks, here, show, open }} />
+      </div>
+    </div>
+  </div>`;
+};
+export const mount = mounted(Architecture);

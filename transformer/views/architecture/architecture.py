@@ -18,9 +18,8 @@ from plotly.colors import hex_to_rgb
 
 from transformer.messages import mark, numeral, say
 from transformer.model.config import ModelConfig
-from transformer.model.norms import PLACEMENTS
-from transformer.model.site_words import stack_name
 from transformer.model.summary import blocks
+from transformer.network_words import stack_name
 from transformer.runs.run import Run
 from transformer.views.architecture.arrangement import (
     BOX_WIDTH,
@@ -38,6 +37,7 @@ FAMILIES = {
     "decoder": mark("decoder alone"),
     "encoder": mark("encoder alone"),
 }
+_PLACEMENTS = {"pre": mark("norm before blocks"), "post": mark("norm after blocks")}
 _HOVER_CHARACTERS = 52
 
 
@@ -55,7 +55,7 @@ def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
         say(
             "{total} parameters; {placements}<br>after a ·: parameters, in one layer",
             total=numeral(total),
-            placements=say(PLACEMENTS[config.norm]),
+            placements=say(_PLACEMENTS[config.norm]),
         ),
         dark=dark,
         width=plan.width + MARGIN["l"] + MARGIN["r"],
@@ -129,7 +129,7 @@ def _tint(kind: str, dark: bool) -> str:
     colours = style.theme(dark)
     if kind in ("self", "cross"):
         return colours.accent
-    return colours.second if kind == "feed_forward" else colours.muted
+    return colours.key if kind == "feed_forward" else colours.muted
 
 
 def _see_through(colour: str, share: float) -> str:

@@ -11,7 +11,7 @@ from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.attention.lines import query_lines
 from transformer.views.declaration import Picture, View
 from transformer.views.drawing.common import HEAD, KIND, OF_STACK, SITE
-from transformer.views.parameters import Choice, Flag, HeadOrMean, Number, Whole
+from transformer.views.parameters import Choice, Flag, HeadOrMean, Number, Whole, Words
 
 _STAGE = Choice(
     name="stage",
@@ -49,9 +49,11 @@ _LAYER = Whole(name="layer", title=mark("Layer"), use="selection", optional=True
 VIEW = View(
     name="attention",
     tab=mark("Attention"),
+    order=110,
     title=mark("Attention"),
     help=mark("How much each query reads each key: every head small, the chosen one large."),
     parameters=(
+        Words(name="cell", use="place", link="cell"),
         Choice(
             name="threshold",
             title=mark("Weights from"),
@@ -110,7 +112,6 @@ VIEW = View(
                 _RANGE,
                 Whole(name="row", title="Sentence", default=0, use="request"),
                 Flag(name="numbers", use="request"),
-                Flag(name="cells", default=True, use="request"),
             ),
         ),
         Picture(
@@ -172,8 +173,7 @@ VIEW = View(
                 _LAYER,
                 _SCALE,
                 _RANGE,
-                Flag(name="numbers", default=True, use="request"),
-                Flag(name="cells", default=True, use="request"),
+                Flag(name="numbers", use="request"),
             ),
         ),
         Picture(

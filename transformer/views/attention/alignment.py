@@ -94,10 +94,10 @@ def _weights(run: Run | Batch, layer: Any, head: Any, row: Any) -> NDArray[np.fl
     """(Tq, Tk) of one text, averaged over what is "mean". Raises ValueError as `alignment`."""
     records = records_of(run, "decoder", "cross")
     check_row(run, row)
-    check_head(head, records[0].weights.shape[1])
+    check_head(head, records[0].pattern.shape[1])
     check_head(layer, len(records), "layer")
     chosen = records if layer == "mean" else [records[layer]]
-    weights = np.stack([array(record.weights[row]) for record in chosen])  # (L, H, Tq, Tk)
+    weights = np.stack([array(record.pattern[row]) for record in chosen])  # (L, H, Tq, Tk)
     weights = weights if head == "mean" else weights[:, [head]]
     return np.asarray(weights.mean(axis=(0, 1)), dtype=np.float32)
 

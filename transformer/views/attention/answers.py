@@ -1,22 +1,21 @@
-"""What the page gets of each picture of attention: the figure, and exact numbers beside it."""
+"""What the page and programs get of each picture of attention: its figure, or its exact numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from transformer.analysis.atlas import atlas as small_pictures
 from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
 from transformer.messages import invalid
-from transformer.runs.head_data import HeadView, head_view, sites_of
+from transformer.runs.head_data import HeadView, head_view, sites_of, stored_head
 from transformer.runs.run import Batch, Run
-from transformer.runs.stored_head import stored_head
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
-from transformer.views.attention.grid import atlas as small_pictures
-from transformer.views.attention.heatmap import LOG_FLOOR, check_look, heatmap_of
+from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.declaration import Answer
 
 FEWER = 2  # queries and keys are sent in place of so many times as many scores, or more
@@ -32,33 +31,34 @@ def answer_heatmap(
     *,
     site: str,
     head: Any,
-    stage: str,
-    scale: str,
-    range: str,
     row: int,
+    range: str,
     numbers: bool = False,
-    cells: bool = True,
     dark: bool = False,
+    **look: Any,
 ) -> Answer:
-    """One head large, as `attention_heatmap` draws it.
+    """One head large: `attention_heatmap`; or its numbers, of which a page draws every look of it.
 
-    numbers: also its exact mask and scores, or its queries and keys, of which the scores are made,
-    where these are many fewer; the page works out the weights. cells=False: a figure without its z,
-    for a page that works that out from them too: a head is sent once.
+    numbers: the mask and the scores, or the queries and keys of which the scores are made, where
+    these are many fewer; the weights follow from them.
     """
-    check_look(stage, scale, range)
+    if not numbers:
+        look |= {"range_": range, "row": row, "dark": dark, "hover": False}
+        return {"figure": attention_heatmap(item, site, head, **look)}
     view = head_view(item, site, head, row)
-    look: dict[str, Any] = {"stage": stage, "scale": scale, "range_": range, "row": row}
-    answer: Answer = {"figure": heatmap_of(view, **look, dark=dark, hover=False, cells=cells)}
-    if numbers:
-        answer |= _scores_or_vectors(view) | {
-            "shape": list(view.allowed.shape),
-            "allowed": np.packbits(view.allowed),
-            "floor": LOG_FLOOR,
-            "query_labels": list(view.query_labels),
-            "key_labels": list(view.key_labels),
-        }
-    return answer
+    labels = view.query_labels, view.key_labels
+    return _masked(view.allowed, *labels) | _scores_or_vectors(view)
+
+
+def _masked(
+    allowed: NDArray[np.bool_], queries: Sequence[str], keys: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "shape": list(allowed.shape),
+        "allowed": np.packbits(allowed),
+        "query_labels": list(queries),
+        "key_labels": list(keys),
+    }
 
 
 def _scores_or_vectors(view: HeadView) -> Answer:
@@ -77,14 +77,10 @@ def answer_flow(
     layer: int | None = None,
     scale: str,
     range: str,
-    numbers: bool = True,
-    cells: bool = True,
+    numbers: bool = False,
     dark: bool = False,
 ) -> Answer:
-    """Heads put together: "mean", "rollout" or "joint", with the exact weights and the mask.
-
-    numbers, cells: as in `answer_heatmap`.
-    """
+    """Heads put together, "mean", "rollout" or "joint": the figure, or the weights and the mask."""
     draw, weights = _FLOWS[which]
     place: dict[str, Any] = {"stack": stack, "layer": layer}
     if which == "mean":
@@ -93,20 +89,11 @@ def answer_flow(
         raise invalid(
             "{which} is defined for self-attention; got kind {kind}", which=which, kind=repr(kind)
         )
-    look: dict[str, Any] = {"scale": scale, "range_": range, "dark": dark}
-    figure = draw(item, hover=False, **place, **look)
-    if not cells:
-        figure.data[0].z = None
     if not numbers:
-        return {"figure": figure}
-    return {
-        "figure": figure,
-        "floor": LOG_FLOOR,
-        "weights": weights(item, **place).astype("float32"),
-        "allowed": _allowed(item, stack, kind).astype("uint8"),
-        "query_labels": list(item.queries(stack)),
-        "key_labels": list(item.keys(stack, kind)),
-    }
+        return {"figure": draw(item, hover=False, **place, scale=scale, range_=range, dark=dark)}
+    allowed = _allowed(item, stack, kind)
+    found = {"weights": weights(item, **place).astype("float32")}
+    return _masked(allowed, item.queries(stack), item.keys(stack, kind)) | found
 
 
 def _allowed(item: Run, stack: str, kind: str) -> NDArray[np.bool_]:

@@ -17,10 +17,9 @@ from transformer.analysis.attention_flow import (
 )
 from transformer.checks import check_choice
 from transformer.messages import mark, say
-from transformer.model.site_words import attention_name
-from transformer.runs.head_data import labels_of, sites_of
+from transformer.network_words import attention_name
+from transformer.runs.head_data import labels_of, sites_of, stored_head
 from transformer.runs.run import Batch, Run
-from transformer.runs.stored_head import stored_head
 from transformer.views.attention.heatmap import (
     RANGES,
     SCALES,
@@ -136,7 +135,7 @@ def _figure(
     cells = go.Heatmap(
         z=np.where(allowed, rescale(shown, scale), np.float32(np.nan)),
         hoverongaps=True,
-        **weight_colours(scale, top_of(shown, allowed, range_)),
+        **weight_colours(scale, top_of(shown, allowed, range_), dark=dark),
         **(_hover(shown, queries, keys) if hover else {"hoverinfo": "none"}),
     )
     meta = {

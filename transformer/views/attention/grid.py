@@ -5,74 +5,17 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
-from plotly.colors import hex_to_rgb, sequential
+from plotly.colors import hex_to_rgb
 
+from transformer.analysis.atlas import Atlas, Pixels, atlas
 from transformer.messages import say
-from transformer.model.site_words import attention_title
-from transformer.runs.head_data import array, check_row, sites_of
+from transformer.network_words import attention_title
 from transformer.runs.run import Batch, Run
-from transformer.runs.stored_head import n_heads_at, one_head, stored_head
 from transformer.views.drawing import style
-
-MAX_SIDE = 64  # px; a longer text is reduced to this
-MAX_PIXELS = 380_000  # of all heads together: with more, pictures are smaller, to MIN_SIDE
-MIN_SIDE = 24
-
-Pixels = NDArray[np.uint8]
-
-
-class Atlas(NamedTuple):
-    """pixels: (L, H, Sq, Sk) uint8; masked: (Sq, Sk) uint8, 1 = nothing here may be read.
-
-    A pixel is round(255 * sqrt(weight)); the weight is (pixel / 255) ** 2 to within 0.004.
-    Sq = min(Tq, MAX_SIDE), Sk alike, and less for very many heads. A longer text is reduced by
-    taking the largest weight of the cells that fall on a pixel, so that a single bright cell stays
-    as bright; a pixel is masked only if all of its cells are. Masked pixels are 0.
-    """
-
-    pixels: Pixels
-    masked: Pixels
-
-    def answer(self) -> dict[str, Any]:
-        """What the page's scripts draw it from."""
-        return {"shape": list(self.pixels.shape), "pixels": self.pixels, "masked": self.masked}
-
-
-def atlas(run: Run | Batch, stack: str, kind: str, row: int = 0) -> Atlas:
-    """Thumbnails of every head of one kind of attention, for one sentence.
-
-    Raises ValueError, listing what there is, for an unknown stack, kind or row.
-    """
-    check_row(run, row)
-    sites = sites_of(run, stack, kind)
-    side = _side(len(sites) * n_heads_at(run.trace, sites[0]))
-    allowed = stored_head(run.trace, sites[0], row, 0).allowed[0].cpu().numpy()
-    layers = []
-    for site in sites:  # one at a time: all weights of a long text take gigabytes
-        weights = array(one_head(run.trace, site, row, None).weights[0])
-        layers.append(_reduce(np.where(allowed, weights, 0), side))
-    pixels = np.rint(255 * np.sqrt(np.stack(layers))).astype(np.uint8)
-    return Atlas(pixels, 1 - _reduce(allowed.astype(np.uint8), side))
-
-
-def _side(n_heads: int) -> int:
-    """The longest side of a small picture, in px."""
-    return max(MIN_SIDE, min(MAX_SIDE, int((MAX_PIXELS / n_heads) ** 0.5)))
-
-
-def _reduce(cells: NDArray[Any], side: int) -> NDArray[Any]:
-    """(..., Tq, Tk) -> (..., Sq, Sk), the maximum of the cells that share a place."""
-    for along in (-2, -1):
-        length = cells.shape[along]
-        if length > side:
-            starts = np.arange(side) * length // side
-            cells = np.maximum.reduceat(cells, starts, axis=along)
-    return cells
 
 
 def head_grid(
@@ -87,7 +30,7 @@ def head_grid(
     small = atlas(run, stack, kind, row)
     n_layers, n_heads, height, width = small.pixels.shape
     gap = _gap(small)
-    picture = go.Image(source=data_url(mosaic(small)), hoverinfo="skip")
+    picture = go.Image(source=data_url(mosaic(small), dark), hoverinfo="skip")
     rows = [layer * (height + gap) + (height - 1) / 2 for layer in range(n_layers)]
     columns = [head * (width + gap) + (width - 1) / 2 for head in range(n_heads)]
     layout = style.layout(
@@ -102,7 +45,7 @@ def head_grid(
         shapes=_frames(rows, columns, height, width, dark),
         showlegend=False,
     )  # fmt: skip
-    return go.Figure(data=[picture, _pointer_cells(rows, columns), _scale()], layout=layout)
+    return go.Figure(data=[picture, _pointer_cells(rows, columns), _scale(dark)], layout=layout)
 
 
 def _places(centres: list[float]) -> dict[str, Any]:
@@ -128,12 +71,13 @@ def _pointer_cells(rows: list[float], columns: list[float]) -> go.Heatmap:
     )
 
 
-def _scale() -> go.Scatter:
+def _scale(dark: bool) -> go.Scatter:
     """No points; it brings the colour bar."""
     shown = (0, 0.01, 0.05, 0.2, 0.5, 1)
     places, texts = [v**0.5 for v in shown], [f"{v:g}" for v in shown]
     bar = style.colorbar(say("weight"), tickmode="array", tickvals=places, ticktext=texts)
-    marker = {"color": [0], "cmin": 0, "cmax": 1, "colorscale": style.cividis(), "colorbar": bar}
+    scale = {"colorscale": style.weights(dark), "colorbar": bar}
+    marker = {"color": [0], "cmin": 0, "cmax": 1, **scale}
     return go.Scatter(x=[None], y=[None], mode="markers", marker=marker | {"showscale": True})
 
 
@@ -169,19 +113,19 @@ def mosaic(small: Atlas) -> Pixels:
     return joined[:-gap, :-gap]
 
 
-def data_url(pixels: Pixels) -> str:
+def data_url(pixels: Pixels, dark: bool = False) -> str:
     """An indexed PNG as the address of an image."""
-    return "data:image/png;base64," + base64.b64encode(indexed_png(pixels)).decode("ascii")
+    return "data:image/png;base64," + base64.b64encode(indexed_png(pixels, dark)).decode("ascii")
 
 
-def indexed_png(pixels: Pixels) -> bytes:
-    """A PNG whose palette is Cividis, place 0 see-through. pixels: (height, width) uint8."""
+def indexed_png(pixels: Pixels, dark: bool = False) -> bytes:
+    """A PNG in the colours of weights, place 0 see-through. pixels: (height, width) uint8."""
     height, width = pixels.shape
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # 8 bits, indexed
     lines = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each line starts with filter 0
     chunks = [
         (b"IHDR", header),
-        (b"PLTE", palette().tobytes()),
+        (b"PLTE", palette(dark).tobytes()),
         (b"tRNS", b"\x00"),
         (b"IDAT", zlib.compress(lines, 6)),
         (b"IEND", b""),
@@ -192,14 +136,10 @@ def indexed_png(pixels: Pixels) -> bytes:
     )
 
 
-def palette_stops() -> list[list[int]]:
-    """[red, green, blue] of the colours that `palette` goes through, evenly."""
-    return [list(hex_to_rgb(colour)) for colour in sequential.Cividis]
-
-
-def palette() -> Pixels:
-    """(256, 3) colours from the low to the high end of Cividis."""
-    stops = np.array(palette_stops(), dtype=np.float64)
+def palette(dark: bool = False) -> Pixels:
+    """(256, 3) colours of weights, from 0 to 1."""
+    colours = style.theme(dark).weights
+    stops = np.array([hex_to_rgb(colour) for colour in colours], dtype=np.float64)
     places = np.linspace(0, len(stops) - 1, 256)
     channels = [np.interp(places, np.arange(len(stops)), stops[:, c]) for c in range(3)]
     return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)

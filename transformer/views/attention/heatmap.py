@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
-from transformer.model.site_words import attention_title
+from transformer.network_words import attention_title
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
@@ -67,33 +67,12 @@ def attention_heatmap(
     Raises ValueError, listing what is allowed, for an unknown site, head, stage, scale, range_ or
     row.
     """
-    check_look(stage, scale, range_)
-    view = head_view(run, site, head, row)
-    look: dict[str, Any] = {"stage": stage, "scale": scale, "range_": range_, "row": row}
-    return heatmap_of(view, **look, dark=dark, hover=hover)
-
-
-def check_look(stage: str, scale: str, range_: str) -> None:
-    """Raise ValueError, listing what is allowed, for an unknown stage, scale or range_."""
     check_choice("stage", stage, STAGES)
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
-
-
-def heatmap_of(
-    view: HeadView,
-    *,
-    stage: str,
-    scale: str,
-    range_: str,
-    row: int,
-    dark: bool,
-    hover: bool,
-    cells: bool = True,
-) -> go.Figure:
-    """The figure of `attention_heatmap`, without its z where `cells` is False."""
+    view = head_view(run, site, head, row)
     picture = go.Heatmap(
-        z=stage_values(view, stage, scale) if cells else None,
+        z=stage_values(view, stage, scale),
         hoverongaps=True,
         **_colours(view, stage, scale, range_, dark),
         **(_hover(view) if hover else {"hoverinfo": "none"}),
@@ -130,23 +109,24 @@ def rescale(weights: NDArray[np.float32], scale: str) -> NDArray[np.float32]:
 def _colours(view: HeadView, stage: str, scale: str, range_: str, dark: bool) -> dict[str, Any]:
     if stage == "weights":
         whole = range_ == "fixed"  # asks for no weights, which are not worked out then
-        return weight_colours(scale, 1.0 if whole else top_of(view.weights, view.allowed, range_))
+        top = 1.0 if whole else top_of(view.weights, view.allowed, range_)
+        return weight_colours(scale, top, dark=dark)
     # The same bound before and after the mask, so that switching changes no colour.
     bar = style.colorbar(say("score"))
     return style.signed(style.bound_of(view.scores), dark) | {"colorbar": bar}
 
 
 def top_of(weights: NDArray[np.float32], allowed: NDArray[np.bool_], range_: str) -> float:
-    """The weight that has the brightest colour: 1, or the largest that is drawn."""
+    """The weight that has the strongest colour: 1, or the largest that is drawn."""
     largest = float(weights.max(initial=0.0, where=allowed))
     return 1.0 if range_ == "fixed" or largest <= LOG_FLOOR else largest
 
 
-def weight_colours(scale: str, top: float = 1.0) -> dict[str, Any]:
+def weight_colours(scale: str, top: float = 1.0, *, dark: bool = False) -> dict[str, Any]:
     """Colours and colour bar of weights from 0 to `top`, numbers on the bar as they are."""
     bar = style.colorbar(say("weight"), **_ticks(scale, top))
     zmax = 1 if top == 1 else _one(top, scale)
-    return {"colorscale": style.cividis(), "zmin": 0, "zmax": zmax, "colorbar": bar}
+    return {"colorscale": style.weights(dark), "zmin": 0, "zmax": zmax, "colorbar": bar}
 
 
 def _ticks(scale: str, top: float) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from transformer.checks import check_number, is_whole
 from transformer.messages import invalid, mark, numeral, say
-from transformer.model.site_words import attention_name
+from transformer.network_words import attention_name
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style

@@ -28,7 +28,9 @@ def answer_choices(item: Run, *, step: int) -> Answer:
 VIEW = View(
     name="branches",
     tab=mark("What if?"),
-    title=mark("Another token"),
+    order=510,
+    folded=True,
+    title=mark("What if another token had been taken?"),
     help=mark("What a step could have taken, and the branches that were tried, as a tree."),
     pictures=(
         Picture(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from transformer.analysis.laboratory import Laboratory
+from transformer.analysis.held_out import broken_ids
+from transformer.analysis.model_queries import ModelQueries
+from transformer.interventions.breaks import BREAKS, breaks_of
+from transformer.interventions.descriptions import Break
 from transformer.messages import mark, say
-from transformer.model.breaks import BREAKS, breaks_of
-from transformer.model.interventions import Break
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import Flag, Words
@@ -19,10 +20,10 @@ ABOUT = mark(
 )
 
 
-def answer_broken(lab: Laboratory, model: str, *, measure: bool = False) -> Answer:
+def answer_broken(models: ModelQueries, model: str, *, measure: bool = False) -> Answer:
     """Every switch with its reason; the losses where they are known, or asked for by `measure`."""
-    chosen = lab.model(model)
-    rows = lab.broken(model) if measure else lab.known_broken(model)
+    chosen = models.model(model)
+    rows = models.broken(model) if measure else models.known_broken(model)
     losses = {row.what: row.loss for row in rows}
     sample = chosen.sample
     return {
@@ -42,15 +43,17 @@ def answer_broken(lab: Laboratory, model: str, *, measure: bool = False) -> Answ
     }
 
 
-def answer_broken_text(lab: Laboratory, item: Run, *, what: str | None = None) -> Answer:
+def answer_broken_text(models: ModelQueries, item: Run, *, what: str | None = None) -> Answer:
     """How the run's prompt goes on, greedily, without one idea (None: with all of them)."""
-    ids = lab.broken_ids(item, what)
-    return {"labels": lab.model(item.model).tokenizer.labels(ids[item.n_prompt :])}
+    ids = models.ask(broken_ids, item, what=what)
+    return {"labels": models.model(item.model).tokenizer.labels(ids[item.n_prompt :])}
 
 
 VIEW = View(
     name="breaks",
     tab=mark("What if?"),
+    order=550,
+    folded=True,
     title=mark("What breaks?"),
     help=mark("A switch for each idea of the architecture: its cost, and the text without it."),
     pictures=(

@@ -1,7 +1,7 @@
 // What breaks: a switch for each idea of the architecture, its cost, and the visitor's text without it.
 
 import { ask } from "../../ui/static/ask.js";
-import { alter, generates, interventions } from "../../ui/static/interventions.js";
+import { alter, experiment, interventions } from "../../ui/static/interventions.js";
 import { numeral, say } from "../../ui/static/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef, useState } from "../../web/preact.js";
@@ -120,8 +120,7 @@ const Breaks = ({ server }) => {
     say("More than intact"),
     say("How your text goes on, greedily"),
   ];
-  return html`<section class="breaks whatif" data-generates=${String(generates())} ...${part.shows(facts)}>
-    <h3>${say("What breaks?")}</h3>
+  return html`<section class="breaks whatif" ...${part.shows(facts)}>
     <p>${say("Each switch takes one idea out of the whole network, which was trained with it. See what that costs, and what becomes of the text. Several can be off at once; only your text is affected.")}</p>
     <p class="breaks-about">${found && aboutInWords(found)}</p>
     <div class="whatif-buttons">
@@ -139,4 +138,4 @@ const Breaks = ({ server }) => {
     </div>
   </section>`;
 };
-export const mount = mounted(Breaks);
+export const mount = mounted(...experiment(Breaks));

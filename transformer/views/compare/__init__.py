@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from transformer.messages import mark, say
+from transformer.messages import mark, say, translated
 from transformer.runs.run import Run
 from transformer.views.compare.compare import (
     NothingShared,
@@ -30,7 +30,7 @@ def answer_outcomes(a: Run, b: Run, *, dark: bool = False) -> Answer:
     try:
         figure = probability_difference(a, b, dark=dark)
     except NothingShared as error:
-        return {"none": str(error)}
+        return {"none": translated(error)}
     return {"figure": figure}
 
 
@@ -51,7 +51,7 @@ def answer_difference(
             a, b, site, head, other_site=other_site, other_head=other_head, dark=dark
         )
     except NothingShared as error:
-        return {"none": str(error)}
+        return {"none": translated(error)}
     return {"figure": figure}
 
 
@@ -100,7 +100,9 @@ _HEAD = HeadOrMean(name="other_head", title=mark("B's head"), default=0, use="re
 VIEW = View(
     name="compare",
     tab=mark("What if?"),
-    title=mark("Two runs side by side"),
+    order=560,
+    folded=True,
+    title=mark("How do two runs differ?"),
     help=mark("What two runs share and where they differ: tokens, probabilities, attention."),
     pictures=(
         Picture(name="compare", answer=answer_compare, takes="runs"),

@@ -1,9 +1,9 @@
 // Two runs side by side: A is the shown one, B another of this visit.
 
-import { pastRun, pastRuns, runName } from "../../ui/static/history.js";
-import { say } from "../../ui/static/messages.js";
-import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
-import { html, useState } from "../../web/preact.js";
+import { beside, pastRun, pastRuns, runName } from "../../ui/static/history.js";
+import { say, sayN } from "../../ui/static/messages.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { html } from "../../web/preact.js";
 import { page, requestsFor } from "../../web/store.js";
 import { Difference } from "./compare_attention.js";
 import { Outcomes, Weighed } from "./compare_outcomes.js";
@@ -22,20 +22,22 @@ const Choice = ({ others, gone, b, choose }) => {
   return html`<div class="whatif-head compare-head" hidden=${!others.length}>
     <label>A: <span class="compare-a"><bdi>${shown && runName(shown)}</bdi></span></label>
     <label>B: <select class="compare-b" onChange=${({ target }) => choose(target.value)}>
-      ${!b && html`<option value="" selected>${say("choose a run")}</option>`}
       ${others.map(option)}
     </select></label>
   </div>
   <p class="compare-none" hidden=${others.length > 0}>${NONE}</p>`;
 };
 
+// B unless another was chosen: the intact run of an altered text, else the newest other one.
+const usual = (others) => {
+  const { text, model } = page.run ?? {};
+  const isIntact = ({ facts }) =>
+    facts.text === text && facts.model === model && !facts.interventions.length;
+  return (page.run?.interventions.length && others.find(isIntact)) || others[0];
+};
+
 const Compare = ({ server }) => {
   const part = usePart();
-  const [wanted, choose] = useState(/** @type {string | null} */ (null));
-  useEvent("compare", (other) => {
-    choose(other);
-    part.element.current.scrollIntoView({ block: "start" });
-  });
   const run = page.run?.run;
   const runs = pastRuns.map(({ facts }) => facts.run);
   const { answer, asked } = useAnswer(part, server.kept, run && { runs });
@@ -43,16 +45,21 @@ const Compare = ({ server }) => {
     (one, place) => !answer.kept[place] && !requestsFor({ run: one }),
   );
   const others = pastRuns.filter(({ facts }) => facts.run !== run).reverse();
-  const found = others.find(({ facts }) => facts.run === wanted && !gone.includes(wanted));
-  const two = found ? { pair: { run, other: wanted }, a: page.run, b: found.facts, server } : null;
+  const kept = others.filter(({ facts }) => !gone.includes(facts.run));
+  const found = kept.find(({ facts }) => facts.run === beside.run) ?? usual(kept);
+  const other = found?.facts.run ?? "";
+  const two = found && { pair: { run, other }, a: page.run, b: found.facts, server };
   const body =
     two && [Texts, Outcomes, Weighed, Difference].map((Part) => html`<${Part} ...${two} />`);
   return html`<section class="compare whatif" ...${part.shows({})} data-run=${run}
-    data-other=${two ? wanted : ""}>
-    <h3>${say("Two runs side by side")}</h3>
+    data-other=${other}>
     <p>${say("A is the run that is shown. B is any other run of this visit: another branch, setting, prompt, alteration or model. To compare with another model, choose it above, generate, and come back here.")}</p>
-    <${Choice} b=${two && wanted} ...${{ others, gone, choose }} />
+    <${Choice} b=${other} ...${{ others, gone, choose: (b) => (beside.run = b) }} />
     <div class="compare-body" hidden=${!two}>${body}</div>
   </section>`;
 };
-export const mount = mounted(Compare);
+const finding = () => {
+  const runs = page.run ? pastRuns.length : 0;
+  return sayN("{n} run of this visit", "{n} runs of this visit", runs);
+};
+export const mount = mounted(Compare, finding);

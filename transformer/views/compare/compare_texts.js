@@ -21,18 +21,22 @@ const HEADS = {
   text: (counts) => say("Text: {counts}.", { counts }),
 };
 
-const side = (name, label) =>
-  label !== undefined &&
-  html`<span class=${`side side-${name.toLowerCase()}`}><i>${name}</i><${Token} label=${label} /></span>`;
-
-const Pair = ({ text: { name, a, b }, pair: [inA, inB, how] }) => {
-  const look = `pair ${how.replace(" ", "-").toLowerCase()}`;
-  const words =
-    how === "equal" ? html`<${Token} label=${a[inA]} />` : [side("A", a[inA]), side("B", b[inB])];
-  const choose = () => setQuery({ stack: page.run.stack, index: inA });
-  return name === "text" && inA !== null
-    ? html`<li><button type="button" class=${look} onClick=${choose}>${words}</button></li>`
-    : html`<li><span class=${look}>${words}</span></li>`;
+const LOOKS = { A: "side-a", B: "side-b" };
+// One run's tokens of a text; what the other does not have stands out. A's choose their token.
+const Side = ({ text: { name, a, b, pairs }, side, label }) => {
+  const [labels, at] = side === "A" ? [a, 0] : [b, 1];
+  const token = (pair) => {
+    const look = `pair ${pair[2].replace(" ", "-").toLowerCase()}`;
+    const words = html`<${Token} label=${labels[pair[at]]} />`;
+    const choose = () => setQuery({ stack: page.run.stack, index: pair[0] });
+    return name === "text" && side === "A"
+      ? html`<li><button type="button" class=${look} onClick=${choose}>${words}</button></li>`
+      : html`<li><span class=${look}>${words}</span></li>`;
+  };
+  return html`<div class=${LOOKS[side]}>
+    <h5>${side}</h5>
+    <ul class="pairs" aria-label=${`${label}, ${side}`}>${pairs.filter((pair) => pair[at] !== null).map(token)}</ul>
+  </div>`;
 };
 
 const List = ({ text, many }) => {
@@ -40,12 +44,10 @@ const List = ({ text, many }) => {
     .filter(([how]) => text.counts[how])
     .map(([how, said]) => said(text.counts[how]))
     .join(", ");
-  const name = many ? LISTS[text.name] : say("Tokens of both");
+  const label = many ? LISTS[text.name] : say("Tokens of both");
   return html`<div class="compare-text">
     <p class="hint">${many ? HEADS[text.name](counts) : say("{sentence}.", { sentence: counts })}</p>
-    <ul class="pairs" aria-label=${name}>
-      ${text.pairs.map((pair) => html`<${Pair} ...${{ text, pair }} />`)}
-    </ul>
+    <div class="two">${["A", "B"].map((side) => html`<${Side} ...${{ text, side, label }} />`)}</div>
   </div>`;
 };
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from transformer.messages import numeral, say
-from transformer.runs.candidates import N_CANDIDATES, GenerationStep
 from transformer.runs.run import Run
+from transformer.runs.steps import N_CANDIDATES, GenerationStep
 from transformer.views.compare.compare import NothingShared, Shared, align, shared, shared_labels
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
@@ -91,7 +91,7 @@ def _differences(
         x=list(range(len(pairs))),
         y=[in_b - in_a for in_a, in_b in found],
         marker={
-            "color": [colours.second if in_b > in_a else colours.accent for in_a, in_b in found],
+            "color": [colours.key if in_b > in_a else colours.accent for in_a, in_b in found],
             "pattern": {"shape": ["" if pair.same else "/" for pair in pairs]},
         },
         customdata=found,
@@ -164,7 +164,7 @@ def candidates_compared(
     colours = style.theme(dark)
     data = [
         _bars("A", in_a, rows[0].most[0], labels, colours.muted),
-        _bars("B", in_b, rows[0].most[1], labels, colours.second),
+        _bars("B", in_b, rows[0].most[1], labels, colours.key),
     ]
     return go.Figure(data=data, layout=layout)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from transformer.analysis.laboratory import Laboratory
-from transformer.analysis.logit_contribution import LogitContribution
+from transformer.analysis.logit_contribution import logit_contribution
+from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark
-from transformer.runs.memo import remembered
 from transformer.runs.run import Run
 from transformer.views.contribution.contribution import contribution, largest, sentence
 from transformer.views.declaration import Answer, Picture, View
@@ -13,12 +12,11 @@ from transformer.views.parameters import Whole
 
 
 def answer_contribution(
-    lab: Laboratory, item: Run, *, place: int, target: int | None = None, dark: bool = False
+    models: ModelQueries, item: Run, *, place: int, target: int | None = None, dark: bool = False
 ) -> Answer:
     """The map of what each part adds, its sum beside the network's own logit, and a sentence."""
-    key = ("contribution", place, target)
-    found: LogitContribution = remembered(item, key, lambda: lab.contribution(item, place, target))
-    label = lab.model(item.model).tokenizer.label(found.target)
+    found = models.ask(logit_contribution, item, place=place, target=target)
+    label = models.model(item.model).tokenizer.label(found.target)
     return {
         "figure": contribution(found, label, dark=dark),
         "label": label,
@@ -36,7 +34,9 @@ def answer_contribution(
 VIEW = View(
     name="contribution",
     tab=mark("What if?"),
-    title=mark("Contribution to one logit"),
+    order=530,
+    folded=True,
+    title=mark("What did each part add to a token?"),
     help=mark(
         "How much each head and feed-forward adds to the logit of one token; all cells sum to it."
     ),

@@ -1,6 +1,6 @@
 // What each part of the network adds to the logit of the chosen token.
 
-import { generates, interventions } from "../../ui/static/interventions.js";
+import { experiment, interventions } from "../../ui/static/interventions.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { useCells } from "../../web/cells.js";
@@ -68,7 +68,7 @@ const Found = ({ part, answer, place }) => {
     <${HeadButtons} head=${head} />
     <p class="hint" id="contribution-keys">${say("Click a cell, or press Enter, to choose its part. Arrow keys move from cell to cell.")}</p>
     <p class="contribution-sum hint">${sumInWords(answer)}</p>
-    <p class="hint">${say("This counts what a part adds directly. Silencing a head also takes away what later parts made of it: a head that adds little here but matters much there is read by another head or feed-forward. A logit means something only beside the logits of other tokens.")}</p>
+    <p class="hint">${say("This counts what a part adds directly. Switching a head off also takes away what later parts made of it: a head that adds little here but matters much there is read by another head or feed-forward. A logit means something only beside the logits of other tokens.")}</p>
   </div>`;
 };
 
@@ -87,9 +87,7 @@ const Contribution = ({ server }) => {
       place,
     });
   const facts = shown && { place: asked.place, total: answer.total, logit: answer.logit };
-  return html`<section class="contribution whatif" data-generates=${String(generates())}
-    ...${part.shows({ run: run?.run, ...facts })}>
-    <h3>${say("Contribution to one logit")}</h3>
+  return html`<section class="contribution whatif" ...${part.shows({ run: run?.run, ...facts })}>
     <p>${say("Every head and every feed-forward adds something to the residual stream, and the network's last step reads the logits from that stream. So the logit of a token is a sum, with one number for each part.")}</p>
     <div class="whatif-buttons">
       <button type="button" class="contributes" onClick=${() => ask({ run: run.run, place })}>${question}</button>
@@ -97,4 +95,4 @@ const Contribution = ({ server }) => {
     ${shown && html`<${Found} part=${part} answer=${answer} place=${asked.place} />`}
   </section>`;
 };
-export const mount = mounted(Contribution);
+export const mount = mounted(...experiment(Contribution));

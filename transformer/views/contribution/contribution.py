@@ -18,10 +18,10 @@ NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each ce
 _COLUMNS = {"self": mark("self {head}"), "cross": mark("cross {head}")}
 _COLUMN = mark("head {head}")
 _HEADS = {
-    "self": mark("head {layer}·{head} of self-attention"),
-    "cross": mark("head {layer}·{head} of cross-attention"),
+    "self": mark("layer {layer}, head {head} of self-attention"),
+    "cross": mark("layer {layer}, head {head} of cross-attention"),
 }
-_HEAD = mark("head {layer}·{head}")
+_HEAD = mark("layer {layer}, head {head}")
 
 
 def contribution(found: LogitContribution, label: str, *, dark: bool = False) -> go.Figure:

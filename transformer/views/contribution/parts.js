@@ -1,7 +1,7 @@
 // The parts that the cells of the map of contributions stand for, and what is said of one.
 
 import { openTab } from "../../ui/static/gradio.js";
-import { alter, isSilent, withSilence } from "../../ui/static/interventions.js";
+import { alter, isAblated, withAblation } from "../../ui/static/interventions.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { html } from "../../web/preact.js";
 
@@ -34,14 +34,16 @@ export const partInWords = ({ row, column }, { calcdata, layout }) => {
 
 // What can be done with the head of the chosen cell, null without one.
 export const HeadButtons = ({ head }) => {
-  const silence = () => alter(withSilence(head));
+  const toggle = () => alter(withAblation(head));
   const words =
     head &&
-    (isSilent(head) ? say("Let this head speak") : say("Silence head {layer}·{head}", head));
+    (isAblated(head)
+      ? say("Switch this head on again")
+      : say("Switch off layer {layer}, head {head}", head));
   return html`<p class="whatif-buttons contribution-head" hidden=${!head}>
     <button type="button" class="show-head" onClick=${() => openTab("attention")}>${
-      head && say("Show head {layer}·{head}", head)
+      head && say("Show layer {layer}, head {head}", head)
     }</button>
-    <button type="button" class="silence-part" onClick=${silence}>${words}</button>
+    <button type="button" class="ablate-part" onClick=${toggle}>${words}</button>
   </p>`;
 };

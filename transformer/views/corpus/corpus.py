@@ -9,10 +9,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.analysis.corpus.alike import Cluster, clusters
+from transformer.analysis.corpus.dossier import Cluster, clusters
 from transformer.analysis.head_measures import ALL
 from transformer.messages import numeral, say, say_n
-from transformer.model.site_words import attention_name
+from transformer.network_words import attention_name
 from transformer.views.drawing import style
 
 SIDE, HEIGHT = 720, 620
@@ -156,7 +156,7 @@ def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str, dark: boo
 
 
 def number(head: Mapping[str, Any], name: str) -> float | None:
-    """A head's mean of a metric, or what its silence costs; None where that is unknown."""
+    """A head's mean of a metric, or what its ablation costs; None where that is unknown."""
     if name == "cost":
         return None if head.get("cost") is None else float(head["cost"])
     found = head["metrics"].get(name)
@@ -166,7 +166,7 @@ def number(head: Mapping[str, Any], name: str) -> float | None:
 def title_of(name: str) -> str:
     """A metric as an axis is called."""
     if name == "cost":
-        return say("what silencing it adds to the loss (nats a token)")
+        return say("what ablating it adds to the loss (nats a token)")
     unit = ALL[name].unit
     return say(ALL[name].title) + (f" ({say(unit)})" if unit else "")
 

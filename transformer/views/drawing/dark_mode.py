@@ -10,13 +10,20 @@ def in_the_dark() -> dict[str, str]:
 
     "rgba(r, g, b," stands for the colour of that start at any opacity.
     """
-    pairs = {"rgba(255,255,255,0.8)": "rgba(34,39,46,0.75)"}  # behind a note on a picture
-    for name in ("text", "muted", "line", "accent", "second", "hatch"):
+    pairs = {
+        "rgba(255,255,255,0.8)": "rgba(34,39,46,0.75)",  # behind a note on a picture
+        "#000000": "#ffffff",  # on a cell of weights
+        "#ffffff": "#000000",
+    }
+    for name in ("text", "muted", "line", "accent", "key", "hatch"):
         light, dark = getattr(style.LIGHT, name), getattr(style.DARK, name)
         pairs[light] = dark
         if light.startswith("#"):
             pairs[_channels(light)] = _channels(dark)
-    return pairs | dict(zip(style.LIGHT.diverging, style.DARK.diverging, strict=True))
+    for scale in ("diverging", "weights"):
+        light, dark = getattr(style.LIGHT, scale), getattr(style.DARK, scale)
+        pairs |= dict(zip(light, dark, strict=True))
+    return pairs
 
 
 def _channels(colour: str) -> str:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from plotly.colors import sequential
 
 from transformer.messages import signs
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
-FONT_SIZE = 14  # px; the smallest text in any figure
-TITLE_SIZE = 17
 MAX_TICKS = 32  # an axis: more labels cannot be read and take longer to draw than the cells
 TICK_CHARACTERS = 14
 HOVER_CHARACTERS = 60
@@ -29,42 +27,39 @@ Colorscale = list[list[Any]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Theme:
-    """Colours of one mode. Papers are transparent: the page's own background shows through.
-
-    groups: of things of different kinds, after Okabe and Ito (2008), as dark or light as lines must
-    be to be seen; with a shape beside each.
-    """
+    """Colours of one mode, as web/theme.css says. Papers are transparent: the page's own background
+    shows through."""
 
     text: str
     muted: str
     line: str
     accent: str
-    second: str
+    key: str
     hatch: str
     groups: tuple[str, ...]
     diverging: tuple[str, ...]  # low, ..., zero, ..., high
+    weights: tuple[str, ...]
 
 
-LIGHT = Theme(
-    text="#1f2328",
-    muted="#59636e",
-    line="#d1d9e0",
-    accent="#0a5cad",
-    second="#b35806",
-    hatch="rgba(89,99,110,0.42)",
-    groups=("#0072b2", "#c45500", "#007f5c", "#a8327d", "#1f2328", "#7a6000"),
-    diverging=("#08519c", "#6baed6", "#f4f4f4", "#f0a04b", "#a63603"),
-)
-DARK = Theme(
-    text="#e6edf3",
-    muted="#9aa4af",
-    line="#3d444d",
-    accent="#79b8ff",
-    second="#ffb067",
-    hatch="rgba(154,164,175,0.42)",
-    groups=("#56b4e9", "#e69f00", "#1fc397", "#e08bc0", "#e6edf3", "#f0e442"),
-    diverging=("#9fd0ff", "#3a7cbd", "#22272e", "#b4661f", "#ffc48a"),
-)
+def _declared(selector: str) -> dict[str, str]:
+    """What theme.css says of a mode, by name."""
+    css = (Path(__file__).parents[2] / "web" / "theme.css").read_text(encoding="utf-8")
+    block = css[css.index(f"\n{selector} {{") :].partition("}")[0]
+    return dict(re.findall(r"--viz-([\w-]+): ([^;]+);", block))
+
+
+def _theme_of(said: Mapping[str, str]) -> Theme:
+    several = ("groups", "diverging", "weights")
+    values: dict[str, Any] = {one.name: said[one.name] for one in fields(Theme)}
+    return Theme(**values | {name: tuple(said[name].split()) for name in several})
+
+
+_SAID = _declared(":root")
+FONT = _SAID["font"]
+FONT_SIZE = int(_SAID["font-px"])
+TITLE_SIZE = int(_SAID["title-px"])
+LIGHT = _theme_of(_SAID)
+DARK = _theme_of(_SAID | _declared(".dark"))
 
 
 def theme(dark: bool) -> Theme:
@@ -72,9 +67,10 @@ def theme(dark: bool) -> Theme:
     return DARK if dark else LIGHT
 
 
-def cividis() -> Colorscale:
-    """Dark blue to yellow, readable with every kind of colour vision; for weights."""
-    return _evenly(sequential.Cividis)
+def weights(dark: bool = False) -> Colorscale:
+    """One blue, from nearly the page's own colour at 0 to the farthest from it: more is a stronger
+    shade, in the light as in the dark, and with every kind of colour vision."""
+    return _evenly(theme(dark).weights)
 
 
 def diverging(dark: bool = False) -> Colorscale:

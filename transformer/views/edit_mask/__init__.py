@@ -27,7 +27,10 @@ def answer_used_mask(item: Run, *, site: str) -> Answer:
 VIEW = View(
     name="edit_mask",
     tab=mark("What if?"),
-    title=mark("Edit the mask"),
+    order=540,
+    folded=True,
+    title=mark("What if the mask were another?"),
     help=mark("Forbid or allow cells, rows and columns of one attention's mask, and run again."),
     pictures=(Picture(name="used_mask", answer=answer_used_mask, parameters=(SITE,)),),
+    script="maskedit",
 )

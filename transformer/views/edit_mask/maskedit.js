@@ -1,16 +1,14 @@
 // The mask of an attention, to be edited cell by cell and run again with.
 
-import { ask } from "../../ui/static/ask.js";
 import { decodeBytes, unpackBits } from "../../ui/static/bytes.js";
-import { fillSelect, finder } from "../../ui/static/dom.js";
-import { alter, generates, interventions } from "../../ui/static/interventions.js";
+import { alter, experiment, interventions } from "../../ui/static/interventions.js";
 import { say } from "../../ui/static/messages.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { attentionOf } from "../../ui/static/site_words.js";
-import { on, page } from "../../web/store.js";
-import { drawKindButtons } from "../attention/switches.js";
-import { boardCell, boardSize, drawBoard } from "./mask_board.js";
-import { cellWords, maskNotes } from "./mask_notes.js";
+import { attentionOf, kindOf } from "../../ui/static/site_words.js";
+import { Select } from "../../web/controls.js";
+import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { html, useMemo, useRef, useState } from "../../web/preact.js";
+import { page } from "../../web/store.js";
+import { Board } from "./mask_board.js";
 import {
   editCell,
   editLine,
@@ -21,224 +19,207 @@ import {
   planOf,
 } from "./mask_edits.js";
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".maskedit");
-  const canvas = find(".board");
-  // layer: "*" for every layer. edits: by "stack.layer.kind". used: what the shown run's attention used.
-  /** @type {Record<string, any>} */
-  const state = { kind: 0, layer: "*", edits: new Map(), used: null, size: null, at: null };
+const isCausal = ({ stack, kind }) => stack === "decoder" && kind === "self";
+const placeOf = ({ stack, kind }, layer) => `${stack}.${layer}.${kind}`;
 
-  const kind = () => page.run.kinds[state.kind];
-  const nameOf = (layer) => [kind().stack, layer, kind().kind].join(".");
-  const editsAt = (layer) => {
-    const name = nameOf(layer);
-    if (!state.edits.has(name)) state.edits.set(name, noEdits());
-    return state.edits.get(name);
-  };
-  const own = () => editsAt(state.layer);
-  const isCausal = () => kind().stack === "decoder" && kind().kind === "self";
+// ---- in words ----
 
-  // ---- what the mask is and will be ----
+const NOTES = {
+  slid: say(
+    "The text is longer than what the network reads at once: the rows and columns are " +
+      "those of the last window.",
+  ),
+  causal: say(
+    "Without the causal mask a token reads what comes after it, so the rows of earlier " +
+      "tokens change as the text grows. The pictures are of the finished text; each step " +
+      "saw a shorter one.",
+  ),
+  padding: say(
+    "Without the padding mask, padding is read like text. A single text has no padding, so " +
+      "nothing changes here; for several texts read together, see the Masks tab.",
+  ),
+  row: say("A row with nothing allowed reads all keys equally."),
+};
+// holds: {name of a note: whether it applies}.
+const notes = (holds) =>
+  Object.keys(NOTES)
+    .filter((name) => holds[name])
+    .map((name) => NOTES[name])
+    .join(" ");
 
-  // Those of every layer come before a layer's own, in the network as here.
-  const plan = () => planOf(state.layer === "*" ? [own()] : [editsAt("*"), own()], isCausal());
-  const wanted = () => masksOf(state.edits);
-  const ofRun = () => editsByPlace(interventions());
-  const isApplied = () => JSON.stringify(wanted()) === JSON.stringify(masksOf(ofRun()));
+// What stands at a cell, or at a label: query or key -1.
+const cellWords = ({ query, key }, { labels, lineEdit, edit, planned }) => {
+  const lines = { forbid: say("forbidden by you"), allow: say("all allowed by you") };
+  const token = (list, place) => `${place} ${list[place]}`;
+  const ofLine = (line) => lines[lineEdit(line)] ?? say("not edited as a whole");
+  if (key < 0)
+    return say("Row of query {query}: {how}", {
+      query: token(labels.queries, query),
+      how: ofLine(`${query},*`),
+    });
+  if (query < 0)
+    return say("Column of key {key}: {how}", {
+      key: token(labels.keys, key),
+      how: ofLine(`*,${key}`),
+    });
+  const mine = edit(query, key);
+  const how = planned(query, key)
+    ? mine
+      ? say("allowed by you")
+      : say("allowed")
+    : mine
+      ? say("forbidden by you")
+      : say("hidden by the causal mask");
+  return say("Query {query}, key {key}: {how}", {
+    query: token(labels.queries, query),
+    key: token(labels.keys, key),
+    how,
+  });
+};
 
-  // ---- the board ----
+// ---- what the mask is and will be ----
 
-  const labels = () => ({ queries: state.used.query_labels, keys: state.used.key_labels });
-  const counts = () => ({ queries: labels().queries.length, keys: labels().keys.length });
-  const used = (query, key) => state.used.allowed[query * counts().keys + key] === 1;
+const isApplied = (edits) =>
+  JSON.stringify(masksOf(edits)) === JSON.stringify(masksOf(editsByPlace(interventions())));
+
+// used: what the shown run's attention used. layer: "*" for every layer, whose edits come before a
+// layer's own, in the network as here.
+const boardOf = (used, { kind, layer, edits }) => {
+  const at = (place) => edits.get(placeOf(kind, place)) ?? noEdits();
+  const own = at(layer);
+  const plan = planOf(layer === "*" ? [own] : [at("*"), own], isCausal(kind));
+  const labels = { queries: used.query_labels, keys: used.key_labels };
+  const across = labels.keys.length;
+  const total = labels.queries.length * across;
+  // "Every layer" shows the first one's mask, which edits of that layer alone may change.
+  const applied = isApplied(edits);
+  const shows = applied && !(layer === "*" && isEdited(at("0")));
+  const cells = shows
+    ? unpackBits(decodeBytes(used.allowed), total)
+    : Uint8Array.from({ length: total }, (_, cell) =>
+        Number(plan.planned(Math.floor(cell / across), cell % across)),
+      );
   const lineEdit = (line) =>
-    own().forbid.has(line) ? "forbid" : own().allow.has(line) ? "allow" : null;
-  const showBoard = () => {
-    const applied = isApplied();
-    const { edit, planned } = plan();
-    // "Every layer" shows the first one's mask, which edits of that layer alone may change.
-    const own0 = state.layer === "*" && state.edits.has(nameOf("0")) && isEdited(editsAt("0"));
-    const allowed = applied && !own0 ? used : planned;
-    const width = find(".board-box").clientWidth;
-    state.size = boardSize(canvas, labels(), width);
-    const count = drawBoard(canvas, labels(), state.size, { allowed, edit, lineEdit });
-    const where = say("{attention}, {layer}", {
-      attention: attentionOf(kind()),
-      layer:
-        state.layer === "*" ? say("every layer") : say("layer {layer}", { layer: state.layer }),
-    });
-    canvas.setAttribute(
-      "aria-label",
-      say("Mask of {where}: {queries} queries by {keys} keys", {
+    own.forbid.has(line) ? "forbid" : own.allow.has(line) ? "allow" : null;
+  return {
+    labels,
+    applied,
+    total,
+    allowed: (query, key) => cells[query * across + key] === 1,
+    count: cells.reduce((sum, one) => sum + one, 0),
+    hasEmptyRow: labels.queries.some((_, row) =>
+      cells.subarray(row * across, (row + 1) * across).every((one) => !one),
+    ),
+    where: say("{attention}, {layer}", {
+      attention: attentionOf(kind),
+      layer: layer === "*" ? say("every layer") : say("layer {layer}", { layer }),
+    }),
+    ...plan,
+    lineEdit,
+    words: (cell) => cellWords(cell, { labels, lineEdit, ...plan }),
+  };
+};
+const inWords = ({ applied, where, count, total }) =>
+  applied
+    ? say("{where}: {count} of {total} cells are allowed, as in the run that is shown.", {
         where,
-        queries: counts().queries,
-        keys: counts().keys,
-      }),
-    );
-    find(".mask-says").textContent = applied
-      ? say("{where}: {count} of {total} cells are allowed, as in the run that is shown.", {
-          where,
-          count,
-          total: counts().queries * counts().keys,
-        })
-      : say("{where}: {count} cells would be allowed. Not yet applied.", { where, count });
-    find(".apply").disabled = applied;
-    find(".clear").disabled = !isEdited(own());
-    Object.assign(root.dataset, { allowed: count, applied });
-    showCursor();
-  };
+        count,
+        total,
+      })
+    : say("{where}: {count} cells would be allowed. Not yet applied.", { where, count });
 
-  const words = (at) => cellWords(at, { sides: labels(), lineEdit, ...plan() });
-  const showCursor = () => {
-    const cursor = find(".board-cursor");
-    const { at, size } = state;
-    cursor.hidden = !at;
-    find(".board-cell").textContent = at ? words(at) : "";
-    if (!at) return;
-    const { cell, left, top } = size;
-    const [x, width] = at.key < 0 ? [0, left] : [left + at.key * cell, cell];
-    const [y, height] = at.query < 0 ? [0, top] : [top + at.query * cell, cell];
-    for (const [name, value] of Object.entries({ left: x, top: y, width, height }))
-      cursor.style[name] = `${value}px`;
-  };
-  const change = ({ query, key }) => {
-    if (key < 0) editLine(own(), `${query},*`);
-    else if (query < 0) editLine(own(), `*,${key}`);
-    else editCell(own(), query, key, plan().before(query, key), counts());
-    edited();
-    find(".board-said").textContent = words({ query, key });
-  };
+// ---- the part ----
 
-  const under = (event) => (state.size ? boardCell(canvas, state.size, labels(), event) : null);
-  canvas.addEventListener("click", (event) => {
-    const cell = under(event);
-    if (!cell) return;
-    state.at = cell;
-    change(cell);
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    state.at = under(event);
-    showCursor();
-  });
-  const leave = () => {
-    state.at = null;
-    if (state.size) showCursor();
-  };
-  canvas.addEventListener("pointerleave", leave);
-  canvas.addEventListener("blur", leave);
-  canvas.addEventListener("focus", () => {
-    if (state.size && canvas.matches(":focus-visible")) go(state.at ?? { query: 0, key: 0 });
-  });
-  const go = (cell) => {
-    state.at = cell;
-    showCursor();
-    find(".board-cursor").scrollIntoView({ block: "nearest", inline: "nearest" });
-    find(".board-said").textContent = words(cell);
-  };
-  const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-  const moved = (key, at) => {
-    const { queries, keys } = counts();
-    const clamp = (value, last) => Math.min(last, Math.max(-1, value));
-    if (key === "Home") return { ...at, key: at.query < 0 ? 0 : -1 };
-    if (key === "End") return { ...at, key: keys - 1 };
-    if (!(key in MOVES)) return null;
-    const to = {
-      query: clamp(at.query + MOVES[key][0], queries - 1),
-      key: clamp(at.key + MOVES[key][1], keys - 1),
-    };
-    return to.query < 0 && to.key < 0 ? at : to;
-  };
-  canvas.addEventListener("keydown", (event) => {
-    if (!state.size || event.ctrlKey || event.altKey || event.metaKey) return;
-    const at = state.at ?? { query: 0, key: 0 };
-    if (event.key === "Enter" || event.key === " ") {
-      state.at = at;
-      change(at);
-    } else {
-      const to = moved(event.key, at);
-      if (!to) return;
-      go(to);
-    }
-    event.preventDefault();
-  });
+const Kinds = ({ chosen, choose }) => {
+  const one = (kind, index) => html`<button type="button" class="kind" role="radio"
+    aria-checked=${String(kind === chosen)} onClick=${() => choose(index)}>${kindOf(kind)}</button>`;
+  return html`<div class="kinds" role="radiogroup" aria-label=${say("Which attention's mask")}
+    hidden=${page.run.kinds.length < 2}>${page.run.kinds.map(one)}</div>`;
+};
 
-  // ---- choices ----
+const Editor = ({ server }) => {
+  const part = usePart();
+  const { run, kinds, trace_start: start } = page.run;
+  const [chosen, choose] = useState({ kind: 0, layer: "*" });
+  const [edited, setEdited] = useState(/** @type {any} */ (null)); // since the run was shown
+  useEvent("run", () => setEdited(null));
+  const kind = kinds[chosen.kind] ?? kinds[0];
+  const layer = Number(chosen.layer) >= kind.n_layers ? "*" : chosen.layer;
+  const place = placeOf(kind, layer);
+  const ofRun = useMemo(() => editsByPlace(interventions()), [page.run]);
+  const edits = edited ?? ofRun;
+  const own = edits.get(place) ?? noEdits();
 
-  const drawNotes = () => {
-    const { planned, isRemoved } = plan();
-    const all = Array.from({ length: counts().keys }, (_, key) => key);
-    const empty = labels().queries.some((_, query) => all.every((key) => !planned(query, key)));
-    find(".mask-note").textContent = maskNotes({
-      slid: page.run.trace_start > 0,
-      causal: isCausal() && isRemoved("causal"),
-      padding: isRemoved("padding"),
-      row: empty,
-    });
-  };
-  const edited = () => {
-    showBoard();
-    drawNotes();
-    drawBoxes();
-  };
-  const drawBoxes = () => {
-    find(".causal-box").hidden = !isCausal();
-    find(".no-causal").checked = own().without.has("causal");
-    find(".no-padding").checked = own().without.has("padding");
-  };
-  for (const mask of ["causal", "padding"]) {
-    find(`.no-${mask}`).addEventListener("change", ({ target }) => {
-      if (target.checked) own().without.add(mask);
-      else own().without.delete(mask);
-      edited();
-    });
-  }
-  const drawLayers = () => {
-    const layers = ["*", ...Array.from({ length: kind().n_layers }, (_, layer) => String(layer))];
-    fillSelect(
-      find(".edit-layer"),
-      layers.map((layer) => [layer, layer === "*" ? say("all") : layer]),
-      state.layer,
-    );
-  };
-  find(".edit-layer").addEventListener("change", ({ target }) => {
-    state.layer = target.value;
-    refresh();
-  });
-  find(".apply").addEventListener("click", () =>
-    alter([...interventions().filter(({ type }) => type !== "mask"), ...wanted()]),
+  const wanted = { run, site: placeOf(kind, layer === "*" ? 0 : layer) };
+  const { answer, asked } = useAnswer(part, server.used_mask, wanted);
+  const isNew = asked?.run === run && asked.site === wanted.site;
+  const last = useRef(/** @type {any} */ (null)); // stays until the next one is there
+  last.current = useMemo(
+    () => (isNew ? boardOf(answer, { kind, layer, edits }) : last.current),
+    [isNew, answer, edits, place],
   );
-  find(".clear").addEventListener("click", () => {
-    state.edits.delete(nameOf(state.layer));
-    edited();
-  });
+  const shown = last.current;
 
-  const take = () => {
-    if (!page.run.kinds[state.kind]) state.kind = 0;
-    if (Number(state.layer) >= kind().n_layers) state.layer = "*";
-    state.edits = ofRun();
-    Object.assign(state, { used: null, at: null });
+  const edit = (change) => {
+    const all = structuredClone(edits);
+    if (!all.has(place)) all.set(place, noEdits());
+    change(all.get(place));
+    setEdited(all);
   };
-  const draw = async (current) => {
-    if (!page.run) return;
-    root.dataset.generates = generates();
-    drawKindButtons(find(".kinds"), state.kind, ({ stack, kind: sort }) => {
-      state.kind = page.run.kinds.findIndex((one) => one.stack === stack && one.kind === sort);
-      Object.assign(state, { layer: "*", at: null });
-      refresh();
+  const change = ({ query, key }) =>
+    edit((mine) => {
+      const counts = { queries: shown.labels.queries.length, keys: shown.labels.keys.length };
+      if (key < 0) editLine(mine, `${query},*`);
+      else if (query < 0) editLine(mine, `*,${key}`);
+      else editCell(mine, query, key, shown.before(query, key), counts);
     });
-    drawLayers();
-    const { run } = page.run;
-    const site = nameOf(state.layer === "*" ? 0 : state.layer);
-    const answer = await ask(server.used_mask, { run, site });
-    if (!current()) return;
-    const count = answer.query_labels.length * answer.key_labels.length;
-    state.used = { ...answer, allowed: unpackBits(decodeBytes(answer.allowed), count) };
-    edited();
-    Object.assign(root.dataset, { run, site: nameOf(state.layer) });
-  };
-  if (page.run) take();
-  on("run", take);
-  const refresh = redrawWhen(root, ["run"], draw);
-}
+  const without = (mask, words, hidden) => html`<label hidden=${hidden}><input type="checkbox"
+    class=${`no-${mask}`} checked=${own.without.has(mask)} onChange=${({ target }) =>
+      edit((mine) => mine.without[target.checked ? "add" : "delete"](mask))} />${words}</label>`;
+  const clear = () => setEdited(new Map([...edits].filter(([name]) => name !== place)));
+  const apply = () =>
+    alter([...interventions().filter(({ type }) => type !== "mask"), ...masksOf(edits)]);
+  const layers = Array.from({ length: kind.n_layers }, (_, one) => [String(one), String(one)]);
+  const key = (look, sign, words) => html`<span><i class=${look}>${sign}</i>${words}</span>`;
+  return html`<section class="maskedit whatif"
+    data-allowed=${shown?.count} data-applied=${shown && String(shown.applied)}
+    ...${part.shows({ run: asked?.run, site: isNew ? place : undefined })}>
+    <p>${say("Which keys (columns) each query (row) may read, in every head of a layer. Click a cell to forbid or allow it. Click a token's label to forbid its whole row or column; a second click allows all of it, a third leaves it as it was.")}</p>
+    <div class="whatif-head">
+      <${Kinds} chosen=${kind} choose=${(index) => choose({ kind: index, layer: "*" })} />
+      <label>${`${say("Layer")} `}<${Select} class="edit-layer" value=${layer}
+        options=${[["*", say("all")], ...layers]} set=${(one) => choose({ ...chosen, layer: one })} /></label>
+      ${without("causal", say("remove the causal mask"), !isCausal(kind))}
+      ${without("padding", say("remove the padding mask"), false)}
+    </div>
+    <p class="mask-note">${
+      shown &&
+      notes({
+        slid: start > 0,
+        causal: isCausal(kind) && shown.isRemoved("causal"),
+        padding: shown.isRemoved("padding"),
+        row: shown.hasEmptyRow,
+      })
+    }</p>
+    <p class="mask-key">
+      ${key("open", "", say("allowed"))}
+      ${key("", "", say("hidden by the architecture"))}
+      ${key("forbid", "×", say("forbidden by you"))}
+      ${key("allow", "+", say("allowed by you"))}
+    </p>
+    ${shown && html`<${Board} key=${place} part=${part} shown=${shown} change=${isNew ? change : null} />`}
+    <div class="whatif-buttons">
+      <button type="button" class="main apply" disabled=${!shown || shown.applied} onClick=${apply}>
+        ${say("Run with this mask")}</button>
+      <button type="button" class="clear" disabled=${!isEdited(own)} onClick=${clear}>
+        ${say("Clear these edits")}</button>
+    </div>
+    <p class="mask-says" role="status">${shown && inWords(shown)}</p>
+  </section>`;
+};
+
+const finding = () => {
+  const edited = interventions().some(({ type }) => type === "mask");
+  return edited ? say("The mask is edited.") : say("The mask is as the network has it.");
+};
+export const mount = mounted(...experiment(Editor, finding));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformer.analysis.laboratory import Laboratory
+from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import invalid, mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
@@ -41,7 +41,7 @@ _OF = {
 
 
 def answer_equation(
-    lab: Laboratory,
+    models: ModelQueries,
     item: Run,
     *,
     topic: str,
@@ -61,7 +61,7 @@ def answer_equation(
         raise invalid("numbers are shown of one head; got head 'mean'")
     last = len(item.queries(found.stack)) - 1
     row = last if query is None else min(query, last)
-    look = Look(lab=lab, run=item, site=found, head=head, place=row)
+    look = Look(models=models, run=item, site=found, head=head, place=row)
     made = sampling.sampling(look, place) if topic == "sampling" else _OF[topic](look)
     return {
         "topic": topic,
@@ -76,6 +76,8 @@ def answer_equation(
 VIEW = View(
     name="equations",
     tab=mark("Model"),
+    order=720,
+    folded=True,
     title=mark("Equation, code and numbers"),
     help=mark(
         "Each formula of the network beside our own lines that compute it and this run's numbers."

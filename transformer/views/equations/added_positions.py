@@ -103,7 +103,7 @@ def _add_to_token(look: Look, topic: Topic) -> None:
     """The sum that every added encoding ends in."""
     run, config, stack = look.run, look.config, look.site.stack
     embedded, added = (
-        array(rows[stack][0, look.place]) for rows in (run.trace.embedded, run.trace.positions)
+        array(rows[stack][0, look.place]) for rows in (run.trace.embed, run.trace.pos_embed)
     )
     axes = [("B", 1), ("T", len(run.queries(stack))), ("C", config.d_model)]
     learned = config.positions == "learned"
@@ -118,7 +118,7 @@ def _add_to_token(look: Look, topic: Topic) -> None:
             ("token", "embedded = «self.tokens(ids)»"),
             *([("token", "embedded = «embedded * self.scale»")] if config.scale_embeddings else []),
             ("position", "added = «self.positions(positions)»"),
-            ("sum", 'x = «embedded + context.at("positions", here, added, embedded=embedded)»'),
+            ("sum", 'x = «embedded + context.at("pos_embed", here, added, embed=embedded)»'),
         )
     )
     says = say("the token's own vector")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from transformer.messages import say
-from transformer.runs.candidates import GenerationStep
+from transformer.runs.steps import GenerationStep
 from transformer.views.equations.mathml import Node, equal, frac, mi, of, row, sub, sup, total
 from transformer.views.equations.shown import FIRST, Look, Topic, number, one, tensor
 from transformer.views.equations.source import Code

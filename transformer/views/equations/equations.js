@@ -1,116 +1,100 @@
 // A formula beside our own lines that compute it and this run's tensors, for the chosen head and token.
 
-import { ask } from "../../ui/static/ask.js";
-import { el, finder, tokenElement } from "../../ui/static/dom.js";
 import { declaredFields } from "../../ui/static/fields.js";
 import { placeOrLast, rowLookedAt } from "../../ui/static/looked_at.js";
 import { say, sayWith } from "../../ui/static/messages.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
 import { fieldsOf } from "../../ui/static/schema.js";
 import { attentionOf, stackOf } from "../../ui/static/site_words.js";
 import { siteName } from "../../ui/static/sites.js";
-import { on, page } from "../../web/store.js";
-import { mathElement } from "./math_element.js";
-import { mountLit } from "./lit_parts.js";
-import { axesText, codeElement, symbolButtons, tensorElement } from "./tensor_parts.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { html, useMemo, useState } from "../../web/preact.js";
+import { page } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { axesText, Columns } from "./columns.js";
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".equations");
-  const columns = [...element.querySelectorAll(".equation-column")];
-  /** @type {Map<string, any>} */
-  let tensors = new Map(); // by part: what the lit line tells
+// What is asked of the chosen head; null for one of the model before.
+const wanted = (topic) => {
+  if (!page.run || !page.head) return null;
+  const { stack, kind, layer, head } = page.head;
+  const there = page.run.kinds.find((one) => one.stack === stack && one.kind === kind);
+  if (!there || layer >= there.n_layers || head >= page.run.n_heads) return null;
+  const site = siteName(page.head);
+  const query = rowLookedAt(stack);
+  return { run: page.run.run, site, head, query, topic, place: placeOrLast() };
+};
 
-  // ---- the choice of a formula ----
-
-  const { options } = fieldsOf("equations").equation;
-  const radios = new Map();
-  for (const [topic, title] of Object.entries(options)) {
-    const [label, input] = [el("label"), el("input")];
-    Object.assign(input, { type: "radio", name: "equation", value: topic });
-    input.addEventListener("change", () => {
-      state.equation = topic;
-      lit.clear();
-      refresh();
-    });
-    label.append(input, el("span", "", say(title)));
-    radios.set(topic, input);
-    find(".equation-topics").append(label);
-  }
-  let refresh = () => {}; // until there is something to draw
-  const state = declaredFields("equations", () => refresh());
-
-  // ---- what is lit ----
-
-  const nameOf = (part) => tensors.get(part)?.name ?? part;
-  const lit = mountLit(root, columns, (part) => {
-    const found = part && tensors.get(part);
-    const shape = found ? axesText(found.axes) : "";
-    find(".equation-lit").textContent = found
-      ? [found.name, shape].filter(Boolean).join(" · ")
-      : "";
-  });
-
-  // ---- drawing ----
-
-  // What the numbers are of: a head, a layer or a token.
-  const whatOf = ({ topic, query, query_label: label }) => {
-    const { stack, layer, head } = page.head;
-    const values = { layer, head, query, token: tokenElement(label) };
-    if (topic === "sampling") return [];
-    if (["norm", "feed-forward"].includes(topic)) {
-      return sayWith("Layer {layer}, {stack}; token {query} {token}.", {
-        ...values,
-        stack: stackOf(stack),
-      });
-    }
-    if (topic === "positions" && !page.run.turns) {
-      return sayWith("Token {query} {token}, {stack}.", { ...values, stack: stackOf(stack) });
-    }
-    return sayWith("Layer {layer}, head {head}, {attention}; token {query} {token}.", {
+// What the numbers are of: a head, a layer or a token.
+const whatOf = ({ topic, site, head, query, query_label: label }) => {
+  const [stack, layer, kind] = site.split(".");
+  const values = { layer, head, query, token: html`<${Token} label=${label} />` };
+  if (topic === "sampling") return null;
+  if (["norm", "feed-forward"].includes(topic)) {
+    return sayWith("Layer {layer}, {stack}; token {query} {token}.", {
       ...values,
-      attention: attentionOf(page.head),
+      stack: stackOf(stack),
     });
-  };
-
-  const draw = async (current) => {
-    radios.get(state.equation).checked = true;
-    if (!page.run || !page.head) return;
-    const { stack, kind, layer, head } = page.head;
-    const there = page.run.kinds.find((one) => one.stack === stack && one.kind === kind);
-    if (!there || layer >= there.n_layers || head >= page.run.n_heads) return; // of the model before
-    const { run } = page.run;
-    const site = siteName(page.head);
-    const answer = await ask(server.equation, {
-      run,
-      site,
-      head,
-      query: rowLookedAt(stack),
-      topic: state.equation,
-      place: placeOrLast(),
-    });
-    if (!current()) return;
-    tensors = new Map(answer.tensors.map((one) => [one.part, one]));
-    find(".equation-of").replaceChildren(...whatOf(answer));
-    find(".equation-says").textContent = answer.says.join(" ");
-    find(".equation-columns").hidden = !answer.formula.length;
-    for (const one of element.querySelectorAll(".hint")) one.hidden = !answer.formula.length;
-    find(".equation-formula").replaceChildren(
-      ...answer.formula.map((line) => mathElement(line, true)),
-      symbolButtons(answer.tensors),
-    );
-    find(".equation-code").replaceChildren(...answer.code.map((one) => codeElement(one, nameOf)));
-    find(".equation-tensors").replaceChildren(...answer.tensors.map(tensorElement));
-    lit.refresh();
-    Object.assign(root.dataset, { run, site, head, query: answer.query, topic: answer.topic });
-  };
-  on("equation", (topic) => {
-    state.equation = topic;
-    lit.clear();
-    refresh();
-    root.scrollIntoView();
-    radios.get(topic).focus({ preventScroll: true });
+  }
+  if (topic === "positions" && !page.run.turns) {
+    return sayWith("Token {query} {token}, {stack}.", { ...values, stack: stackOf(stack) });
+  }
+  return sayWith("Layer {layer}, head {head}, {attention}; token {query} {token}.", {
+    ...values,
+    attention: attentionOf({ stack, kind }),
   });
-  refresh = redrawWhen(root, ["run", "head", "query"], draw);
-}
+};
+
+// A symbol, the code that computes it and its numbers light up together: the part that the pointer is
+// over, else the one that was chosen.
+const useLit = () => {
+  const [chosen, choose] = useState(/** @type {string | null} */ (null));
+  const [over, pass] = useState(/** @type {string | null} */ (null));
+  /** @type {(event: any) => string | null} */
+  const partOf = ({ target }) => target.closest("[data-part]")?.dataset.part ?? null;
+  const chooseIt = (event) => partOf(event) && choose(partOf(event));
+  const clear = () => [choose, pass].forEach((set) => set(null));
+  const listeners = {
+    onPointerOver: (event) => event.pointerType === "mouse" && pass(partOf(event)),
+    onPointerLeave: () => pass(null),
+    onFocusIn: chooseIt,
+    onClick: chooseIt,
+    onKeyDown: ({ key }) => key === "Escape" && clear(),
+  };
+  return { lit: over ?? chosen, clear, listeners };
+};
+
+const Equations = ({ server }) => {
+  const part = usePart();
+  const fields = useMemo(() => declaredFields("equations"), []);
+  const { lit, clear, listeners } = useLit();
+  const { answer, asked } = useAnswer(part, server.equation, wanted(fields.equation));
+  const choose = (topic) => {
+    fields.equation = topic;
+    clear();
+  };
+  const tensors = useMemo(() => new Map(answer?.tensors.map((one) => [one.part, one])), [answer]);
+  const nameOf = (one) => tensors.get(one)?.name ?? one;
+  const found = tensors.get(lit);
+  const radio = ([topic, title]) => html`<label>
+    <input type="radio" name="equation" value=${topic} checked=${topic === fields.equation}
+      onChange=${() => choose(topic)} />
+    <span>${say(title)}</span>
+  </label>`;
+  const none = answer && !answer.formula.length;
+  const { run, site, head } = asked ?? {};
+  const facts = { run, site, head, query: answer?.query, topic: answer?.topic };
+  return html`<section class="equations" data-lit=${lit ?? ""} ...${listeners} ...${part.shows(facts)}>
+    <fieldset class="switch equation-topics">
+      <legend>${say("Formula")}</legend>
+      ${Object.entries(fieldsOf("equations").equation.options).map(radio)}
+    </fieldset>
+    <p class="equation-of">${answer && whatOf(answer)}</p>
+    <p class="equation-says">${answer?.says.join(" ")}</p>
+    <p class="hint equation-hint" hidden=${none}>${say("Point at a symbol, a piece of code or a tensor: the same thing lights up in the other two. With the keyboard, arrow keys go from one to the next within a column.")}</p>
+    <p class="hint equation-letters" hidden=${none}>${say("B texts, H heads, T tokens (Tq queries, Tk keys), D features of a head, C features of a token, d_ff of its feed-forward, V tokens of the vocabulary.")}</p>
+    <p class="equation-lit" role="status">${
+      found && [found.name, axesText(found.axes)].filter(Boolean).join(" · ")
+    }</p>
+    ${answer && html`<${Columns} key=${answer.topic} ...${{ answer, lit, nameOf }} />`}
+  </section>`;
+};
+export const mount = mounted(Equations);

@@ -143,7 +143,7 @@ def _code(look: Look) -> list[Code]:
             ("wide", "wide = «self.expand(x)»"),
             ("x", "self.expand(«x»)"),
             *bend,
-            ("out", "return «self.contract(self.dropout(wide))»"),
+            ("out", "«self.contract(self.dropout(wide))»"),
         ),
         *([Code("model.activations.ACTIVATIONS", ("inner", line))] if line else []),
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from transformer.analysis.step_filters import StepFilters
 from transformer.messages import numeral, say
-from transformer.runs.candidates import GenerationStep
+from transformer.runs.steps import GenerationStep
 from transformer.views.equations.mathml import (
     Node,
     cases,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformer.analysis.layer_at_place import SubLayer
 from transformer.messages import numeral, say
 from transformer.model.norms import RMSNorm
-from transformer.model.site_words import attention_name
+from transformer.network_words import attention_name
 from transformer.views.equations.mathml import (
     Node,
     equal,
@@ -187,16 +187,16 @@ def _code_of_way_back(look: Look) -> list[Code]:
             Code(
                 forward,
                 ("x", 'stream = «context.at("skip", self.place, x)»'),
-                ("out", "return «self._normed(stream + self.dropout(sublayer(x)), context)»"),
-                ("y", "self._normed(«stream + self.dropout(sublayer(x))», context)"),
+                ("out", "«self._normed(stream + self.dropout(sublayer(x, context)), context)»"),
+                ("y", "self._normed(«stream + self.dropout(sublayer(x, context))», context)"),
                 ("x", "self._normed(«stream» +"),
-                ("added", "+ «self.dropout(sublayer(x))»"),
+                ("added", "+ «self.dropout(sublayer(x, context))»"),
             )
         ]
     own = Code(
         added,
-        ("added", "return «self.dropout(sublayer(self._normed(x, context)))»"),
-        ("normed", "sublayer(«self._normed(x, context)»)"),
+        ("added", "return «self.dropout(sublayer(self._normed(x, context), context))»"),
+        ("normed", "sublayer(«self._normed(x, context)», context)"),
         ("x", "self._normed(«x», context)"),
     )
     if look.config.parallel:
@@ -205,8 +205,8 @@ def _code_of_way_back(look: Look) -> list[Code]:
             Code(
                 "model.blocks.Layer._side_by_side",
                 ("x", 'made = «context.at("skip", self.place, x)»'),
-                ("added", "made = made + «self.self_residual.added(»"),
-                ("out", "return «made + self.feed_forward_residual.added(»"),
+                ("added", "+ «self.self_residual.added(x, self.self_attention, context)»"),
+                ("out", "«made + self.feed_forward_residual.added(x, self.feed_forward, context)»"),
             ),
         ]
     whole = (

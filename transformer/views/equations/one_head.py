@@ -23,7 +23,7 @@ from transformer.views.equations.shown import (
 from transformer.views.equations.source import Code
 
 Axes = list[tuple[str, int]]
-_STEPS = "model.attention.MultiHeadAttention._step_by_step"
+_STEPS = "model.attention.MultiHeadAttention.explicit"
 
 
 def worked_out(look: Look) -> RowArithmetic:
@@ -77,10 +77,10 @@ _CODE = [
     ),
     Code(
         _STEPS,
-        ("scores", "«attention_scores(q, k, self.score_size)»"),
+        ("scores", "«attention_scores(q, k, self.config.score_size)»"),
         ("weights", "«masked_softmax(scores, mask)»"),
-        ("output", "«F.dropout(weights, self.dropout, self.training) @ v»"),
-        ("weights", "F.dropout(«weights»"),
+        ("output", "«F.dropout(pattern, self.dropout, self.training) @ v»"),
+        ("weights", "F.dropout(«pattern»"),
         ("v", "@ «v»"),
     ),
 ]

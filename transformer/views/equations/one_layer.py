@@ -6,14 +6,17 @@ from typing import Any
 
 from torch import Tensor
 
-from transformer.analysis.layer_at_place import LayerAtPlace
+from transformer.analysis.layer_at_place import LayerAtPlace, layer_at_place
 from transformer.views.equations.mathml import Node
 from transformer.views.equations.shown import Look, altered, row_of, tensor
 
 
 def layer_of(look: Look) -> LayerAtPlace:
     """The layer of the chosen head, at the chosen token."""
-    return look.lab.layer_at_place(look.run, look.site.stack, look.site.layer, look.place)
+    site = look.site
+    return look.models.ask(
+        layer_at_place, look.run, stack=site.stack, layer=site.layer, place=look.place
+    )
 
 
 def changed(found: LayerAtPlace) -> list[str]:

@@ -115,7 +115,7 @@ def _code_of_rotation() -> list[Code]:
             ("sin", '"sines", «angles.sin()»'),
         ),
         Code(
-            "model.rotary.turned",
+            "model.rotary.rotated",
             ("before", "«first, second, rest» = x.split"),
             ("before", "[«first» * cos"),
             ("cos", "[first * «cosines» -"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from transformer.analysis.step_filters import step_filters
 from transformer.messages import numeral, say
-from transformer.runs.candidates import GenerationStep
+from transformer.runs.steps import GenerationStep
 from transformer.views.equations.beams_seen import found_by_beams
 from transformer.views.equations.filters_seen import sampled
 from transformer.views.equations.mathml import equal, frac, mi, of, row, sub, sup, total
@@ -48,7 +49,7 @@ def sampling(look: Look, place: int | None) -> Topic:
         chosen.append(say("(The chosen token was given, so the first generated one is shown.)"))
     if run.request.sampling is None or step.index < len(run.request.forced_tokens):
         return _greedy(look, step, chosen)
-    filters = look.lab.step_filters(run, step.index)
+    filters = look.models.ask(step_filters, run, step=step.index)
     return sampled(look, step, filters, chosen)
 
 
@@ -82,7 +83,7 @@ def _greedy(look: Look, step: GenerationStep, says: list[str]) -> Topic:
                 ("drawn", "tokens = «logits.argmax(dim=-1)».tolist()"),
                 ("logits", "tokens = «logits».argmax"),
             ),
-            Code("runs.candidates.describe", ("probabilities", "«logits.softmax(dim=-1)».gather")),
+            Code("runs.steps.describe", ("probabilities", "«logits.softmax(dim=-1)».gather")),
         ],
         tensors=[
             of_vocabulary(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer.analysis.laboratory import Laboratory
+from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
@@ -24,7 +24,7 @@ MINUS_INFINITY = "−∞"
 class Look:
     """What is looked at: a head of a site of a run, and a row of its trace, the chosen token."""
 
-    lab: Laboratory
+    models: ModelQueries
     run: Run
     site: Site
     head: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from transformer.messages import say
-from transformer.runs.candidates import GenerationStep
+from transformer.runs.steps import GenerationStep
 from transformer.views.equations.mathml import Node, mi, sub
 from transformer.views.equations.shown import Look, number, tensor, token
 

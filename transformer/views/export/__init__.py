@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from transformer.checks import check_choice
 from transformer.messages import invalid, numeral
-from transformer.runs import archive
 from transformer.runs.run import Run
 from transformer.views.attention.csv import head_csv
 from transformer.views.declaration import Answer
@@ -56,14 +55,14 @@ def _safe(words: str) -> str:
 
 
 def _json(asked: Asked) -> Answer:
-    _check_size(archive.npz_bytes(asked.run), "arrays")
+    _check_size(asked.run.npz_bytes(), "arrays")
     return {"type": "application/json", "text": asked.run.to_json()}
 
 
 def _npz(asked: Asked) -> Answer:
-    _check_size(archive.npz_bytes(asked.run), "arrays")
+    _check_size(asked.run.npz_bytes(), "arrays")
     file = io.BytesIO()
-    archive.write_npz(asked.run, file)
+    asked.run.to_npz(file)
     sent = base64.b64encode(file.getbuffer()).decode("ascii")
     return {"type": "application/zip", "base64": sent}
 

@@ -3,194 +3,183 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { decodeBytes } from "../../ui/static/bytes.js";
-import { el, finder } from "../../ui/static/dom.js";
 import { figureIn, paperColour } from "../../ui/static/drawn.js";
 import { saveFile } from "../../ui/static/files.js";
 import { escapeLabel } from "../../ui/static/labels.js";
 import { numeral, say } from "../../ui/static/messages.js";
 import { loadPlotly } from "../../ui/static/plotly.js";
 import { siteName } from "../../ui/static/sites.js";
-import { on, page, showProblem } from "../../web/store.js";
+import { mounted } from "../../web/part.js";
+import { html, useLayoutEffect, useState } from "../../web/preact.js";
+import { page, showProblem } from "../../web/store.js";
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".exports");
-  const which = find(".which");
-  const note = find(".export-note");
-  const buttons = [...element.querySelectorAll("button")];
-  const GRID_PX = 64; // of a head in the picture of all heads
-  const EDGE_PX = 22; // its numbers
-  let busy = false;
-  let shown = []; // the pictures that can be seen: {name, box}
-  let picked = ""; // the name of the one that the visitor chose; else it is the first
+const GRID_PX = 64; // of a head in the picture of all heads
+const EDGE_PX = 22; // its numbers
+const LONGEST_NAME = 60; // letters of a file's
 
-  const site = () => page.head && siteName(page.head);
-  const ready = () => Boolean(page.run?.run) && !busy;
-  const update = () => {
-    for (const button of buttons) button.disabled = !ready();
-    find(".chosen-head").textContent = site()
-      ? say("{site}, head {head}", { site: site(), head: page.head.head })
-      : "–";
+// ---- the pictures that can be seen ----
+
+const isSeen = (part) => part.getClientRects().length > 0;
+// Whether it is of what the page shows now: a part out of sight may still hold an earlier run's.
+const isCurrent = (box) => isSeen(box) && !box.closest("[aria-busy=true]");
+// A picture is called what the last heading before it says.
+const nameOf = (box) => {
+  const before = [...document.querySelectorAll("#right :is(h2, h3, h4)")].filter(
+    (title) =>
+      isSeen(title) && title.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING,
+  );
+  return before.at(-1)?.textContent.trim() || "picture";
+};
+// {name, box, draw(format)} each; of the whole page, whoever drew them.
+const picturesSeen = () => {
+  const figure = (box) => {
+    const name = nameOf(box);
+    return { name, box, draw: (format) => figurePicture(name, box, format) };
   };
+  const found = [...document.querySelectorAll(".js-plotly-plot")].filter(isCurrent).map(figure);
+  const grid = document.querySelector(".head-grid");
+  if (grid && isCurrent(grid) && grid.querySelector("canvas"))
+    found.push({ name: say("Every head"), box: grid, draw: (format) => gridPicture(grid, format) });
+  return found;
+};
 
-  // ---- pictures ----
+const figurePicture = async (name, box, format) => {
+  const { data, layout } = figureIn(box);
+  const { l = 60, r = 20, t = 20, b = 60 } = layout.margin ?? {};
+  const title = { text: escapeLabel(name), x: 0.01, xanchor: "left", font: { size: 17 } };
+  const [width, height] = [layout.width, layout.height + 36];
+  const look = { title, paper_bgcolor: paperColour(), margin: { l, r, t: t + 36, b }, height };
+  const plotly = await loadPlotly();
+  const size = { format, width, height, scale: format === "png" ? 2 : 1 };
+  const url = await plotly.toImage({ data, layout: { ...layout, ...look } }, size);
+  return (await fetch(url)).blob();
+};
 
-  const seen = (part) => part.getClientRects().length > 0;
-  // Whether it is of what the page shows now: a part out of sight may still hold an earlier run's.
-  const isCurrent = (box) => seen(box) && !box.closest("[aria-busy=true]");
-  // A picture is called what the last heading before it says.
-  const nameOf = (box) => {
-    const before = [...document.querySelectorAll("#right :is(h2, h3, h4)")].filter(
-      (title) =>
-        seen(title) && title.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING,
+// Every head in one picture: layers down, heads across, both numbered.
+const gridPicture = async (grid, format) => {
+  const heads = [...grid.querySelectorAll("canvas")];
+  const across = Number(grid.dataset.heads);
+  const [width, height] = [EDGE_PX + across * GRID_PX, EDGE_PX + (heads.length / across) * GRID_PX];
+  const color = getComputedStyle(document.body).color;
+  /** @type {(at: number) => [number, number]} */
+  const place = (at) => [
+    EDGE_PX + (at % across) * GRID_PX,
+    EDGE_PX + Math.floor(at / across) * GRID_PX,
+  ];
+  const numbers = [];
+  for (let head = 0; head < across; head += 1)
+    numbers.push([head, EDGE_PX + (head + 0.5) * GRID_PX, 15]);
+  for (let layer = 0; layer < heads.length / across; layer += 1)
+    numbers.push([layer, 10, EDGE_PX + (layer + 0.5) * GRID_PX + 5]);
+  if (format === "svg") {
+    const images = heads.map(
+      (canvas, at) =>
+        `<image x="${place(at)[0]}" y="${place(at)[1]}" width="${GRID_PX - 4}" height="${GRID_PX - 4}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`,
     );
-    return before.at(-1)?.textContent.trim() || "picture";
-  };
-  const listPictures = () => {
-    const grid = document.querySelector(".head-grid");
-    shown = [...document.querySelectorAll(".js-plotly-plot")]
-      .filter(isCurrent)
-      .map((box) => ({ name: nameOf(box), box }));
-    if (grid && isCurrent(grid) && grid.querySelector("canvas"))
-      shown.push({ name: say("Every head"), grid });
-    which.replaceChildren(...shown.map(({ name }) => el("option", "", name)));
-    which.selectedIndex = Math.max(
-      0,
-      shown.findIndex(({ name }) => name === picked),
+    const texts = numbers.map(
+      ([text, x, y]) => `<text x="${x}" y="${y}" text-anchor="middle">${text}</text>`,
     );
-  };
-
-  const figureOf = ({ name, box }) => {
-    const { data, layout } = figureIn(box);
-    const { l = 60, r = 20, t = 20, b = 60 } = layout.margin ?? {};
-    const title = { text: escapeLabel(name), x: 0.01, xanchor: "left", font: { size: 17 } };
-    return {
-      data,
-      layout: {
-        ...layout,
-        title,
-        paper_bgcolor: paperColour(),
-        margin: { l, r, t: t + 36, b },
-        height: layout.height + 36,
-      },
-    };
-  };
-  const drawn = async (picture, format) => {
-    if (picture.grid) return gridPicture(picture.grid, format);
-    const plotly = await loadPlotly();
-    const figure = figureOf(picture);
-    const { width, height } = figure.layout;
-    const url = await plotly.toImage(figure, {
-      format,
-      width,
-      height,
-      scale: format === "png" ? 2 : 1,
-    });
-    return (await fetch(url)).blob();
-  };
-
-  // Every head in one picture: layers down, heads across, both numbered.
-  const gridPicture = async (grid, format) => {
-    const heads = [...grid.querySelectorAll("canvas")];
-    const across = Number(grid.dataset.heads);
-    const [width, height] = [
-      EDGE_PX + across * GRID_PX,
-      EDGE_PX + (heads.length / across) * GRID_PX,
-    ];
-    const color = getComputedStyle(document.body).color;
-    /** @type {(at: number) => [number, number]} */
-    const place = (at) => [
-      EDGE_PX + (at % across) * GRID_PX,
-      EDGE_PX + Math.floor(at / across) * GRID_PX,
-    ];
-    const numbers = [];
-    for (let head = 0; head < across; head += 1)
-      numbers.push([head, EDGE_PX + (head + 0.5) * GRID_PX, 15]);
-    for (let layer = 0; layer < heads.length / across; layer += 1)
-      numbers.push([layer, 10, EDGE_PX + (layer + 0.5) * GRID_PX + 5]);
-    if (format === "svg") {
-      const images = heads.map(
-        (canvas, at) =>
-          `<image x="${place(at)[0]}" y="${place(at)[1]}" width="${GRID_PX - 4}" height="${GRID_PX - 4}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`,
-      );
-      const texts = numbers.map(
-        ([text, x, y]) => `<text x="${x}" y="${y}" text-anchor="middle">${text}</text>`,
-      );
-      const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="14" fill="${color}"><rect width="100%" height="100%" fill="${paperColour()}"/>${texts.join("")}${images.join("")}</svg>`;
-      return new Blob([svg], { type: "image/svg+xml" });
-    }
-    const canvas = Object.assign(document.createElement("canvas"), {
-      width: 2 * width,
-      height: 2 * height,
-    });
-    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    pen.scale(2, 2);
-    pen.fillStyle = paperColour();
-    pen.fillRect(0, 0, width, height);
-    pen.imageSmoothingEnabled = false;
-    heads.forEach((head, at) => pen.drawImage(head, ...place(at), GRID_PX - 4, GRID_PX - 4));
-    Object.assign(pen, { fillStyle: color, font: "14px sans-serif", textAlign: "center" });
-    for (const [text, x, y] of numbers) pen.fillText(text, x, y);
-    return new Promise((done) => canvas.toBlob(done, "image/png"));
-  };
-
-  // ---- files ----
-
-  const save = (blob, name) => {
-    saveFile(blob, name);
-    note.textContent = say("Saved {name} ({size}).", {
-      name,
-      size:
-        blob.size < 1e5
-          ? `${Math.ceil(blob.size / 1e3)} KB`
-          : `${numeral((blob.size / 1e6).toFixed(1))} MB`,
-    });
-  };
-  const safe = (text) =>
-    text
-      .normalize("NFKD")
-      .toLowerCase()
-      .replace(/[^a-z0-9]+/g, "-")
-      .replace(/^-+|-+$/g, "")
-      .slice(0, 60);
-
-  const savePicture = async (format) => {
-    const picture = shown[which.selectedIndex];
-    if (!picture) throw new Error(say("No picture can be seen now; open a tab that has one."));
-    const name = [page.run.model, picture.name].filter(Boolean).join(" ");
-    save(await drawn(picture, format), `${safe(name) || "picture"}.${format}`);
-  };
-  const saveRun = async (form) => {
-    const head = form === "csv" ? { site: site(), head: page.head.head } : {};
-    const answer = await ask(server.export, { run: page.run.run, form, ...head });
-    const content = answer.base64 ? decodeBytes(answer.base64) : answer.text;
-    save(new Blob([content], { type: answer.type }), answer.name);
-  };
-
-  element.addEventListener("click", async ({ target }) => {
-    const { picture, form } = target.dataset ?? {};
-    if (!ready() || !(picture || form)) return;
-    busy = true;
-    update();
-    note.textContent = say("Making the file …");
-    try {
-      await (picture ? savePicture(picture) : saveRun(form));
-    } catch (error) {
-      note.textContent = "";
-      showProblem(error.message);
-    }
-    busy = false;
-    update();
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="14" fill="${color}"><rect width="100%" height="100%" fill="${paperColour()}"/>${texts.join("")}${images.join("")}</svg>`;
+    return new Blob([svg], { type: "image/svg+xml" });
+  }
+  const canvas = Object.assign(document.createElement("canvas"), {
+    width: 2 * width,
+    height: 2 * height,
   });
-  root.addEventListener("toggle", listPictures);
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  pen.scale(2, 2);
+  pen.fillStyle = paperColour();
+  pen.fillRect(0, 0, width, height);
+  pen.imageSmoothingEnabled = false;
+  heads.forEach((head, at) => pen.drawImage(head, ...place(at), GRID_PX - 4, GRID_PX - 4));
+  Object.assign(pen, { fillStyle: color, font: "14px sans-serif", textAlign: "center" });
+  for (const [text, x, y] of numbers) pen.fillText(text, x, y);
+  return new Promise((done) => canvas.toBlob(done, "image/png"));
+};
+
+// ---- files ----
+
+const safe = (text) =>
+  text
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, LONGEST_NAME);
+const sizeOf = ({ size }) =>
+  size < 1e5 ? `${Math.ceil(size / 1e3)} KB` : `${numeral((size / 1e6).toFixed(1))} MB`;
+
+const pictureFile = async (picture, format) => {
+  if (!picture) throw new Error(say("No picture can be seen now; open a tab that has one."));
+  const name = [page.run.model, picture.name].filter(Boolean).join(" ");
+  return { blob: await picture.draw(format), name: `${safe(name) || "picture"}.${format}` };
+};
+const runFile = async (question, form) => {
+  const head = form === "csv" ? { site: siteName(page.head), head: page.head.head } : {};
+  const answer = await ask(question, { run: page.run.run, form, ...head });
+  const content = answer.base64 ? decodeBytes(answer.base64) : answer.text;
+  return { blob: new Blob([content], { type: answer.type }), name: answer.name };
+};
+
+const Exports = ({ server }) => {
+  const [isOpen, setOpen] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const [note, setNote] = useState("");
+  const [seen, setSeen] = useState(/** @type {any[]} */ ([]));
+  const [picked, setPicked] = useState(null); // the box of the picture that the visitor chose
+  const look = () => setSeen(picturesSeen());
   // A picture is offered as soon as it is drawn, and no longer once it is out of date.
-  const follow = new MutationObserver(() => root.open && listPictures());
-  follow.observe(document.body, { subtree: true, attributeFilter: ["aria-busy"] });
-  which.addEventListener("pointerdown", listPictures);
-  which.addEventListener("focus", listPictures);
-  which.addEventListener("change", () => (picked = which.value));
-  on("run", update);
-  on("head", update);
-  update();
-}
+  useLayoutEffect(() => {
+    if (!isOpen) return undefined;
+    look();
+    const follow = new MutationObserver(look);
+    follow.observe(document.body, { subtree: true, attributeFilter: ["aria-busy"] });
+    return () => follow.disconnect();
+  }, [isOpen]);
+
+  const save = async (file) => {
+    setBusy(true);
+    setNote(say("Making the file …"));
+    try {
+      const { blob, name } = await file();
+      saveFile(blob, name);
+      setNote(say("Saved {name} ({size}).", { name, size: sizeOf(blob) }));
+    } catch ({ message }) {
+      setNote("");
+      showProblem(message);
+    }
+    setBusy(false);
+  };
+  const { run, head } = page;
+  const disabled = !run?.run || isBusy;
+  const chosen = Math.max(
+    0,
+    seen.findIndex(({ box }) => box === picked),
+  );
+  const picture = (format, words) => html`<button type="button" data-picture=${format}
+    disabled=${disabled} onClick=${() => save(() => pictureFile(seen[chosen], format))}>${words}</button>`;
+  const form = (name, words) => html`<button type="button" data-form=${name} disabled=${disabled}
+    onClick=${() => save(() => runFile(server.export, name))}>${words}</button>`;
+  const option = ({ name }, at) => html`<option selected=${at === chosen}>${name}</option>`;
+  const pick = ({ target }) => setPicked(seen[target.selectedIndex].box);
+  return html`<details class="exports" onToggle=${({ target }) => setOpen(target.open)}>
+    <summary>${say("Export")}</summary>
+    <div class="export-row">
+      <label>${say("Picture")} <select class="which" onPointerDown=${look} onFocus=${look}
+        onChange=${pick}>${seen.map(option)}</select></label>
+      ${picture("png", "PNG")}${picture("svg", "SVG")}
+    </div>
+    <div class="export-row">
+      <span class="what">${say("Head")} <b class="chosen-head">${
+        head ? say("layer {layer}, head {head}", head) : "–"
+      }</b></span>
+      ${form("csv", "CSV")}
+    </div>
+    <div class="export-row">
+      <span class="what">${say("This run")}</span>
+      ${form("json", "JSON")}${form("npz", "NPZ")}${form("html", say("Offline page"))}
+    </div>
+    <p class="hint export-note" role="status">${note}</p>
+  </details>`;
+};
+export const mount = mounted(Exports);

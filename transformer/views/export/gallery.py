@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import plotly.graph_objects as go
 
 from transformer.analysis.head_metrics import head_metrics
-from transformer.runs.own_attention import GIVEN
+from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
+from transformer.views import own_views
 from transformer.views.architecture.architecture import architecture
 from transformer.views.attention.alignment import alignment
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
@@ -21,6 +23,7 @@ from transformer.views.positions.rotation import position_shift
 from transformer.views.prediction.beams import beam_tree
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.surprise import surprise, why_none
+from transformer.views.saving import drawable
 from transformer.views.worked_row.worked import worked_row
 
 
@@ -50,6 +53,16 @@ def gallery(run: Run, *, dark: bool = False) -> Iterator[Picture]:
         yield from _of_attention(run, stack, kind, dark)
     for stack in run.position_matrices:
         yield from _of_positions(run, stack, dark)
+    yield from _of_other_folders(run, dark)
+
+
+def _of_other_folders(run: Run, dark: bool) -> Iterator[Picture]:
+    """What views that are not of this package draw of a run by their defaults."""
+    for picture in (one for view in own_views() for one in view.pictures):
+        if picture.name in drawable() and (figure := picture.figure):
+            values = picture.checked({}) | ({"dark": dark} if picture.draws_dark() else {})
+            with suppress(ValueError):  # of a run that it cannot draw
+                yield Picture(picture.name, figure(run, **values))
 
 
 def _of_attention(run: Run, stack: str, kind: str, dark: bool) -> Iterator[Picture]:
@@ -58,7 +71,7 @@ def _of_attention(run: Run, stack: str, kind: str, dark: bool) -> Iterator[Pictu
         if all(math.isnan(head.values[metric.name]) for head in found.heads):
             continue  # such as of repeats, where nothing is repeated
         yield Picture("metrics", draw_metric(found, metric.name, dark=dark))
-    if run.trace[stack, 0, kind].queries is not None:
+    if run.trace[stack, 0, kind].q is not None:
         yield Picture("worked", worked_row(run, (stack, 0, kind), 0, dark=dark))
     yield Picture("mean", mean_attention(run, stack, kind, dark=dark, hover=False))
     if kind == "cross":

@@ -20,18 +20,16 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
+from transformer.analysis.atlas import atlas
 from transformer.messages import language, say
 from transformer.messages.markup import whole_page
 from transformer.model.functional import masked_softmax
-from transformer.model.site_words import attention_name
 from transformer.model.trace import AttentionRecord
+from transformer.network_words import attention_name
+from transformer.runs.external_attention import GIVEN
 from transformer.runs.head_data import array, head_view, records_of
-from transformer.runs.own_attention import GIVEN
 from transformer.runs.run import Run
 from transformer.views import PICTURES
-from transformer.views.attention.grid import atlas, palette_stops
-from transformer.views.attention.heatmap import LOG_FLOOR, SCALES, attention_heatmap, weight_colours
-from transformer.views.drawing import style
 from transformer.views.drawing.dark_mode import in_the_dark
 from transformer.views.export.bundle import bundle, read_module
 from transformer.views.export.gallery import gallery
@@ -43,7 +41,9 @@ from transformer.views.prediction.candidates import how
 TEMPLATE = "views/export/static/page.html"
 SCRIPT = "views/export/static/page.js"
 STYLES = (
+    "web/theme.css",
     "ui/static/pictures.css",
+    "ui/static/tokens.css",
     "views/attention/attention.css",
     "views/export/static/page.css",
 )
@@ -60,10 +60,10 @@ def write(run: Run, path: Path) -> None:
 def page(run: Run) -> str:
     """The whole page as text."""
     pack = Pack()
-    return whole(read_module(TEMPLATE), SCRIPT, STYLES, pack.text(content(run, pack)))
+    return whole(SCRIPT, STYLES, pack.text(content(run, pack)))
 
 
-def whole(template: str, script: str, styles: Sequence[str], data: str) -> str:
+def whole(script: str, styles: Sequence[str], data: str) -> str:
     """A page that needs nothing else, in the language of this request. data: of a Pack."""
     parts = {
         "style": "\n".join(map(read_module, styles)),
@@ -72,7 +72,8 @@ def whole(template: str, script: str, styles: Sequence[str], data: str) -> str:
         "script": bundle(script),
     }
     # Split once, so that nothing inside a part is taken for a marker.
-    pieces = re.split(r"/\*(style|data|plotly|script)\*/", whole_page(template, language()))
+    template = whole_page(read_module(TEMPLATE), language())
+    pieces = re.split(r"/\*(style|data|plotly|script)\*/", template)
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
 
 
@@ -87,17 +88,9 @@ def content(run: Run, pack: Pack) -> dict[str, Any]:
         "model": run.model,
         "summary": summary(run),
         "text": run.text,
-        "tokens": _tokens(run),
-        "source": list(run.source_labels),
-        "run": {
-            "stack": "encoder" if run.config.family == "encoder" else "decoder",
-            "trace_start": run.trace_start,
-        },
+        "run": _facts(run),
         "positions": _position_figures(run, pack),  # first: later arrays are parts of these
         "attention": [_attention(run, stack, kind, pack) for stack, kind in run.trace.kinds()],
-        "palette": palette_stops(),
-        "styles": _styles(),
-        "floor": LOG_FLOOR,
         "colours": in_the_dark(),
         "steps": [_step(run, index) for index in range(len(run.steps))],
         "masks": _mask_figures(run, pack),
@@ -131,19 +124,22 @@ def summary(run: Run) -> str:
     return f"{made}; {changed}" if run.request.interventions else made
 
 
-def _tokens(run: Run) -> list[dict[str, Any]]:
-    given = [{"label": text, "step": None} for text in run.labels[: run.n_prompt]]
-    made = [
-        {"label": text, "step": step.index, "probability": step.chosen.probability}
-        for text, step in zip(run.labels[run.n_prompt :], run.steps, strict=True)
-    ]
-    return given + made
+def _facts(run: Run) -> dict[str, Any]:
+    """Of what the page's scripts know of a run, what they need without a server."""
+    return {
+        "state": "done",
+        "stack": "encoder" if run.config.family == "encoder" else "decoder",
+        "trace_start": run.trace_start,
+        "n_prompt": run.n_prompt,
+        "labels": list(run.labels),
+        "source_labels": list(run.source_labels),
+        "probabilities": [step.chosen.probability for step in run.steps],
+    }
 
 
 def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
     records = records_of(run, stack, kind)
     view = head_view(run, records[0].site, 0)
-    figure = attention_heatmap(run, records[0].site, 0, hover=False)
     small = atlas(run, stack, kind)
     return {
         "stack": stack,
@@ -157,7 +153,6 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
             "masked": pack.array(small.masked),
         },
         "layers": [heads_of(record, pack) for record in records],
-        "figure": {"layout": _drawn(figure.update_traces(z=None), pack)["layout"]},
     }
 
 
@@ -167,7 +162,7 @@ def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
     queries and keys (H, T, D) where the scores are their products, else scores (H, Tq, Tk);
     and weights (H, Tq, Tk) where they are not the masked softmax of the scores.
     """
-    scores, weights = array(record.scores[0]), array(record.weights[0])
+    scores, weights = array(record.scores[0]), array(record.pattern[0])
     softmax = array(masked_softmax(record.scores[0].cpu(), record.allowed[0].cpu()))
     found = _products_of(record, scores, softmax) or {"scores": scores}
     if np.abs(softmax - weights).max() > CLOSE:
@@ -177,9 +172,9 @@ def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
 
 def _products_of(record: AttentionRecord, scores: Any, softmax: Any) -> dict[str, Any]:
     """queries and keys, if the scores are their products; rounded, if that changes no weight."""
-    if record.queries is None or record.keys is None:
+    if record.q is None or record.k is None:
         return {}
-    q, k = array(record.queries[0]), array(record.keys[0])
+    q, k = array(record.q[0]), array(record.k[0])
     if np.abs(_products(q, k) - scores).max() > CLOSE * max(1.0, float(np.abs(scores).max())):
         return {}
     rough = rounded(q), rounded(k)
@@ -191,12 +186,6 @@ def _products_of(record: AttentionRecord, scores: Any, softmax: Any) -> dict[str
 
 def _products(q: Any, k: Any) -> Any:
     return q @ k.swapaxes(1, 2) / np.sqrt(np.float32(q.shape[-1]))
-
-
-def _styles() -> dict[str, Any]:
-    """How cells are coloured: "score", or a scale of the weights."""
-    score = {"colorscale": style.diverging(), "colorbar": style.colorbar(say("score"))}
-    return {"score": score} | {scale: weight_colours(scale) for scale in SCALES}
 
 
 def _step(run: Run, index: int) -> dict[str, Any]:

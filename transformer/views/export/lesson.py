@@ -3,16 +3,13 @@ them. What the steps say and how they are graded is given; see `ui/lesson_file.p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from transformer.runs.run import Run
 from transformer.views.export import html
-from transformer.views.export.bundle import read_module
 from transformer.views.export.packing import Pack
 
-TEMPLATE = "views/export/static/lesson.html"
 SCRIPT = "views/export/static/lesson.js"
 STYLES = (*html.STYLES, "ui/static/card.css", "views/export/static/lesson.css")
 TABS = ("attention", "prediction", "masks", "positions")  # of the page, that the file shows too
@@ -24,16 +21,4 @@ def page(title: str, steps: Sequence[dict[str, Any]], runs: Sequence[Run]) -> st
     content = {
         "title": title, "steps": list(steps), "runs": [html.content(run, pack) for run in runs],
     }  # fmt: skip
-    return html.whole(_template(), SCRIPT, STYLES, pack.text(content))
-
-
-def _template() -> str:
-    """The card and the pictures are those of other pages."""
-    card = re.search(
-        r'<section class="card".*?</section>', read_module("ui/static/card.html"), re.S
-    )
-    main = re.search(r"<main>.*</main>", read_module(html.TEMPLATE), re.S)
-    assert card
-    assert main
-    parts = {"card": card[0], "main": main[0]}
-    return re.sub(r"/\*(card|main)\*/", lambda found: parts[found[1]], read_module(TEMPLATE))
+    return html.whole(SCRIPT, STYLES, pack.text(content))

@@ -17,12 +17,10 @@ import plotly.graph_objects as go
 from transformer.checks import check_choice
 from transformer.messages import invalid, language, numeral, say
 from transformer.messages.markup import whole_page
-from transformer.runs.head_data import array, records_of
+from transformer.runs.head_data import array, n_heads_at, records_of
 from transformer.runs.run import Batch, Run
-from transformer.runs.stored_head import n_heads_at
 from transformer.views import PICTURES
 from transformer.views.attention.csv import head_csv
-from transformer.views.attention.grid import palette_stops
 from transformer.views.drawing.style import HOVER_CHARACTERS, shorten
 from transformer.views.export import html as pages
 from transformer.views.export.bundle import bundle, read_module
@@ -100,7 +98,7 @@ def _tokens(run: Run) -> str:
 
 
 def _token(label: str, probability: float | None = None) -> str:
-    """Given: underlined only. Generated: the darker the likelier."""
+    """Given: underlined only. Generated: the stronger the shade the likelier."""
     text = escape(shorten(label, HOVER_CHARACTERS))
     if probability is None:
         return f'<span style="{_TOKEN}">{text}</span>'
@@ -115,8 +113,9 @@ def _frame(run: Run) -> str:
     count = sum(n_heads_at(run.trace, site) for site in run.trace.sites)
     side = int((MAX_CELLS / max(1, count)) ** 0.5)
     kinds = [_kind(run, stack, kind, side, pack) for stack, kind in run.trace.kinds()]
-    data = pack.text({"kinds": kinds, "palette": palette_stops()})
-    page = whole_page(read_module(_TEMPLATE), language())
+    data = pack.text({"kinds": kinds})
+    template = read_module(_TEMPLATE).replace("/*theme*/", read_module("web/theme.css"))
+    page = whole_page(template, language())
     before, between, after = page.replace("/*script*/", "/*data*/").split("/*data*/")
     return before + data + between + bundle(SCRIPT) + after
 
@@ -128,7 +127,7 @@ def _kind(run: Run, stack: str, kind: str, side: int, pack: Pack) -> dict[str, A
     """
     records = records_of(run, stack, kind)
     queries, keys = run.queries(stack), run.keys(stack, kind)
-    weights = np.stack([array(record.weights[0]) for record in records])[..., -side:, -side:]
+    weights = np.stack([array(record.pattern[0]) for record in records])[..., -side:, -side:]
     allowed = records[0].allowed[0].cpu().numpy()[-side:, -side:]
     return {
         "stack": stack,

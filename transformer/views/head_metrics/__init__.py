@@ -9,7 +9,7 @@ from transformer.analysis.head_finding import strongest
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import HeadMetrics, Metrics, head_metrics, rule
 from transformer.messages import mark, say
-from transformer.runs.memo import remembered
+from transformer.runs.memory_budget import memoize_on_run
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import KIND, OF_STACK
@@ -92,7 +92,7 @@ def answer_metric_map(
 
 
 def _metrics(item: Run, stack: str, kind: str) -> Metrics:
-    return remembered(item, ("metrics", stack, kind), lambda: head_metrics(item, stack, kind))
+    return memoize_on_run(item, ("metrics", stack, kind), lambda: head_metrics(item, stack, kind))
 
 
 def _metric(found: Metrics, name: str) -> dict[str, Any]:
@@ -119,15 +119,24 @@ def _plain(value: float) -> float | None:
 VIEW = View(
     name="head_metrics",
     tab=mark("Attention"),
-    title=mark("What each head does"),
+    order=120,
+    folded=True,
+    title=mark("What each head does, in numbers"),
     help=mark("One number for every head, such as its entropy, with an even head as the baseline."),
     parameters=(
-        Words(name="sort", title=mark("Sorted by"), default="", link="sort"),
+        Choice(
+            name="sort",
+            title=mark("Sorted by"),
+            options={"head": mark("Head"), "label": mark("Label")}
+            | {name: metric.title for name, metric in ALL.items()},
+            default="head",
+            link="sort",
+        ),
         Choice(
             name="order",
             title=mark("Which stand first"),
             options={"down": mark("largest first"), "up": mark("smallest first")},
-            default="down",
+            default="up",
             link="order",
         ),
     ),
@@ -153,4 +162,5 @@ VIEW = View(
             idle=True,
         ),
     ),
+    script="ranking",
 )

@@ -1,46 +1,45 @@
-// Beside the grid of heads: what the clearest head of all does, and a sign for each head with a label.
+// Beside the grid of heads: what the clearest head of all does, and what each sign in the grid means.
 
-import { el, tokenElement } from "../../ui/static/dom.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { on, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
+import { useAnswer, usePart } from "../../web/part.js";
+import { html } from "../../web/preact.js";
+import { setHead, setQuery, tracedFrom } from "../../web/store.js";
+import { Token } from "../../web/text.js";
 import { kindShown, metricsOf } from "./known.js";
-
-const NOTHING = say("No head stands out on this text.");
 
 // The finding as a sentence; its head's name chooses the head, and the token where it shows best.
 const sentence = ({ stack, kind }, found) => {
   const { layer, head, clear, did, short, number, value, even, n_rows: rows, weight } = found;
   const next = kind === "cross" ? found.next_label : null;
   const at = { layer, head };
-  const name = clear ? say("Head {layer}·{head}", at) : say("head {layer}·{head}", at);
-  const pick = el("button", "pick", name);
-  pick.setAttribute("aria-label", say("Show head {layer}·{head}", { layer, head }));
-  pick.addEventListener("click", () => {
+  const choose = () => {
     setHead({ stack, kind, layer, head });
     setQuery({ stack, index: found.query + tracedFrom(stack) });
-  });
-  const times = numeral((value / even).toFixed(value / even < 10 ? 1 : 0));
+  };
+  const pick = html`<button type="button" class="pick" onClick=${choose}
+    aria-label=${say("Show layer {layer}, head {head}", at)}>${
+      clear ? say("Layer {layer}, head {head}", at) : say("layer {layer}, head {head}", at)
+    }</button>`;
   const values = {
     number,
     rows,
-    times,
+    times: numeral((value / even).toFixed(value / even < 10 ? 1 : 0)),
     value: numeral(value.toFixed(2)),
     weight: numeral(weight.toFixed(2)),
-    query: tokenElement(found.query_label),
-    key: tokenElement(found.key_label),
-    next: tokenElement(next ?? ""),
+    query: html`<${Token} label=${found.query_label} />`,
+    key: html`<${Token} label=${found.key_label} />`,
+    next: html`<${Token} label=${next} />`,
   };
   return [
-    ...(clear
+    clear
       ? sayWith("{head} {does}.", { head: pick, does: did })
       : sayWith("No head does just one thing on this text. The nearest is {head}, “{short}”.", {
           head: pick,
           short,
-        })),
+        }),
     " ",
     // What reads a source is about to write its next token: the alignment is one place on.
-    ...(next
+    next
       ? sayWith(
           "{number} {value} on average over {rows} tokens, {times} times that of an " +
             "even head. Clearest at “{query}”: about to write “{next}”, it reads “{key}” " +
@@ -51,37 +50,30 @@ const sentence = ({ stack, kind }, found) => {
           "{number} {value} on average over {rows} tokens, {times} times that of an " +
             "even head. Clearest at “{query}”: it reads “{key}” ({weight}).",
           values,
-        )),
+        ),
   ];
 };
 
-// Each sign that stands in the grid, with its words.
-const legend = (heads) => {
-  const signs = new Map(heads.filter(({ sign }) => sign).map(({ sign, short }) => [sign, short]));
-  return [...signs].map(([sign, short]) => {
-    const item = el("span", "sign-words");
-    item.append(el("span", "sign", sign), short);
-    return item;
-  });
-};
+// The words of each sign that stands in the grid, once.
+const signsOf = (heads) =>
+  new Map(heads.filter(({ sign }) => sign).map(({ sign, short }) => [sign, short]));
 
-// box: where it is to stand. label(of, heads): puts the signs on the heads of the grid.
-export const connectFinding = (box, server, label) => {
-  const [says, signs] = [el("p", "finding"), el("p", "signs")];
-  box.append(says, signs);
-  const draw = async (current) => {
-    if (!page.run) return;
-    const asked = kindShown();
-    const found = await metricsOf(server, asked);
-    if (!current()) return;
-    says.replaceChildren(...(found.finding ? sentence(asked, found.finding) : [NOTHING]));
-    signs.replaceChildren(...legend(found.heads));
-    label(asked, found.heads);
-    Object.assign(box.dataset, asked);
-  };
-  const refresh = redrawWhen(box, ["run"], draw);
-  on("head", () => {
-    const { stack, kind } = kindShown();
-    if (stack !== box.dataset.stack || kind !== box.dataset.kind) refresh();
-  });
+export const HeadFinding = ({ server }) => {
+  const part = usePart();
+  const { answer, asked } = useAnswer(part, metricsOf(server), kindShown());
+  const sign = ([one, words]) =>
+    html`<span class="sign-words"><span class="sign">${one}</span>${words}</span>`;
+  return html`<div class="head-finding" ...${part.shows(asked)}>
+    ${
+      answer &&
+      html`<p class="finding">${
+        answer.finding
+          ? sentence(asked, answer.finding)
+          : say(
+              "No head stands out on this text: choose a token in it, and look at what each head reads there.",
+            )
+      }</p>
+      <p class="signs">${[...signsOf(answer.heads)].map(sign)}</p>`
+    }
+  </div>`;
 };

@@ -1,45 +1,69 @@
 // What the page knows of its heads: the numbers of each kind of attention, asked for once a run.
 
 import { ask } from "../../ui/static/ask.js";
-import { emit, on, page } from "../../web/store.js";
+import { signal } from "../../web/preact.js";
+import { on, page } from "../../web/store.js";
 
-let kept = new Map(); // the server's answers about the shown run
-on("run", () => (kept = new Map()));
+const kept = signal(new Map()); // the server's answers about the shown run
+on("run", () => (kept.value = new Map()));
+/** @type {(name: string, data: any) => string} */
+const keyOf = (name, data) => `${name} ${JSON.stringify(data)}`;
 
-/** @type {(question: (data: any) => Promise<any>, data: any) => Promise<any>} */
-export const askOnce = async (question, data) => {
-  const [table, key] = [kept, JSON.stringify(data)];
-  if (!table.has(key)) table.set(key, await ask(question, data));
-  return table.get(key);
+// A question that is asked once a run; name: of its answers.
+/** @type {(name: string, question: (data: any) => Promise<any>) => (data: any) => Promise<any>} */
+export const once = (name, question) => async (data) => {
+  const key = keyOf(name, data);
+  const known = kept.peek().get(key);
+  if (known) return known;
+  const answer = await ask(question, data);
+  if (data.run === page.run?.run) kept.value = new Map([...kept.peek(), [key, answer]]);
+  return answer;
 };
 
-// The chosen head's kind of attention, else the run's first, as the server is asked for it.
+// The chosen head's kind of attention, else the run's first, as the server is asked for it; null
+// before there is a run.
 export const kindShown = () => {
+  const { run, head } = page;
+  if (!run) return null;
   const { stack, kind } =
-    page.run.kinds.find((one) => one.stack === page.head?.stack && one.kind === page.head.kind) ??
-    page.run.kinds[0];
-  return { run: page.run.run, stack, kind };
+    run.kinds.find((one) => one.stack === head?.stack && one.kind === head.kind) ?? run.kinds[0];
+  return { run: run.run, stack, kind };
 };
 
 /** @type {any} */
 let metrics = null; // one part's function for all, so that two that ask at once ask one question
-// The metrics of the heads of one kind; "labels" tells when new ones are there.
-/** @type {(server: Record<string, any>, data: {run: string, stack: string, kind: string}) => Promise<any>} */
-export const metricsOf = async (server, data) => {
-  const isNew = !kept.has(JSON.stringify(data));
-  metrics ??= server.metrics;
-  const found = await askOnce(metrics, data);
-  if (isNew) emit("labels");
-  return found;
-};
+// The question for the metrics of the heads of one kind.
+/** @type {(server: Record<string, any>) => (data: any) => Promise<any>} */
+export const metricsOf = (server) => (metrics ??= once("metrics", server.metrics));
 
+// What is known of the heads of {run, stack, kind}: a component that asks is drawn again once it is.
+/** @type {(of: {run: string, stack: string, kind: string}) => any[] | undefined} */
+export const knownHeads = ({ run, stack, kind }) =>
+  kept.value.get(keyOf("metrics", { run, stack, kind }))?.heads;
 // The label of a head of the run, if its metrics are known and it has one.
 /** @type {(run: string, site: string, index: number) => string | null} */
 export const headLabel = (run, site, index) => {
   const [stack, layer, kind] = site.split(".");
-  const found = kept.get(JSON.stringify({ run, stack, kind }));
-  const one = found?.heads.find(
-    (/** @type {any} */ each) => each.layer === Number(layer) && each.head === index,
+  const one = knownHeads({ run, stack, kind })?.find(
+    (each) => each.layer === Number(layer) && each.head === index,
   );
   return one?.label ?? null;
+};
+
+// ---- the order of the table of heads ----
+
+/** @type {(a: any, b: any) => number} */
+const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
+
+// by: "head", "label" or the name of a metric. Numbers that are missing go last whichever way; equal
+// ones keep the order of the network.
+/** @type {(heads: any[], order: {by?: string, down?: boolean}) => any[]} */
+export const sortHeads = (heads, { by, down }) => {
+  if (by === "head") return down ? [...heads].reverse() : heads;
+  /** @type {(one: any) => any} */
+  const value = (one) => (by === "label" ? one.label : one.values[String(by)]);
+  const sign = down ? -1 : 1;
+  const has = heads.filter((one) => value(one) !== null);
+  const lacks = heads.filter((one) => value(one) === null);
+  return [...has.sort((a, b) => sign * compare(value(a), value(b))), ...lacks];
 };

@@ -12,7 +12,7 @@ from transformer.analysis.head_measures import ALL, Metric
 from transformer.analysis.head_metrics import Metrics, head_metrics
 from transformer.checks import check_choice
 from transformer.messages import numeral, say
-from transformer.model.site_words import attention_name
+from transformer.network_words import attention_name
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.drawing.head_map import head_axes, head_labels
@@ -67,7 +67,7 @@ def _range_of(metric: Metric, cells: Any, dark: bool) -> dict[str, Any]:
     if metric.name == "order":
         return {"colorscale": style.diverging(dark), "zmin": -1, "zmax": 1}
     largest = float(np.nan_to_num(cells).max(initial=0.0)) or 1.0
-    return {"colorscale": style.cividis(), "zmin": 0, "zmax": largest if metric.unit else 1}
+    return {"colorscale": style.weights(dark), "zmin": 0, "zmax": largest if metric.unit else 1}
 
 
 def _baselines(found: Metrics, metric: str) -> str:

@@ -1,238 +1,215 @@
 // A table of all heads: one number a column, sorted by any of them; a row chooses its head.
 
-import { el, finder, tokenElement } from "../../ui/static/dom.js";
-import { ownFields } from "../../ui/static/fields.js";
-import { oneOf } from "../../ui/static/link_text.js";
+import { declaredFields } from "../../ui/static/fields.js";
 import { numeral, say, sayN } from "../../ui/static/messages.js";
-import { drawHeadMap } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
+import { headMap } from "../../ui/static/plots.js";
 import { attentionOf } from "../../ui/static/site_words.js";
-import { on, page, setHead, showProblem } from "../../web/store.js";
-import { askOnce, kindShown, metricsOf } from "./known.js";
-import { termsOf } from "./metric_terms.js";
-import { sortHeads } from "./sort_heads.js";
+import { Figure } from "../../web/figure.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { html, useMemo, useState } from "../../web/preact.js";
+import { page, setHead } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { kindShown, knownHeads, metricsOf, once, sortHeads } from "./known.js";
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".ranking");
-  const [head, baselines, body] = ["thead", ".baselines", ".rows"].map(find);
-  const FIRST_ROWS = 24;
-  const NUMBER_PX = 34; // room for a number in a cell of the map
-  /** @type {Record<string, any>} */
-  const state = { by: "head", down: false, all: false, found: null };
+const FIRST_ROWS = 24;
+const NUMBER_PX = 34; // room for a number in a cell of the map
 
-  const name = ({ layer, head: index }) =>
-    say("layer {layer}, head {head}", { layer, head: index });
-  const number = (value, digits = 3) => (value === null ? "–" : numeral(value.toFixed(digits)));
-  const digitsOf = ({ unit }) => (unit ? 2 : 3);
+const headName = ({ layer, head }) => say("layer {layer}, head {head}", { layer, head });
+const titleOf = ({ title, unit }) => (unit ? `${title} (${unit})` : title);
+const number = (value, { unit }) => (value === null ? "–" : numeral(value.toFixed(unit ? 2 : 3)));
 
-  // ---- the order ----
+// ---- the table ----
 
-  const sortBy = (by) => {
-    const again = state.by === by;
-    Object.assign(state, { by, down: again ? !state.down : !["head", "label"].includes(by) });
-    drawTable();
-    drawMap(() => true).catch((error) => showProblem(error.message));
-    head.querySelector(`[data-by=${by}]`).focus();
+// order: {sort, order}, the fields of a link; by: what the table is sorted by.
+const Titles = ({ metrics, order, by }) => {
+  const sort = (name) => {
+    const first = ["head", "label"].includes(name) ? "up" : "down";
+    const other = order.order === "up" ? "down" : "up";
+    Object.assign(order, { order: by === name ? other : first, sort: name });
   };
-
-  // ---- the table ----
-
-  const columns = () => [
-    { name: "head", title: say("Head") },
-    ...state.found.metrics.map(({ name: by, title, unit }) => ({
-      name: by,
-      title: unit ? `${title} (${unit})` : title,
-    })),
-    { name: "label", title: say("Label") },
+  const columns = [
+    ["head", say("Head")],
+    ...metrics.map((metric) => [metric.name, titleOf(metric)]),
+    ["label", say("Label")],
   ];
-  const drawHead = () => {
-    const row = el("tr");
-    for (const { name: by, title } of columns()) {
-      const cell = el("th");
-      const button = el("button", "", title);
-      button.dataset.by = by;
-      button.addEventListener("click", () => sortBy(by));
-      const sorted = state.by === by;
-      cell.scope = "col";
-      cell.setAttribute("aria-sort", sorted ? (state.down ? "descending" : "ascending") : "none");
-      if (sorted) {
-        const arrow = el("span", "arrow", state.down ? " ▼" : " ▲");
-        arrow.setAttribute("aria-hidden", "true");
-        button.append(arrow);
-      }
-      cell.append(button);
-      row.append(cell);
-    }
-    head.replaceChildren(row);
-  };
-  const lineOf = (title, values, label) => {
-    const row = el("tr");
-    const first = el("th");
-    first.scope = "row";
-    first.append(title);
-    const cells = state.found.metrics.map((metric) =>
-      el("td", state.by === metric.name ? "sorted" : "", number(values(metric), digitsOf(metric))),
-    );
-    row.append(first, ...cells, el("td", "label", label));
-    return row;
-  };
-  const drawBaselines = () =>
-    baselines.replaceChildren(
-      lineOf(say("an even head"), (metric) => metric.even, say("baseline")),
-      lineOf(say("keys shuffled, mean"), (metric) => metric.shuffled, say("baseline")),
-      lineOf(say("keys shuffled, most"), (metric) => metric.shuffled_most, say("baseline")),
-    );
-  const choose = ({ layer, head: index }) => {
-    const { stack, kind } = kindShown();
-    setHead({ stack, kind, layer, head: index });
+  const down = order.order === "down";
+  const column = ([name, title]) => html`<th scope="col"
+    aria-sort=${by === name ? (down ? "descending" : "ascending") : "none"}>
+    <button type="button" data-by=${name} onClick=${() => sort(name)}>${title}${
+      by === name && html`<span class="arrow" aria-hidden="true">${down ? " ▼" : " ▲"}</span>`
+    }</button>
+  </th>`;
+  return html`<thead><tr>${columns.map(column)}</tr></thead>`;
+};
+
+// The cells of a row; values(metric): its number in the metric's column.
+const cells = (metrics, by, values) =>
+  metrics.map(
+    (metric) =>
+      html`<td class=${by === metric.name ? "sorted" : ""}>${number(values(metric), metric)}</td>`,
+  );
+const Baselines = ({ metrics, by }) => {
+  const line = (title, values) => html`<tr><th scope="row">${title}</th>
+    ${cells(metrics, by, values)}<td class="label">${say("baseline")}</td></tr>`;
+  return html`<tbody class="baselines">
+    ${line(say("an even head"), (metric) => metric.even)}
+    ${line(say("keys shuffled, mean"), (metric) => metric.shuffled)}
+    ${line(say("keys shuffled, most"), (metric) => metric.shuffled_most)}
+  </tbody>`;
+};
+
+// The picture stands above the table, on a small screen far above. The focus stays where it is.
+const showPicture = () => {
+  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
+  document.querySelector(".large-side")?.scrollIntoView({ block: "nearest", behavior });
+};
+const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
+  const { layer, head, label } = one;
+  const chosen = page.head?.layer === layer && page.head.head === head;
+  const choose = () => {
+    setHead({ stack, kind, layer, head });
     showPicture();
   };
-  // The picture stands above the table, on a small screen far above. The focus stays where it is.
-  const showPicture = () => {
-    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-    document.querySelector(".large-side")?.scrollIntoView({ block: "nearest", behavior });
-  };
-  const lineOfHead = (one) => {
-    const button = el("button", "pick", name(one));
-    button.setAttribute("aria-label", say("Show {head}", { head: name(one) }));
-    const row = lineOf(button, (metric) => one.values[metric.name], one.label ?? "");
-    Object.assign(row.dataset, { layer: one.layer, head: one.head });
-    if (one.label === say("reads one token")) {
-      row.lastElementChild.append(
-        ": ",
-        tokenElement(one.key_label),
-        el("small", "", ` ${say("at {place}", { place: one.key })}`),
-      );
-    }
-    row.addEventListener("click", () => choose(one));
-    return row;
-  };
-  const drawTable = () => {
-    const sorted = sortHeads(state.found.heads, state);
-    const shown = state.all ? sorted : sorted.slice(0, FIRST_ROWS);
-    drawHead();
-    drawBaselines();
-    body.replaceChildren(...shown.map(lineOfHead));
-    const button = find(".show-all");
-    button.hidden = sorted.length <= FIRST_ROWS;
-    button.textContent = state.all
-      ? say("Show the first {first_rows}", { first_rows: FIRST_ROWS })
-      : say("Show all {count} heads", { count: sorted.length });
-    mark();
-  };
-  const mark = () => {
-    for (const row of body.children) {
-      const { layer, head: index } = row.dataset;
-      const chosen =
-        page.head && Number(layer) === page.head.layer && Number(index) === page.head.head;
-      row.classList.toggle("chosen", Boolean(chosen));
-      row.querySelector("button").setAttribute("aria-pressed", String(Boolean(chosen)));
-    }
-  };
-  find(".show-all").addEventListener("click", () => {
-    state.all = !state.all;
-    drawTable();
-  });
+  const read = label === say("reads one token") && [
+    ": ",
+    html`<${Token} label=${one.key_label} />`,
+    html`<small>${` ${say("at {place}", { place: one.key })}`}</small>`,
+  ];
+  return html`<tr class=${chosen ? "chosen" : ""} data-layer=${layer} data-head=${head}
+    onClick=${choose}>
+    <th scope="row"><button type="button" class="pick" aria-pressed=${String(chosen)}
+      aria-label=${say("Show {head}", { head: headName(one) })}>${headName(one)}</button></th>
+    ${cells(metrics, by, ({ name }) => one.values[name])}
+    <td class="label">${label}${read}</td>
+  </tr>`;
+};
 
-  // ---- words ----
+const Table = ({ found: { metrics, heads }, of, order, by }) => {
+  const [all, showAll] = useState(false);
+  const sorted = sortHeads(heads, { by, down: order.order === "down" });
+  const shown = all ? sorted : sorted.slice(0, FIRST_ROWS);
+  return html`<div class="wide ranking-wide" tabindex="0" role="region"
+      aria-label=${say("Metrics of all heads")}>
+      <table class="ranking-table">
+        <${Titles} ...${{ metrics, order, by }} />
+        <${Baselines} ...${{ metrics, by }} />
+        <tbody class="rows">${shown.map(
+          (one) =>
+            html`<${HeadRow} key=${`${one.layer}.${one.head}`} ...${{ one, metrics, by, of }} />`,
+        )}</tbody>
+      </table>
+    </div>
+    <button type="button" class="show-all" hidden=${sorted.length <= FIRST_ROWS}
+      onClick=${() => showAll(!all)}>${
+        all
+          ? say("Show the first {first_rows}", { first_rows: FIRST_ROWS })
+          : say("Show all {count} heads", { count: sorted.length })
+      }</button>`;
+};
 
-  const drawWords = () => {
-    const { metrics, heads, rule, n_rows: rows, n_left_out: out, n_shuffles: times } = state.found;
-    const { n_repeats: repeats } = state.found;
-    const { kind } = kindShown();
-    const labelled = heads.filter(({ label }) => label).length;
-    find(".ranking-title").textContent = say("What each head does, in numbers: {attention}", {
-      attention: attentionOf(kindShown()),
-    });
-    const told = [
-      say("{count} heads over {rows} rows of this text; {labelled} have a label.", {
+// ---- words ----
+
+const introduction = ({ heads, n_rows: rows, n_left_out: out, n_repeats: repeats }, kind) =>
+  [
+    say("{count} heads over {rows} rows of this text; {labelled} have a label.", {
+      count: heads.length,
+      rows,
+      labelled: heads.filter(({ label }) => label).length,
+    }),
+    out > 0 &&
+      sayN(
+        "{n} row is left out, because it may read one key only.",
+        "{n} rows are left out, because they may read one key only.",
+        out,
+      ),
+    kind !== "cross" &&
+      (repeats
+        ? say(
+            "Induction and Duplicate are means over the {repeats} rows whose token stood in " +
+              "the text before.",
+            { repeats },
+          )
+        : say(
+            "No token of this text stood in it before, so Induction and Duplicate have no number.",
+          )),
+    say("Click a row of the table to see its head above."),
+  ]
+    .filter(Boolean)
+    .join(" ");
+
+// What the metrics mean, and what they are held against.
+const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
+  const terms = [
+    ...metrics.map((metric) => [titleOf(metric), `${metric.definition}.`]),
+    [
+      say("an even head"),
+      say(
+        "the same numbers of a head that reads all keys that its mask allows with the same weight.",
+      ),
+    ],
+    [
+      say("keys shuffled"),
+      say(
+        "of {times} copies of each head in which every key vector stands at another place, " +
+          "before mask and softmax: their mean, and the most that any copy of any head " +
+          "reaches; for numbers about a place.",
+        { times },
+      ),
+    ],
+  ];
+  return html`<div class="definitions">
+    <h4>${say("What the numbers mean: each is a mean over the rows (queries) that may read more than one key")}</h4>
+    <dl>${terms.map(([term, says]) => [html`<dt>${term}</dt>`, html`<dd>${says}</dd>`])}</dl>
+    <p class="rule">${rule}</p>
+  </div>`;
+};
+
+const MetricMap = ({ part, question, of, found: { metrics, heads }, by }) => {
+  const metric = (metrics.find(({ name }) => name === by) ?? metrics[0]).name;
+  const { answer, asked } = useAnswer(part, question, { ...of, metric, dark: page.dark });
+  const { title, unit } = metrics.find(({ name }) => name === asked?.metric) ?? {};
+  const says =
+    title &&
+    say("{title}{unit}, layers down, heads across", { title, unit: unit ? ` (${unit})` : "" });
+  const label = says && say("{title}; the table has the same numbers", { title: says });
+  const nLayers = new Set(heads.map(({ layer }) => layer)).size;
+  return html`<div class="ranking-map">
+    <h4 class="map-title">${says ?? say("One metric of every head")}</h4>
+    <${Figure} part=${part} name="metric_map" class="metric-map" figure=${answer?.figure}
+      label=${label ?? say("One metric of every head")} box=${{ "data-metric": asked?.metric }}
+      ...${headMap(nLayers, NUMBER_PX)} />
+  </div>`;
+};
+
+const Ranking = ({ server }) => {
+  const part = usePart();
+  const order = useMemo(() => declaredFields("head_metrics"), []);
+  const question = useMemo(() => once("metric_map", server.metric_map), []);
+  const { answer: found, asked: of } = useAnswer(part, metricsOf(server), kindShown());
+  const names = ["head", "label", ...(found?.metrics ?? []).map(({ name }) => name)];
+  const by = names.includes(order.sort) ? order.sort : "head";
+  return html`<div class="ranking" ...${part.shows(of)}>
+    ${
+      found &&
+      html`<p class="ranking-intro">${introduction(found, of.kind)}</p>
+        <${Table} ...${{ found, of, order, by }} />
+        <div class="ranking-words">
+          <${Definitions} found=${found} />
+          <${MetricMap} ...${{ part, question, of, found, by }} />
+        </div>`
+    }
+  </div>`;
+};
+// Known from the sentence beside the grid.
+const finding = () => {
+  const of = kindShown();
+  const heads = of && knownHeads(of);
+  return heads
+    ? say("{attention}: {labelled} of {count} stand out", {
+        attention: attentionOf(of),
+        labelled: heads.filter(({ label }) => label).length,
         count: heads.length,
-        rows,
-        labelled,
-      }),
-    ];
-    if (out) {
-      told.push(
-        sayN(
-          "{n} row is left out, because it may read one key only.",
-          "{n} rows are left out, because they may read one key only.",
-          out,
-        ),
-      );
-    }
-    if (kind !== "cross") {
-      told.push(
-        repeats
-          ? say(
-              "Induction and Duplicate are means over the {repeats} rows whose token stood in " +
-                "the text before.",
-              { repeats },
-            )
-          : say(
-              "No token of this text stood in it before, so Induction and Duplicate have no " +
-                "number.",
-            ),
-      );
-    }
-    told.push(say("Click a row of the table to see its head above."));
-    find(".ranking-intro").textContent = told.join(" ");
-    find(".definitions dl").replaceChildren(...termsOf(metrics, times));
-    find(".rule").textContent = rule;
-  };
-
-  const drawMap = async (current) => {
-    const chosen =
-      state.found.metrics.find(({ name: by }) => by === state.by) ?? state.found.metrics[0];
-    const data = { ...kindShown(), metric: chosen.name, dark: page.dark };
-    const { figure: made } = await askOnce(server.metric_map, data);
-    if (!current()) return;
-    const box = find(".metric-map");
-    const layers = new Set(state.found.heads.map(({ layer }) => layer)).size;
-    const figure = await drawHeadMap(box, made, layers, NUMBER_PX);
-    find(".map-title").textContent = say("{title}{unit}, layers down, heads across", {
-      title: chosen.title,
-      unit: chosen.unit ? ` (${chosen.unit})` : "",
-    });
-    box.setAttribute(
-      "aria-label",
-      say("{title}; the table has the same numbers", { title: find(".map-title").textContent }),
-    );
-    box.dataset.metric = figure.layout.meta.metric;
-  };
-
-  const draw = async (current) => {
-    if (!page.run) return;
-    const wanted = kindShown();
-    const found = await metricsOf(server, wanted);
-    if (!current()) return;
-    state.found = found;
-    const known = ["head", "label", ...state.found.metrics.map(({ name: by }) => by)];
-    if (!known.includes(state.by)) Object.assign(state, { by: "head", down: false });
-    drawTable();
-    drawWords();
-    Object.assign(root.dataset, wanted);
-    await drawMap(current);
-  };
-
-  on("run", () => (state.found = null));
-  on("head", (chosen) => {
-    const { run, stack, kind } = root.dataset;
-    const same = chosen.stack === stack && chosen.kind === kind && page.run.run === run;
-    if (same && state.found) mark();
-    else refresh();
-  });
-  const refresh = redrawWhen(root, ["run"], draw);
-  ownFields(
-    { sort: "head", order: "up" },
-    () => ({ sort: state.by, order: state.down ? "down" : "up" }),
-    ({ sort = "head", order: way = "up" }) => {
-      const down = oneOf("order", way, ["up", "down"]) === "down";
-      if (!/^[a-z_]+$/.test(sort))
-        throw new Error(say("The link's sort must be the name of a column."));
-      Object.assign(state, { by: sort, down });
-      refresh();
-    },
-  );
-}
+      })
+    : null;
+};
+export const mount = mounted(Ranking, finding);

@@ -18,6 +18,7 @@ TASKS = {
 VIEW = View(
     name="learn",
     tab=mark("Learn"),
+    order=610,
     title=mark("Watch it learn"),
     help=mark("A small network learns an exercise: its loss, its accuracy, and its heads."),
     parameters=(
@@ -40,4 +41,5 @@ VIEW = View(
         Whole(name="seed", title=mark("Seed"), default=0, most=2**32 - 1),
     ),
     pictures=(),
+    gets=("tasks", "moments"),
 )  # fmt: skip

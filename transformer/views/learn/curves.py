@@ -42,7 +42,7 @@ def learning_curves(
     right = _share(measured, accuracy, say("accuracy, held-out questions"), colours.accent)
     shares = [right]
     if score_name:
-        shares.append(_share(measured, score, score_name, colours.second, "dash"))
+        shares.append(_share(measured, score, score_name, colours.key, "dash"))
     return two_pictures(
         [loss], shares, title=say("Loss and accuracy"), of=say("share"), at=at, dark=dark,
         range=[0, 1.01 * total],

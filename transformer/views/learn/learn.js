@@ -3,222 +3,247 @@
 
 import { ask } from "../../ui/static/ask.js";
 import { decodeBytes } from "../../ui/static/bytes.js";
-import { el, finder } from "../../ui/static/dom.js";
+import { declaredFields } from "../../ui/static/fields.js";
 import { saveFile } from "../../ui/static/files.js";
 import { apply } from "../../ui/static/link.js";
 import { numeral, say, sayN } from "../../ui/static/messages.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
-import { page, showProblem } from "../../web/store.js";
-import { learnedHeads } from "./learn_heads.js";
-import { planControls } from "./learn_plan.js";
+import { fieldsOf } from "../../ui/static/schema.js";
+import { siteName } from "../../ui/static/sites.js";
 import { staying } from "../../ui/static/touring.js";
+import { Control } from "../../web/controls.js";
+import { Figure } from "../../web/figure.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
+import { openSection } from "../../web/section.js";
+import { page, reactive, showProblem } from "../../web/store.js";
+import { LearnedHeads } from "./learn_heads.js";
 
 const RECORDED = "recorded-"; // see ui/learning.py
 const PAUSES_MS = { starting: 400, running: 400, waiting: 1500, paused: 1000 };
 const OUT_OF_SIGHT_MS = 5000;
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, props, server }) {
-  const find = finder(element);
-  const root = find(".learn");
-  const back = find(".learn-back");
-  const questionBox = find(".learn-question");
-  const heads = learnedHeads(find(".learn-heads"), props.palette);
-  // id: the training that is shown. at: a step of it, null for the last one. facts: the server's.
-  /** @type {Record<string, any>} */
-  const state = { id: null, at: null, question: null, facts: null, timer: 0 };
-  /** @type {() => void} */
-  let refresh = () => {}; // until all parts stand
-  const isLive = () => ["waiting", "running", "paused"].includes(state.facts?.state);
+// A mistake is told in the page's status; the part stays as it is.
+const trying = (work) => async () => {
+  try {
+    await work();
+  } catch (error) {
+    showProblem(error.message);
+  }
+};
 
-  // ---- what is shown ----
+// ---- what is to be trained, and what is shown ----
 
-  const recordedOf = ({ preset, n_layers, n_heads, width }) =>
-    say("A recorded training: {preset}, layers: {layers}, heads: {heads}, width {width}.", {
-      preset,
-      layers: n_layers,
-      heads: n_heads,
-      width,
+// fields: the declared parameters, with declared, their declarations, and plan(), their values. shown:
+// the training that is shown: its id, a step of it (at, null for the last one), the question that it is
+// asked (null for its own), and whether a link gave the fields, which else follow a recorded training.
+const useTraining = () =>
+  useMemo(() => {
+    const declared = Object.entries(fieldsOf("learn"));
+    const [[task, { default: first }]] = declared;
+    let before = first;
+    const shown = reactive({ id: "", at: null, question: null, given: false });
+    const show = (id, given = false) =>
+      Object.assign(shown, { id, at: null, question: null, given });
+    const showRecorded = () => show(RECORDED + (before = fields[task]));
+    const fields = declaredFields("learn", (now) => {
+      if (now[task] !== before) show(RECORDED + (before = now[task]), true);
     });
-  const drawStatus = () => {
-    const { state: how, why, before, step, total } = state.facts;
-    const words = {
-      waiting: before
-        ? sayN(
-            "Waiting: {n} training before yours.",
-            "Waiting: {n} trainings before yours.",
-            before,
-          )
-        : say("Starting …"),
-      running: say("Training: step {step} of {total} …", { step, total }),
-      paused: say("Paused after step {step} of {total}.", { step, total }),
-      ended: state.id.startsWith(RECORDED) ? recordedOf(state.facts.plan) : why,
-    };
-    find(".learn-status").textContent = words[how];
-    find(".pause").textContent = how === "paused" ? say("Go on") : say("Pause");
-    find(".pause").disabled = !["running", "paused"].includes(how);
-    find(".one-step").disabled = !["running", "paused"].includes(how);
-    find(".stop").disabled = !isLive();
-    Object.assign(root.dataset, { state: how, step });
-  };
-  const drawSlider = () => {
-    const { kept, at } = state.facts;
-    const places = isLive() && !kept.includes(state.facts.step) ? [...kept, null] : kept;
-    state.places = places;
-    back.max = Math.max(0, places.length - 1);
-    back.disabled = places.length < 2;
-    back.value = state.at === null ? back.max : places.indexOf(state.at);
-    find(".learn-at").textContent = at;
-    back.setAttribute("aria-valuetext", say("step {step}", { step: at }));
-    for (const name of [".open-network", ".save-network"]) find(name).disabled = !kept.length;
-  };
-  const drawAnswer = () => {
-    const { question, answer, wanted } = state.facts;
-    if (document.activeElement !== questionBox) questionBox.value = question;
-    find(".learn-answer").textContent = answer || "…";
-    find(".learn-wanted").textContent =
-      answer === wanted ? say("(right)") : say("(right would be {wanted})", { wanted });
-    Object.assign(root.dataset, { answer, right: answer === wanted });
-  };
-  const draw = async (current) => {
-    if (state.id === null) state.id = RECORDED + controls.plan().task;
-    const { id, at, question } = state;
-    const facts = await ask(server.learned, { id, at, question, dark: page.dark });
-    if (!current() || state.id !== id) return;
-    const first = !state.facts || state.facts.id !== id;
-    state.facts = facts;
-    if (first && id.startsWith(RECORDED) && !state.given) controls.show(facts.plan);
-    const task = props.tasks[facts.plan.task];
-    find(".learn-task").textContent = `${say(task.title)}: ${say(task.words)}`;
-    drawStatus();
-    drawSlider();
-    drawAnswer();
-    find(".learn-said").replaceChildren(...facts.said.map((text) => el("li", "", text)));
-    const label = say("{score} on the letter to be said next", {
-      score: facts.best && numeral(facts.best.score.toFixed(2)),
-    });
-    heads.draw(facts.pictures, facts.best && { ...facts.best, label });
-    await drawFigure(find(".learn-curves"), facts.curves);
-    if (!current()) return;
-    Object.assign(root.dataset, { id, at: facts.at, shown: facts.changed });
-    wait();
-  };
+    if (!shown.id) showRecorded();
+    const follow = (name) => name === task && showRecorded();
+    const plan = () => Object.fromEntries(declared.map(([name, one]) => [one.name, fields[name]]));
+    const take = (values) => declared.forEach(([name, one]) => (fields[name] = values[one.name]));
+    return { declared, fields, plan, take, shown, show, showRecorded, follow };
+  }, []);
 
-  // ---- a training under way ----
-
-  const wait = () => {
-    clearTimeout(state.timer);
-    if (!isLive()) return;
-    const { state: how, before } = state.facts;
-    const seen = root.getClientRects().length > 0;
-    const pace = how === "waiting" && !before ? "starting" : how; // it may be over in a second
-    const pause = seen ? PAUSES_MS[pace] : OUT_OF_SIGHT_MS;
-    state.timer = window.setTimeout(look, pause);
-  };
-  const look = async () => {
-    const { id, facts } = state;
-    try {
-      const { changed } = await ask(server.learned, { id, known: facts.changed });
-      if (state.id !== id) return;
-      if (changed === facts.changed || !root.getClientRects().length) return wait();
-      return refresh();
-    } catch (error) {
-      return showProblem(error.message);
-    }
-  };
-  const show = (id, given = false) => {
-    clearTimeout(state.timer);
-    Object.assign(state, { id, at: null, question: null, facts: null, given });
-    refresh();
-  };
-  // A mistake is told in the page's status; the part stays as it is.
-  const trying = (work) => async () => {
-    try {
-      await work();
-    } catch (error) {
-      showProblem(error.message);
-    }
-  };
-  const steer = (choose) =>
-    trying(async () => {
-      await ask(server.steer, { id: state.id, do: choose() });
-      refresh();
-    });
-  find(".train").addEventListener(
-    "click",
-    trying(async () => {
-      const wanted = { plan: controls.plan(), question: questionBox.value };
-      const { id } = await ask(server.train, wanted);
-      show(id);
-    }),
-  );
-  find(".pause").addEventListener(
-    "click",
-    steer(() => (state.facts.state === "paused" ? "go" : "pause")),
-  );
-  find(".one-step").addEventListener(
-    "click",
-    steer(() => "step"),
-  );
-  find(".stop").addEventListener(
-    "click",
-    steer(() => "stop"),
-  );
-  find(".recorded").addEventListener("click", () => show(RECORDED + controls.plan().task));
-  find(".to-moments").hidden = !props.moments;
-  find(".to-moments").addEventListener("click", () => {
-    document.querySelector(".moments")?.scrollIntoView({ block: "start" });
+const isLive = (facts) => ["waiting", "running", "paused"].includes(facts?.state);
+// Looks after a training under way whether it has changed; again() then asks for all of it.
+const useProgress = (server, part, id, facts, again) => {
+  const [looks, setLooks] = useState(0);
+  const { seen } = part;
+  const look = trying(async () => {
+    const { changed } = await ask(server.learned, { id, known: facts.changed });
+    if (changed === facts.changed || !seen) setLooks(looks + 1);
+    else again();
   });
-  back.addEventListener("input", () => {
-    const place = Number(back.value);
-    state.at = place === state.places.length - 1 ? null : state.places[place];
-    refresh();
+  useLayoutEffect(() => {
+    if (!isLive(facts)) return;
+    const { state, before } = facts;
+    const pace = state === "waiting" && !before ? "starting" : state; // it may be over in a second
+    const timer = setTimeout(look, seen ? PAUSES_MS[pace] : OUT_OF_SIGHT_MS);
+    return () => clearTimeout(timer);
+  }, [facts, looks, seen]);
+};
+
+// ---- its parts ----
+
+const statusOf = (id, { state, why, before, step, total, plan }) => {
+  if (state === "running") return say("Training: step {step} of {total} …", { step, total });
+  if (state === "paused") return say("Paused after step {step} of {total}.", { step, total });
+  if (state === "waiting")
+    return before
+      ? sayN("Waiting: {n} training before yours.", "Waiting: {n} trainings before yours.", before)
+      : say("Starting …");
+  if (!id.startsWith(RECORDED)) return why;
+  return say("A recorded training: {preset}, layers: {layers}, heads: {heads}, width {width}.", {
+    ...plan,
+    layers: plan.n_layers,
+    heads: plan.n_heads,
   });
-  questionBox.addEventListener(
-    "change",
+};
+
+const Buttons = ({ server, props, training, facts, status, question, again }) => {
+  const { shown, show, plan, showRecorded } = training;
+  const how = facts?.state;
+  const steer = (wish) =>
     trying(async () => {
-      const { id, at } = state;
-      const question = questionBox.value.trim();
-      await ask(server.learned, { id, at, question }); // says what is wrong with it
-      state.question = question;
-      refresh();
-    }),
-  );
+      await ask(server.steer, { id: shown.id, do: wish });
+      again();
+    });
+  const train = trying(async () => show((await ask(server.train, { plan: plan(), question })).id));
+  const still = !["running", "paused"].includes(how);
+  return html`<div class="whatif-buttons">
+    <button type="button" class="main train" onClick=${train}>${say("Train")}</button>
+    <button type="button" class="pause" disabled=${still}
+      onClick=${steer(how === "paused" ? "go" : "pause")}>${how === "paused" ? say("Go on") : say("Pause")}</button>
+    <button type="button" class="one-step" disabled=${still} onClick=${steer("step")}>${say("One step")}</button>
+    <button type="button" class="stop" disabled=${!isLive(facts)} onClick=${steer("stop")}>${say("Stop")}</button>
+    <button type="button" class="recorded" onClick=${showRecorded}>${say("Show the recorded training")}</button>
+    <button type="button" class="to-moments" hidden=${!props.moments}
+      onClick=${() => openSection("moments")}>${say("See the story model’s own training")}</button>
+    <span class="learn-status" role="status">${status}</span>
+  </div>`;
+};
 
-  // ---- afterwards: a model of this visit ----
+const LookBack = ({ facts, shown }) => {
+  const { kept, at, step } = facts ?? { kept: [], at: "–", step: 0 };
+  const places = isLive(facts) && !kept.includes(step) ? [...kept, null] : kept;
+  const last = Math.max(0, places.length - 1);
+  const choose = ({ target }) => {
+    const place = Number(target.value);
+    shown.at = place === last ? null : places[place];
+  };
+  return html`<label class="learn-slider">
+    <span>${`${say("Look back: step")} `}<output class="learn-at">${at}</output></span>
+    <input type="range" class="learn-back" min="0" max=${last} disabled=${places.length < 2}
+      value=${shown.at === null ? last : places.indexOf(shown.at)} onInput=${choose}
+      aria-valuetext=${say("step {step}", { step: at })} />
+  </label>`;
+};
 
-  const adopted = new Map(); // by training and step
+const Question = ({ facts, text, type, commit }) => {
+  const { answer, wanted } = facts ?? {};
+  const right = answer === wanted ? say("(right)") : say("(right would be {wanted})", { wanted });
+  return html`<p class="learn-ask">
+    <label>${`${say("Ask it")} `}<input type="text" class="learn-question" autocomplete="off"
+      spellcheck=${false} value=${text} onInput=${({ target }) => type(target.value)}
+      onChange=${commit} /></label>
+    <span aria-live="polite">→ <bdi class="learn-answer">${facts ? answer || "…" : "–"}</bdi>${" "}
+      <span class="learn-wanted">${facts && right}</span></span>
+  </p>`;
+};
+
+// Afterwards it is a model of this visit.
+const Afterwards = ({ server, shown, facts, picked }) => {
+  const adopted = useMemo(() => new Map(), []); // by training and step
   const adopt = async () => {
-    const { id, at } = state;
-    const key = `${id} ${state.facts.at}`;
+    const { id, at } = shown;
+    const key = `${id} ${facts.at}`;
     if (!adopted.has(key)) adopted.set(key, await ask(server.adopt, { id, at }));
     return adopted.get(key);
   };
-  find(".open-network").addEventListener(
-    "click",
-    trying(async () => {
-      const { model, length } = await adopt();
-      const { best } = state.facts;
-      const head = heads.chosen() ?? best;
-      /** @type {Record<string, string>} */
-      const place = head ? { site: head.site, head: String(head.head) } : {};
-      await apply({ ...staying(), model, length: String(length), tab: "attention", ...place });
-    }),
-  );
-  find(".save-network").addEventListener(
-    "click",
-    trying(async () => {
-      const { id, at } = state;
-      const { name, type, base64 } = await ask(server.checkpoint, { id, at });
-      saveFile(new Blob([decodeBytes(base64)], { type }), name);
-    }),
-  );
+  const open = trying(async () => {
+    const { model, length } = await adopt();
+    const [stack, kind] = picked?.name.split(".") ?? [];
+    const head = picked
+      ? { site: siteName({ ...picked, stack, kind }), head: picked.head }
+      : facts.best;
+    /** @type {Record<string, string>} */
+    const place = head ? { site: head.site, head: String(head.head) } : {};
+    await apply({ ...staying(), model, length: String(length), tab: "attention", ...place });
+  });
+  const save = trying(async () => {
+    const { id, at } = shown;
+    const { name, type, base64 } = await ask(server.checkpoint, { id, at });
+    saveFile(new Blob([decodeBytes(base64)], { type }), name);
+  });
+  const none = !facts?.kept.length;
+  return html`<div class="whatif-buttons">
+      <button type="button" class="open-network" disabled=${none} onClick=${open}>${say("Open it in Attention")}</button>
+      <button type="button" class="save-network" disabled=${none} onClick=${save}>${say("Save the network")}</button>
+    </div>
+    <p class="hint">${say("Opened, it stands in the list of models for you alone, in every tab and every What if?, until you leave. A head that was clicked is the one that is shown. Saved, it is a folder that transformer.load opens.")}</p>`;
+};
 
-  const controls = planControls(
-    find(".learn-controls"),
-    (task) => show(RECORDED + task),
-    (task) => show(RECORDED + task, true),
-  );
-  refresh = redrawWhen(root, [], draw);
-}
+const Learn = ({ props, server }) => {
+  const part = usePart();
+  const training = useTraining();
+  const { declared, fields, follow, take, shown } = training;
+  const { id, at, question, given } = shown;
+  const [round, setRound] = useState(0);
+  const again = () => setRound(round + 1);
+  const [typed, type] = useState(/** @type {string | null} */ (null));
+  const [picked, pick] = useState(/** @type {any} */ (null));
+  const { answer, asked } = useAnswer(part, server.learned, {
+    id,
+    at,
+    question,
+    round,
+    dark: page.dark,
+  });
+  const facts = asked?.id === id ? answer : null; // else another training's, until this one's is there
+  useProgress(server, part, id, facts, again);
+  const isShown = facts !== null;
+  useLayoutEffect(() => {
+    if (isShown && id.startsWith(RECORDED) && !given) take(facts.plan);
+  }, [id, given, isShown]);
+  const kinds = Object.keys(answer?.pictures ?? {}).join();
+  useLayoutEffect(() => pick(null), [kinds]);
+  useLayoutEffect(() => type(null), [id]);
+
+  const text = typed ?? answer?.question ?? "";
+  const commit = trying(async () => {
+    await ask(server.learned, { id, at, question: text.trim() }); // says what is wrong with it
+    shown.question = text.trim();
+    type(null);
+  });
+  const best = answer?.best && {
+    ...answer.best,
+    label: say("{score} on the letter to be said next", {
+      score: numeral(answer.best.score.toFixed(2)),
+    }),
+  };
+  const task = answer && props.tasks[answer.plan.task];
+  const control = ([field, one]) => html`<${Control} key=${field} declared=${one}
+    changed=${() => follow(field)} ...${{ field, fields }} />`;
+  const state = answer && {
+    state: answer.state,
+    step: answer.step,
+    answer: answer.answer,
+    right: answer.answer === answer.wanted,
+    id: asked.id,
+    at: answer.at,
+    shown: answer.changed,
+  };
+  return html`<section class="learn" ...${part.shows(state)}>
+    <h3>${say("Watch it learn")}</h3>
+    <p class="learn-task">${task && `${say(task.title)}: ${say(task.words)}`}</p>
+    <div class="panel-controls learn-controls">${declared.map(control)}</div>
+    <${Buttons} status=${answer && statusOf(asked.id, answer)} question=${text}
+      ...${{ server, props, training, facts, again }} />
+    <div class="learn-body">
+      <div class="learn-curves-side">
+        <${Figure} part=${part} name="learning" class="learn-curves" figure=${answer?.curves}
+          label=${say("Loss and accuracy of each step")} />
+        <${LookBack} ...${{ facts: answer, shown }} />
+        <ul class="learn-said">${answer?.said.map((one) => html`<li>${one}</li>`)}</ul>
+      </div>
+      <div class="learn-heads-side">
+        <h4>${say("All heads, for one example")}</h4>
+        <${LearnedHeads} pictures=${answer?.pictures} ...${{ best, picked, pick }} />
+        <${Question} facts=${answer} ...${{ text, type, commit }} />
+        <${Afterwards} ...${{ server, shown, facts, picked }} />
+      </div>
+    </div>
+  </section>`;
+};
+export const mount = mounted(Learn);

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from transformer.analysis.laboratory import Laboratory
+from transformer.analysis.masked_token import masked_token
+from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
@@ -11,15 +12,15 @@ from transformer.views.parameters import Whole
 
 
 def answer_masked(
-    lab: Laboratory, item: Run, *, place: int | None = None, dark: bool = False
+    models: ModelQueries, item: Run, *, place: int | None = None, dark: bool = False
 ) -> Answer:
     """What the network says of one token masked; figure is None where nothing can be masked."""
-    if item.config.family != "encoder" or lab.model(item.model).tokenizer.mask_id is None:
+    if item.config.family != "encoder" or models.model(item.model).tokenizer.mask_id is None:
         return {"figure": None}
-    mask = lab.model(item.model).tokenizer.mask_id
+    mask = models.model(item.model).tokenizer.mask_id
     hidden = item.ids.index(mask) if mask in item.ids else min(1, len(item.ids) - 1)
     chosen = hidden if place is None else place
-    found = lab.masked_token(item, chosen)
+    found = models.ask(masked_token, item, place=chosen)
     return {
         "figure": masked(found, dark=dark),
         "place": chosen,
@@ -33,6 +34,7 @@ def answer_masked(
 VIEW = View(
     name="masked",
     tab="Prediction",
+    order=410,
     title=mark("A masked token"),
     help=mark("What an encoder says of a token that is hidden from it."),
     pictures=(

@@ -9,7 +9,7 @@ from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import HEAD, KIND, ROW, SITE, STACK
 from transformer.views.masks.masks import mask_figure, padded_batch
 from transformer.views.masks.removal import SHOWN, mask_removed, sentence_of
-from transformer.views.parameters import Choice
+from transformer.views.parameters import Choice, Whole, Words
 
 
 def answer_removal(
@@ -47,16 +47,21 @@ _WHICH = {"causal": "causal", "padding": "padding", "combined": "both"}
 VIEW = View(
     name="masks",
     tab=mark("Masks"),
+    order=210,
     title=mark("Masks"),
     help=mark(
         "Which keys each query may read: padding hides filler, the causal mask hides the future."
     ),
     parameters=(
+        Whole(name="row", default=0, use="place", link="row"),
+        Words(name="mask_site", use="place", link="mask_site"),
+        Whole(name="mask_head", default=0, use="place", link="mask_head"),
         Choice(
             name="without",
             title=mark("Mask that is taken away"),
             options={"causal": mark("causal"), "padding": mark("padding")},
-            default="",
+            optional=True,
+            use="place",
             link="without",
         ),
     ),
@@ -97,4 +102,5 @@ VIEW = View(
             ),
         ),
     ),
+    gets=("batch",),
 )

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from transformer.analysis.mask_removal import Doubles, Removal, acting_masks, without_mask
 from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
-from transformer.model.site_words import attention_name
+from transformer.network_words import attention_name
 from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Batch
 from transformer.views.attention.heatmap import weight_colours
@@ -101,7 +101,7 @@ def _title(found: Removal, show: str) -> str:
 
 def _colours(found: Removal, show: str, dark: bool) -> dict[str, Any]:
     if show == "weights":
-        return weight_colours("linear")
+        return weight_colours("linear", dark=dark)
     bar = style.colorbar(say("change of the weight"))
     bound = style.bound_of(found.weights - found.real)
     return style.signed(bound, dark) | {"colorbar": bar}

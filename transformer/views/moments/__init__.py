@@ -9,6 +9,8 @@ from transformer.views.parameters import Whole
 VIEW = View(
     name="moments",
     tab=mark("Learn"),
+    order=620,
+    folded=True,
     title=mark("The story model through its training"),
     help=mark("Its loss, its heads, what it writes and what surprises it, at ten of its steps."),
     parameters=(
@@ -18,4 +20,5 @@ VIEW = View(
         Whole(name="head", title=mark("Head"), optional=True),
     ),
     pictures=(),
+    gets=("moments",),
 )

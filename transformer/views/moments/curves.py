@@ -39,7 +39,7 @@ def moment_curves(
     below = [
         _curve(steps, values, name, colour, dash=dash, share=True)
         for (name, values), colour, dash in zip(
-            shares.items(), (colours.accent, colours.second, colours.text),
+            shares.items(), (colours.accent, colours.key, colours.text),
             ("solid", "dash", "dot"), strict=False,
         )
     ]  # fmt: skip

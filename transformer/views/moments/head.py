@@ -32,7 +32,7 @@ def recorded_head(
         text=reading_texts(labels, labels),
         hovertemplate=say("%{text}<br>weight %{customdata:.2f}") + "<extra></extra>",
         hoverongaps=False,
-        **weight_colours(SCALE),
+        **weight_colours(SCALE, dark=dark),
     )
     title = say("layer {layer}, head {head}", layer=layer, head=head)
     meta = {"layer": layer, "head": head}

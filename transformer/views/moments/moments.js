@@ -1,109 +1,96 @@
 // Moments: the story model at ten steps of its training, as they were recorded.
 
-import { ask } from "../../ui/static/ask.js";
-import { decodeBytes } from "../../ui/static/bytes.js";
-import { el, fillSelect, finder, nextPaint, tokenElement } from "../../ui/static/dom.js";
 import { declaredFields } from "../../ui/static/fields.js";
 import { numeral, say, wholeText } from "../../ui/static/messages.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
 import { fieldsOf } from "../../ui/static/schema.js";
+import { squareCells } from "../../ui/static/square_cells.js";
+import { Select } from "../../web/controls.js";
+import { Figure } from "../../web/figure.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { headName } from "../../web/head_grid.js";
+import { html, useMemo } from "../../web/preact.js";
 import { page } from "../../web/store.js";
-import { headGrid, headName } from "../attention/grid.js";
+import { Token } from "../../web/text.js";
+import { SmallHeads } from "../learn/learn_heads.js";
 
-const OF = { stack: "decoder", kind: "self" };
 const MOST_NATS = 8; // of the darkest shade
 const HIGHEST_PX = 560; // of the large head
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, props, server }) {
-  const find = finder(element);
-  const root = find(".moments");
-  const back = find(".moments-back");
-  const declared = Object.entries(fieldsOf("moments"));
-  /** @type {any} */
-  let facts = null;
-  /** @type {() => void} */
-  let refresh = () => {}; // until all parts stand
+const fitted = (figure) =>
+  squareCells(figure, { side: { width: figure.layout.width, height: HIGHEST_PX }, bar: true });
+
+const Tokens = ({ labels, surprise, mean }) => {
+  const one = (label, place) => {
+    const nats = surprise[place];
+    const shade = Math.min(1, (nats ?? 0) / MOST_NATS).toFixed(2);
+    return html`<span style=${{ "--read": shade }}>
+      <${Token} label=${label} /><small>${nats === null ? "–" : numeral(nats.toFixed(1))}</small>
+    </span>`;
+  };
+  return html`<p class="moments-tokens">${labels?.map(one)}</p>
+    <p class="hint moments-mean">${
+      labels &&
+      say("Below each token its surprise in nats; the mean is {mean}.", {
+        mean: numeral(mean.toFixed(2)),
+      })
+    }</p>`;
+};
+
+const Slider = ({ steps = [], step, total, choose }) => html`<label
+  class="learn-slider moments-slider">
+  <span>${`${say("Moment: step")} `}<output class="moments-at">${steps.length ? wholeText(step) : "–"}</output></span>
+  <input type="range" class="moments-back" min="0" max=${Math.max(0, steps.length - 1)}
+    disabled=${!steps.length} value=${Math.max(0, steps.indexOf(step))}
+    aria-valuetext=${say("step {step} of {total}", { step, total })}
+    onInput=${({ target }) => choose(steps[Number(target.value)])} />
+</label>`;
+
+const Moments = ({ server }) => {
+  const part = usePart();
+  const declared = useMemo(() => Object.entries(fieldsOf("moments")), []);
+  const fields = useMemo(() => declaredFields("moments"), []);
   const set = (values) => {
-    for (const [name, value] of Object.entries(values)) state[`moments.${name}`] = value;
-    refresh();
+    for (const [name, value] of Object.entries(values)) fields[`moments.${name}`] = value;
   };
-
-  let asked = false; // for by a link, while this tab is open
-  const isOpen = () => root.getClientRects().length > 0;
-  const bringIntoView = () => root.scrollIntoView({ block: "start" });
-
-  const grid = headGrid(find(".moments-heads"), props.palette, (layer, head) =>
-    set({ layer, head }),
-  );
-  const drawHeads = ({ picture, signs, layer, head }) => {
-    const { shape, pixels, masked } = picture;
-    grid.label(OF, signs);
-    grid.draw({ shape, pixels: decodeBytes(pixels), masked: decodeBytes(masked) }, OF);
-    grid.mark(layer, head);
-  };
-  const drawSlider = ({ steps, step, total }) => {
-    Object.assign(back, { max: steps.length - 1, disabled: false, value: steps.indexOf(step) });
-    back.setAttribute("aria-valuetext", say("step {step} of {total}", { step, total }));
-    find(".moments-at").textContent = wholeText(step);
-  };
-  const drawTokens = ({ labels, surprise, mean }) => {
-    const tokens = labels.map((label, place) => {
-      const nats = surprise[place];
-      const token = el("span");
-      token.append(
-        tokenElement(label),
-        el("small", "", nats === null ? "–" : numeral(nats.toFixed(1))),
-      );
-      token.style.setProperty("--read", Math.min(1, (nats ?? 0) / MOST_NATS).toFixed(2));
-      return token;
-    });
-    find(".moments-tokens").replaceChildren(...tokens);
-    const said = say("Below each token its surprise in nats; the mean is {mean}.", {
-      mean: numeral(mean.toFixed(2)),
-    });
-    find(".moments-mean").textContent = said;
-  };
-  const draw = async (current) => {
-    const wanted = declared.map(([field, one]) => [one.name, state[field]]);
-    const found = await ask(server.moment, { ...Object.fromEntries(wanted), dark: page.dark });
-    if (!current()) return;
-    facts = found;
-    find(".moments-about").textContent = facts.about;
-    drawSlider(facts);
-    find(".learn-said").replaceChildren(...facts.said.map((text) => el("li", "", text)));
-    find(".moments-start").textContent = facts.start;
-    find(".moments-rest").textContent = facts.wrote;
-    const { sentences } = facts;
-    const chosen = state["moments.sentence"];
-    fillSelect(
-      find(".moments-sentence"),
-      sentences.map((text, place) => [place, text]),
-      chosen,
-    );
-    drawTokens(facts);
-    drawHeads(facts);
-    find(".moments-title").textContent = headName(facts.layer, facts.head);
-    const large = find(".moments-large");
-    large.setAttribute("aria-label", headName(facts.layer, facts.head));
-    await drawFigure(find(".moments-curves"), facts.curves);
-    if (!current()) return;
-    const side = { width: large.parentElement.clientWidth, height: HIGHEST_PX };
-    await drawFigure(large, facts.large, { fit: { side, bar: true } });
-    if (!current()) return;
-    if (asked) bringIntoView(); // what stands above has grown meanwhile
-    asked = false;
-    Object.assign(root.dataset, { step: facts.step, layer: facts.layer, head: facts.head });
-  };
-
-  back.addEventListener("input", () => set({ step: facts.steps[Number(back.value)] }));
-  const choice = find(".moments-sentence");
-  choice.addEventListener("change", () => set({ sentence: Number(choice.value) }));
-  const state = declaredFields("moments", (now) => {
-    refresh();
-    asked = declared.some(([field, one]) => now[field] !== one.default) && isOpen();
-    if (asked) nextPaint().then(bringIntoView);
-  });
-  refresh = redrawWhen(root, [], draw);
-}
+  const wanted = Object.fromEntries(declared.map(([field, one]) => [one.name, fields[field]]));
+  const { answer } = useAnswer(part, server.moment, { ...wanted, dark: page.dark });
+  const { step, layer, head } = answer ?? {};
+  const name = answer && headName(layer, head);
+  return html`<section class="moments" ...${part.shows({ step, layer, head })}>
+    <p class="moments-about learn-task">${answer?.about}</p>
+    <${Slider} ...${answer} choose=${(one) => set({ step: one })} />
+    <div class="moments-body">
+      <div>
+        <${Figure} part=${part} name="moments" class="moments-curves" figure=${answer?.curves}
+          label=${say("Loss of each step, and the best heads")} />
+        <ul class="learn-said">${answer?.said.map((one) => html`<li>${one}</li>`)}</ul>
+      </div>
+      <div>
+        <h4>${say("What it writes")}</h4>
+        <p class="moments-wrote" aria-live="polite"><bdi><b class="moments-start">${answer?.start}</b><span
+          class="moments-rest">${answer?.wrote}</span></bdi></p>
+        <p class="hint">${say("The same start and the same seed at every moment. The networks themselves are not kept: they would be fifty million numbers.")}</p>
+        <label class="moments-choice">${`${say("Sentence")} `}<${Select} class="moments-sentence"
+          options=${[...(answer?.sentences ?? []).entries()]} value=${fields["moments.sentence"]}
+          set=${(place) => set({ sentence: Number(place) })} /></label>
+        <${Tokens} ...${answer} />
+      </div>
+      <div>
+        <h4>${say("All heads, for this sentence")}</h4>
+        ${
+          answer &&
+          html`<${SmallHeads} class="moments-heads" chosen=${{ layer, head }} choose=${(a, b) => set({ layer: a, head: b })}
+            picture=${answer.picture} signs=${answer.signs} />`
+        }
+        <p class="hint">${say("A sign says what a head does. It is measured on ten texts: the head's number is three times an even head's, and above that of every shuffled copy of the head.")}</p>
+      </div>
+      <div>
+        <h4 class="moments-title">${name}</h4>
+        <${Figure} part=${part} name="moment" class="moments-large" figure=${answer?.large}
+          label=${name} wide=${name} change=${fitted} />
+        <p class="hint">${say("Attention weights are kept to within 0.004.")}</p>
+      </div>
+    </div>
+  </section>`;
+};
+export const mount = mounted((given) => given.props.moments && html`<${Moments} ...${given} />`);

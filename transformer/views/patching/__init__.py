@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from transformer.analysis.laboratory import Laboratory
+from transformer.analysis.model_queries import ModelQueries
+from transformer.analysis.patching import most_changed, patch_effect
 from transformer.inference.model import Model
 from transformer.messages import invalid, mark
+from transformer.model.hooks import FORMER_NAMES
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import Choice, Item, Whole, Words
@@ -23,29 +23,29 @@ def _last(item: Item) -> int:
 _PLACE = Whole(name="place", use="selection", optional=True, least=1, most=_last)
 _STACKS = {"encoder": "encoder", "decoder": "decoder"}
 _KINDS = {"self": "self", "cross": "cross"}
-_PARTS = {"residual": "stream", "heads": "attention", "feed_forward": "feed-forward"}
+_PARTS = {"resid_post": "stream", "z": "attention", "mlp_out": "feed-forward"}
 _TARGETS = {
     "other": mark("what the other text leads to"),
     "here": mark("the token that stands here"),
 }
 
 
-def answer_other_text(lab: Laboratory, item: Run, *, place: int | None = None) -> Answer:
+def answer_other_text(models: ModelQueries, item: Run, *, place: int | None = None) -> Answer:
     """Another text to patch from: this one with a word exchanged ("variant", None if it has none),
     and one of ours to try ("teaching"). place: the chosen token, None = the first generated."""
-    model = lab.model(item.model)
+    model = models.model(item.model)
     text = text_before(model, item, _first(item) if place is None else place)
     return {"variant": variant(model, text), "teaching": TEACHING.get(item.config.family)}
 
 
 def answer_patching(
-    lab: Laboratory,
+    models: ModelQueries,
     item: Run,
     *,
     other: str,
     place: int | None = None,
     stack: str = "decoder",
-    part: str = "residual",
+    part: str = "resid_post",
     kind: str = "self",
     target: str = "other",
     dark: bool = False,
@@ -56,11 +56,12 @@ def answer_patching(
     first generated one. target: whose ln p it is, "other" = what the other run foresees there,
     "here" = the token that stands there.
     """
-    model = lab.model(item.model)
-    at = _place(lab, item, other, place)
+    model = models.model(item.model)
+    at = _place(models, item, other, place)
     wanted = item.ids[at] if target == "here" else None
-    where: dict[str, Any] = {"stack": stack, "part": part, "kind": kind, "target": wanted}
-    found = lab.patching(item, other, at, **where)
+    found = models.ask(
+        patch_effect, item, other=other, place=at, stack=stack, part=part, kind=kind, target=wanted
+    )
     here, there = _labels(model, item, other, at, stack)
     label = model.tokenizer.label(found.target)
     figure = patching_figure(found, here, there, label, part=part, dark=dark)
@@ -77,7 +78,7 @@ def answer_patching(
     }
 
 
-def _place(lab: Laboratory, run: Run, other: str, place: int | None) -> int:
+def _place(models: ModelQueries, run: Run, other: str, place: int | None) -> int:
     """The token to look at. Raises ValueError unless the network predicted it with all of the text
     in sight."""
     if run.trace_start:
@@ -88,7 +89,7 @@ def _place(lab: Laboratory, run: Run, other: str, place: int | None) -> int:
             model=run.model,
         )
     if place is None:
-        return lab.most_changed(run, other) if run.source_ids else _first(run)
+        return models.ask(most_changed, run, other=other) if run.source_ids else _first(run)
     return place
 
 
@@ -112,7 +113,9 @@ def _labels(
 VIEW = View(
     name="patching",
     tab=mark("What if?"),
-    title=mark("Patch"),
+    order=570,
+    folded=True,
+    title=mark("What if a part came from another text?"),
     help=mark(
         "Another text's activity put in at each layer and place, and what it does to one token."
     ),
@@ -136,7 +139,13 @@ VIEW = View(
                 Words(name="other", title=mark("Another text"), use="request"),
                 _PLACE,
                 Choice(name="stack", options=_STACKS, default="decoder", use="request"),
-                Choice(name="part", options=_PARTS, default="residual", use="request"),
+                Choice(
+                    name="part",
+                    options=_PARTS,
+                    former=FORMER_NAMES,
+                    default="resid_post",
+                    use="request",
+                ),
                 Choice(name="kind", options=_KINDS, default="self", use="request"),
                 Choice(name="target", options=_TARGETS, default="other", use="request"),
             ),

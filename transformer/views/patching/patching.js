@@ -1,8 +1,8 @@
 // Patch: another text's activity put in at each layer and place, and what that does to one token.
 
-import { cellBox } from "../../ui/static/axis_labels.js";
+import { cellBox } from "../../web/axes.js";
 import { typeText } from "../../ui/static/gradio.js";
-import { alter, generates, interventions } from "../../ui/static/interventions.js";
+import { alter, experiment, generates, interventions } from "../../ui/static/interventions.js";
 import { fontPx, labelRoom } from "../../ui/static/labels.js";
 import { chosenPlace } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
@@ -16,9 +16,9 @@ import { Token } from "../../web/text.js";
 
 const STACKS = { encoder: say("encoder"), decoder: say("decoder") };
 const PARTS = {
-  residual: say("residual stream"),
-  heads: say("heads"),
-  feed_forward: say("feed-forward"),
+  resid_post: say("residual stream"),
+  z: say("heads"),
+  mlp_out: say("feed-forward"),
 };
 const KINDS = { self: say("self-attention"), cross: say("cross-attention") };
 const TARGETS = { other: say("what the other run expects"), here: say("the token here") };
@@ -119,7 +119,7 @@ const Found = ({ part, answer, asked }) => {
     <p class="patch-says">${inWords(answer)}</p>
     <${Figure} part=${part} name="patching" figure=${answer.figure} ...${cells}
       box=${{ ...cells.box, ...Object.fromEntries(data || []) }} done=${() => setDrawn(answer)}
-      change=${look(JSON.parse(answer.figure).layout.width)} wide=${say("Map of patches, scrollable")} />
+      change=${look(answer.figure.layout.width)} wide=${say("Map of patches, scrollable")} />
     <p class="patch-said" role="status" aria-live="polite">${said}</p>
     <p class="hint" id="patch-keys">${say("Click a cell, or press Enter, to run the text again with that patch instead of an earlier one. Arrow keys move from cell to cell.")}</p>
   </div>`;
@@ -131,7 +131,7 @@ const Choices = ({ chosen, choose, translates }) => {
   const one = (name, title, words, hidden = false) =>
     html`<${Switch} name=${`patch-${name}`} title=${title} options=${Object.entries(words)}
       value=${chosen[name]} hidden=${hidden} set=${(value) => choose({ ...chosen, [name]: value })} />`;
-  const ofOneKind = chosen.stack !== "decoder" || chosen.part !== "heads";
+  const ofOneKind = chosen.stack !== "decoder" || chosen.part !== "z";
   return html`<div class="whatif-head">
     ${one("stack", say("Stack"), STACKS, !translates)}
     ${one("part", say("Part"), PARTS)}
@@ -143,7 +143,7 @@ const Choices = ({ chosen, choose, translates }) => {
 const wanted = ({ stack, part, kind, target }, translates) => ({
   stack: translates ? stack : "decoder",
   part,
-  kind: translates && stack === "decoder" && part === "heads" ? kind : "self",
+  kind: translates && stack === "decoder" && part === "z" ? kind : "self",
   target,
 });
 
@@ -153,7 +153,7 @@ const useText = (proposed) => {
   useLayoutEffect(() => type((text) => (text === proposed ? null : text)), [proposed]);
   return { text: typed ?? proposed ?? "", type };
 };
-const FIRST = { stack: "encoder", part: "residual", kind: "self", target: "other" };
+const FIRST = { stack: "encoder", part: "resid_post", kind: "self", target: "other" };
 
 const Patching = ({ server }) => {
   const part = usePart();
@@ -196,9 +196,7 @@ const Patching = ({ server }) => {
     say(
       "There is no word here that we know how to exchange: type another text, or try our example.",
     );
-  return html`<section class="patching whatif" data-generates=${String(generates())}
-    ...${part.shows({ run: run?.run })}>
-    <h3>${say("Patch")}</h3>
+  return html`<section class="patching whatif" ...${part.shows({ run: run?.run })}>
     <p>${say("The network reads another text too. What it computes there, at one layer and one place, is put in place of what it computes here. Where that changes the next token, the network carries what tells the two texts apart.")}</p>
     <label class="patch-label">${say("Another text, best with one word exchanged")}
       <textarea class="patch-text" rows="2" maxlength="2000" value=${text}
@@ -214,4 +212,4 @@ const Patching = ({ server }) => {
     ${fits && map.answer && html`<${Found} part=${part} answer=${map.answer} asked=${map.asked} />`}
   </section>`;
 };
-export const mount = mounted(Patching);
+export const mount = mounted(...experiment(Patching));

@@ -20,9 +20,9 @@ MIN_WIDTH = 480
 # again, at first without a place for the upper axis.
 MARGIN = {"l": 76, "r": 128, "t": 170, "b": 100}
 PARTS = {
-    "residual": mark("residual stream after the layer"),
-    "heads": mark("what the heads read"),
-    "feed_forward": mark("what the feed-forward adds"),
+    "resid_post": mark("residual stream after the layer"),
+    "z": mark("what the heads read"),
+    "mlp_out": mark("what the feed-forward adds"),
 }
 
 
@@ -32,7 +32,7 @@ def patching(
     other: Sequence[str],
     target: str,
     *,
-    part: str = "residual",
+    part: str = "resid_post",
     dark: bool = False,
 ) -> go.Figure:
     """The change of ln p(target) by a patch at each layer (down) and place (to the right).

@@ -93,15 +93,24 @@ _FORMULA = Flag(name="formula", title=mark("Formula"), use="request")
 VIEW = View(
     name="positions",
     tab=mark("Positions"),
+    order=310,
     title=mark("Positions"),
     help=mark("The numbers that tell the network where a token stands, and how they move."),
     parameters=(
+        Whole(name="stack", title=mark("Stack"), default=0, use="place", link="stack"),
+        Wholes(
+            name="dimensions",
+            title=mark("Dimensions"),
+            default=[0, 1, 8, 32],
+            use="place",
+            link="dimensions",
+        ),
         Choice(
-            name="stack",
-            title=mark("Stack"),
-            options={"encoder": "encoder", "decoder": "decoder"},
-            optional=True,
-            link="stack",
+            name="shown",
+            title=mark("Dimensions shown"),
+            options={"16": mark("first 16 dimensions"), "": mark("all dimensions")},
+            default="16",
+            link="shown",
         ),
     ),
     pictures=(
@@ -125,9 +134,7 @@ VIEW = View(
                     use="request",
                 ),
                 STACK,
-                Wholes(
-                    name="dimensions", title=mark("Dimensions"), optional=True, link="dimensions"
-                ),
+                Wholes(name="dimensions", title=mark("Dimensions"), optional=True, use="request"),
                 _FORMULA,
             ),
         ),
@@ -137,9 +144,7 @@ VIEW = View(
             help=mark("Chosen dimensions of the position matrix as lines over the positions."),
             figure=position_curves,
             parameters=(
-                Wholes(
-                    name="dimensions", title=mark("Dimensions"), default=[0, 1], link="dimensions"
-                ),
+                Wholes(name="dimensions", title=mark("Dimensions"), default=[0, 1], use="request"),
                 STACK,
             ),
         ),
@@ -180,7 +185,7 @@ VIEW = View(
                     link="steps",
                 ),
                 STACK,
-                Whole(name="shown", title=mark("Dimensions shown"), optional=True, link="shown"),
+                Whole(name="shown", title=mark("Dimensions shown"), optional=True, use="request"),
             ),
         ),
     ),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_whole
 from transformer.messages import invalid, mark, numeral, say
-from transformer.model.site_words import of_stack
+from transformer.network_words import of_stack
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -63,13 +63,13 @@ def input_parts(run: Run, stack: str | None = None) -> InputParts:
 
     Raises ValueError for a stack that was not recorded.
     """
-    known = tuple(run.trace.embedded)
+    known = tuple(run.trace.embed)
     if not known:
         raise invalid("this run's trace holds no embeddings; needed: a network's own trace")
     chosen = known[-1] if stack is None else stack
     check_choice("stack", chosen, known)
-    token = array(run.trace.embedded[chosen][0])
-    position = array(run.trace.positions[chosen][0])
+    token = array(run.trace.embed[chosen][0])
+    position = array(run.trace.pos_embed[chosen][0])
     return InputParts(
         stack=chosen,
         labels=run.queries(chosen),
@@ -170,7 +170,7 @@ def input_token(
     chosen = last if place is None else place
     check_whole("place", chosen, 0, last)
     theme = style.theme(dark)
-    colours = {"token": theme.accent, "position": theme.second, "sum": theme.text}
+    colours = {"token": theme.accent, "position": theme.key, "sum": theme.text}
     dimensions = np.arange(found.sum.shape[1], dtype=np.int32)
     lines = [
         go.Scatter(

@@ -32,7 +32,6 @@ export const Formula = ({ server, common }) => {
   const use = own ? say("which this model uses") : say("not used by this model");
   const facts = answer && { own, difference: answer.difference };
   return html`<div class="position-formula" ...${part.shows(facts)}>
-    <h3>${say("The sinusoidal formula")}</h3>
     <p>${say("Dimension 2i is sin(pos / 10000^(2i / C)) and dimension 2i + 1 the cosine of the same: each pair is a wave of its own, slower from pair to pair.")} <span class="formula-says">${answer && inWords(answer)}</span></p>
     <div class="two compared" hidden=${answer?.figure === null}>
       <section>

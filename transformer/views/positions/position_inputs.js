@@ -81,7 +81,6 @@ export const Inputs = ({ server, common }) => {
     });
   const facts = answer && { run: asked.run, stack: asked.stack, place: answer.place };
   return html`<div class="position-inputs" ...${part.shows(facts)}>
-    <h3>${say("What is added to which token")}</h3>
     <p class="input-lengths">${answer && inWords(answer)}</p>
     <${Figure} part=${part} name="strips" figure=${answer?.strips} change=${stackOnPhones} numbers=${sums} />
     <h4 class="input-title">${title}</h4>

@@ -2,17 +2,13 @@
 
 import { numeral, say } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
+import { fieldsOf } from "../../ui/static/schema.js";
 import { Select } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useRef } from "../../web/preact.js";
 import { showProblem } from "../../web/store.js";
 import { nearlySquare } from "./position_pictures.js";
-
-export const SHOWN = [
-  ["16", say("first 16 dimensions")],
-  ["", say("all dimensions")],
-];
 
 const shiftSays = ({
   figure,
@@ -54,6 +50,11 @@ const shiftSays = ({
   return `${asks} ${best}`;
 };
 
+const options = Object.entries(fieldsOf("positions").shown?.options ?? {}).map(([value, text]) => [
+  value,
+  say(text),
+]);
+
 // common: what every question to the server holds, null while there is none. state: steps, k; and
 // shown, how many dimensions are drawn, "" for all.
 export const Shift = ({ server, common, state }) => {
@@ -84,10 +85,9 @@ export const Shift = ({ server, common, state }) => {
   };
   return html`<div class="position-shift" ...${part.shows(facts)}>
     <div class="positions-head">
-      <h3>${say("From one position to another")}</h3>
       <label>${say("Steps k")} <input class="steps-k" type="number" min="1" max=${most} step="1"
         value=${state.steps} disabled=${most < 1} onChange=${step} /></label>
-      <label>${say("Shown")} <${Select} class="steps-shown" options=${SHOWN} value=${state.shown}
+      <label>${say("Shown")} <${Select} class="steps-shown" options=${options} value=${state.shown}
         set=${(shown) => (state.shown = shown)} /></label>
     </div>
     <div class="two">

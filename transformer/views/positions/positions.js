@@ -1,40 +1,34 @@
 // The positional matrix, what it is added to, the formula beside it, and how a position moves.
 
-import { ownFields } from "../../ui/static/fields.js";
-import { oneOf, wholeNumber } from "../../ui/static/link_text.js";
+import { declaredFields } from "../../ui/static/fields.js";
+import { wholeNumber } from "../../ui/static/link_text.js";
 import { say, sayWith } from "../../ui/static/messages.js";
+import { fieldsOf } from "../../ui/static/schema.js";
 import { stackOf } from "../../ui/static/site_words.js";
 import { Figure, useMeta } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
-import { page, reactive, showProblem } from "../../web/store.js";
+import { Section } from "../../web/section.js";
+import { page, showProblem } from "../../web/store.js";
 import { parseDimensions } from "./position_dimensions.js";
 import { Formula } from "./position_formula.js";
 import { Inputs } from "./position_inputs.js";
 import { low, nearlySquare } from "./position_pictures.js";
-import { Shift, SHOWN } from "./position_shift.js";
+import { Shift } from "./position_shift.js";
 
-const AT_FIRST = [0, 1, 8, 32]; // of a small network those that it has
+const MOST_STEPS = 4096;
+const AT_FIRST = String(fieldsOf("positions").dimensions?.default);
 
-// The fields of a link: stack, by its place among the network's; dimensions; steps and shown, see
-// position_shift.js.
-const ownState = () => {
-  const state = reactive({ stack: 0, dimensions: AT_FIRST, steps: 1, shown: "16" });
-  ownFields(
-    { stack: "0", dimensions: AT_FIRST.join(), steps: "1", shown: "16" },
-    () => ({ ...state, dimensions: state.dimensions.join() }),
-    ({ stack, dimensions, steps, shown }) => {
-      if (!page.run) return;
-      state.stack = wholeNumber("stack", stack, 0, page.run.stacks.length - 1);
-      const asked = dimensions !== AT_FIRST.join();
-      state.dimensions = asked ? parseDimensions(dimensions, page.run.d_model) : AT_FIRST;
-      state.steps = wholeNumber("steps", steps, 1, 4096);
-      const known = SHOWN.map(([value]) => value);
-      state.shown = oneOf("shown", shown, known);
-    },
-  );
-  return state;
-};
+// The fields of a link: stack, by its place among the network's; dimensions, of those that there are at first
+// what a small network has; steps and shown, see position_shift.js.
+const ownFields = () =>
+  declaredFields("positions", (_, { stack, dimensions, steps }) => {
+    if (!page.run) return;
+    const { stacks, d_model: size } = page.run;
+    wholeNumber("stack", stack, 0, stacks.length - 1);
+    wholeNumber("steps", steps, 1, MOST_STEPS);
+    if (dimensions !== AT_FIRST) parseDimensions(dimensions, size);
+  });
 
 const Stacks = ({ stacks, chosen, choose }) => {
   const one = (stack, index) => html`<button type="button" class="kind" role="radio"
@@ -47,23 +41,11 @@ const Stacks = ({ stacks, chosen, choose }) => {
 // common: what every question to the server holds, null while there is none.
 const Matrix = ({ server, common, state, place }) => {
   const part = usePart();
-  const { d_model: size = 0, stacks = [] } = page.run ?? {};
-  const known = state.dimensions.filter((one) => one < size);
-  const dimensions = known.length ? known : [0];
-  const ask = (which) => {
-    const wanted = { ...common, which, dimensions: which === "curves" ? dimensions : null };
-    return useAnswer(part, server.positions, common && wanted);
-  };
-  const [matrix, similarity, curves] = [ask("matrix"), ask("similarity"), ask("curves")];
+  const { stacks = [] } = page.run ?? {};
+  const ask = (which) => useAnswer(part, server.positions, common && { ...common, which });
+  const [matrix, similarity] = [ask("matrix"), ask("similarity")];
   const { used } = useMeta(matrix.answer?.figure);
-  const choose = ({ target }) => {
-    try {
-      state.dimensions = parseDimensions(target.value, size);
-    } catch (error) {
-      showProblem(error.message);
-    }
-  };
-  const facts = { run: matrix.asked?.run, stack: matrix.asked?.stack, dimensions };
+  const facts = { run: matrix.asked?.run, stack: matrix.asked?.stack };
   const picture = (name, { answer }, change) =>
     html`<${Figure} part=${part} name=${name} figure=${answer?.figure} change=${change} />`;
   return html`<div class="positions" ...${part.shows(facts)}>
@@ -81,25 +63,50 @@ const Matrix = ({ server, common, state, place }) => {
         ${picture("similarity", similarity, nearlySquare)}
       </section>
     </div>
+  </div>`;
+};
+
+const Curves = ({ server, common, state }) => {
+  const part = usePart();
+  const { d_model: size = 0 } = page.run ?? {};
+  const known = state.dimensions.filter((one) => one < size);
+  const dimensions = known.length ? known : [0];
+  const wanted = common && { ...common, which: "curves", dimensions };
+  const { answer, asked } = useAnswer(part, server.positions, wanted);
+  const choose = ({ target }) => {
+    try {
+      state.dimensions = parseDimensions(target.value, size);
+    } catch (error) {
+      showProblem(error.message);
+    }
+  };
+  return html`<div class="position-curves" ...${part.shows({ run: asked?.run, dimensions })}>
     <div class="positions-head">
-      <h3>${say("Single dimensions as curves over the positions")}</h3>
       <label>${say("Dimensions")} <input class="dimensions" type="text" inputmode="numeric"
         spellcheck="false" value=${dimensions.join(", ")} onChange=${choose} /></label>
       <span class="dimensions-note">${say("0 to {last}, at most 12 of them", { last: size - 1 })}</span>
     </div>
-    ${picture("curves", curves, low)}
+    <${Figure} part=${part} name="curves" figure=${answer?.figure} change=${low} />
   </div>`;
 };
 
 const Positions = ({ server }) => {
-  const state = useMemo(ownState, []);
+  const state = useMemo(ownFields, []);
   const { run, dark } = page;
   const turns = Boolean(run?.turns); // nothing is added: see rotary.js
   const place = run ? Math.min(state.stack, run.stacks.length - 1) : 0;
   const common = run && !turns ? { run: run.run, stack: run.stacks[place], dark } : null;
   const parts = { server, common, state, place };
   return html`<div class="positions-lab" hidden=${turns}>
-    <${Matrix} ...${parts} /><${Inputs} ...${parts} /><${Formula} ...${parts} /><${Shift} ...${parts} />
+    <${Matrix} ...${parts} />
+    <${Section} name="inputs" title=${say("What is added to which token")}
+      finding=${say("token + position = what the first layer reads")}><${Inputs} ...${parts} /><//>
+    <${Section} name="curves" title=${say("Single dimensions as curves over the positions")}
+      finding=${say("each dimension rises and falls at a pace of its own")}><${Curves} ...${parts} /><//>
+    <${Section} name="formula" title=${say("The sinusoidal formula")}
+      finding=${say("sines and cosines, beside this model's own matrix")}><${Formula} ...${parts} /><//>
+    <${Section} name="shift" title=${say("From one position to another")}
+      finding=${say("is there one matrix that moves every position by k?")}><${Shift} ...${parts} /><//>
   </div>`;
 };
 export const mount = mounted(Positions);

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transformer.checks import is_whole
 from transformer.messages import invalid, say
 from transformer.model.positions import sinusoidal_matrix
-from transformer.model.site_words import of_stack, stack_name
+from transformer.network_words import of_stack, stack_name
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_whole
 from transformer.messages import invalid, numeral, say
-from transformer.model.site_words import of_stack
+from transformer.network_words import of_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.positions.positions import matrix_of

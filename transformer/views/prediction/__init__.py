@@ -57,6 +57,7 @@ def answer_lens(item: Run, *, first: int = 0, dark: bool = False) -> Answer:
 VIEW = View(
     name="prediction",
     tab=mark("Prediction"),
+    order=420,
     title=mark("Prediction"),
     help=mark(
         "What each step could have chosen, what surprised the network, and what each layer said."

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from transformer.messages import invalid, mark, numeral, say
 from transformer.runs.run import Run
-from transformer.runs.search import Search
+from transformer.runs.steps import Search
 from transformer.views.drawing import style
 
 STEP_PX, RANK_PX = 84, 40
@@ -166,7 +166,7 @@ def _root(dark: bool) -> go.Scatter:
 def _marks(search: Search, nodes: Sequence[TreeNode], dark: bool) -> list[go.Scatter]:
     """The nodes, a trace for each state that occurs."""
     theme = style.theme(dark)
-    colours = {"alive": theme.accent, "ended": theme.second, "cut": theme.muted}
+    colours = {"alive": theme.accent, "ended": theme.key, "cut": theme.muted}
     traces = []
     for state, words in STATES.items():
         members = [node for node in nodes if node.state == state]

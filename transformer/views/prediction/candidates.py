@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 
 from transformer.checks import check_whole
 from transformer.messages import invalid, mark, numeral, say
-from transformer.runs.candidates import Candidate, GenerationStep
 from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run
+from transformer.runs.steps import Candidate, GenerationStep
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
 from transformer.views.prediction.filters import why_cut

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from transformer.messages import mark, say
-from transformer.runs.candidates import Candidate, GenerationStep
 from transformer.runs.request import Sampling
 from transformer.runs.run import Run
+from transformer.runs.steps import Candidate, GenerationStep
 
 PADDING = mark("padding is never taken")
 NOT_BEST = mark("not the likeliest")

@@ -97,11 +97,10 @@ export const Lens = ({ server, fields }) => {
     if (place >= 0 && place < total && outside) turn(Math.floor(place / columns) * columns);
   });
   useEvent("run", () => turn(0));
-  const change = (made) => fitBesideRows(made, JSON.parse(answer.figure).layout.width);
+  const change = (made) => fitBesideRows(made, answer.figure.layout.width);
   const scale = { background: drawn && gradient(drawn.data[0].colorscale) };
   const first = asked?.first ?? 0;
   return html`<div class="lens-box" ...${part.shows({ run: asked?.run, first })}>
-    <h3>${say("Logit lens: what each layer would have said")}</h3>
     <p class="lens-says">${answer && words(answer)}</p>
     <div class="lens-head">
       <span>${say("probability of the best token:")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>

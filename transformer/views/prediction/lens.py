@@ -22,16 +22,15 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_whole
 from transformer.messages import invalid, numeral, say
-from transformer.model.site_words import of_stack
 from transformer.model.summary import last_stack
-from transformer.runs.data import Lens
-from transformer.runs.run import Run
+from transformer.network_words import of_stack
+from transformer.runs.run import Lens, Run
 from transformer.views.drawing import style
 
 CELL_PX, ROW_PX = 60, 34
 TICK_CHARACTERS = 10
 MARGIN = {"l": 150, "r": 90, "t": 196, "b": 120}
-BRIGHT = 0.48  # from this place of the colour scale on, black is read better than white
+STRONG = 0.625  # from this place of the colour scale on, the type of the other theme is read better
 MIN_WIDTH = 560
 
 
@@ -120,7 +119,7 @@ def logit_lens(
             say("residual stream"), dark=dark, range=[-0.5, rows - 0.5], tickmode="array",
             tickvals=list(range(rows)), ticktext=names,
         ),
-        shapes=_underlines(view),
+        shapes=_underlines(view, dark),
         meta={
             "column_labels": list(view.read),
             "row_labels": names,
@@ -132,7 +131,7 @@ def logit_lens(
             "n_earlier": run.trace_start,
         },
     )  # fmt: skip
-    traces = [_cells(run, view, names), _texts(run, view), _nothing()]
+    traces = [_cells(run, view, names, dark), _texts(run, view, dark), _nothing()]
     return go.Figure(data=traces, layout=layout)
 
 
@@ -174,13 +173,13 @@ def _nothing() -> go.Scatter:
     return go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
 
 
-def _cells(run: Run, view: LensView, names: list[str]) -> go.Heatmap:
+def _cells(run: Run, view: LensView, names: list[str], dark: bool) -> go.Heatmap:
     rows, columns = view.same.shape
     return go.Heatmap(
         z=np.ascontiguousarray(view.probabilities[:, :, 0]),
         zmin=0,
         zmax=1,
-        colorscale=style.cividis(),
+        colorscale=style.weights(dark),
         colorbar=style.colorbar(say("probability of the best token")),
         xgap=2,
         ygap=2,
@@ -197,10 +196,14 @@ def _best(run: Run, view: LensView) -> list[list[str]]:
     return [[run.candidate_labels[int(token)] for token in row] for row in view.ids[:, :, 0]]
 
 
-def _texts(run: Run, view: LensView) -> go.Scatter:
-    """The best tokens, black or white after the brightness of their cells."""
+def _in_black(view: LensView, dark: bool) -> NDArray[np.bool_]:
+    strong = view.probabilities[:, :, 0] > STRONG
+    return strong == dark
+
+
+def _texts(run: Run, view: LensView, dark: bool) -> go.Scatter:
+    """The best tokens, black or white, whichever is read better on their cells."""
     rows, columns = np.indices(view.same.shape).reshape(2, -1)
-    bright = view.probabilities[:, :, 0].ravel() > BRIGHT
     return go.Scatter(
         x=columns,
         y=rows + 0.06,
@@ -208,7 +211,7 @@ def _texts(run: Run, view: LensView) -> go.Scatter:
         text=[style.fitted(label, CELL_PX - 8)[0] for row in _best(run, view) for label in row],
         textfont={
             "size": style.FONT_SIZE,
-            "color": ["#000000" if one else "#ffffff" for one in bright],
+            "color": ["#000000" if one else "#ffffff" for one in _in_black(view, dark).ravel()],
         },
         hoverinfo="skip",
         showlegend=False,
@@ -236,14 +239,14 @@ def _hover(run: Run, view: LensView, names: list[str], row: int, column: int) ->
     return "<br>".join(head + lines)
 
 
-def _underlines(view: LensView) -> list[dict[str, Any]]:
-    """Two paths, dark lines on bright cells and bright lines on dark ones."""
-    bright = view.probabilities[:, :, 0] > BRIGHT
+def _underlines(view: LensView, dark: bool) -> list[dict[str, Any]]:
+    """Two paths, in the colours of the type."""
+    black = _in_black(view, dark)
     return [
         {
             "type": "path", "path": path, "line": {"color": colour, "width": 2.5},
         }
-        for colour, where in (("#000000", bright), ("#ffffff", ~bright))
+        for colour, where in (("#000000", black), ("#ffffff", ~black))
         if (path := _lines_below(view.same & where))
     ]  # fmt: skip
 

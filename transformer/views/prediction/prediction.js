@@ -5,11 +5,14 @@ import { declaredFields } from "../../ui/static/fields.js";
 import { branchAt } from "../../ui/static/history.js";
 import { placeOrLast } from "../../ui/static/looked_at.js";
 import { asSentence, numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
+import { percentText } from "../../ui/static/numbers.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
+import { Section } from "../../web/section.js";
 import { page, setQuery } from "../../web/store.js";
 import { Token } from "../../web/text.js";
+import { useJourney } from "../journey/asked.js";
 import { Lens } from "./lens.js";
 import { SearchTree } from "./search_tree.js";
 import { Surprise } from "./surprise.js";
@@ -73,6 +76,50 @@ const useStep = () => {
   return step;
 };
 
+// Of a text that was only read: what may come next, by the network's own probabilities.
+const Coming = () => {
+  const part = usePart();
+  const { answer } = useJourney(part);
+  const bar = ({ id, label, probability }) =>
+    html`<li key=${id}><${Token} label=${label} />
+      <i style=${{ width: `${(60 * probability).toFixed(2)}%` }} />${percentText(probability)}</li>`;
+  return html`<div class="coming" ...${part.shows({ place: answer?.place })}>
+    <p>${
+      answer &&
+      sayWith("Nothing is generated yet. After {token} the network expects:", {
+        token: html`<strong><${Token} label=${page.run.labels[answer.place] ?? ""} /></strong>`,
+      })
+    }</p>
+    <ol>${answer?.likeliest.map(bar)}</ol>
+    <p class="hint">${say("Once a text is generated, each of its steps is shown here.")}</p>
+  </div>`;
+};
+
+// Bits a written token cost on average; none where nothing was written.
+const bitsInWords = ({ probabilities: all }) => {
+  const bits = all.reduce((sum, one) => sum - Math.log2(one), 0) / all.length;
+  return all.length && Number.isFinite(bits)
+    ? say("{bits} bits a written token, on average", { bits: numeral(bits.toFixed(2)) })
+    : say("How much each token of the text costs the network");
+};
+const Deeper = ({ server, fields }) => {
+  const { run } = page;
+  const searched = run?.hypotheses.length ?? 0;
+  return html`<div>
+    <${Section} name="surprise" title=${say("Surprise of each token, −log₂ p")}
+      finding=${run && bitsInWords(run)}><${Surprise} server=${server} /><//>
+    <${Section} name="lens" title=${say("Logit lens: what each layer would have said")}
+      finding=${say("The token that each layer holds for the best, all along the text")}>
+      <${Lens} ...${{ server, fields }} /><//>
+    ${
+      searched > 0 &&
+      html`<${Section} name="beams" finding=${sayN("{n} text at the end", "{n} texts at the end", searched)}
+        title=${say("The beam search: which hypotheses lived and died at each step")}>
+        <${SearchTree} server=${server} /><//>`
+    }
+  </div>`;
+};
+
 const Prediction = ({ server }) => {
   const part = usePart();
   const fields = useMemo(() => declaredFields("prediction"), []);
@@ -86,12 +133,12 @@ const Prediction = ({ server }) => {
   );
   const go = (to) => setQuery({ stack: run.stack, index: run.n_prompt + to });
   const none = Boolean(run) && !steps;
-  const empty = none && say("Nothing was generated, so there is no step to show.");
   return html`<div class="prediction" ...${part.shows({ run: asked?.run, step: asked?.step })}>
-    <div class="step-head">
+    ${none && run.stack === "decoder" && html`<${Coming} />`}
+    <div class="step-head" hidden=${none}>
       <button type="button" class="previous" aria-label=${say("Previous step")}
         disabled=${!steps || step === 0} onClick=${() => go(step - 1)}>‹</button>
-      <h3 class="step-title">${empty || (answer && title(answer, asked.step, steps))}</h3>
+      <h3 class="step-title">${answer && title(answer, asked.step, steps)}</h3>
       <button type="button" class="next" aria-label=${say("Next step")}
         disabled=${step >= steps - 1} onClick=${() => go(step + 1)}>›</button>
     </div>
@@ -102,9 +149,7 @@ const Prediction = ({ server }) => {
       <${Figure} part=${part} name="candidates" figure=${steps > 0 && answer?.figure} change=${narrow}
         on=${{ plotly_click: branch }} />
     </div>
-    <${Surprise} server=${server} />
-    <${Lens} server=${server} fields=${fields} />
-    <${SearchTree} server=${server} />
+    <${Deeper} ...${{ server, fields }} />
   </div>`;
 };
 export const mount = mounted(Prediction);

@@ -12,13 +12,12 @@ export const SearchTree = ({ server }) => {
   const searched = (run?.hypotheses.length ?? 0) > 0;
   const { answer } = useAnswer(part, server.beams, searched && { run: run.run, dark });
   const change = ({ layout }) => {
-    layout.width = Math.max(JSON.parse(answer.figure).layout.width, part.width);
+    layout.width = Math.max(answer.figure.layout.width, part.width);
     layout.height -= layout.margin.t - 40;
     layout.margin = { ...layout.margin, t: 40 };
   };
   return html`<div class="tree-box" ...${part.shows({})}>
     <section class="searched" hidden=${!searched}>
-      <h3>${say("The beam search: which hypotheses lived and died at each step")}</h3>
       <p>${say("Each column is a step, with the best extension on top. Lines lead from a text to its extensions; the path of the chosen translation is bold.")}</p>
       <${Figure} part=${part} class="tree" figure=${searched && answer?.figure} change=${change}
         wide=${say("Tree of the beam search, scrollable")} label=${say("Tree of the beam search")} />

@@ -25,7 +25,6 @@ export const Surprise = ({ server }) => {
   };
   const key = (name, words) => html`<span class=${`key ${name}`}>${words}</span>`;
   return html`<div class="surprise-box" ...${part.shows({ run: asked?.run })}>
-    <h3>${say("Surprise of each token, −log₂ p")}</h3>
     <p class="surprise-says">${says && asSentence(says)}</p>
     <div class="surprise-body" hidden=${Boolean(answer?.none)}>
       <p>${say("How many bits each token of the text cost the network: 0 if it was sure of it, 1 if it gave it a probability of one half, 2 for a quarter. Click a bar to choose its token.")} ${key("given", say("given"))} ${key("generated", say("generated"))}</p>

@@ -50,6 +50,7 @@ _PAIR = Whole(name="pair", title="Pair", default=0)
 VIEW = View(
     name="rotary",
     tab="Positions",
+    order=320,
     title=mark("Rotary positions"),
     help=mark("Queries and keys are turned by an angle that grows with their place."),
     pictures=(

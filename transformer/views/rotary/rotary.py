@@ -92,15 +92,15 @@ def turned(
     angles = angles_of(run, record.site.stack)
     if record.site.kind == "cross":
         raise invalid("cross-attention turns nothing; needed: self-attention")
-    check_head(head, record.weights.shape[1])
-    assert record.queries is not None
-    assert record.keys is not None
-    last = record.weights.shape[2] - 1
+    check_head(head, record.pattern.shape[1])
+    assert record.q is not None
+    assert record.k is not None
+    last = record.pattern.shape[2] - 1
     at = check_whole("query", last if query is None else query, 0, last)
     other = check_whole("key", max(at - 1, 0) if key is None else key, 0, last)
     q, k = (
         array(part[0, head, place]).astype(np.float64)
-        for part, place in ((record.queries, at), (record.keys, other))
+        for part, place in ((record.q, at), (record.k, other))
     )
     labels = labels_of(run, record.site, 0)[0]
     return Turned(

@@ -6,8 +6,8 @@ from typing import Any
 
 from transformer.analysis.row_arithmetic import TOLERANCE, row_arithmetic
 from transformer.messages import mark
+from transformer.runs.head_data import stored_head
 from transformer.runs.run import Batch, Run
-from transformer.runs.stored_head import stored_head
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import HEAD, QUERY, SITE
 from transformer.views.worked_row.worked import figure_of, worked_row
@@ -50,6 +50,8 @@ def _traced(query: Any, item: Run | Batch, site: str) -> Any:
 VIEW = View(
     name="worked_row",
     tab=mark("Attention"),
+    order=130,
+    folded=True,
     title=mark("One row, worked out"),
     help=mark("From q and the keys to scores, weights and output, for one query of one head."),
     pictures=(
@@ -65,4 +67,5 @@ VIEW = View(
             parameters=(SITE, HEAD, QUERY),
         ),
     ),
+    script="worked",
 )

@@ -1,7 +1,7 @@
-// One row of attention worked out step by step, and its numbers as text. It is a second opinion on
+// One row of attention worked out step by step, and the steps as text. It is a second opinion on
 // purpose: in float64, apart from the softmax of the attention pictures.
 
-import { numeral } from "../../ui/static/messages.js";
+import { numeral, say } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
 
 /**
@@ -12,8 +12,7 @@ import { tinyNumber } from "../../ui/static/numbers.js";
  */
 
 // q (D), keys and values (keys x D, flat), allowed (keys), score_size (scores are divided by its
-// root). Returns every step for each key, and the
-// output (D).
+// root). Returns every step for each key, and the output (D).
 /** @type {(row: Row) => Steps} */
 export const workOutRow = ({ q, keys, values, allowed, score_size: divisor }) => {
   const [size, count] = [q.length, allowed.length];
@@ -57,4 +56,54 @@ export const productsText = (left, right, digits) => {
     (value, place) => `${factorText(value, digits)}·${factorText(right[place], digits)}`,
   );
   return (terms.length > 4 ? [...terms.slice(0, 3), "…", terms.at(-1)] : terms).join(" + ");
+};
+
+// The steps from the query and one key to its weight and the output, [[words, reckoning], ...].
+/** @type {(row: any, sums: Steps, key: number) => [string, string][]} */
+export const stepsOf = (row, sums, key) => {
+  const size = row.q.length;
+  const ofKey = row.keys.subarray(key * size, (key + 1) * size);
+  const [dot, score] = [numberText(sums.dots[key]), numberText(sums.scores[key])];
+  const order = sums.weights
+    .map((_, place) => place)
+    .sort((a, b) => sums.weights[b] - sums.weights[a]);
+  const mix = order.filter((place) => sums.weights[place] > 0);
+  const allowed = row.allowed[key];
+  const exponential = `e^(${score} − ${factorText(sums.largest)}) = ${smallText(sums.exps[key])}`;
+  const products = productsText(
+    mix.map((place) => sums.weights[place]),
+    mix.map((place) => row.values[place * size]),
+    3,
+  );
+  return [
+    [
+      say("Agreement, the sum of {size} products: q·k =", { size }),
+      `${productsText(row.q, ofKey, 2)} = ${dot}`,
+    ],
+    [
+      row.score_size === size
+        ? say("Divided by the root of the head's size:")
+        : say("Divided by the root of d_model, as this historical network has it:"),
+      `${dot} / √${row.score_size} = ${score}`,
+    ],
+    [
+      say("Mask:"),
+      allowed
+        ? say("{score} + 0 = {score}, this key may be read", { score })
+        : say("the mask hides this key: score −∞, e to the −∞ = 0"),
+    ],
+    [say("Exponential, after subtracting the largest score:"), allowed ? exponential : "0"],
+    [
+      say("Weight, its share of the sum:"),
+      `${smallText(sums.exps[key])} / ${numberText(sums.total)} = ${smallText(sums.weights[key])}`,
+    ],
+    [
+      say(
+        "Output, dimension 0: the weighted sum of the values' dimension 0 ({count} keys, largest " +
+          "weight first):",
+        { count: mix.length },
+      ),
+      `${products} = ${numberText(sums.output[0])}`,
+    ],
+  ];
 };

@@ -1,236 +1,213 @@
 // One row of attention, worked out in float64 from q, K, V and the mask, and held against what the
 // network recorded.
 
-import { ask } from "../../ui/static/ask.js";
 import { decodeBytes, decodeFloats } from "../../ui/static/bytes.js";
-import { el, finder, tokenElement } from "../../ui/static/dom.js";
+import { fieldText } from "../../ui/static/fields.js";
 import { rowLookedAt } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { tinyNumber } from "../../ui/static/numbers.js";
-import { drawFigure } from "../../ui/static/plots.js";
-import { redrawWhen } from "../../ui/static/redraw.js";
 import { siteName } from "../../ui/static/sites.js";
-import { page } from "../../web/store.js";
-import { largestDifference, numberText, smallText, workOutRow } from "./row_arithmetic.js";
+import { Figure } from "../../web/figure.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
+import { page, tracedFrom } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { largestDifference, numberText, smallText, stepsOf, workOutRow } from "./row_arithmetic.js";
 import { fitToWidth, tableOfRow } from "./row_picture.js";
-import { stepsOf } from "./row_steps.js";
 
 const MOST_ROWS = 32; // lines of the table; the other keys are summed in one
 const PAUSE_MS = 200; // the large heatmap goes first
 
-/** @param {import("../../web/store.js").Mounted} mounted */
-export function mount({ element, server }) {
-  const find = finder(element);
-  const root = find(".worked");
-  const picture = find("[data-picture=worked]");
-  /** @type {any} */
-  let shown = null; // {row, sums, chosen}: what the page shows now
+// What the page's chosen head and token are; null before there is one, and for a head of the model
+// before.
+const chosenRow = () => {
+  const { run, head: chosen, dark } = page;
+  if (!run || !chosen) return null;
+  const { stack, kind, layer, head } = chosen;
+  const there = run.kinds.find((one) => one.stack === stack && one.kind === kind);
+  if (!there || layer >= there.n_layers || head >= run.n_heads) return null;
+  return { run: run.run, site: siteName(chosen), head, query: rowLookedAt(stack), dark };
+};
+// The same once it has stayed so for a while.
+const useRested = (part, wanted) => {
+  const me = useRef(null);
+  const [rested, rest] = useState(/** @type {any} */ (null));
+  const key = JSON.stringify(wanted);
+  const due = key !== JSON.stringify(rested);
+  useLayoutEffect(() => {
+    part.owes(me, due);
+    const timer = due ? setTimeout(() => rest(wanted), PAUSE_MS) : 0;
+    return () => clearTimeout(timer);
+  }, [key, due]);
+  return rested;
+};
 
-  // ---- the arithmetic ----
-
-  const decode = (answer) => ({
+// The server's answer with every step worked out: {row, sums, and the differences}.
+const workedOut = (answer) => {
+  const row = {
     ...answer,
     q: decodeFloats(answer.q),
     keys: decodeFloats(answer.keys),
     values: decodeFloats(answer.values),
     allowed: decodeBytes(answer.allowed),
-    scores: decodeFloats(answer.scores),
-    weights: decodeFloats(answer.weights),
+  };
+  const sums = workOutRow(row);
+  const byScore = largestDifference(sums.scores, decodeFloats(answer.scores));
+  const byWeight = largestDifference(sums.weights, decodeFloats(answer.weights));
+  const span = Math.max(1, ...sums.scores.map(Math.abs));
+  const { tolerance } = row;
+  const agrees = byScore < tolerance * span && byWeight < tolerance;
+  const order = sums.weights
+    .map((_, key) => key)
+    .sort((a, b) => sums.weights[b] - sums.weights[a] || a - b);
+  return { row, sums, byScore, byWeight, agrees, order };
+};
+
+const agreementInWords = ({ row, byScore, byWeight, agrees }) => {
+  const values = {
+    byWeight: tinyNumber(byWeight),
+    byScore: tinyNumber(byScore),
+    tolerance: numeral(row.tolerance.toExponential(0)).replace("-", "−"),
+  };
+  const found =
+    byWeight < row.tolerance
+      ? say(
+          "Largest difference from the network's own weights: {byWeight}, below " +
+            "{tolerance}; from its own scores: {byScore}.",
+          values,
+        )
+      : say(
+          "Largest difference from the network's own weights: {byWeight}, not below " +
+            "{tolerance}; from its own scores: {byScore}.",
+          values,
+        );
+  return agrees ? found : `${say("This does not agree with the network.")} ${found}`;
+};
+
+// ---- the table, a line a key ----
+
+// widest: the weight of the longest bar.
+const bar = (weight, widest) => html`<td class="weight-bar">
+  <span style=${{ width: `${((100 * weight) / widest).toFixed(1)}%` }} /></td>`;
+const numbers = (texts) => texts.map((text) => html`<td>${text}</td>`);
+
+const KeyLine = ({ at, shown: { row, sums }, widest, chosen, choose }) => {
+  const token = row.key_labels[at];
+  const look = `${row.allowed[at] ? "" : "is-hidden"} ${chosen ? "is-chosen" : ""}`.trim();
+  return html`<tr class=${look} data-key=${at}>
+    <th scope="row"><small>${`${at} `}</small><button type="button" aria-pressed=${String(chosen)}
+      aria-label=${say("Work out key {key}: {token}", { key: at, token })}
+      onClick=${() => choose(at)}><${Token} label=${token} /></button></th>
+    ${numbers([
+      numberText(sums.dots[at]),
+      numberText(sums.scores[at]),
+      row.allowed[at] ? "+ 0" : "−∞",
+      smallText(sums.exps[at]),
+      smallText(sums.weights[at]),
+    ])}${bar(sums.weights[at], widest)}
+  </tr>`;
+};
+const restInWords = (rest, { allowed }) => {
+  const hidden = rest.filter((at) => !allowed[at]).length;
+  return hidden
+    ? say("the other {count} keys, {hidden} of them hidden", { count: rest.length, hidden })
+    : say("the other {count} keys", { count: rest.length });
+};
+const Table = ({ shown, chosen, choose }) => {
+  const { row, sums, order } = shown;
+  const [most, rest] = [order.slice(0, MOST_ROWS), order.slice(MOST_ROWS)];
+  const sum = (values, keys) => keys.reduce((total, at) => total + values[at], 0);
+  const left = sum(sums.weights, rest);
+  const widest = Math.max(sums.weights[order[0]], left);
+  const names = [say("key"), "q·k", `÷ √${row.score_size}`, say("mask"), "exp", say("weight")];
+  const line = (at) =>
+    html`<${KeyLine} key=${at} ...${{ at, shown, widest, choose }} chosen=${at === chosen} />`;
+  return html`<table>
+    <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}<td></td></tr></thead>
+    <tbody>
+      ${most.sort((a, b) => a - b).map(line)}
+      ${
+        rest.length > 0 &&
+        html`<tr class="is-rest"><th scope="row">${restInWords(rest, row)}</th>
+          ${numbers(["", "", "", smallText(sum(sums.exps, rest)), smallText(left)])}${bar(left, widest)}
+        </tr>`
+      }
+      <tr class="is-sum"><th scope="row">${say("sum")}</th>
+        ${numbers(["", "", "", numberText(sums.total), numberText(sum(sums.weights, order)), ""])}
+      </tr>
+    </tbody>
+  </table>`;
+};
+
+// ---- the formulas of one key, with its numbers ----
+
+const Steps = ({ shown: { row, sums }, chosen }) => {
+  const title = sayWith("With the numbers of key {key}: {token}", {
+    key: chosen,
+    token: html`<${Token} label=${row.key_labels[chosen]} />`,
   });
+  const step = ([says, formula]) =>
+    html`<li>${`${says} `}<span class="reckoning">${formula}</span></li>`;
+  return html`<section>
+    <h4 class="steps-title">${title}</h4>
+    <ol class="row-steps">${stepsOf(row, sums, chosen).map(step)}</ol>
+  </section>`;
+};
 
-  const agreement = ({ scores, weights, tolerance }, sums) => {
-    const [byScore, byWeight] = [
-      largestDifference(sums.scores, scores),
-      largestDifference(sums.weights, weights),
-    ];
-    const span = Math.max(1, ...sums.scores.map(Math.abs));
-    const agrees = byScore < tolerance * span && byWeight < tolerance;
-    const box = find(".agreement");
-    box.classList.toggle("disagrees", !agrees);
-    const values = {
-      byWeight: tinyNumber(byWeight),
-      byScore: tinyNumber(byScore),
-      tolerance: numeral(tolerance.toExponential(0)).replace("-", "−"),
-    };
-    const found =
-      byWeight < tolerance
-        ? say(
-            "Largest difference from the network's own weights: {byWeight}, below " +
-              "{tolerance}; from its own scores: {byScore}.",
-            values,
-          )
-        : say(
-            "Largest difference from the network's own weights: {byWeight}, not below " +
-              "{tolerance}; from its own scores: {byScore}.",
-            values,
-          );
-    const warning = agrees ? [] : [say("This does not agree with the network.")];
-    box.textContent = [...warning, found].join(" ");
-    Object.assign(root.dataset, { agrees, weightDifference: byWeight, scoreDifference: byScore });
+// The key of the cell that is pinned in this row.
+const pinnedKey = (row) => {
+  const [query, key] = fieldText("cell").split(",");
+  return row && Number(query) === row.query && key ? Number(key) : null;
+};
+
+const Worked = ({ server }) => {
+  const part = usePart();
+  const [picked, pick] = useState(/** @type {any} */ ({}));
+  const { answer, asked } = useAnswer(part, server.worked, useRested(part, chosenRow()));
+  const shown = useMemo(() => answer && workedOut(answer), [answer]);
+  const { row, order, agrees, byWeight, byScore } = shown ?? {};
+  const chosen = picked.of === answer ? picked.key : (pinnedKey(row) ?? order?.[0]);
+  const choose = (key) => pick({ of: answer, key });
+  const facts = shown && {
+    ...{ run: asked.run, site: asked.site, head: asked.head, query: row.query, key: chosen },
+    ...{ agrees, "weight-difference": byWeight, "score-difference": byScore },
   };
-
-  // ---- the table, a line a key ----
-
-  const line = (cells, className) => {
-    const made = el("tr", className);
-    made.append(...cells);
-    return made;
-  };
-  const header = (content, scope) => {
-    const made = el(content ? "th" : "td"); // nothing to say: an empty corner
-    if (content) made.scope = scope;
-    made.append(...[content].flat());
-    return made;
-  };
-  // widest: the weight of the longest bar.
-  const bar = (weight, widest) => {
-    const [cell, fill] = [el("td", "weight-bar"), el("span")];
-    fill.style.width = `${((100 * weight) / widest).toFixed(1)}%`;
-    cell.append(fill);
-    return cell;
-  };
-
-  const keyLine = (key, widest) => {
-    const { row, sums } = shown;
-    const button = el("button");
-    button.append(tokenElement(row.key_labels[key]));
-    button.setAttribute(
-      "aria-label",
-      say("Work out key {key}: {token}", { key, token: row.key_labels[key] }),
-    );
-    button.addEventListener("click", () => choose(key));
-    const numbers = [
-      numberText(sums.dots[key]),
-      numberText(sums.scores[key]),
-      row.allowed[key] ? "+ 0" : "−∞",
-      smallText(sums.exps[key]),
-      smallText(sums.weights[key]),
-    ].map((value) => el("td", "", value));
-    const name = header([el("small", "", `${key} `), button], "row");
-    const made = line(
-      [name, ...numbers, bar(sums.weights[key], widest)],
-      row.allowed[key] ? "" : "is-hidden",
-    );
-    made.dataset.key = key;
-    return made;
-  };
-
-  const restLine = (rest, weight, widest) => {
-    const { row, sums } = shown;
-    const sum = (values) => rest.reduce((total, key) => total + values[key], 0);
-    const hidden = rest.filter((key) => !row.allowed[key]).length;
-    const name = hidden
-      ? say("the other {count} keys, {hidden} of them hidden", { count: rest.length, hidden })
-      : say("the other {count} keys", { count: rest.length });
-    const cells = ["", "", "", smallText(sum(sums.exps)), smallText(weight)].map((value) =>
-      el("td", "", value),
-    );
-    return line([header(name, "row"), ...cells, bar(weight, widest)], "is-rest");
-  };
-
-  const drawTable = () => {
-    const { row, sums } = shown;
-    const all = sums.weights.map((_, key) => key);
-    const best = [...all].sort((a, b) => sums.weights[b] - sums.weights[a] || a - b);
-    const most = new Set(best.slice(0, MOST_ROWS));
-    const rest = all.filter((key) => !most.has(key));
-    const [table, head, body] = [el("table"), el("thead"), el("tbody")];
-    const names = [
-      say("key"),
-      "q·k",
-      `÷ √${row.score_size}`,
-      say("mask"),
-      "exp",
-      say("weight"),
-      "",
-    ];
-    head.append(line(names.map((name) => header(name, "col"))));
-    const left = rest.reduce((total, key) => total + sums.weights[key], 0);
-    const widest = Math.max(sums.weights[best[0]], left);
-    body.append(...all.filter((key) => most.has(key)).map((key) => keyLine(key, widest)));
-    if (rest.length) body.append(restLine(rest, left, widest));
-    const sum = [
-      "",
-      "",
-      "",
-      numberText(sums.total),
-      numberText(sums.weights.reduce((a, b) => a + b, 0)),
-      "",
-    ];
-    body.append(
-      line([header(say("sum"), "row"), ...sum.map((value) => el("td", "", value))], "is-sum"),
-    );
-    table.append(head, body);
-    find(".row-table").replaceChildren(table);
-    choose(best[0]);
-  };
-
-  // ---- the formulas of one key, with its numbers ----
-
-  const step = (says, formula) => {
-    const made = el("li", "", `${says} `);
-    made.append(el("span", "reckoning", formula));
-    return made;
-  };
-
-  const choose = (key) => {
-    shown.chosen = key;
-    const { row, sums } = shown;
-    for (const made of element.querySelectorAll(".row-table tr[data-key]")) {
-      const here = Number(made.dataset.key) === key;
-      made.classList.toggle("is-chosen", here);
-      made.querySelector("button").setAttribute("aria-pressed", String(here));
+  const label = () =>
+    say("q, the keys, scores, weights and output of query {query}", { query: row.query });
+  return html`<div class="worked" ...${part.shows(facts)}>
+    <p>${say("How one query of the chosen head reads its keys, number by number. Your browser does this arithmetic itself, from the network's own q, K and V. Choose a head in the grid, and a query by its token in the text.")}</p>
+    <p class=${`agreement ${agrees === false ? "disagrees" : ""}`} role="status">${
+      shown && agreementInWords(shown)
+    }</p>
+    <${Figure} part=${part} name="worked" figure=${answer?.figure} label=${shown && label()}
+      change=${fitToWidth(part.width)} table=${() => tableOfRow(shown)} />
+    ${
+      shown &&
+      html`<div class="worked-both">
+        <section>
+          <h4>${say("Every key: from agreement to weight")}</h4>
+          <div class="wide row-table" tabindex="0" role="region" aria-label=${say("One line a key")}>
+            <${Table} ...${{ shown, chosen, choose }} />
+          </div>
+        </section>
+        <${Steps} ...${{ shown, chosen }} />
+      </div>`
     }
-    find(".steps-title").replaceChildren(
-      ...sayWith("With the numbers of key {key}: {token}", {
-        key,
-        token: tokenElement(row.key_labels[key]),
-      }),
-    );
-    const steps = stepsOf(row, sums, key).map(([says, formula]) => step(says, formula));
-    find(".row-steps").replaceChildren(...steps);
-    root.dataset.key = key;
-  };
-
-  // ---- drawing ----
-
-  const draw = async (current) => {
-    await new Promise((done) => setTimeout(done, PAUSE_MS));
-    if (!current() || !page.run || !page.head) return;
-    const { stack, kind, layer, head } = page.head;
-    const there = page.run.kinds.find((one) => one.stack === stack && one.kind === kind);
-    if (!there || layer >= there.n_layers || head >= page.run.n_heads) return; // of the model before
-    const site = siteName(page.head);
-    const answer = await ask(server.worked, {
-      run: page.run.run,
-      site,
-      head,
-      query: rowLookedAt(stack),
-      dark: page.dark,
-    });
-    if (!current()) return;
-    const row = decode(answer);
-    shown = { row, sums: workOutRow(row), chosen: 0 };
-    find(".worked-title").replaceChildren(
-      ...sayWith("One row, worked out: layer {layer}, head {head}, query {query} {token}", {
-        layer,
-        head,
-        query: row.query,
-        token: tokenElement(row.query_label),
-      }),
-    );
-    agreement(row, shown.sums);
-    drawTable();
-    find(".worked-both").hidden = false;
-    picture.setAttribute(
-      "aria-label",
-      say("q, the keys, scores, weights and output of query {query}", { query: row.query }),
-    );
-    await drawFigure(picture, answer.figure, {
-      change: fitToWidth(picture.clientWidth),
-      table: () => tableOfRow(shown),
-    });
-    Object.assign(root.dataset, { run: page.run.run, site, head, query: row.query });
-  };
-  redrawWhen(root, ["run", "head", "query"], draw);
-}
+  </div>`;
+};
+const labelOf = (stack, row) => {
+  const { run } = page;
+  return (stack === run.stack ? run.labels : run.source_labels)[row + tracedFrom(stack)];
+};
+// Of which row it is, so that nobody need open it to know.
+const finding = () => {
+  const { site, head, query } = chosenRow() ?? {};
+  const places = { layer: site?.split(".")[1], head, query };
+  return site === undefined || query === null
+    ? ""
+    : sayWith("layer {layer}, head {head}, query {query} {token}", {
+        ...places,
+        token: html`<${Token} label=${labelOf(page.head.stack, query)} />`,
+      });
+};
+export const mount = mounted(Worked, finding);

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from transformer.analysis.row_arithmetic import Doubles, Floats, RowArithmetic, row_arithmetic
 from transformer.messages import numeral, say
-from transformer.model.site_words import attention_name
+from transformer.network_words import attention_name
 from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
@@ -156,7 +156,7 @@ def _traces(found: RowArithmetic, dark: bool) -> list[Any]:
     return [
         _cells(found.keys, say("key %{y}, dimension %{x}"), dark),
         _cells(found.q[None], say("q, dimension %{x}"), dark, xaxis="x2", yaxis="y2"),
-        bars(found.scores, "score", "x3", colours.second),
+        bars(found.scores, "score", "x3", colours.key),
         bars(found.weights, "weight", "x4", colours.accent),
         _cells(
             found.output[None].astype(np.float32), say("output, dimension %{x}"), dark,

@@ -1,137 +1,147 @@
-// Attention: the grid of all heads, the chosen head large, and the numbers under the pointer.
+// Attention in a page that carries its own data: the grid of all heads, the chosen head large, and the
+// numbers under the pointer.
 
-import { fillSelect, finder } from "../../../ui/static/dom.js";
 import { say } from "../../../ui/static/messages.js";
-import { drawFigure } from "../../../ui/static/plots.js";
+import { setReader } from "../../../ui/static/reading.js";
 import { attentionOf, kindOf } from "../../../ui/static/site_words.js";
-import { emit, setHead, setQuery, tracedFrom } from "../../../web/store.js";
-import { mountCells } from "../../attention/cells.js";
-import { headGrid, headName } from "../../attention/grid.js";
-import { STAGE_NAMES, cellTexts, colourValues } from "../../attention/values.js";
-import { figureOf } from "./gallery.js";
-import { headNumbers } from "./head_numbers.js";
+import { Select } from "../../../web/controls.js";
+import { HeadGrid, headName } from "../../../web/head_grid.js";
+import { numbersOf, STAGE_NAMES } from "../../../web/head_numbers.js";
+import { Heatmap } from "../../../web/heatmap.js";
+import { usePart } from "../../../web/part.js";
+import { computed, html, useLayoutEffect, useMemo, useRef } from "../../../web/preact.js";
+import { emit, reactive, setHead, tracedFrom } from "../../../web/store.js";
+import { CellNumbers, useCell } from "../../attention/cell.js";
+import { readStack } from "../../attention/numbers.js";
 import { flatOf } from "./pack.js";
 
 const LEAST_PX = 360; // of the large picture
 const AROUND_PX = 120; // above and below it
+const SCALES = { linear: say("linear"), sqrt: say("square root"), log: say("logarithmic") };
 
-// element: its part of the page; given: the page's data, of one run. Returns draw(table), see
-// figureOf; show(data, {site, head, stage, pin}), which shows another run; and readBy(token): the weights
-// {stack, weights, first} of what a token reads in the shown head, null where it is not a query there.
-export const mountAttention = (element, given) => {
-  let data = given;
-  const find = finder(element);
-  const large = find(".large");
-  /** @type {Record<string, any>} */
-  const state = { kind: 0, layer: 0, head: 0, pin: null, over: null, numbers: null, labels: null };
-  /** @type {any} */
-  let colours = null;
-  const kind = () => data.attention[state.kind];
-  const keyStack = () => (kind().kind === "cross" ? "encoder" : kind().stack);
-  const chosen = (name) => find(`[name=${name}]`);
-
-  const cells = mountCells(element, state, {
-    queryStack: () => kind().stack,
-    keyStack,
-    isHeatmap: () => true,
-  });
-
-  const cellStyle = (stage, scale) => {
-    if (stage === "weights") return data.styles[scale];
-    const bound = state.numbers.scores.reduce((most, one) => Math.max(most, Math.abs(one)), 0) || 1;
-    return { ...data.styles.score, zmin: -bound, zmax: bound };
+// A head's numbers from what the page holds of its kind of attention.
+const numbersIn = ({ layers, allowed, query_labels: queries }, layer, head) => {
+  const part = (stored) => {
+    const all = flatOf(stored);
+    const size = all.length / stored.shape[0];
+    return all.subarray(head * size, (head + 1) * size);
   };
+  const recorded = Object.entries(layers[layer]).map(([name, stored]) => [name, part(stored)]);
+  return numbersOf(Object.fromEntries(recorded), flatOf(allowed), queries.length);
+};
 
-  const drawLarge = async () => {
-    const { query_labels: query, key_labels: key, figure } = kind();
-    const { layer, head } = state;
-    const [stage, scale] = [chosen("stage").value, chosen("scale").value];
-    const numbers = headNumbers(kind(), layer, head);
-    Object.assign(state, { numbers, labels: { query, key } });
-    chosen("scale").disabled = stage !== "weights";
-    const trace = { type: "heatmap", hoverinfo: "none", ...cellStyle(stage, scale) };
-    const made = figureOf({ ...figure, data: [trace] }, colours);
-    cells.closer.fill(made.data[0], query.length, key.length, (part) =>
-      colourValues(numbers, key.length, stage, scale, data.floor, part),
-    );
-    const height = Math.max(LEAST_PX, window.innerHeight - AROUND_PX);
-    await drawFigure(large, made, {
-      fit: { side: { width: find(".large-box").clientWidth, height }, top: 26, bar: true },
-      tools: true,
-      on: cells.listeners,
-      numbers: cellTexts(numbers, key.length, stage),
-    });
-    const title = say("{name}: {attention}, {stage}", {
-      name: headName(layer, head),
-      attention: attentionOf(kind()),
-      stage: STAGE_NAMES[stage],
-    });
-    find(".large-title").textContent = title;
-    large.setAttribute("aria-label", say("{title}; heatmap of query by key", { title }));
-    cells.show();
-    large.dataset.rev = String(Number(large.dataset.rev ?? 0) + 1);
+const newView = (data) => {
+  const state = reactive({ data, kind: 0, layer: 0, head: 0, stage: "weights", scale: "sqrt" });
+  const kind = computed(() => state.data.attention[state.kind]);
+  const numbers = computed(() => numbersIn(kind.value, state.layer, state.head));
+  const labels = computed(() => ({ query: kind.value.query_labels, key: kind.value.key_labels }));
+  const shown = {
+    get numbers() {
+      return numbers.value;
+    },
+    get labels() {
+      return labels.value;
+    },
+    get queries() {
+      return kind.value.stack;
+    },
+    get keys() {
+      return readStack(kind.value);
+    },
+    shift: 0,
   };
-
-  const chooseHead = (layer, head) => {
+  const choose = (at) => {
+    Object.assign(state, at);
+    const [nLayers, nHeads] = kind.value.atlas.shape;
+    const [layer, head] = [Math.min(state.layer, nLayers - 1), Math.min(state.head, nHeads - 1)];
     Object.assign(state, { layer, head });
-    Object.assign(chosen("layer"), { value: layer });
-    Object.assign(chosen("head"), { value: head });
-    heads.mark(layer, head);
-    setHead({ stack: kind().stack, kind: kind().kind, layer, head });
-    drawLarge();
+    setHead({ stack: kind.value.stack, kind: kind.value.kind, layer, head });
   };
-  const heads = headGrid(find(".head-grid"), data.palette, chooseHead);
+  return { state, kind, shown, choose };
+};
 
-  const chooseKind = (at) => {
-    Object.assign(state, { kind: at, pin: null, over: null });
-    const { shape, pixels, masked } = kind().atlas;
-    const [nLayers, nHeads] = shape;
-    const counted = (count) => Array.from({ length: count }, (_, place) => [place, place]);
-    fillSelect(chosen("layer"), counted(nLayers), 0);
-    fillSelect(chosen("head"), counted(nHeads), 0);
-    heads.draw({ shape, pixels: flatOf(pixels), masked: flatOf(masked) });
-    chooseHead(Math.min(state.layer, nLayers - 1), Math.min(state.head, nHeads - 1));
-  };
+const counted = (count) => Array.from({ length: count }, (_, place) => [place, place]);
+const room = (box) => {
+  const height = Math.max(LEAST_PX, window.innerHeight - AROUND_PX);
+  return { side: { width: box.clientWidth, height }, top: 12 };
+};
 
-  const fillKinds = () => {
-    const names = data.attention.map((one, at) => [at, kindOf(one)]);
-    fillSelect(chosen("kind"), names, state.kind);
-  };
-  fillKinds();
-  chosen("kind").addEventListener("change", (event) => chooseKind(Number(event.target.value)));
-  for (const name of ["layer", "head"]) {
-    const choose = () => chooseHead(Number(chosen("layer").value), Number(chosen("head").value));
-    chosen(name).addEventListener("change", choose);
-  }
-  for (const name of ["stage", "scale"]) chosen(name).addEventListener("change", drawLarge);
-  document.addEventListener("keydown", ({ key }) => {
-    if (key !== "Escape") return;
-    emit("escape");
-    setQuery(null);
-  });
-  let started = false;
-  const draw = (table) => {
-    colours = table && { ...table };
-    if (started) return drawLarge();
-    started = true;
-    return chooseKind(state.kind);
-  };
-  const show = (shown, { site, head, stage, pin = null }) => {
-    data = shown;
-    const [stack, layer, name] = site.split(".");
-    const at = data.attention.findIndex((one) => one.stack === stack && one.kind === name);
-    Object.assign(state, { kind: Math.max(0, at), layer: Number(layer), head });
-    chosen("stage").value = stage;
-    fillKinds();
-    if (started) chooseKind(state.kind);
-    state.pin = pin;
-  };
-  const readBy = (token) => {
-    const row = token ? cells.rowOf(token) : -1;
+// What a token reads in the shown head, see ui/static/reading.js; null where it is no query there.
+const readerOf =
+  ({ shown, state }, cell, isHidden) =>
+  async (token) => {
+    await null; // a run that is shown anew has its numbers then
+    if (isHidden.current) return null;
+    const { keys, labels, numbers } = shown;
+    const row = cell.rowOf(token);
     if (row < 0) return null;
-    const nKeys = state.labels.key.length;
-    const weights = state.numbers.weights.subarray(row * nKeys, (row + 1) * nKeys);
-    return { stack: keyStack(), weights, first: tracedFrom(keyStack()) };
+    const width = labels.key.length;
+    const weights = numbers.weights.subarray(row * width, (row + 1) * width);
+    const whose = say("Layer {layer}, head {head}", { layer: state.layer, head: state.head });
+    return { stack: keys, whose, from: token.index, weights, first: tracedFrom(keys) };
   };
-  return { draw, show, readBy };
+
+// data: of a run, see html.py. at: {site, head, stage, pin}, what is to be shown; null: as it is.
+export const Attention = ({ data, at, hidden }) => {
+  const part = usePart();
+  const view = useMemo(() => newView(data), []);
+  const { state, shown, choose } = view;
+  const cell = useCell(shown);
+  useLayoutEffect(() => {
+    if (hidden || !at) return choose({ data });
+    const [stack, layer, name] = at.site.split(".");
+    const kind = data.attention.findIndex((one) => one.stack === stack && one.kind === name);
+    choose({ data, kind: Math.max(0, kind), layer: Number(layer), head: at.head, stage: at.stage });
+    Object.assign(cell, { pin: at.pin ?? null, over: null });
+  }, [data, at, hidden]);
+  const isHidden = useRef(hidden);
+  isHidden.current = hidden;
+  useMemo(() => setReader(readerOf(view, cell, isHidden)), []);
+  useLayoutEffect(() => emit("reading"), [state.data, state.kind, state.layer, state.head]);
+  const { layer, head, stage, scale } = state;
+  const kind = view.kind.value;
+  const [nLayers, nHeads] = kind.atlas.shape;
+  const atlas = useMemo(() => {
+    const { shape, pixels, masked } = kind.atlas;
+    return { shape, pixels: flatOf(pixels), masked: flatOf(masked) };
+  }, [kind]);
+  const title = say("{name}: {attention}, {stage}", {
+    name: headName(layer, head),
+    attention: attentionOf(kind),
+    stage: STAGE_NAMES[stage],
+  });
+  const pickKind = (place) => {
+    cell.letGo();
+    choose({ kind: Number(place), layer: 0, head: 0 });
+  };
+  const pick = (name) => (value) => choose({ [name]: Number(value) });
+  const set = (name) => (value) => (state[name] = value);
+  const one = (words, name, options, chosen, more = {}) => html`<label>${`${words} `}<${Select}
+    name=${name} options=${options} value=${state[name]} set=${chosen} ...${more} /></label>`;
+  const kinds = state.data.attention.map((each, place) => [place, kindOf(each)]);
+  const weighs = { disabled: stage !== "weights" };
+  return html`<section id="attention" aria-labelledby="attention-title" hidden=${hidden}>
+    <h2 id="attention-title">${say("Attention")}</h2>
+    <div class="controls">
+      ${one(say("Kind"), "kind", kinds, pickKind)}
+      ${one(say("Layer"), "layer", counted(nLayers), pick("layer"))}
+      ${one(say("Head"), "head", counted(nHeads), pick("head"))}
+      ${one(say("Stage"), "stage", Object.entries(STAGE_NAMES), set("stage"))}
+      ${one(say("Colours"), "scale", Object.entries(SCALES), set("scale"), weighs)}
+    </div>
+    <div class="attention" ...${part.shows({ kind: state.kind, layer, head, stage, scale })}>
+      <div class="heads-side">
+        <h3>${say("Every head")}</h3>
+        <${HeadGrid} role="group" aria-label=${say("Heads; arrow keys move")} atlas=${atlas}
+          chosen=${{ layer, head }} choose=${(a, b) => choose({ layer: a, head: b })} />
+        <p class="note">${say("Layers go down, heads across. In each picture the rows read the columns.")}</p>
+      </div>
+      <${CellNumbers} keys="attention-keys" ...${{ cell, shown }} />
+      <div class="large-side">
+        <h3 class="large-title">${title}</h3>
+        <${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()} keys="attention-keys"
+          look=${{ stage, scale, range: "fixed" }} ...${cell.moves} ...${{ part, title, room }} />
+      </div>
+    </div>
+  </section>`;
 };

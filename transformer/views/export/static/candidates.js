@@ -1,27 +1,28 @@
 // The table of what a step could have chosen.
 
-import { el } from "../../../ui/static/dom.js";
 import { numeral, say, sayWith } from "../../../ui/static/messages.js";
+import { html } from "../../../web/preact.js";
+import { Token } from "../../../web/text.js";
 
-const bar = (probability, most, className) => {
-  const [cell, line] = [el("td"), el("span", className)];
-  line.style.width = `${(70 * probability) / most}%`;
-  cell.append(line, `${numeral((100 * probability).toFixed(2))}%`);
-  return cell;
-};
+const bar = (probability, most, name) => html`<td>
+  <span class=${name} style=${{ width: `${(70 * probability) / most}%` }} />${numeral((100 * probability).toFixed(2))}%
+</td>`;
 
-// Its rows. step: {token, candidates}, as html.py writes it.
-export const candidateRows = ({ token, candidates }) => {
+// A step, as html.py writes it.
+export const Candidates = ({ token, candidates }) => {
   const most = Math.max(...candidates.flatMap((c) => [c.probability, c.sampling_probability]));
-  return candidates.map(({ id, label, probability, sampling_probability: after }) => {
-    const [row, name] = [el("tr"), el("td")];
-    const chosen = id === token;
-    const shown = el("bdi", "", label);
-    name.append(...(chosen ? ["▶ ", ...sayWith("{token} (chosen)", { token: shown })] : [shown]));
-    const last = after === 0 ? el("td", "", say("✕ cut")) : bar(after, most, "bar after");
-    row.append(name, bar(probability, most, "bar"), last);
-    row.classList.toggle("chosen", chosen);
-    row.classList.toggle("cut", after === 0);
-    return row;
-  });
+  const row = ({ id, label, probability, sampling_probability: after }) => {
+    const isChosen = id === token;
+    const shown = html`<${Token} label=${label} />`;
+    return html`<tr class=${[isChosen && "chosen", after === 0 && "cut"].filter(Boolean).join(" ")}>
+      <td>${isChosen ? ["▶ ", sayWith("{token} (chosen)", { token: shown })] : shown}</td>
+      ${bar(probability, most, "bar")}
+      ${after === 0 ? html`<td>${say("✕ cut")}</td>` : bar(after, most, "bar after")}
+    </tr>`;
+  };
+  const heads = [say("Candidate"), say("By the network"), say("After temperature and filters")];
+  return html`<table>
+    <thead><tr>${heads.map((name) => html`<th>${name}</th>`)}</tr></thead>
+    <tbody id="candidates">${candidates.map(row)}</tbody>
+  </table>`;
 };

@@ -1,8 +1,10 @@
-// Whole pictures below one another: all at once, or each drawn when it is opened.
+// A whole picture of a run with its words: drawn at once, or when it is opened.
 
-import { el } from "../../../ui/static/dom.js";
 import { thinLabels } from "../../../ui/static/labels.js";
-import { drawFigure } from "../../../ui/static/plots.js";
+import { Figure } from "../../../web/figure.js";
+import { usePart } from "../../../web/part.js";
+import { html, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
+import { page } from "../../../web/store.js";
 import { recoloured } from "./dark.js";
 import { filled } from "./pack.js";
 
@@ -17,52 +19,40 @@ export const figureOf = ({ data, layout }, table) =>
 const isSquare = ({ xaxis, yaxis }) =>
   Boolean(yaxis?.scaleanchor && xaxis.ticktext && yaxis.ticktext);
 
-const draw = async (box, one, table) => {
-  const figure = figureOf(one, table);
-  const { width: own = 0, height = HEIGHT_PX, margin } = figure.layout;
+// How a figure stands in so much width, see drawPicture.
+const sizeOf = ({ layout }, width) => {
+  const { width: own = 0, height = HEIGHT_PX, margin } = layout;
+  if (isSquare(layout)) return { fit: { side: { width, height: TALLEST_PX }, bar: true } };
   const saved = Math.max(0, Math.min(TITLES_PX, margin.t - 10));
-  const width = box.parentElement.clientWidth;
-  const fit = { side: { width, height: TALLEST_PX }, bar: true };
-  const change = ({ layout }) => {
-    layout.width = Math.max(width, own);
-    margin.t -= saved;
-    const { xaxis, xaxis2 } = layout;
+  const change = ({ layout: { margin: around, xaxis, xaxis2 }, layout: of }) => {
+    of.width = Math.max(width, own);
+    around.t -= saved;
     if (xaxis2?.overlaying) xaxis2.showline = false; // Plotly draws it at NaN
-    if (xaxis.ticktext && xaxis.tickangle) thinLabels(xaxis, layout.width - margin.l - margin.r);
+    if (xaxis.ticktext && xaxis.tickangle) thinLabels(xaxis, of.width - around.l - around.r);
   };
-  const size = isSquare(figure.layout) ? { fit } : { height: height - saved, change };
-  await drawFigure(box, figure, size);
-  box.setAttribute("role", "img");
-  box.setAttribute("aria-label", [one.title, one.subtitle].filter(Boolean).join("; "));
-  box.dataset.rev = String(Number(box.dataset.rev ?? 0) + 1);
+  return { height: height - saved, change };
 };
 
-// What a picture needs around it.
-const parts = ({ subtitle }) => {
-  const box = el("div", "figure");
-  const wide = el("div", "wide");
-  wide.tabIndex = 0;
-  wide.append(box);
-  return { box, around: [el("p", "note", subtitle), wide] };
-};
-
-// Pictures in a place: open ones have a heading, others are boxes to open. Returns draw(table), which
-// draws all that can be seen; table: see figureOf.
-export const pictureList = (place, pictures, { closed = false } = {}) => {
-  /** @type {any} */
-  let colours = null;
-  const all = pictures.map((one) => {
-    const { box, around } = parts(one);
-    const frame = el(closed ? "details" : "figure");
-    frame.dataset.view = one.view ?? "";
-    frame.append(el(closed ? "summary" : "figcaption", "", one.title), ...around);
-    if (one.help) frame.firstElementChild.after(el("p", "note", one.help));
-    if (closed) frame.addEventListener("toggle", () => frame.open && draw(box, one, colours));
-    return { frame, box, one };
-  });
-  place.replaceChildren(...all.map(({ frame }) => frame));
-  return (table) => {
-    colours = table;
-    for (const { frame, box, one } of all) if (!closed || frame.open) draw(box, one, table);
-  };
+// one: {title, subtitle, help, view, data, layout}; colours: see figureOf. closed: it is a box to open,
+// which stands open at first.
+export const Picture = ({ one, colours, closed = false, open = false, hidden = false }) => {
+  const part = usePart();
+  const [isOpen, setOpen] = useState(!closed || open);
+  useLayoutEffect(() => void (closed && setOpen(open)), [open]);
+  // Drawing changes it: each width has its own.
+  const figure = useMemo(
+    () => isOpen && part.width > 0 && figureOf(one, page.dark ? colours : null),
+    [one, isOpen, page.dark, part.width],
+  );
+  const { title, subtitle, help, view } = one;
+  const drawn = html`${help && html`<p class="note">${help}</p>`}
+    <p class="note">${subtitle}</p>
+    <${Figure} part=${part} name=${view} class="figure" figure=${figure || null} wide=${title}
+      label=${[title, subtitle].filter(Boolean).join("; ")} ...${figure && sizeOf(figure, part.width)} />`;
+  const facts = part.shows({ view: view ?? "" });
+  return closed
+    ? html`<details open=${isOpen} hidden=${hidden} onToggle=${({ target }) => setOpen(target.open)} ...${facts}>
+        <summary>${title}</summary>${drawn}
+      </details>`
+    : html`<figure ...${facts}><figcaption>${title}</figcaption>${drawn}</figure>`;
 };

@@ -1,143 +1,118 @@
-// A lesson that needs no network: its steps with the runs that they are about, graded in the page.
+// A lesson that needs no network: its steps, the runs that they are about, and Python's verdicts.
 
-import { cardForm } from "../../../ui/static/card_form.js";
-import { el, finder } from "../../../ui/static/dom.js";
-import { marked } from "../../../ui/static/marked_text.js";
-import { say } from "../../../ui/static/messages.js";
-import { on, page, setQuery } from "../../../web/store.js";
+import { numeral, say } from "../../../ui/static/messages.js";
 import { siteName } from "../../../ui/static/sites.js";
-import { grade, rightAnswer } from "./grading.js";
+import { Card, useAnswers, useFollowed } from "../../../web/card.js";
+import { useEvent } from "../../../web/part.js";
+import { html, render, useLayoutEffect, useRef, useState } from "../../../web/preact.js";
+import { page, setQuery, setRun } from "../../../web/store.js";
+import { Marked } from "../../../web/text.js";
 import { startWith } from "./own_data.js";
-import { drawAgainWhenNeeded, mountRun } from "./run_page.js";
+import { RunPage } from "./run_page.js";
 
 // Of a tab of the page: what else is shown, and which pictures of the inside.
 const SECTIONS = { attention: [], prediction: ["more"], masks: [], positions: ["more"] };
 const INSIDE = { prediction: ["surprise", "lens"], positions: ["similarity"] };
 
-const find = finder(document.body);
-const [back, next] = [".card-back", ".card-next"].map(find);
+const ROUNDING = 1e-9;
 
-/** @type {any} */
-let lesson = null;
-/** @type {any} */
-let pictures = null; // once there is a run to show
-let place = 0;
-let opening = false; // while the step, not the visitor, chooses heads and tokens
-let dark = false;
-const step = () => lesson.steps[place];
-
-const judge = (answer) => {
-  const { right, says } = grade(step().check, answer);
-  form.tell(right, says);
-};
-const answered = (kind, answer) => {
-  if (!opening && step().check?.kind === kind) judge(answer);
-};
-
-// ---- what is clicked in the pictures ----
-
-const followPictures = () => {
-  on("head", (head) => answered("head", { site: siteName(head), head: head.head }));
-  on("query", (token) => {
-    const stack = token?.stack === page.run.stack ? "own" : token?.stack;
-    if (token) answered("token", { stack, token: token.index });
-  });
-  on("pin", (cell) => {
-    if (cell && cell.column !== null)
-      answered("cell", { site: siteName(page.head), row: cell.row, key: cell.column });
-  });
+// The verdict on an answer, {right, says}, as Python gave it beforehand; see lessons/stored.py.
+const grade = (check, answer) => {
+  if (check.kind === "number") {
+    const right = Math.abs(answer.number - check.value) <= check.tolerance + ROUNDING;
+    const got = numeral(String(answer.number)).replace("-", "−");
+    return { right, says: right ? check.says : say("It is not {got}.", { got }) };
+  }
+  const [right, says] = check.verdicts[Object.values(answer).join(" ")] ?? check.elsewhere;
+  return { right, says: check.says[says] ?? says };
 };
 
 const tokenOf = ({ stack, index }) => ({ stack: stack === "own" ? page.run.stack : stack, index });
 
-const showRun = () => {
-  const { run, shows } = step();
-  find("main").hidden = run === null;
-  if (run === null) return;
-  const data = lesson.runs[run];
-  const begun = pictures !== null;
-  pictures ??= mountRun(data);
-  const shown = [shows.tab, ...SECTIONS[shows.tab]];
-  for (const section of document.querySelectorAll("main > section")) {
-    const inside = section.querySelector(`:is(${shown.map((id) => `#${id}`).join()})`);
-    const isText = section.querySelector("#tokens") !== null;
-    /** @type {any} */ (section).hidden = !(isText || inside || shown.includes(section.id));
-  }
-  pictures.show(data, shows);
-  for (const one of document.querySelectorAll("#more > details")) {
-    const wanted = (INSIDE[shows.tab] ?? []).includes(/** @type {any} */ (one).dataset.view);
-    Object.assign(one, { hidden: !wanted, open: wanted });
-  }
-  if (begun) pictures.draw(dark);
-  else
-    drawAgainWhenNeeded((isDark) => {
-      dark = isDark;
-      pictures.draw(dark);
-    });
-  setQuery(shows.token && tokenOf(shows.token));
+const showRun = ({ steps, runs }, place) => {
+  const facts = runs[steps[place].run]?.run;
+  if (facts && facts !== page.run) setRun(facts);
 };
 
-// ---- the card ----
+const Lesson = ({ lesson }) => {
+  const [place, setPlace] = useState(0);
+  const [answer, setAnswer] = useState(/** @type {any} */ (null)); // that the visitor wanted to see
+  const pin = useRef(/** @type {any} */ (null));
+  useEvent("pin", (cell) => (pin.current = cell));
+  const step = lesson.steps[place];
+  const { check, run, shows } = step;
+  const last = useRef(0); // the run that is shown, or was
+  last.current = run ?? last.current;
+  const data = page.run && lesson.runs[last.current];
+  const state = useAnswers(String(place));
 
-// The answer as the page would show it; it is graded like any other.
-const solved = () => {
-  const { check, run, shows } = step();
-  const answer = rightAnswer(check);
-  const { site, head, row, key, stack, token } = answer;
-  opening = true;
-  if (check.kind === "head") pictures.show(lesson.runs[run], { ...shows, site, head });
-  const pin = { row, column: key };
-  if (check.kind === "cell") pictures.show(lesson.runs[run], { ...shows, site, pin });
-  if (check.kind === "token") setQuery(tokenOf({ stack, index: token }));
-  opening = false;
-  form.show(answer);
-  judge(answer);
-};
-// What is typed or chosen is an answer to the number or the choice that is asked.
-const form = cardForm(find, (given) => answered(step().check.kind, given), solved);
+  const judge = (given) => {
+    const { right, says } = grade(check, given);
+    state.tell(right, says);
+  };
+  const read = {
+    head: () => page.head && { site: siteName(page.head), head: page.head.head },
+    token: () => {
+      const { stack, index } = page.query ?? {};
+      return page.query && { stack: stack === page.run.stack ? "own" : stack, token: index };
+    },
+    cell: () => {
+      const { row, column = null } = pin.current ?? {};
+      return column === null ? null : { site: siteName(page.head), row, key: column };
+    },
+  };
+  useFollowed(String(place), read[check?.kind], judge);
 
-const drawCard = () => {
-  const { title, says, task, needs, check } = step();
-  find(".card-count").textContent = say("{place} of {count}", {
-    place: place + 1,
-    count: lesson.steps.length,
-  });
-  find(".card-title").replaceChildren(...marked(title));
-  const paragraphs = says.map((text) => {
-    const p = el("p");
-    p.append(...marked(text));
-    return p;
-  });
-  find(".card-says").replaceChildren(...paragraphs);
-  find(".card-look").hidden = !needs;
-  find(".card-look").textContent = needs;
-  find(".card-check").hidden = !task;
-  find(".card-task").replaceChildren(...marked(task));
-  form.draw(check?.kind ?? "", step());
-  back.disabled = place === 0;
-  next.hidden = place === lesson.steps.length - 1;
+  // The answer as the page would show it; it is graded like any other.
+  const solve = () => {
+    const found = check.answer;
+    if (check.kind === "token") setQuery(tokenOf({ stack: found.stack, index: found.token }));
+    else if (["head", "cell"].includes(check.kind)) setAnswer(found);
+    else state.give(found);
+    judge(found);
+  };
+  const leaf = (by) => {
+    const to = place + by;
+    if (to < 0 || to >= lesson.steps.length) return;
+    setAnswer(null);
+    setPlace(to);
+    showRun(lesson, to); // before the pictures of it
+  };
+  useLayoutEffect(() => {
+    pin.current = null;
+    window.scrollTo({ top: 0 });
+    if (shows) setQuery(shows.token && tokenOf(shows.token));
+  }, [place]);
+
+  const { site, head, row, key } = answer ?? {};
+  const at = useRef(/** @type {any} */ (null));
+  const wanted = shows && {
+    ...shows,
+    ...(answer && {
+      site,
+      head: head ?? shows.head,
+      pin: key === undefined ? null : { row, column: key },
+    }),
+  };
+  if (JSON.stringify(wanted) !== JSON.stringify(at.current)) at.current = wanted;
+  const { tab } = at.current ?? {};
+  return html`<div class="lesson-page">
+    <header>
+      <h1><${Marked} text=${lesson.title} /></h1>
+      <${Card} words=${{ ...step, look: step.needs }} deck=${lesson.title} count=${lesson.steps.length}
+        kind=${check?.kind ?? ""} answer=${judge} ...${{ place, state, solve, leaf }} />
+    </header>
+    ${
+      data &&
+      html`<${RunPage} data=${data} hidden=${run === null} at=${at.current} inside=${INSIDE[tab] ?? []}
+        shown=${tab ? [tab, ...SECTIONS[tab]] : []} />`
+    }
+  </div>`;
 };
 
-const goTo = (to) => {
-  place = to;
-  opening = true;
-  drawCard();
-  showRun();
-  opening = false;
-  window.scrollTo({ top: 0 });
-};
-const leaf = (by) => {
-  goTo(place + by);
-  find(".card-title").focus();
-};
-
-startWith((data) => {
-  lesson = data;
-  document.title = data.title;
-  find("h1").textContent = data.title;
-  find(".card").hidden = false;
-  back.addEventListener("click", () => leaf(-1));
-  next.addEventListener("click", () => leaf(1));
-  followPictures();
-  goTo(0);
+startWith((lesson, place) => {
+  document.title = lesson.title;
+  lesson.runs.forEach(({ run }, at) => (run.run = String(at)));
+  showRun(lesson, 0);
+  render(html`<${Lesson} lesson=${lesson} />`, place);
 });

@@ -3,15 +3,16 @@
 import { say } from "../../../ui/static/messages.js";
 import { takePlotlyFrom } from "../../../ui/static/plotly.js";
 import { canUnpack, gunzip, unpack } from "./pack.js";
-import { byId } from "./run_page.js";
 
+/** @type {(id: string) => any} */
+const byId = (id) => document.getElementById(id);
 const tell = (text) => {
   byId("problem").textContent = text;
   byId("problem").hidden = false;
   byId("content").hidden = true;
 };
 
-// show(data) fills the page.
+// show(data, place) fills the page.
 export const startWith = async (show) => {
   if (!canUnpack) {
     return tell(
@@ -26,5 +27,5 @@ export const startWith = async (show) => {
   if (!parts) return tell(say("The page’s data is damaged; save the page again."));
   const [data, library] = parts;
   takePlotlyFrom(() => URL.createObjectURL(new Blob([library], { type: "text/javascript" })));
-  return show(data);
+  return show(data, byId("content"));
 };

@@ -1,10 +1,21 @@
 // The page of one run.
 
+import { sayWith } from "../../../ui/static/messages.js";
+import { html, render } from "../../../web/preact.js";
+import { setRun } from "../../../web/store.js";
 import { startWith } from "./own_data.js";
-import { byId, drawAgainWhenNeeded, mountRun } from "./run_page.js";
+import { RunPage } from "./run_page.js";
 
-startWith((data) => {
-  byId("model").textContent = data.model;
-  byId("summary").textContent = data.summary;
-  drawAgainWhenNeeded(mountRun(data).draw);
+const Page = ({ data }) => {
+  const model = html`<span id="model">${data.model}</span>`;
+  return html`<header>
+      <h1>${sayWith("What the model “{model}” read and wrote", { model })}</h1>
+      <p id="summary">${data.summary}</p>
+    </header>
+    <${RunPage} data=${data} />`;
+};
+
+startWith((data, place) => {
+  setRun(data.run);
+  render(html`<${Page} data=${data} />`, place);
 });

@@ -1,137 +1,90 @@
-// The pictures of a run: its text, attention, prediction, masks, positions and more. Token text goes to
-// the page through textContent only.
+// A run without a server: its text, attention, prediction, masks, positions and more, as components.
 
-import { el, fillSelect } from "../../../ui/static/dom.js";
-import { numeral, say } from "../../../ui/static/messages.js";
-import { on, page, setQuery, setRun } from "../../../web/store.js";
-import { mountAttention } from "./attention.js";
-import { candidateRows } from "./candidates.js";
-import { pictureList } from "./gallery.js";
+import { say } from "../../../ui/static/messages.js";
+import { Select } from "../../../web/controls.js";
+import { useEvent } from "../../../web/part.js";
+import { html, useLayoutEffect, useState } from "../../../web/preact.js";
+import { page, setDark } from "../../../web/store.js";
+import { Text } from "../../../web/tokens.js";
+import { Attention } from "./attention.js";
+import { Candidates } from "./candidates.js";
+import { Picture } from "./gallery.js";
 
-/** @type {(id: string) => any} */
-export const byId = (id) => document.getElementById(id);
+// ---- prediction ----
 
-const drawTokens = ({ source, tokens, run }) => {
-  const read = source.map((label, index) => {
-    const button = el("button", "", label);
-    button.title = say("token {place}", { place: index });
-    button.addEventListener("click", () => setQuery({ stack: "encoder", index }));
-    return button;
-  });
-  byId("source").replaceChildren(...read);
-  byId("source").hidden = !source.length;
-  const buttons = tokens.map(({ label, step, probability }, index) => {
-    const button = el("button", step === null ? "" : "generated", label);
-    button.title =
-      step === null
-        ? say("token {place}", { place: index })
-        : say("token {place}, probability {probability}", {
-            place: index,
-            probability: numeral(probability.toFixed(4)),
-          });
-    if (step !== null) button.style.setProperty("--p", probability);
-    button.addEventListener("click", () => setQuery({ stack: run.stack, index }));
-    return button;
-  });
-  byId("tokens").replaceChildren(...buttons);
-};
-
-const drawStep = ({ steps }, index) => {
-  const { window: seen, n_kept: kept } = steps[index];
-  byId("step").value = index;
-  byId("step-note").textContent = say(
-    "This step read tokens {first} to {last}; {count} tokens could be drawn.",
-    { first: seen[0], last: seen[1] - 1, count: kept },
-  );
-  byId("candidates").replaceChildren(...candidateRows(steps[index]));
-};
-
-/** @type {(stack: string) => HTMLElement[]} */
-const buttonsOf = (stack) => [...byId(stack === page.run.stack ? "tokens" : "source").children];
-
-const showChosenToken = (data, token) => {
-  for (const stack of [data.run.stack, "encoder"]) {
-    const place = token?.stack === stack ? token.index : -1;
-    buttonsOf(stack).forEach((button, at) =>
-      button.setAttribute("aria-pressed", String(at === place)),
-    );
-  }
-  const step = token?.stack === data.run.stack ? (data.tokens[token.index]?.step ?? null) : null;
-  if (step !== null) drawStep(data, step);
-};
-
-export const drawAgainWhenNeeded = (draw) => {
-  const darkness = window.matchMedia("(prefers-color-scheme: dark)");
-  let width = window.innerWidth;
-  const all = () => {
-    document.documentElement.classList.toggle("dark", darkness.matches);
-    draw(darkness.matches);
-  };
-  darkness.addEventListener("change", all);
-  window.addEventListener("resize", () => {
-    if (Math.abs(window.innerWidth - width) < 8) return;
-    width = window.innerWidth;
-    all();
-  });
-  all();
-};
-
-// The text shaded by what the chosen token reads.
-const shade = (reading) => {
-  for (const id of ["tokens", "source"]) byId(id).classList.toggle("reading", Boolean(reading));
-  if (!reading) return;
-  for (const stack of [page.run.stack, "encoder"])
-    buttonsOf(stack).forEach((button, at) => {
-      const weight = reading.stack === stack ? (reading.weights[at - reading.first] ?? 0) : 0;
-      button.style.setProperty("--read", Math.sqrt(weight).toFixed(3));
+const Prediction = ({ steps, start, hidden }) => {
+  const stepOf = (token) => (token?.stack === page.run.stack ? token.index - start : -1);
+  const [at, setAt] = useState(Math.max(0, stepOf(page.query)));
+  useEvent("query", (token) => stepOf(token) >= 0 && setAt(stepOf(token)));
+  const step = steps[Math.min(at, steps.length - 1)];
+  const seen = () =>
+    say("This step read tokens {first} to {last}; {count} tokens could be drawn.", {
+      first: step.window[0],
+      last: step.window[1] - 1,
+      count: step.n_kept,
     });
+  return html`<section id="prediction" aria-labelledby="prediction-title" hidden=${hidden || !step}>
+    <h2 id="prediction-title">${say("Prediction")}</h2>
+    <div class="controls">
+      <label>${say("Step")} <${Select} id="step" options=${steps.map((_, place) => [place, place + 1])}
+        value=${at} set=${(value) => setAt(Number(value))} /></label>
+      <span id="step-note">${step && seen()}</span>
+    </div>
+    ${step && html`<${Candidates} ...${step} />`}
+  </section>`;
 };
 
-const fill = (data) => {
-  setRun(data.run);
-  drawTokens(data);
-  const places = Array.from(data.steps, (_, index) => [index, index + 1]);
-  fillSelect(byId("step"), places, 0);
-  byId("prediction").classList.toggle("none", !data.steps.length);
-  if (data.steps.length) drawStep(data, 0);
-  return [
-    pictureList(byId("masks"), data.masks),
-    pictureList(byId("positions"), data.positions),
-    pictureList(byId("more"), data.more, { closed: true }),
-  ];
+// ---- the whole ----
+
+const followDarkness = () => {
+  const darkness = window.matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => {
+    document.documentElement.classList.toggle("dark", darkness.matches);
+    setDark(darkness.matches);
+  };
+  darkness.addEventListener("change", follow);
+  follow();
+  return () => darkness.removeEventListener("change", follow);
 };
 
-// Returns draw(dark), and show(data, {site, head, stage}), which shows another run.
-export const mountRun = (first) => {
-  let data = first;
-  let pictures = fill(data);
-  let dark = false;
-  const attention = mountAttention(byId("attention"), data);
-  const colours = () => (dark ? data.colours : null);
-  const drawPictures = () => {
-    for (const draw of pictures) draw(colours());
+const Pictures = ({
+  id,
+  title,
+  note,
+  hidden,
+  list,
+  children,
+}) => html`<section aria-labelledby=${`${id}-title`} hidden=${hidden}>
+  <h2 id=${`${id}-title`}>${title}</h2>${note && html`<p class="note">${note}</p>`}
+  <div id=${id} class=${list ? undefined : "figures"}>${children}</div>
+</section>`;
+
+// data: of a run, see html.py; its facts are the page's run. shown: the ids of the sections to show, all
+// of them without; inside: of the last, the pictures to show open; at: see Attention.
+/** @param {Record<string, any>} props */
+export const RunPage = ({ data, shown = null, inside = null, at = null, hidden = false }) => {
+  useLayoutEffect(followDarkness, []);
+  const { run, steps, masks, positions, more, colours } = data;
+  const isHidden = (id) => shown !== null && !shown.includes(id);
+  const pictures = (all) =>
+    all.map(
+      (one, place) => html`<${Picture} key=${`${run.run} ${place}`} ...${{ one, colours }} />`,
+    );
+  const closed = (one, place) => {
+    const open = inside !== null && inside.includes(one.view);
+    return html`<${Picture} key=${`${run.run} ${place}`} closed open=${open}
+      hidden=${inside !== null && !open} ...${{ one, colours }} />`;
   };
-  const shadeText = () => shade(byId("attention").hidden ? null : attention.readBy(page.query));
-  on("query", (token) => {
-    showChosenToken(data, token);
-    shadeText();
-  });
-  on("head", () => setTimeout(shadeText)); // once its numbers are there
-  byId("step").addEventListener("change", (event) => drawStep(data, Number(event.target.value)));
-  return {
-    draw: (isDark) => {
-      dark = isDark;
-      attention.draw(colours());
-      drawPictures();
-    },
-    show: (shown, at) => {
-      if (shown !== data) {
-        data = shown;
-        pictures = fill(data);
-        drawPictures();
-      }
-      attention.show(data, at);
-      shadeText();
-    },
-  };
+  return html`<main hidden=${hidden}>
+    <section id="tokens">
+      <${Text} facts=${run} />
+      <p class="note">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if it was generated, to see what else it could have been.")}</p>
+    </section>
+    <${Attention} ...${{ data, at }} hidden=${isHidden("attention")} />
+    <${Prediction} steps=${steps} start=${run.n_prompt} hidden=${isHidden("prediction")} key=${run.run} />
+    <${Pictures} id="masks" title=${say("Masks")} hidden=${isHidden("masks")}>${pictures(masks)}<//>
+    <${Pictures} id="positions" title=${say("Positions")} hidden=${isHidden("positions")}>${pictures(positions)}<//>
+    <${Pictures} id="more" title=${say("More of the inside")} note=${say("Each opens when it is wanted.")} list
+      hidden=${isHidden("more")}>${more.map(closed)}<//>
+  </main>`;
 };

@@ -1,0 +1,181 @@
+"""The journey and the next-word bars: what is seen is what the server says; a press leads on."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, expect
+from serving import Server
+from visit import COLOURS, Visit, complaints
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Visit]
+WIDTHS = """() => [...document.querySelectorAll(".next-word .drawn")]
+    .map(bar => parseFloat(bar.style.width))"""
+
+
+@pytest.fixture
+def page(visit: Open) -> Visit:
+    page = visit(tab="Journey")
+    page.wait_drawn(".next-words")
+    page.wait_drawn(".journey")
+    return page
+
+
+def told(page: Visit, name: str = "journey", **given: Any) -> dict[str, Any]:
+    """What the server says of the shown run."""
+    base = page.page.url.split("#")[0]
+    query = {"run": page.shown_run(), **{name: str(value) for name, value in given.items()}}
+    answer = page.page.request.get(f"{base}resources/{name}", params=query)
+    assert answer.ok, answer.text()
+    found: dict[str, Any] = with_arrays(answer.json())
+    return found
+
+
+def with_arrays(value: Any) -> Any:
+    """Arrays as lists: in JSON they are the text of their bytes."""
+    if isinstance(value, dict) and "base64" in value:
+        return np.frombuffer(b64decode(value["base64"]), value["dtype"]).tolist()
+    if isinstance(value, dict):
+        return {name: with_arrays(one) for name, one in value.items()}
+    return [with_arrays(one) for one in value] if isinstance(value, list) else value
+
+
+def bars(page: Visit) -> Locator:
+    return page.page.locator(".next-word")
+
+
+def choose(page: Visit, place: int) -> None:
+    """A token as the last one read."""
+    with page.drawn(".next-words"):
+        page.tokens.nth(place).click()
+    page.page.wait_for_function(
+        "place => document.querySelector('.journey').dataset.place === String(place)", arg=place
+    )
+
+
+def test_the_picture_and_the_bars_say_what_the_server_says(page: Visit, server: Server) -> None:
+    choose(page, 4)
+    said = told(page, place=4)
+    config = server.model.config
+    assert page.page.locator(".picture-of .head").count() == config.n_layers * config.n_heads
+    words = page.page.locator(".picture-of .lens bdi").all_inner_texts()
+    assert words == [one["label"] for one in said["lens"][1:]]
+    assert words[-1] == said["target_label"] == said["likeliest"][0]["label"]
+    shown = bars(page).locator("bdi").all_inner_texts()
+    assert shown[:5] == [one["label"] for one in said["likeliest"][:5]]
+    assert bars(page).filter(has_text="✓").locator("bdi").inner_text() == page.labels()[5]
+    for layer, amount in enumerate(said["feed_forward"]):
+        title = page.page.locator(".feed-forward").nth(layer).get_attribute("title") or ""
+        assert f"{abs(amount):.2f}" in title
+        assert ("−" in title) == (amount < 0)
+    assert page.page.locator(".head-side .finding").inner_text() == said["finding"]
+
+
+def test_the_temperature_moves_the_bars_without_a_request(page: Visit) -> None:
+    page.page.get_by_role("button", name="Settings").click()
+    page.page.get_by_label("sample", exact=True).check()
+    asked: list[str] = []
+    page.page.on("request", lambda request: asked.append(request.url))
+    slider = page.page.get_by_role("slider", name="Temperature")
+    before = page.page.evaluate(WIDTHS)
+    slider.focus()
+    slider.press("End")
+    page.page.wait_for_function(f"before => ({WIDTHS})()[0] < before", arg=before[0])
+    expect(page.page.locator(".drawn-says")).to_contain_text("40 of 320 tokens could be drawn")
+    slider.press("Home")
+    expect(page.page.locator(".drawn-says")).to_contain_text("always the likeliest")
+    assert asked == []
+
+
+def test_a_bar_takes_its_token_and_the_text_goes_on_from_there(page: Visit) -> None:
+    last = page.page.evaluate("viz.run.n_prompt - 1")
+    choose(page, last)
+    bar = bars(page).and_(page.page.locator("[aria-disabled=false]")).first
+    wanted = bar.locator("bdi").inner_text()
+    bar.click()
+    page.page.wait_for_function("viz.run.forced_tokens.length === 1")
+    assert page.labels()[last + 1] == wanted
+
+
+def test_without_a_head_the_bars_say_what_would_follow_and_it_can_be_switched_off(
+    page: Visit,
+) -> None:
+    choose(page, 4)
+    page.head(1, 2).hover()
+    page.page.wait_for_selector(".next-words[data-without='decoder.1.self.2']")
+    without = told(page, "without_head", place=4, site="decoder.1.self", head=2)
+    labels = bars(page).locator("bdi").all_inner_texts()
+    assert without["likeliest"][0]["label"] in labels
+    assert bars(page).locator(".without").count() == len(labels)
+    page.page.get_by_role("button", name="Switch it off (ablate)").click()
+    page.page.wait_for_function("viz.run.interventions.length === 1")
+    silent = page.page.evaluate("viz.run.interventions[0].is")
+    assert (silent["layer"], silent["heads"]) == (1, [2])
+
+
+def test_who_reads_what_by_keyboard_and_escape_lets_go(page: Visit) -> None:
+    choose(page, 6)
+    page.page.get_by_role("button", name="Who reads what?").press("Enter")
+    page.tokens.nth(6).focus()
+    for _ in range(4):
+        page.page.keyboard.press("ArrowLeft")
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_selector(".readers")
+    said = told(page, "readers", stack="decoder", query=6, kind="self", key=2)
+    rows = page.page.locator(".reader")
+    weights = [float(row.locator(".value").inner_text()) for row in rows.all()]
+    assert weights == pytest.approx([one["weight"] for one in said["ranked"][:5]], abs=0.006)
+    assert page.page.locator(".journey .head.weighed").count() == len(said["heads"]["self"])
+    rows.first.click()
+    best = said["ranked"][0]
+    expect(page.head(best["layer"], best["head"])).to_have_attribute("aria-pressed", "true")
+    page.page.keyboard.press("Escape")
+    expect(page.page.locator(".readers")).to_have_count(0)
+
+
+def test_arrow_keys_choose_heads_and_a_press_leads_to_its_tab(page: Visit) -> None:
+    page.head(0, 0).focus()
+    page.page.keyboard.press("ArrowRight")
+    page.page.keyboard.press("ArrowDown")
+    expect(page.head(1, 1)).to_be_focused()
+    expect(page.page.locator(".chosen-head h3")).to_contain_text("Layer 1, head 1")
+    for part, tab in (
+        (".embedding", "Positions"),
+        (".feed-forward", "Model"),
+        (".to-masks", "Masks"),
+        (".next-head .to-tab", "Prediction"),
+    ):
+        page.tab("Journey")
+        page.page.locator(part).first.click()
+        expect(page.page.get_by_role("tab", name=tab, exact=True, selected=True)).to_be_visible()
+
+
+def test_a_translator_has_its_source_above_and_a_phone_one_layer_at_a_time(
+    visit: Open, server: Server
+) -> None:
+    page = visit(f"{server.url}#model=tiny-translator&tab=journey", tab="Journey")
+    page.wait_for_link()
+    page.wait_drawn(".journey")
+    assert page.page.locator(".picture-of .head").count() == 2 * 2 * 2
+    page.page.locator(".source-stream").click()
+    expect(page.page.locator(".picture-of .head")).to_have_count(2 * 2)
+    assert complaints(page, "#right") == []
+    page.page.set_viewport_size({"width": 390, "height": 844})
+    page.page.get_by_role("button", name="Next layer").click()
+    expect(page.page.locator(".layer-steps strong")).to_have_text("Layer 1 of 1")
+    assert page.page.locator(".one-layer .head").count() == 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_journey(visit: Open, scheme: str) -> None:
+    page = visit(tab="Journey", color_scheme=scheme)
+    choose(page, 4)
+    page.head(1, 2).hover()
+    page.page.wait_for_selector(".next-words[data-without]")
+    rules = COLOURS if scheme == "dark" else ()
+    assert complaints(page, "#right", "#next_words", rules=rules) == []

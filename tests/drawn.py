@@ -1,0 +1,93 @@
+"""Configurations drawn at random, over every field and beyond the presets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from transformer import ModelConfig
+from transformer.model.activations import ACTIVATIONS
+from transformer.model.config_checks import FAMILIES, SCORE_DIVISORS
+from transformer.model.inits import INITS
+from transformer.model.norms import NORMS, PLACEMENTS
+from transformer.model.positions import POSITIONS
+from transformer.model.rotary import SCALINGS
+
+N_READ = 6  # tokens that every one of them can read
+VOCAB = st.integers(6, 40)
+yes_or_no = st.booleans()
+# How each field is drawn. A new field must be drawn too: a test of the engines says so.
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "family": st.sampled_from(FAMILIES),
+    "vocab_size": VOCAB,
+    "target_vocab_size": st.none() | VOCAB,
+    "d_model": st.integers(1, 12),  # times n_heads, and even where positions come in pairs
+    "n_heads": st.integers(1, 5),
+    "n_layers": st.integers(1, 3),
+    "d_ff": st.integers(1, 70),
+    "max_len": st.integers(N_READ, 20),
+    "target_max_len": st.none() | st.integers(N_READ, 20),
+    "norm": st.sampled_from(list(PLACEMENTS)),
+    "norm_kind": st.sampled_from(list(NORMS)),
+    "positions": st.sampled_from(list(POSITIONS)),
+    "activation": st.sampled_from(list(ACTIVATIONS)),
+    "head_size": st.none() | st.integers(1, 5).map(lambda half: 2 * half),
+    "n_key_heads": st.none() | st.integers(1, 5),  # made to divide n_heads
+    "norm_heads": st.integers(0, 3).map(lambda drawn: drawn == 0),
+    "window": st.none() | st.integers(1, 8),
+    "parallel": yes_or_no,  # where norms stand before blocks
+    "gated": yes_or_no,
+    "attention_bias": yes_or_no,
+    "output_bias": st.none() | yes_or_no,
+    "score_divisor": st.sampled_from(["d_head"] * 5 + list(SCORE_DIVISORS)),
+    "shared_projection": st.integers(0, 5).map(lambda drawn: drawn == 0),
+    "feed_forward_bias": yes_or_no,
+    "head_bias": yes_or_no,
+    "head_transform": st.integers(0, 3).map(lambda drawn: drawn == 0),
+    "dropout": st.sampled_from([0.0, 0.3]),
+    "attention_dropout": st.sampled_from([0.0, 0.3]),
+    "feed_forward_dropout": st.sampled_from([0.0, 0.3]),
+    "norm_eps": st.sampled_from([1e-12, 1e-5, 1e-2]),
+    "n_token_types": st.sampled_from([0, 0, 2]),
+    "norm_embeddings": yes_or_no,
+    "tie_embeddings": yes_or_no,
+    "share_embeddings": yes_or_no,
+    "scale_embeddings": yes_or_no,
+    "init": st.sampled_from(list(INITS)),
+    "padding_id": st.none() | st.just(0),
+    "target_padding_id": st.none() | st.just(0),
+    "padded_start": yes_or_no,
+    "rotary_size": st.none() | st.just(2),
+    "rotary_base": st.sampled_from([100.0, 10_000.0]),
+    "rotary_scaling": st.sampled_from(list(SCALINGS)),
+    "rotary_factor": st.sampled_from([1.0, 4.0]),
+    "rotary_low": st.just(1.0),
+    "rotary_high": st.just(4.0),
+    "rotary_trained_len": st.none() | st.just(32),
+}
+
+
+@st.composite
+def configurations(draw: st.DrawFn) -> ModelConfig:
+    """Any possible one, of any family."""
+    fields = {name: draw(strategy) for name, strategy in FIELDS.items()}
+    encoding = POSITIONS[fields["positions"]]
+    pairs = 2 if encoding.pairs or encoding.turns else 1
+    fields["d_model"] *= fields["n_heads"] * pairs
+    two_stacks = fields["family"] == "encoder-decoder"
+    if not two_stacks or fields["share_embeddings"]:
+        fields["target_vocab_size"] = None
+    if not two_stacks:
+        fields["target_max_len"] = fields["target_padding_id"] = None
+    if fields["rotary_scaling"] == "dynamic":  # goes with no more tokens than it was trained on
+        fields["target_max_len"] = None
+    fields["share_embeddings"] &= two_stacks
+    fields["parallel"] &= fields["norm"] == "pre"
+    paddings = fields["padding_id"], fields["target_padding_id"]
+    fields["padded_start"] &= two_stacks and paddings != (None, None)
+    if fields["n_key_heads"] and fields["n_heads"] % fields["n_key_heads"]:
+        fields["n_key_heads"] = 1
+    if fields["head_size"] or fields["n_key_heads"] or fields["norm_heads"]:
+        fields["shared_projection"] = False
+    return ModelConfig(**fields)

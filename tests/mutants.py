@@ -1,0 +1,376 @@
+"""How sharp the tests are: small faults are planted, and the tests are to notice (`make mutants`).
+
+    python tests/mutants.py                    a sample of 400, a table, every survivor
+    python tests/mutants.py --all              every mutant; goes on where it was stopped
+    python tests/mutants.py --files transformer/model/attention.py --all
+
+A mutant is one change that Cosmic Ray makes: another operator, number or comparison, a condition
+negated, a decorator or a loop's body gone. It meets the tests that ran its line, the quickest
+first, until one fails; coverage finds these, once for a state of the code. Of the variants of an
+operator at one place (+ as -, *, /, ...) one is drawn. Annotations stay as they are. Results stand
+in build/mutants/, a line of JSON each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("MUTANTS_BUILD", ROOT / "build" / "mutants"))
+ROOMS = ("model", "inference", "analysis", "runs", "checkpoint", "tokenizer")
+NOT_COPIED = (".*", "build", "node_modules", "__pycache__", "*.egg-info", "*.safetensors")
+IMPORTED = ("torch", "pytest", "transformers", "gradio", "plotly.graph_objects")
+MOST_TESTS_S = 60.0  # of tests that one mutant meets, as long as they took without it
+ENOUGH = 4.0  # times as long, and START_S, and a mutant hangs: it is noticed
+START_S = 60.0
+IMPORTED_BEFORE = "ignore::pytest.PytestAssertRewriteWarning"
+QUICK = ["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "--no-header", "-W", IMPORTED_BEFORE]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mutant:
+    """One change of a file. operator: Cosmic Ray's name; occurrence: of the places that it fits."""
+
+    file: str
+    line: int
+    operator: str
+    occurrence: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}:{self.line} {self.operator.removeprefix('core/')} {self.occurrence}"
+
+
+# ---- which tests ran which line (this file as a plugin of pytest: -p mutants) ----
+
+
+class Contexts:
+    """Tells coverage which test runs, and keeps how long each took that passed."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.failed: set[str] = set()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        import coverage
+
+        measured = coverage.Coverage.current()
+        assert measured is not None
+        measured.switch_context(item.nodeid)
+        began = time.perf_counter()
+        try:
+            return (yield)
+        finally:
+            self.seconds[item.nodeid] += time.perf_counter() - began
+            measured.switch_context("")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        passed = {test: taken for test, taken in self.seconds.items() if test not in self.failed}
+        (BUILD / "seconds.json").write_text(json.dumps(passed))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Contexts())
+
+
+class Coverage:
+    """The tests that ran each line and how long they take, measured anew when the code changes."""
+
+    def __init__(self, folder: Path, of: Sequence[str]) -> None:
+        state, known = BUILD / "state", " ".join((_state_of_code(), *of))
+        if not state.exists() or state.read_text() != known:
+            _measure(folder, of)
+            state.write_text(known)
+        from coverage import CoverageData
+
+        self._data = CoverageData(str(BUILD / "coverage"))
+        self._data.read()
+        self._seconds: dict[str, float] = json.loads((BUILD / "seconds.json").read_text())
+        if not self._seconds:
+            raise SystemExit("no test passed before anything was changed: see above")
+        self._lines: dict[str, dict[int, list[str]]] = {}
+
+    def tests_of(self, file: str, line: int) -> list[str]:
+        """Those that ran the line; any of the file's where it runs as the module is imported."""
+        if file not in self._lines:
+            self._lines[file] = self._data.contexts_by_lineno(file)
+        by_line = self._lines[file]
+        tests = self._passed(by_line.get(line, ()))
+        return self.quickest(
+            tests or self._passed(one for every in by_line.values() for one in every)
+        )
+
+    def _passed(self, tests: Iterable[str]) -> set[str]:
+        return {test for test in tests if test in self._seconds}
+
+    def quickest(self, tests: set[str]) -> list[str]:
+        taken, total = [], 0.0
+        for test in sorted(tests, key=lambda test: (self._seconds[test], test)):
+            total += self._seconds[test]
+            if taken and total > MOST_TESTS_S:
+                break
+            taken.append(test)
+        return taken
+
+    @property
+    def few(self) -> list[str]:
+        """The twenty quickest of all."""
+        return self.quickest(set(self._seconds))[:20]
+
+    def seconds_of(self, tests: Sequence[str]) -> float:
+        return sum(self._seconds[test] for test in tests)
+
+
+def _state_of_code() -> str:
+    folders = (ROOT / folder for folder in ("transformer", "tests"))
+    return _hash_of(*(path for folder in folders for path in sorted(folder.rglob("*.py"))))
+
+
+def _measure(folder: Path, of: Sequence[str]) -> None:
+    """In a copy, as the mutants are met: what fails there already notices nothing."""
+    print("finding which tests run which lines ...", flush=True)
+    settings = BUILD / "coveragerc"
+    settings.write_text(
+        f"[run]\nsource = transformer\nrelative_files = true\ndata_file = {BUILD / 'coverage'}\n"
+    )
+    command = [
+        sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest",
+        "-p", "mutants", "-m", "not browser and not slow", "-q", "-p", "no:cacheprovider",
+        "--tb=short", "--no-header", *of,
+    ]  # fmt: skip
+    subprocess.run(command, cwd=folder, env=_environment(folder), check=False)
+
+
+# ---- the mutants of a file ----
+
+
+def mutants_of(file: Path, seed: int) -> list[Mutant]:
+    """One of each place and kind of operator, in the order of the lines."""
+    from cosmic_ray.ast import ast_nodes, get_ast_from_path
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    nodes = list(ast_nodes(get_ast_from_path(file)))
+    unchanged = _annotated(file)
+    name = file.relative_to(ROOT).as_posix()
+    places: dict[tuple[Any, ...], list[Mutant]] = defaultdict(list)
+    for operator_name in operator_names():
+        if "Variable" in operator_name or "ExceptionReplacer" in operator_name:
+            continue  # the first needs to be told which names, the second fails at dotted ones
+        operator = get_operator(operator_name)()
+        found = (place for node in nodes for place in operator.mutation_positions(node))
+        for occurrence, (start, end) in enumerate(found):
+            if any(first <= start and end <= last for first, last in unchanged):
+                continue
+            mutant = Mutant(file=name, line=start[0], operator=operator_name, occurrence=occurrence)
+            places[(start, end, operator_name.split("_")[0])].append(mutant)
+    draw = random.Random(f"{seed} {name}")
+    return [draw.choice(places[place]) for place in sorted(places)]
+
+
+def _annotated(file: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where annotations stand, which nothing runs."""
+    kinds = (ast.arg, ast.AnnAssign, ast.FunctionDef)
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    notes = [
+        note
+        for node in ast.walk(tree)
+        if isinstance(node, kinds)
+        for note in (getattr(node, "annotation", None), getattr(node, "returns", None))
+        if note is not None
+    ]
+    return [
+        ((one.lineno, one.col_offset), (one.end_lineno or 0, one.end_col_offset or 0))
+        for one in notes
+    ]
+
+
+# ---- planting them ----
+
+
+class Tree:
+    """A copy of the code, in which one mutant at a time stands."""
+
+    def __init__(self, number: int) -> None:
+        self.folder = BUILD / f"tree-{number}"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        skipped = shutil.ignore_patterns(*NOT_COPIED)
+        shutil.copytree(ROOT, self.folder, ignore=skipped, symlinks=True)
+        for weights in (ROOT / "checkpoints").rglob("*.safetensors"):
+            os.link(weights, self.folder / weights.relative_to(ROOT))
+
+    def meet(self, mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
+        """ "noticed", "alive", or "hangs", which is noticed too."""
+        from cosmic_ray.mutating import mutate_code
+        from cosmic_ray.plugins import get_operator
+
+        path = self.folder / mutant.file
+        original = path.read_text(encoding="utf-8")
+        changed = mutate_code(original, get_operator(mutant.operator)(), mutant.occurrence)
+        assert changed is not None, mutant
+        path.write_text(changed, encoding="utf-8")
+        try:
+            return "noticed" if self.fails(tests, ENOUGH * seconds + START_S) else "alive"
+        except TimeoutError:
+            return "hangs"
+        finally:
+            path.write_text(original, encoding="utf-8")
+
+    def fails(self, tests: Sequence[str], limit_s: float) -> bool:
+        process = FORKS.Process(target=_meet, args=(self.folder, [*QUICK, *tests]))
+        process.start()
+        process.join(limit_s)
+        if process.exitcode is None:
+            assert process.pid is not None
+            os.killpg(process.pid, signal.SIGKILL)
+            process.join()
+            raise TimeoutError
+        return process.exitcode != 0
+
+
+FORKS = multiprocessing.get_context("forkserver")  # of a process that has imported what takes long
+FORKS.set_forkserver_preload(list(IMPORTED))
+
+
+def _meet(folder: Path, arguments: list[str]) -> None:
+    """Run tests in a folder, in a process group of its own, and end as pytest ends."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ |= _environment(folder)
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [str(folder), str(folder / "tests")]
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    os._exit(pytest.main(arguments))
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    path = os.pathsep.join((str(folder), str(folder / "tests")))
+    return os.environ | {
+        "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "MUTANTS_BUILD": str(BUILD)
+    }  # fmt: skip
+
+
+class Results:
+    """What was found, a line of JSON each. A mutant is met again where its file has changed, and,
+    if nothing noticed it, where any test has."""
+
+    def __init__(self) -> None:
+        self._path, self._state = BUILD / "results.jsonl", _state_of_code()
+        self._path.touch()
+        lines = self._path.read_text(encoding="utf-8").splitlines()
+        self._found = {_key(one): one for one in map(json.loads, lines)}
+
+    def of(self, mutant: Mutant) -> dict[str, Any] | None:
+        found = self._found.get(_key(asdict(mutant)))
+        if found is None or found["code"] != _hash_of(ROOT / mutant.file):
+            return None
+        return found if is_noticed(found) or found["state"] == self._state else None
+
+    def add(self, mutant: Mutant, outcome: str) -> None:
+        code = _hash_of(ROOT / mutant.file)
+        found = asdict(mutant) | {"outcome": outcome, "code": code, "state": self._state}
+        self._found[_key(found)] = found
+        with self._path.open("a", encoding="utf-8") as file:
+            print(json.dumps(found), file=file)
+
+
+def is_noticed(found: Mapping[str, Any]) -> bool:
+    """Whether a test failed, or never ended."""
+    return found["outcome"] in ("noticed", "hangs")
+
+
+def _key(found: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(found[name] for name in ("file", "line", "operator", "occurrence"))
+
+
+def _hash_of(*paths: Path) -> str:
+    return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+
+
+def plant(mutants: Sequence[Mutant], covered: Coverage, results: Results, made: list[Tree]) -> None:
+    """Each of them meets its tests, some at a time; what is found is kept at once."""
+    if any(tree.fails(covered.few, MOST_TESTS_S + START_S) for tree in made):
+        raise SystemExit("tests that passed fail before anything is changed")
+    trees: SimpleQueue[Tree] = SimpleQueue()
+    for tree in made:
+        trees.put(tree)
+
+    def meet(mutant: Mutant) -> str:
+        tests, tree = covered.tests_of(mutant.file, mutant.line), trees.get()
+        try:
+            return tree.meet(mutant, tests, covered.seconds_of(tests)) if tests else "no test"
+        finally:
+            trees.put(tree)
+
+    with ThreadPoolExecutor(len(made)) as pool:
+        outcomes = pool.map(meet, mutants)
+        for number, (mutant, outcome) in enumerate(zip(mutants, outcomes, strict=True), start=1):
+            results.add(mutant, outcome)
+            if number % 20 == 0:
+                print(f"{number} of {len(mutants)}", flush=True)
+
+
+def report(found: Sequence[Mapping[str, Any]]) -> None:
+    """A table by file, and each mutant that no test noticed, with its line."""
+    print("\n| file | mutants | noticed |\n| --- | --- | --- |")
+    for file in (*sorted({one["file"] for one in found}), "all"):
+        of = [is_noticed(one) for one in found if file in (one["file"], "all")]
+        print(f"| {file} | {len(of)} | {sum(of) / max(1, len(of)):.0%} |")
+    for one in sorted(found, key=_key):
+        if not is_noticed(one):
+            code = (ROOT / one["file"]).read_text(encoding="utf-8").splitlines()[one["line"] - 1]
+            place = f"{one['file']}:{one['line']} {one['operator']} {one['occurrence']}"
+            print(f"{place} ({one['outcome']}): {code.strip()}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sample", type=int, default=400, help="how many (default: 400)")
+    parser.add_argument("--all", action="store_true", help="every mutant")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
+    parser.add_argument("--files", nargs="+", type=Path, help="of these files alone")
+    parser.add_argument("--tests", nargs="+", default=[], help="what they meet (default: all)")
+    given = parser.parse_args()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    rooms = (path for room in ROOMS for path in sorted((ROOT / "transformer" / room).rglob("*.py")))
+    files = [path.resolve() for path in given.files] if given.files else list(rooms)
+    every = [mutant for path in files for mutant in mutants_of(path, given.seed)]
+    n_wanted = len(every) if given.all else min(given.sample, len(every))
+    wanted = random.Random(given.seed).sample(every, n_wanted)
+    trees, results = [Tree(number) for number in range(given.jobs)], Results()
+    covered = Coverage(trees[0].folder, given.tests)
+    left = [mutant for mutant in wanted if results.of(mutant) is None]
+    print(f"{len(wanted)} of {len(every)} mutants, {len(left)} not met yet", flush=True)
+    plant(left, covered, results, trees)
+    report([found for mutant in wanted if (found := results.of(mutant))])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Attention weights of somebody's own: the same pictures and numbers as of a run that has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Browser
+
+import transformer
+from transformer import Batch, Model, Run, from_attention
+from transformer.analysis.attention_flow import mean_weights, rollout_weights
+from transformer.analysis.head_metrics import head_metrics
+from transformer.runs.head_data import head_view
+from transformer.views.export.gallery import gallery
+
+TOKENS = ["the", " fox", " said", "\n"]
+
+
+def own(run: Run) -> Run:
+    """The run's weights as another tool would hand them over: a tuple, a batch of 1 each."""
+    layers = tuple(record.pattern for record in run.trace)
+    made = from_attention(layers, [list(run.labels)])
+    assert isinstance(made, Batch)
+    return made.alone(0)
+
+
+def random_weights(*shape: int, causal: bool = False) -> np.ndarray[Any, Any]:
+    scores = torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+    if causal:
+        scores = scores.masked_fill(~torch.ones(shape[-2:]).tril().bool(), -torch.inf)
+    weights: np.ndarray[Any, Any] = scores.softmax(-1).numpy()
+    return weights
+
+
+def test_the_pictures_and_numbers_are_those_of_the_run_that_has_the_weights(run: Run) -> None:
+    there = own(run)
+    assert there.trace.sites == run.trace.sites
+    for site in run.trace.sites:
+        ours, theirs = head_view(there, site, 1), head_view(run, site, 1)
+        np.testing.assert_array_equal(ours.weights, theirs.weights)
+        np.testing.assert_array_equal(ours.allowed, theirs.allowed)
+        np.testing.assert_array_equal(
+            there.attention(site, 1).data[0].z, run.attention(site, 1).data[0].z
+        )
+    np.testing.assert_array_equal(there.heads().data[0].z, run.heads().data[0].z)
+    np.testing.assert_array_equal(
+        rollout_weights(there, "decoder"), rollout_weights(run, "decoder")
+    )
+    np.testing.assert_array_equal(
+        mean_weights(there, "decoder", "self"), mean_weights(run, "decoder", "self")
+    )
+    for ours, theirs in zip(
+        head_metrics(there, "decoder", "self").heads,
+        head_metrics(run, "decoder", "self").heads,
+        strict=True,
+    ):
+        assert ours.values == pytest.approx(theirs.values, nan_ok=True)
+    for view in ("lines", "rollout", "joint", "mean"):
+        assert there.draw(view, *_choices(view)).data
+
+
+def _choices(view: str) -> tuple[Any, ...]:
+    return {"lines": ("decoder.1.self", 0)}.get(view, ("decoder",))
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_one_text_from_numpy_torch_or_a_tuple_is_the_same_run(causal: bool) -> None:
+    weights = random_weights(3, 2, 4, 4, causal=causal)
+    found = [
+        from_attention(weights, TOKENS),
+        from_attention(torch.from_numpy(weights).requires_grad_(), TOKENS),
+        from_attention(tuple(weights), TOKENS),
+        from_attention(weights.tolist(), TOKENS),
+        from_attention(torch.from_numpy(weights).double(), TOKENS),
+    ]
+    stack = "decoder" if causal else "encoder"
+    for run in found:
+        assert isinstance(run, Run)
+        assert run.config.family == stack
+        torch.testing.assert_close(
+            run.trace.weights(stack)[:, 0], torch.from_numpy(weights), rtol=0, atol=0
+        )
+        assert run.labels == ("the", "␣fox", "␣said", "⏎")
+        assert (
+            run.trace[stack, 0, "self"]
+            .allowed[0]
+            .equal(torch.ones(4, 4).tril().bool() if causal else torch.ones(4, 4).bool())
+        )
+
+
+def test_the_scores_give_the_weights_back() -> None:
+    run = from_attention(random_weights(1, 2, 4, 4, causal=True), TOKENS)
+    record = run.trace["decoder.0.self"]
+    hidden = record.scores.masked_fill(~record.allowed[:, None], -torch.inf)
+    torch.testing.assert_close(hidden.softmax(-1), record.pattern)
+
+
+def test_several_texts_are_a_padded_batch() -> None:
+    batch = from_attention(random_weights(2, 3, 4, 5, 5), [["a"] * 5, ["b"] * 3, ["c"]])
+    assert isinstance(batch, Batch)
+    assert batch.padding.sum(dim=1).tolist() == [5, 3, 1]
+    assert batch.labels[1] == ("b", "b", "b", "<|padding|>", "<|padding|>")
+    assert not batch.trace["encoder.1.self"].allowed[1, :, 3:].any()
+    assert batch.heads("encoder", "self", row=2).data
+    with pytest.raises(ValueError, match="row must be a whole number from 0 to 2; got 3"):
+        batch.alone(3)
+
+
+def test_an_encoder_decoders_three_kinds_are_drawn_with_their_own_tokens(tmp_path: Path) -> None:
+    run = from_attention(
+        random_weights(2, 3, 4, 4, causal=True),
+        TOKENS,
+        encoder=random_weights(2, 5, 6, 6),
+        cross=random_weights(2, 3, 4, 6),
+        source_tokens=list("source"),
+    )
+    assert isinstance(run, Run)
+    assert run.trace.kinds() == [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]
+    assert (run.queries("decoder"), run.keys("decoder", "cross")) == (
+        ("the", "␣fox", "␣said", "⏎"), tuple("source"),
+    )  # fmt: skip
+    assert run.alignment(1, 2).data
+    run.to_html(tmp_path / "own.html")
+    assert (tmp_path / "own.html").stat().st_size > 10_000
+    alone = from_attention(
+        None, TOKENS, cross=random_weights(1, 3, 4, 6), source_tokens=list("source")
+    )
+    assert alone.trace.kinds() == [("decoder", "cross")]
+
+
+def test_it_shows_itself_in_a_notebook_and_reads_back_from_disk(tmp_path: Path) -> None:
+    run = from_attention(random_weights(2, 3, 4, 4, causal=True), TOKENS, name="mine")
+    assert isinstance(run, Run)
+    shown = run._repr_html_()
+    assert "mine: 2 layers × 3 heads of attention made elsewhere" in shown
+    assert "architecture" not in {one.view for one in gallery(run)}
+    run.to_npz(tmp_path / "own.npz")
+    for again in (transformer.read_npz(tmp_path / "own.npz"), transformer.from_json(run.to_json())):
+        assert again.stopped == "given"
+        assert again.trace.weights("decoder").equal(run.trace.weights("decoder"))
+
+
+@pytest.mark.browser
+def test_the_page_of_own_attention_draws_every_head(browser: Browser, tmp_path: Path) -> None:
+    weights = random_weights(2, 3, 4, 4, causal=True)
+    run = from_attention(weights, TOKENS)
+    run.to_html(tmp_path / "own.html")
+    page = browser.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto((tmp_path / "own.html").as_uri())
+    page.locator(".js-plotly-plot .heatmaplayer image").first.wait_for()
+    assert "attention made elsewhere" in page.inner_text("body")
+    assert wrong == []
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("weights", "tokens", "sentence"),
+    [
+        (np.ones((1, 2, 4, 4)), TOKENS, "each row sums to 1; got values from 1 to 1, and a row"),
+        (-np.eye(4)[None, None], TOKENS, "must be weights after softmax"),
+        (np.full((1, 1, 4, 4), np.nan), TOKENS, "must be weights after softmax"),
+        (np.eye(4), TOKENS, r"must be \(L, H, T, T\) or \(L, B, H, T, T\); got \(4, 4\)"),
+        (random_weights(1, 2, 4, 4), TOKENS[:3], "3 query and 3 key tokens.*; got 1 texts, 4"),
+        (random_weights(1, 2, 2, 4, 4), TOKENS, "of 1 texts, 4 query"),
+        (random_weights(1, 2, 4, 4), "the fox", "tokens must be a list of strings"),
+        (random_weights(1, 2, 4, 4), [], "tokens must be a list of strings"),
+        (
+            random_weights(1, 2, 4, 4),
+            [1, 2, 3, 4],
+            "each text must be a list of at least one",
+        ),
+        ((None, None), TOKENS, "ask for attn_implementation='eager'"),
+        ("weights", TOKENS, "must be arrays of one shape a layer"),
+        ([np.eye(4), np.eye(3)], TOKENS, "must be arrays of one shape a layer"),
+        (None, TOKENS, "there are no weights to draw"),
+    ],
+)
+def test_what_is_no_attention_gets_a_sentence(weights: Any, tokens: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        from_attention(weights, tokens)
+
+
+def test_cross_attention_needs_its_source() -> None:
+    with pytest.raises(ValueError, match="need source_tokens; got none"):
+        from_attention(None, TOKENS, cross=random_weights(1, 1, 4, 6))
+
+
+# --- batches on disk ------------------------------------------------------------------------------
+
+
+def test_a_batch_is_written_with_every_array(tiny_encoder_decoder: Model, tmp_path: Path) -> None:
+    batch = tiny_encoder_decoder.translate_batch(["the fox", "no"], max_new_tokens=3)
+    batch.to_npz(tmp_path / "batch.npz")
+    with np.load(tmp_path / "batch.npz", allow_pickle=False) as found:
+        np.testing.assert_array_equal(found["padding"], batch.padding.numpy())
+        np.testing.assert_array_equal(found["target_ids"], batch.target_ids.numpy())
+        for record in batch.trace:
+            np.testing.assert_array_equal(found[f"{record.site}/pattern"], record.pattern.numpy())
+            np.testing.assert_array_equal(found[f"{record.site}/mask"], record.allowed.numpy())
+        streams = torch.stack(batch.trace.residuals["encoder"]).numpy()
+        np.testing.assert_array_equal(found["residual/encoder"], streams)
+
+
+def test_a_text_of_a_batch_is_drawn_alone_as_in_the_batch(batch: Batch) -> None:
+    for row in range(3):
+        alone = batch.alone(row)
+        np.testing.assert_array_equal(
+            alone.attention("decoder.1.self", 0).data[0].z,
+            batch.attention("decoder.1.self", 0, row=row).data[0].z,
+        )
+
+
+@pytest.mark.browser
+def test_a_batchs_page_has_each_text(browser: Browser, batch: Batch, tmp_path: Path) -> None:
+    batch.to_html(tmp_path / "batch.html")
+    page = browser.new_page()
+    page.goto((tmp_path / "batch.html").as_uri())
+    assert page.locator("summary").all_inner_texts() == list(batch.texts)
+    drawn = page.frame_locator("iframe").first.locator(".js-plotly-plot .heatmaplayer image")
+    drawn.first.wait_for()
+    page.close()

@@ -1,0 +1,108 @@
+"""Tokenizers of other projects: the ids of transformers' AutoTokenizer on awkward texts."""
+
+from __future__ import annotations
+
+import pytest
+from hf_tokenizers import byte_fallback, byte_level, marian_files, unigram, word_piece
+
+from transformer.tokenizer.hf_tokenizers import FastTokenizer, MarianTokenizer, SpecialIds
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+AWKWARD = [
+    "a", " a", "a ", "  a  b ", "\n", "\t\tx", "\n\n\n", " ", "    ", "a\nb", "a \n b", "\r\n",
+    "The cat", "the THE ThE", "don't can't it's we'll I'm they've", "1234567890", "3.14159",
+    "1,000",
+    "2026-11-22T09:00:00Z", "a@b.example", "https://example.org/?q=1&r=2#x", "C:\\dir\\file.txt",
+    "naïve café", "Où est-il?", "Ça", "e\u0301", "\u00e9", "Å Å", "ﬁ ligature", "½ ² ™ ©",
+    "Привет, мир!", "你好,世界。", "こんにちは", "안녕하세요", "مرحبا", "שלום", "हिन्दी", "🦊",
+    "👩‍👩‍👧",
+    "🇫🇷", "a\u200bb", "\ufeffbom", "a\u00a0b", "word" * 30, "x" * 200, "##ing", "▁under", "<0x41>",
+    "[CLS] [MASK]", "def f(x):\n    return x",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[byte_level, word_piece, byte_fallback, unigram],
+                ids=lambda kind: kind.__name__)  # fmt: skip
+def kind(request, tmp_path_factory):
+    """(kind, ours, AutoTokenizer's, its folder)."""
+    import transformers
+
+    made, special = request.param()
+    folder = tmp_path_factory.mktemp("tokenizer")
+    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **special).save_pretrained(folder)
+    start, end = (0, 0) if request.param is byte_level else (1, 2)
+    ids = SpecialIds(start=start, ends=frozenset({end}), padding=None)
+    size = made.get_vocab_size() + 3  # a network often has more rows than its tokenizer tokens
+    ours = FastTokenizer(folder / "tokenizer.json", ids, size)
+    return request.param, ours, transformers.AutoTokenizer.from_pretrained(folder), folder
+
+
+def test_ids_are_those_of_auto_tokenizer(kind):
+    _, ours, theirs, _ = kind
+    for text in AWKWARD:
+        wanted = theirs(text, split_special_tokens=True)["input_ids"]
+        assert ours.prompt(text) == (wanted or [ours.start_id]), text
+        plain = theirs(text, add_special_tokens=False, split_special_tokens=True)
+        assert ours.encode(text) == plain["input_ids"]
+
+
+def test_ids_decode_to_the_text_where_nothing_of_it_is_lost(kind):
+    build, ours, _, _ = kind
+    for text in ("The black cat", "Once upon a time", "It is 12 o"):
+        ids = ours.encode(text)
+        assert ours.whole(ids).decode() == (text.lower() if build is word_piece else text)
+    if build in (byte_level, byte_fallback):
+        for text in AWKWARD:
+            read = ours.to_bytes(ours.encode(text)).decode()
+            assert read == (text if build is byte_level else f" {text}".replace("▁", " "))
+
+
+def test_labels_show_spaces_and_what_goes_on(kind):
+    build, ours, _, _ = kind
+    labels = ours.labels(ours.encode("The sleepings\n"))
+    if build is word_piece:
+        assert any(label.startswith("##") for label in labels)
+    else:
+        assert any(label.startswith("␣") for label in labels)
+    if build is byte_fallback:
+        assert labels[-1] == "⏎"
+    assert ours.label(ours.vocab_size - 1) == f"‹no token {ours.vocab_size - 1}›"
+    assert all(ours.labels(range(ours.vocab_size)))
+
+
+def test_a_special_name_that_is_typed_is_ordinary_text(kind):
+    build, ours, _, _ = kind
+    for name in ours._specials.values() if build is not unigram else ():  # its model has them
+        unknown = {ours._bpe.token_to_id(name) for name in ("<unk>", "[UNK]")}
+        assert not set(ours.encode(name)) & set(ours._specials) - unknown
+
+
+def test_it_is_saved_and_read_again(kind, tmp_path):
+    _, ours, _, _ = kind
+    ours.save(tmp_path / "tokenizer.json")
+    again = FastTokenizer(tmp_path / "tokenizer.json", ours.ids, ours.vocab_size)
+    assert [again.prompt(text) for text in AWKWARD] == [ours.prompt(text) for text in AWKWARD]
+
+
+def test_more_tokens_than_the_network_has_are_refused(kind):
+    _, ours, _, folder = kind
+    with pytest.raises(ValueError, match="needed: ids below that"):
+        FastTokenizer(folder / "tokenizer.json", ours.ids, 50)
+
+
+def test_marians_ids_are_those_of_its_tokenizer(tmp_path):
+    import transformers
+
+    vocabulary = marian_files(tmp_path)
+    ids = SpecialIds(start=len(vocabulary) - 1, ends=frozenset({0}), padding=len(vocabulary) - 1)
+    ours = MarianTokenizer(tmp_path, ids, len(vocabulary))
+    files = (str(tmp_path / name) for name in ("source.spm", "target.spm", "vocab.json"))
+    theirs = transformers.MarianTokenizer(*files)
+    for text in [text for text in AWKWARD if "<" not in text]:
+        assert ours.source(text) == theirs(text)["input_ids"], text
+    assert ours.whole(ours.encode("The black cat")).decode() == "The black cat"
+    assert ours.labels(ours.encode("The cat"))[0].startswith("␣")
+    (tmp_path / "copy").mkdir()
+    ours.save(tmp_path / "copy" / "tokenizer.json")
+    again = MarianTokenizer(tmp_path / "copy", ids, len(vocabulary))
+    assert again.source("The cat") == ours.source("The cat")

@@ -1,0 +1,214 @@
+"""Any server answers for any run: what the page knows of it makes the same one again."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import httpx
+import loops
+import pytest
+from serving import tiny_translator
+
+from transformer import Model
+from transformer.inference import deadline
+from transformer.interventions.descriptions import Ablate, to_dict
+from transformer.runs.run import Batch, Run
+from transformer.ui import handlers
+from transformer.ui.experiments import Experiments
+from transformer.ui.fair_scheduler import Resource
+from transformer.ui.page_data import run_facts
+from transformer.ui.regenerate import MOST, Regenerator
+from transformer.ui.resources import resource_app
+from transformer.ui.service import Service
+from transformer.ui.store import RunExpired
+
+ALTERED = [to_dict(Ablate("decoder", 0, [1]))]
+REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    ("tiny", {"max_new_tokens": 6}),
+    ("tiny", {"max_new_tokens": 6, "temperature": 0.9, "top_k": 9, "min_p": 0.01, "seed": 4}),
+    ("tiny", {"max_new_tokens": 6, "forced_tokens": [5, 6], "interventions": ALTERED}),
+    ("tiny-translator", {"max_new_tokens": 6, "beams": 3, "length_penalty": 0.5}),
+]
+
+
+@pytest.fixture(scope="module")
+def models(tiny_model: Model, tiny_encoder: Model) -> list[Model]:
+    return [tiny_model, tiny_translator(), tiny_encoder]
+
+
+@pytest.fixture
+def here(models: list[Model]) -> Service:
+    return Service(models)
+
+
+@pytest.fixture
+def there(models: list[Model]) -> Service:
+    """Another server with the same models."""
+    return Service(models)
+
+
+def posted(service: Service, name: str, data: Any) -> tuple[int, Any]:
+    """What a server answers to a question."""
+
+    async def asked() -> httpx.Response:
+        transport = httpx.ASGITransport(resource_app(Experiments(service)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+            return await client.post(name, json=data)
+
+    answer = loops.run(asked())
+    return answer.status_code, answer.json()
+
+
+def same(left: Run, right: Run) -> bool:
+    sites = left.trace.sites
+    return left.values() == right.values() and all(
+        left.trace[site].pattern.equal(right.trace[site].pattern) for site in sites
+    )
+
+
+@pytest.mark.parametrize(("name", "settings"), REQUESTS)
+def test_another_server_makes_the_same_run_under_the_same_id(
+    here: Service, there: Service, name: str, settings: dict[str, Any]
+) -> None:
+    run = here.generate(name, "The fox", **settings)
+    key = here.store.put(run)
+    facts = run_facts(run, key)
+    Regenerator(there).make({key: facts["again"]})
+    assert same(there.store.run(key), run)
+
+
+def test_a_text_that_was_only_read_is_read_again(here: Service, there: Service) -> None:
+    for name, altered in (("tiny-encoder", ()), ("tiny", ALTERED)):
+        run = here.read(name, "The fox", altered)
+        key = here.store.put(run)
+        Regenerator(there).make({key: run_facts(run, key)["again"]})
+        assert same(there.store.run(key), run)
+
+
+@pytest.mark.parametrize("name", ["tiny", "tiny-translator"])
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_batch_is_read_again_as_it_was(
+    here: Service, there: Service, name: str, hidden: bool
+) -> None:
+    facts, _ = handlers.read_batch(here, "me", name, "The fox\nTom ran home", padding_hidden=hidden)
+    assert facts is not None
+    key = facts["batch"]
+    Regenerator(there).make({key: facts["again"]})
+    first, again = here.store.batch(key), there.store.batch(key)
+    assert isinstance(again, Batch)
+    assert first.labels == again.labels
+    for site in first.trace.sites:
+        assert first.trace[site].pattern.equal(again.trace[site].pattern)
+
+
+def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_it_was_made(
+    here: Service, there: Service
+) -> None:
+    run = here.generate("tiny", "The fox", max_new_tokens=4)
+    key = here.store.put(run)
+    asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
+    assert posted(there, "heatmap", asked)[0] == 410
+    made = {key: run_facts(run, key)["again"]}
+    status, answered = posted(there, "heatmap", asked | {"made": made})
+    assert (status, answered) == posted(here, "heatmap", asked)
+    assert status == 200
+    assert posted(there, "heatmap", asked) == (200, answered)  # it is kept there now
+    assert posted(there, "kept", {"runs": [key]}) == (200, {"kept": [True]})
+
+
+def test_stored_examples_are_known_everywhere(here: Service, there: Service) -> None:
+    assert here.examples == there.examples
+    assert len({key for keys in here.examples.values() for key in keys}) == 2 * len(here.examples)
+
+
+def test_a_run_that_was_stopped_early_is_made_as_far_as_it_came(
+    here: Service, there: Service
+) -> None:
+    running = handlers.generate(here, "me", "tiny", "The fox", {"max_new_tokens": 30})
+    next(running)
+    here.sessions.stop("me")
+    *_, (facts, _, _) = running
+    assert facts is not None
+    assert facts["stopped"] == "cancelled"
+    Regenerator(there).make({facts["run"]: facts["again"]})
+    assert list(there.store.run(facts["run"]).labels) == facts["labels"]
+
+
+def test_many_questions_at_once_make_a_run_once(
+    there: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    generate = there.generate
+
+    def counted(name: str, text: str, **settings: Any) -> Run:
+        calls.append(text)
+        return generate(name, text, **settings)
+
+    monkeypatch.setattr(there, "generate", counted)
+    again = Regenerator(there)
+    made = {"a" * 22: {"model": "tiny", "text": "Hello", "settings": {"max_new_tokens": 9}}}
+    threads = [threading.Thread(target=again.make, args=[made]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert calls == ["Hello"]
+    assert there.store.has("a" * 22)
+
+
+def test_where_too_many_are_made_the_page_is_told_to_ask_on(there: Service) -> None:
+    there.shares["model"].resource = Resource(0, threads=0)
+    with pytest.raises(RunExpired, match="The server is busy with other requests"):
+        Regenerator(there).make({"d" * 22: GOOD})
+
+
+def test_an_idle_view_of_a_run_that_is_not_there_is_answered_too(
+    here: Service, there: Service
+) -> None:
+    run = here.generate("tiny", "The fox", max_new_tokens=4)
+    key = here.store.put(run)
+    asked = {"run": key, "stack": "decoder", "kind": "self"}
+    assert posted(there, "metrics", asked)[0] == 410
+    assert posted(there, "metrics", asked | {"made": {key: {"model": "no"}}})[0] == 400
+    made = {key: run_facts(run, key)["again"]}
+    assert posted(there, "metrics", asked | {"made": made})[0] == 200
+
+
+def test_nothing_is_kept_of_a_run_for_which_nobody_waits(there: Service) -> None:
+    gone = threading.Event()
+    gone.set()
+    made = {"b" * 22: {"model": "tiny", "text": "Hello", "settings": {"max_new_tokens": 9}}}
+    with (
+        deadline.until(deadline.Deadline(60, gone)),
+        pytest.raises(ValueError, match="nobody waits"),
+    ):
+        Regenerator(there).make(made)
+    assert not there.store.has("b" * 22)
+
+
+GOOD = {"model": "tiny", "text": "Hello", "settings": {"max_new_tokens": 3}}
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        ([], "must be an object of at most 3 runs"),
+        ({f"{place:022}": GOOD for place in range(MOST + 1)}, "at most 3 runs"),
+        ({"short": GOOD}, "by its id"),
+        ({"../../etc/passwd-aaaaaa": GOOD}, "by its id"),
+        ({"c" * 22: 7}, "how it was made"),
+        ({"c" * 22: GOOD | {"model": "none"}}, "model must be one of"),
+        ({"c" * 22: GOOD | {"settings": 3}}, "settings must be an object"),
+        ({"c" * 22: GOOD | {"settings": {"name": "x"}}}, "settings must be an object"),
+        ({"c" * 22: GOOD | {"settings": {"max_new_tokens": 10**9}}}, "max_new_tokens"),
+        ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
+        ({"c" * 22: {"model": "tiny", "texts": 5}}, "must be a list"),
+        ({"c" * 22: {}}, "model must be one of"),
+    ],
+)
+def test_what_makes_no_run_gets_a_sentence(there: Service, made: Any, sentence: str) -> None:
+    asked = {"run": "c" * 22, "site": "decoder.0.self", "head": 0, "made": made}
+    status, told = posted(there, "heatmap", asked)
+    assert (status, sentence in told["detail"]) == (400, True)
+    assert not there.store.has("c" * 22)

@@ -1,0 +1,144 @@
+"""What is looked at, as plain HTTP: each answer is Python's own, and is kept by nobody else."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import httpx
+import loops
+import numpy as np
+import pytest
+
+from transformer import Model
+from transformer.analysis.atlas import atlas
+from transformer.ui.experiments import Experiments
+from transformer.ui.resources import ARRAYS, resource_app, written
+from transformer.ui.service import Service
+from transformer.views import PICTURES, attention_heatmap
+
+HEAD = {"site": "decoder.1.self", "head": "1"}
+
+
+@pytest.fixture(scope="module")
+def service(tiny_model: Model) -> Service:
+    return Service([tiny_model])
+
+
+@pytest.fixture(scope="module")
+def example(service: Service) -> str:
+    return service.examples["tiny"][0]
+
+
+def asked(
+    service: Service, path: str, *, headers: dict[str, str] | None = None, **query: Any
+) -> httpx.Response:
+    async def get() -> httpx.Response:
+        transport = httpx.ASGITransport(resource_app(Experiments(service)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+            return await client.get(path, params=query, headers=headers)
+
+    return loops.run(get())
+
+
+def test_a_figure_is_the_object_that_python_draws(service: Service, example: str) -> None:
+    answer = asked(service, "heatmap", run=example, dark="true", **HEAD)
+    run = service.store.run(example)
+    drawn = attention_heatmap(run, "decoder.1.self", 1, dark=True)
+    assert (
+        answer.json()["figure"]["layout"]["title"] == json.loads(drawn.to_json())["layout"]["title"]
+    )
+    assert answer.json()["figure"]["data"][0]["type"] == "heatmap"
+
+
+def test_numbers_come_as_bytes_for_who_accepts_them_and_else_in_json(
+    service: Service, example: str
+) -> None:
+    query = {"run": example, "stack": "decoder", "kind": "self"}
+    small = atlas(service.store.run(example), "decoder", "self")
+    packed = asked(service, "atlas", **query).json()["pixels"]
+    assert (packed["shape"], packed["dtype"]) == (list(small.pixels.shape), "uint8")
+    assert base64.b64decode(packed["base64"]) == small.pixels.tobytes()
+    answer = asked(service, "atlas", **query, headers={"accept": ARRAYS})
+    assert answer.headers["content-type"] == ARRAYS
+    length = int.from_bytes(answer.content[:4], "little")
+    found, arrays = json.loads(answer.content[4 : 4 + length])
+    assert [one[0] for one in arrays] == [["pixels"], ["masked"]]
+    assert found["shape"] == list(small.pixels.shape)
+    assert (4 + length) % 8 == 0
+    assert answer.content[4 + length :].startswith(small.pixels.tobytes())
+
+
+def test_arrays_of_every_kind_are_such_as_a_browser_has() -> None:
+    given = {"a": np.array([True]), "b": {"c": np.float64([1.5])}, "d": np.int64([7, -1])}
+    body, _ = written(given, with_arrays=True)
+    length = int.from_bytes(body[:4], "little")
+    assert json.loads(body[4 : 4 + length])[1] == [
+        [["a"], "uint8", 1], [["b", "c"], "float32", 1], [["d"], "int32", 2],
+    ]  # fmt: skip
+    at = 4 + length
+    assert body[at] == 1
+    assert np.frombuffer(body, "<f4", 1, at + 8) == 1.5
+    assert np.frombuffer(body, "<i4", 2, at + 16).tolist() == [7, -1]
+
+
+def test_what_a_visitor_typed_is_kept_on_no_disk_and_what_is_nobodys_is_sent_once(
+    service: Service, example: str
+) -> None:
+    own = service.store.put(service.generate("tiny", "My words", max_new_tokens=2))
+    assert (
+        asked(service, "heatmap", run=own, **HEAD).headers["cache-control"] == "private, no-store"
+    )
+    first = asked(service, "heatmap", run=example, **HEAD)
+    assert first.headers["cache-control"] == "private, no-cache"
+    assert "Accept-Language" in first.headers["vary"]
+    tag = first.headers["etag"]
+    again = asked(service, "heatmap", run=example, **HEAD, headers={"if-none-match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+    other = asked(service, "heatmap", run=example, dark="true", **HEAD)
+    assert other.headers["etag"] != tag
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "sentence"),
+    [
+        ("heatmap", {"run": "gone"}, 410, "the server no longer keeps this run"),
+        ("heatmap", {"run": "{run}", "head": "x"}, 400, "head must be a whole number"),
+        ("heatmap", {"run": "{run}", "dark": "maybe"}, 400, "dark must be true or false"),
+        ("heatmap", {"run": "{run}", "colour": "red"}, 400, "heatmap takes"),
+        ("nothing", {}, 404, "This address is closed"),
+        ("train", {}, 404, "This address is closed"),
+    ],
+)
+def test_a_mistake_is_a_sentence_that_nobody_keeps(
+    service: Service, example: str, path: str, query: dict[str, str], status: int, sentence: str
+) -> None:
+    given = {name: value.format(run=example) for name, value in query.items()}
+    answer = asked(service, path, **given)
+    assert (answer.status_code, sentence in answer.json()["detail"]) == (status, True)
+    assert answer.headers["cache-control"] == "private, no-store"
+
+
+def test_each_picture_has_a_route_that_says_what_it_takes(service: Service) -> None:
+    described = asked(service, "openapi.json").json()["paths"]
+    for picture in PICTURES.values():
+        given = {one["name"] for one in described[f"/{picture.name}"]["get"]["parameters"]}
+        assert {one.name for one in picture.parameters} <= given
+    assert "get" not in described["/train"]
+    head = next(one for one in described["/lens"]["get"]["parameters"] if one["name"] == "run")
+    assert head["required"]
+    assert "<code>GET /heatmap</code>" in asked(service, "/").text
+
+
+def test_a_large_answer_is_sent_as_it_is_and_a_small_one_compressed(
+    service: Service, example: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = {"run": example, "headers": {"accept-encoding": "gzip, br"}, **HEAD}
+    small = asked(service, "heatmap", **query)
+    assert small.headers["content-encoding"] == "br"
+    monkeypatch.setattr("transformer.ui.resources.LARGEST", 100)
+    large = asked(service, "heatmap", **query)
+    assert "content-encoding" not in large.headers
+    assert large.json() == small.json()
+    assert large.headers["etag"] != small.headers["etag"]

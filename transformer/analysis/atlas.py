@@ -1,0 +1,67 @@
+"""All heads of one kind of attention as small pictures: numbers, which the page, figures and the
+recorded trainings share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer.runs.head_data import array, check_row, n_heads_at, one_head, sites_of, stored_head
+from transformer.runs.run import Batch, Run
+
+MAX_SIDE = 64  # px; a longer text is reduced to this
+MAX_PIXELS = 380_000  # of all heads together: with more, pictures are smaller, to MIN_SIDE
+MIN_SIDE = 24
+
+Pixels = NDArray[np.uint8]
+
+
+class Atlas(NamedTuple):
+    """pixels: (L, H, Sq, Sk) uint8; masked: (Sq, Sk) uint8, 1 = nothing here may be read.
+
+    A pixel is round(255 * sqrt(weight)); the weight is (pixel / 255) ** 2 to within 0.004.
+    Sq = min(Tq, MAX_SIDE), Sk alike, and less for very many heads. A longer text is reduced by
+    taking the largest weight of the cells that fall on a pixel, so that a single bright cell stays
+    as bright; a pixel is masked only if all of its cells are. Masked pixels are 0.
+    """
+
+    pixels: Pixels
+    masked: Pixels
+
+    def answer(self) -> dict[str, Any]:
+        """What the page's scripts draw it from."""
+        return {"shape": list(self.pixels.shape), "pixels": self.pixels, "masked": self.masked}
+
+
+def atlas(run: Run | Batch, stack: str, kind: str, row: int = 0) -> Atlas:
+    """Thumbnails of every head of one kind of attention, for one sentence.
+
+    Raises ValueError, listing what there is, for an unknown stack, kind or row.
+    """
+    check_row(run, row)
+    sites = sites_of(run, stack, kind)
+    side = _side(len(sites) * n_heads_at(run.trace, sites[0]))
+    allowed = stored_head(run.trace, sites[0], row, 0).allowed[0].cpu().numpy()
+    layers = []
+    for site in sites:  # one at a time: all weights of a long text take gigabytes
+        weights = array(one_head(run.trace, site, row, None).pattern[0])
+        layers.append(_reduce(np.where(allowed, weights, 0), side))
+    pixels = np.rint(255 * np.sqrt(np.stack(layers))).astype(np.uint8)
+    return Atlas(pixels, 1 - _reduce(allowed.astype(np.uint8), side))
+
+
+def _side(n_heads: int) -> int:
+    """The longest side of a small picture, in px."""
+    return max(MIN_SIDE, min(MAX_SIDE, int((MAX_PIXELS / n_heads) ** 0.5)))
+
+
+def _reduce(cells: NDArray[Any], side: int) -> NDArray[Any]:
+    """(..., Tq, Tk) -> (..., Sq, Sk), the maximum of the cells that share a place."""
+    for along in (-2, -1):
+        length = cells.shape[along]
+        if length > side:
+            starts = np.arange(side) * length // side
+            cells = np.maximum.reduceat(cells, starts, axis=along)
+    return cells

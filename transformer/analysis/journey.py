@@ -1,0 +1,173 @@
+"""One token's way through the network: what each part adds to the word that follows, what each
+layer would have said, and what would follow without a head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.analysis.logit_contribution import LogitContribution, WrittenAt, attributed
+from transformer.analysis.logit_lens import lens_logits
+from transformer.analysis.text_before import TextBefore
+from transformer.checks import check_whole
+from transformer.inference.intervened import hooks_for
+from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.interventions.descriptions import Ablate
+from transformer.interventions.hooks import hooks_of
+from transformer.model.hooks import Hook, Point
+from transformer.model.sites import Site
+from transformer.model.trace import AttentionRecord
+from transformer.model.transformer import EncoderOnly
+from transformer.runs.compact_trace import heads_at, part_at
+from transformer.runs.head_data import sites_of
+from transformer.runs.run import Run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Journey:
+    """What happened to the token at `place` of a run's ids, its interventions included.
+
+    logits: (V,), of the token that follows; of an encoder, of that which stands there. target: id
+    of the token that the parts add to. parts: direct logit attribution; None where the target's
+    logit is not the sum of what parts add. stream: (L + 1, C), the residual stream before the first
+    layer and after each. lens_ids, lens_probabilities: (L + 1,), the likeliest token of each layer.
+    """
+
+    place: int
+    target: int
+    logits: Tensor
+    parts: LogitContribution | None
+    stream: Tensor
+    lens_ids: Tensor
+    lens_probabilities: Tensor
+
+    @property
+    def probabilities(self) -> Tensor:
+        """(V,), before any temperature."""
+        return self.logits.softmax(dim=-1)
+
+
+@torch.inference_mode()
+def journey(
+    model: LoadedModel, run: Run, place: int | None = None, target: int | None = None
+) -> Journey:
+    """The last token read and what follows it, in one pass: of that token alone, where the run
+    recorded what it reads.
+
+    place: None = `last_read`. target: None = the likeliest. Raises ValueError for a place that the
+    network does not read, and for an id that there is not.
+    """
+    place = last_read(model, run) if place is None else place
+    text = TextBefore.up_to(model, run, place)
+    written = WrittenAt(text.network.last_stack.name, text.at)
+    if _is_recorded(run) and not isinstance(model.network, EncoderOnly):
+        logits = text.resumed(run, [written])[0]
+    else:
+        logits = text.logits([*_altered(model, run), written])[0]
+    target = int(logits.argmax()) if target is None else target
+    check_whole("target", target, 0, len(logits) - 1)
+    stream = _stream(written, run.config.n_layers)
+    best = lens_logits(model, run, stream[None]).softmax(dim=-1).max(dim=-1)
+    return Journey(
+        place=place,
+        target=target,
+        logits=logits.cpu(),
+        parts=_parts(model, written, place, target, float(logits[target])),
+        stream=stream.cpu(),
+        lens_ids=best.indices.cpu(),
+        lens_probabilities=best.values.cpu(),
+    )
+
+
+@torch.inference_mode()
+def without_head(
+    model: LoadedModel, run: Run, site: Site | str, head: int, place: int | None = None
+) -> Tensor:
+    """(V,) logits as of `journey`, with the output of one head ablated (0) at every place.
+
+    Raises ValueError for a head that there is not; else as `journey`.
+    """
+    place = last_read(model, run) if place is None else place
+    found = Site.parse(site) if isinstance(site, str) else site
+    off = Ablate(found.stack, found.layer, (head,), found.kind)
+    text = TextBefore.up_to(model, run, place)
+    hooks = [*_altered(model, run), *hooks_of([off], model.config)]
+    return text.logits(hooks)[0].cpu()
+
+
+@torch.inference_mode()
+def reading_weights(run: Run, stack: str, kind: str, query: int, key: int) -> Tensor:
+    """(L, H): how much each head of a kind of attention reads the token `key` at the token `query`.
+
+    query: a place in the stack's text; key: in the same, or in the source for cross-attention.
+    Raises ValueError for what the run does not have.
+    """
+    sites = sites_of(run, stack, kind)
+    column = _row("key", run, "encoder" if kind == "cross" else stack, key, run.keys(stack, kind))
+    return torch.stack([row_weights(run, site, query)[:, column] for site in sites])
+
+
+@torch.inference_mode()
+def row_weights(run: Run, site: Site, query: int) -> Tensor:
+    """(H, Tk): the weights of every head of a site at the token `query`; no other row is computed.
+
+    Raises ValueError for a place that the run does not have.
+    """
+    row = _row("query", run, site.stack, query, run.queries(site.stack))
+    part = part_at(run.trace, site)
+    if isinstance(part, AttentionRecord):
+        return part.pattern[0, :, row].cpu()
+    heads = heads_at(run.trace, site)
+    mask = heads.mask
+    if mask is not None and mask.shape[-2] > 1:
+        mask = mask[..., row : row + 1, :]
+    alone = heads._replace(q=heads.q[:, :, row : row + 1], mask=mask)
+    return alone.record(site).pattern[0, :, 0].cpu()
+
+
+def last_read(model: LoadedModel, run: Run) -> int:
+    """The place that is looked at first: the last that is no end of a text; of an encoder the first
+    hidden token."""
+    if run.config.family == "encoder":
+        hidden = model.tokenizer.mask_id
+        return run.ids.index(hidden) if hidden in run.ids else min(1, len(run.ids) - 1)
+    last = min(len(run.ids), run.trace_start + run.config.output_max_len) - 1
+    ended = last > run.trace_start and run.ids[last] == model.tokenizer.end_id
+    return last - ended
+
+
+def _is_recorded(run: Run) -> bool:
+    """Whether the trace holds the keys and values that the network by itself makes."""
+    vectors = all(part_at(run.trace, site).k is not None for site in run.trace.sites)
+    return vectors and not run.request.interventions and bool(run.trace.residuals)
+
+
+def _altered(model: LoadedModel, run: Run) -> Sequence[Hook]:
+    """The run's own interventions."""
+    prompt = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
+    return hooks_for(model, run.request, prompt)
+
+
+def _stream(written: WrittenAt, n_layers: int) -> Tensor:
+    points = [Point("resid_post", written.stack, layer) for layer in range(n_layers)]
+    points.insert(0, Point("resid_pre", written.stack, 0))
+    return torch.stack([written.kept[point] for point in points]).float()
+
+
+def _parts(
+    model: LoadedModel, written: WrittenAt, place: int, target: int, logit: float
+) -> LogitContribution | None:
+    try:
+        return attributed(model, written, place, target, logit)
+    except ValueError:  # of an altered norm, or a head that is not linear
+        return None
+
+
+def _row(name: str, run: Run, stack: str, place: int, tokens: Sequence[str]) -> int:
+    """The row of a stack's trace in which a token stands."""
+    is_source = stack == "encoder" and run.config.family == "encoder-decoder"
+    start = 0 if is_source else run.trace_start
+    return check_whole(name, place, start, start + len(tokens) - 1) - start

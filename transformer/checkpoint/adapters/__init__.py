@@ -1,0 +1,190 @@
+"""Other people's folders: config.json, *.safetensors, a tokenizer -> a Checkpoint of ours.
+
+Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from transformer.checkpoint.adapters import bert, gpt2, llama, marian, neox
+from transformer.checkpoint.adapters.options import Values, padding_of
+from transformer.checkpoint.folder import Checkpoint, check_numbers, read_card
+from transformer.checkpoint.parts import CheckpointError
+from transformer.checkpoint.weight_files import WeightFiles, shard_names
+from transformer.checks import text_of
+from transformer.messages import invalid, say
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
+from transformer.model.weights import check_surplus, network_with
+from transformer.tokenizer import hf_tokenizers
+
+MAX_LEN = 1024  # tokens that are read at once, where the network would read more
+
+
+class Adapter(NamedTuple):
+    """config: of their values and our max_len. weights: of theirs, our configuration, values."""
+
+    config: Callable[[Values, int], ModelConfig]
+    weights: Callable[[Mapping[str, Tensor], ModelConfig, Values], dict[str, Tensor]]
+
+
+def _plain(module: Any) -> Adapter:
+    """Of a family whose weights can be named without its config.json."""
+    return Adapter(module.config, lambda stored, config, values: module.weights(stored, config))
+
+
+ADAPTERS: dict[str, Adapter] = {
+    "gpt2": _plain(gpt2),
+    "gpt_neox": _plain(neox),
+    **dict.fromkeys(llama.KINDS, _plain(llama)),
+    **dict.fromkeys(bert.KINDS, Adapter(bert.config, bert.weights)),
+    "marian": _plain(marian),
+}
+
+
+def is_theirs(folder: Path) -> bool:
+    """Whether a folder is one of another project, which says its model_type."""
+    path = folder / "config.json"
+    try:
+        if not path.is_file():  # a pipe would be waited for
+            return False
+        content = json.loads(text_of(path))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and "model_type" in content and "format" not in content
+
+
+Network = DecoderOnly | EncoderOnly | EncoderDecoder
+
+
+def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
+    """Another project's folder. max_len: tokens that are read at once, where it would read more.
+
+    Raises CheckpointError that says what is wrong, in one sentence.
+    """
+    values = values_of(folder)
+    try:
+        network, dtypes = network_of(folder, values, max_len)
+        config = network.config
+        ids = _special_ids(values, config)
+        tokenizer = hf_tokenizers.read(folder, ids, config.vocab_size)
+        check_numbers(folder, network, config)
+    except CheckpointError:
+        raise
+    except ValueError as error:
+        raise CheckpointError(
+            say("{name} cannot be read: {error}", name=name, error=error)
+        ) from error
+    except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
+        raise CheckpointError(
+            say(
+                "{name} cannot be read: its config.json holds a value of an unexpected type or "
+                "size ({got})",
+                name=name,
+                got=error,
+            )
+        ) from error
+    return Checkpoint(
+        name=name,
+        config=config,
+        tokenizer=tokenizer,
+        network=network,
+        card=read_card(folder / "README.md"),
+        metadata={
+            "model_type": values["model_type"],
+            "stored_in": dtypes,
+            "tokenizer": hf_tokenizers.settings_of(tokenizer),
+        },
+        sample=None,
+    )
+
+
+def values_of(folder: Path) -> Values:
+    """What config.json says, with the ids of generation_config.json. Raises CheckpointError."""
+    values = _json(folder / "config.json")
+    given = folder / "generation_config.json"
+    special = _json(given) if given.is_file() else {}
+    return values | {key: x for key, x in special.items() if key in _IDS and x is not None}
+
+
+def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Network, str]:
+    """The network of a folder, and what its weights are stored in, such as "bfloat16".
+
+    Raises ValueError for a model_type, an option or weights that are not read.
+    """
+    kind = values.get("model_type")
+    if not isinstance(kind, str) or kind not in ADAPTERS:
+        raise invalid(
+            "it has model_type {got}; what is read: {allowed}",
+            got=repr(kind),
+            allowed=sorted(ADAPTERS),
+        )
+    config = ADAPTERS[kind].config(values, max_len)
+    files = _files(folder)
+    check_surplus(folder, config, files.n_numbers)
+    weights = ADAPTERS[kind].weights(files, config, values)
+    dtypes = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in weights.values()})
+    network = network_with(config, weights, as_stored=True)
+    return network.eval().requires_grad_(False), ", ".join(dtypes)
+
+
+_IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
+
+
+def _special_ids(values: Values, config: ModelConfig) -> hf_tokenizers.SpecialIds:
+    """What begins, ends and fills up a text. A network may know several ends."""
+    ends = _ids_in(values.get("eos_token_id"), config)
+    two = config.family == "encoder-decoder"
+    starts = _ids_in(values.get("pad_token_id" if two else "bos_token_id"), config)
+    return hf_tokenizers.SpecialIds(
+        start=[*starts, *ends, 0][0],
+        ends=frozenset(ends),
+        padding=padding_of(values, config.vocab_size),
+    )
+
+
+def _ids_in(got: Any, config: ModelConfig) -> list[int]:
+    """One id, or several, as far as the network has them."""
+    given = got if isinstance(got, list) else [got]
+    return [index for index in given if isinstance(index, int) and 0 <= index < config.vocab_size]
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(text_of(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(
+            say("{path} is not readable JSON: {error}", path=path, error=error)
+        ) from error
+    if not isinstance(content, dict):
+        raise CheckpointError(say("{path} must hold an object", path=path))
+    return content
+
+
+def _files(folder: Path) -> WeightFiles:
+    """The tensors of model.safetensors, or of the files that its index names."""
+    index = folder / "model.safetensors.index.json"
+    names = shard_names(index) if index.is_file() else ["model.safetensors"]
+    paths = [folder / name for name in names]
+    for path in paths:
+        if not path.is_file():
+            raise CheckpointError(_without(folder, path))
+    return WeightFiles(paths)
+
+
+def _without(folder: Path, path: Path) -> str:
+    """What to say where a weight file is missing."""
+    if any(folder.glob("pytorch_model*.bin")):
+        return say(
+            "{folder} holds its weights as a pickle, which can run any program and is never read; "
+            "needed: model.safetensors, which transformers writes: "
+            "AutoModel.from_pretrained(...).save_pretrained(..., safe_serialization=True)",
+            folder=folder,
+        )
+    return say("{folder} holds no {name}; needed: its weights", folder=folder, name=path.name)

@@ -1,0 +1,155 @@
+"""BERT, DistilBERT and RoBERTa, read as what they were trained for: to say what is masked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from torch import Tensor
+
+from transformer.checkpoint.adapters.options import (
+    ACTIVATIONS,
+    Stored,
+    Values,
+    needed,
+    one_of,
+    only,
+    padding_of,
+)
+from transformer.model.config import ModelConfig
+
+# Another task's head, buffers, and the tied matrix once more.
+IGNORED = (
+    r"pooler\..*", r"cls\.seq_relationship\..*", r"(?:.*\.)?position_ids",
+    r"cls\.predictions\.decoder\.(weight|bias)", r"lm_head\.decoder\.(weight|bias)",
+    r"vocab_projector\.weight",
+)  # fmt: skip
+
+
+class Names(NamedTuple):
+    """Where a kind keeps what. fields: of vocab_size, d_model, n_heads, n_layers, d_ff."""
+
+    prefix: str
+    fields: tuple[str, ...]
+    activation: str
+    layer: str
+    inside: Mapping[str, str]
+    dense: str
+    norm: str
+    bias: str
+
+
+_BERT_LAYER = {
+    "self_attention.query": "attention.self.query",
+    "self_attention.key": "attention.self.key",
+    "self_attention.value": "attention.self.value",
+    "self_attention.output": "attention.output.dense",
+    "self_residual.norm": "attention.output.LayerNorm",
+    "feed_forward.expand": "intermediate.dense",
+    "feed_forward.contract": "output.dense",
+    "feed_forward_residual.norm": "output.LayerNorm",
+}
+_DISTILBERT_LAYER = {
+    "self_attention.query": "attention.q_lin",
+    "self_attention.key": "attention.k_lin",
+    "self_attention.value": "attention.v_lin",
+    "self_attention.output": "attention.out_lin",
+    "self_residual.norm": "sa_layer_norm",
+    "feed_forward.expand": "ffn.lin1",
+    "feed_forward.contract": "ffn.lin2",
+    "feed_forward_residual.norm": "output_layer_norm",
+}
+_SIZES = (
+    "vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers", "intermediate_size",
+)  # fmt: skip
+KINDS = {
+    "bert": Names(
+        "bert.", _SIZES, "hidden_act", "encoder.layer", _BERT_LAYER,
+        "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+        "cls.predictions.bias",
+    ),
+    "roberta": Names(
+        "roberta.", _SIZES, "hidden_act", "encoder.layer", _BERT_LAYER,
+        "lm_head.dense", "lm_head.layer_norm", "lm_head.bias",
+    ),
+    "distilbert": Names(
+        "distilbert.", ("vocab_size", "dim", "n_heads", "n_layers", "hidden_dim"), "activation",
+        "transformer.layer", _DISTILBERT_LAYER,
+        "vocab_transform", "vocab_layer_norm", "vocab_projector.bias",
+    ),
+}  # fmt: skip
+
+
+def config(values: Values, max_len: int) -> ModelConfig:
+    """Our configuration of their config.json. Raises ValueError for what we do not have."""
+    kind = values["model_type"]
+    only(
+        values, is_decoder=False, is_causal=False, add_cross_attention=False,
+        tie_word_embeddings=True, position_embedding_type="absolute", embedding_size=None,
+        sinusoidal_pos_embds=False,
+    )  # fmt: skip
+    if kind == "roberta":
+        only(values, hidden_act="gelu")  # what its head has in any case
+    vocab_size, d_model, n_heads, n_layers, d_ff = needed(values, *KINDS[kind].fields)
+    (longest,) = needed(values, "max_position_embeddings")
+    types = 0 if kind == "distilbert" else values.get("type_vocab_size", 2)
+    eps = 1e-12 if kind == "distilbert" else values.get("layer_norm_eps", 1e-12)
+    return ModelConfig(
+        family="encoder",
+        norm="post",
+        positions="learned",
+        activation=one_of(values, KINDS[kind].activation, ACTIVATIONS, "gelu"),
+        vocab_size=vocab_size,
+        d_model=d_model,
+        n_heads=n_heads,
+        n_layers=n_layers,
+        d_ff=d_ff,
+        max_len=min(max_len, longest - _first_place(values)),
+        norm_eps=eps,
+        norm_embeddings=True,
+        n_token_types=types,
+        head_transform=True,
+        tie_embeddings=True,
+        padding_id=padding_of(values, vocab_size),
+        init="normal",
+    )
+
+
+def _first_place(values: Values) -> int:
+    """The row of the first token's position: RoBERTa counts from behind its padding's id."""
+    if values["model_type"] != "roberta":
+        return 0
+    padding = values.get("pad_token_id")
+    return (1 if padding is None else int(padding)) + 1
+
+
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
+    """Their weights under our names. Raises ValueError for a missing or a surplus one."""
+    names = KINDS[values["model_type"]]
+    theirs = Stored(stored, names.prefix, IGNORED, _present)
+    first = _first_place(values)
+    table = theirs.take("embeddings.position_embeddings.weight")
+    ours = {
+        "embedding.tokens.weight": theirs.take("embeddings.word_embeddings.weight"),
+        "embedding.positions.table.weight": table[first : first + config.max_len],
+        "head.bias": theirs.take(names.bias),
+    }
+    if config.n_token_types:
+        ours["embedding.types.weight"] = theirs.take("embeddings.token_type_embeddings.weight")
+    ours |= theirs.linear("embedding.norm", "embeddings.LayerNorm")
+    for layer in range(config.n_layers):
+        for mine, other in names.inside.items():
+            ours |= theirs.linear(
+                f"encoder.layers.{layer}.{mine}", f"{names.layer}.{layer}.{other}"
+            )
+    ours |= theirs.linear("transform.dense", names.dense)
+    ours |= theirs.linear("transform.norm", names.norm)
+    theirs.finish()
+    return ours
+
+
+def _present(name: str) -> str:
+    """A norm's weights as they are called today: BERT's first files have gamma and beta."""
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+        "LayerNorm.beta", "LayerNorm.bias"
+    )

@@ -1,0 +1,75 @@
+"""GPT-2 and DistilGPT-2: one matrix for q, k and v, and all matrices stand (in, out)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from transformer.checkpoint.adapters.options import (
+    ACTIVATIONS,
+    Stored,
+    Values,
+    needed,
+    one_of,
+    only,
+    padding_of,
+)
+from transformer.model.config import ModelConfig
+
+PREFIX = "transformer."
+IGNORED = (r"h\.\d+\.attn\.(bias|masked_bias)", r"lm_head\.weight")  # masks; tied
+
+
+def config(values: Values, max_len: int) -> ModelConfig:
+    """Our configuration of their config.json. Raises ValueError for what we do not have."""
+    only(
+        values, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False,
+        add_cross_attention=False, tie_word_embeddings=True, is_causal=True,
+    )  # fmt: skip
+    names = ("vocab_size", "n_embd", "n_head", "n_layer", "n_positions")
+    vocab_size, d_model, n_heads, n_layers, longest = needed(values, *names)
+    return ModelConfig(
+        family="decoder",
+        norm="pre",
+        positions="learned",
+        activation=one_of(values, "activation_function", ACTIVATIONS, "gelu_new"),
+        vocab_size=vocab_size,
+        d_model=d_model,
+        n_heads=n_heads,
+        n_layers=n_layers,
+        d_ff=values.get("n_inner") or 4 * d_model,
+        max_len=min(max_len, longest),
+        head_bias=False,
+        tie_embeddings=True,
+        norm_eps=values.get("layer_norm_epsilon", 1e-5),
+        padding_id=padding_of(values, vocab_size, ("bos_token_id", "eos_token_id")),
+        init="normal",
+    )
+
+
+def weights(stored: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+    """Their weights under our names. Raises ValueError for a missing or a surplus one."""
+    theirs = Stored(stored, PREFIX, IGNORED)
+    ours = {
+        "embedding.tokens.weight": theirs.take("wte.weight"),
+        "embedding.positions.table.weight": theirs.take("wpe.weight")[: config.max_len],
+    }
+    for layer in range(config.n_layers):
+        here, there = f"decoder.layers.{layer}", f"h.{layer}"
+        weight, bias = (theirs.take(f"{there}.attn.c_attn.{part}") for part in ("weight", "bias"))
+        for at, name in enumerate(("query", "key", "value")):
+            ours[f"{here}.self_attention.{name}.weight"] = weight.chunk(3, dim=1)[at].T
+            ours[f"{here}.self_attention.{name}.bias"] = bias.chunk(3)[at]
+        for mine, other in (
+            ("self_attention.output", "attn.c_proj"),
+            ("feed_forward.expand", "mlp.c_fc"),
+            ("feed_forward.contract", "mlp.c_proj"),
+        ):
+            found = theirs.linear(f"{here}.{mine}", f"{there}.{other}")
+            ours |= {name: x.T if x.dim() == 2 else x for name, x in found.items()}
+        ours |= theirs.linear(f"{here}.self_residual.norm", f"{there}.ln_1")
+        ours |= theirs.linear(f"{here}.feed_forward_residual.norm", f"{there}.ln_2")
+    ours |= theirs.linear("decoder.norm", "ln_f")
+    theirs.finish()
+    return ours

@@ -1,0 +1,149 @@
+"""What adapters share: values of another project's config.json, and its weights by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from transformer.messages import invalid
+
+# Their names of our activations.
+ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_new": "gelu-tanh",
+    "gelu_fast": "gelu-tanh",
+    "gelu_pytorch_tanh": "gelu-tanh",
+    "silu": "silu",
+    "swish": "silu",
+}
+_SCALINGS = {"default": "none", "linear": "linear", "dynamic": "dynamic", "llama3": "llama3"}
+
+Values = Mapping[str, Any]
+
+
+def only(values: Values, **allowed: Any) -> None:
+    """Raise ValueError unless each of these options has the one value that is read, or none."""
+    for name, wanted in allowed.items():
+        got = values.get(name)
+        if got is not None and got != wanted:
+            raise invalid(
+                "it has {name}={got}; what is read: {name}={wanted}",
+                name=name,
+                got=repr(got),
+                wanted=repr(wanted),
+            )
+
+
+def one_of(values: Values, name: str, allowed: Mapping[str, str], default: str) -> str:
+    """Our name of a choice. Raises ValueError for one that we do not have."""
+    got = values.get(name) or default
+    if not isinstance(got, str) or got not in allowed:
+        raise invalid(
+            "it has {name}={got}; what is read: {allowed}",
+            name=name,
+            got=repr(got),
+            allowed=list(allowed),
+        )
+    return allowed[got]
+
+
+def needed(values: Values, *names: str) -> list[Any]:
+    """The numbers of these. Raises ValueError for one that is not there, or is none."""
+    for name in names:
+        got = values.get(name)
+        if got is None:
+            raise invalid("its config.json has no {name}; needed: a number", name=name)
+        if isinstance(got, bool) or not isinstance(got, int | float):
+            raise invalid("it has {name}={got}; needed: a number", name=name, got=repr(got)[:60])
+    return [values[name] for name in names]
+
+
+def padding_of(values: Values, vocab_size: int, text: Iterable[str] = ()) -> int | None:
+    """The id of padding; None where there is none, or where the same id is text.
+
+    text: the names of ids that are text: what begins or ends one.
+    """
+    got = values.get("pad_token_id")
+    taken: set[Any] = set()
+    for name in text:
+        ids = values.get(name)
+        taken |= set(ids) if isinstance(ids, list) else {ids}
+    is_id = isinstance(got, int) and 0 <= got < vocab_size
+    return got if is_id and got not in taken else None
+
+
+def rope_of(values: Values) -> dict[str, Any]:
+    """What is said of rotary positions: older files have rope_scaling, newer ones
+    rope_parameters. Where both stand, transformers reads the first."""
+    return values.get("rope_scaling") or values.get("rope_parameters") or {}
+
+
+def rotary_of(
+    values: Values, rotary_size: int, base: float, trained_len: int, max_len: int
+) -> dict[str, Any]:
+    """Our fields of rotary positions. base: where `rope_of` says none."""
+    given = rope_of(values)
+    kind = given.get("rope_type", given.get("type", "default"))
+    scaling = one_of({"rope_type": kind}, "rope_type", _SCALINGS, "default")
+    fields: dict[str, Any] = {
+        "rotary_size": rotary_size,
+        "rotary_base": float(given.get("rope_theta") or base),
+        "rotary_scaling": scaling,
+        "max_len": max_len,
+    }
+    if scaling == "none":
+        return fields
+    fields["rotary_factor"] = float(needed(given, "factor")[0])
+    fields["rotary_trained_len"] = trained_len
+    if scaling == "llama3":
+        low, high = needed(given, "low_freq_factor", "high_freq_factor")
+        name = "original_max_position_embeddings"
+        length = values.get(name) or given.get(name) or trained_len
+        fields |= {
+            "rotary_low": float(low), "rotary_high": float(high), "rotary_trained_len": length,
+        }  # fmt: skip
+    return fields
+
+
+class Stored:
+    """Weights under their own names, which are looked up when they are taken, so that of a file one
+    tensor is read after the other. prefix: what may stand before all of them, or be left out.
+
+    ignored: patterns of names that are no part of the network that we have. called: what a name is
+    called today.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, Tensor],
+        prefix: str = "",
+        ignored: Sequence[str] = (),
+        called: Callable[[str], str] = str,
+    ) -> None:
+        dropped = re.compile("|".join(ignored) or "(?!)")
+        names = {called(name).removeprefix(prefix): name for name in weights}
+        self._weights = weights
+        self._left = {name: own for name, own in names.items() if not dropped.fullmatch(name)}
+
+    def take(self, name: str) -> Tensor:
+        """The weight of this name. Raises ValueError where there is none."""
+        if name not in self._left:
+            raise invalid("the weight {name} is missing; it is needed", name=repr(name))
+        return self._weights[self._left.pop(name)]
+
+    def linear(self, ours: str, theirs: str, *, bias: bool = True) -> dict[str, Tensor]:
+        """A linear map, or a norm, under our name: its weight, and its bias if it has one."""
+        found = {f"{ours}.weight": self.take(f"{theirs}.weight")}
+        return found | ({f"{ours}.bias": self.take(f"{theirs}.bias")} if bias else {})
+
+    def finish(self) -> None:
+        """Raise ValueError where something is left that nobody took."""
+        if self._left:
+            raise invalid(
+                "it has a weight {name} that this network has no place for",
+                name=repr(min(self._left)),
+            )

@@ -1,0 +1,180 @@
+"""Switches that each take one idea of the architecture away, to see what it was for.
+
+To add one: a line in `SWITCHES`. Page, API and tests follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer.messages import mark
+from transformer.model.config import ModelConfig
+from transformer.model.functional import masked_softmax
+from transformer.model.hooks import Point
+from transformer.model.norms import unscaled_rms
+from transformer.model.positions import POSITIONS
+from transformer.model.rotary import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """why: what it takes away, and why the network needs that. point: where (one of POINTS).
+
+    put_instead: of the network's configuration, the point, what is there, and what is told beside.
+    """
+
+    why: str
+    point: str
+    put_instead: Callable[..., Tensor | Turn]
+    there_is_one: Callable[[ModelConfig], bool] = lambda config: True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SwitchedOff:
+    """The hook of one switch, everywhere in a network."""
+
+    switch: Switch
+    config: ModelConfig
+
+    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+        """See Hook."""
+        if point.name != self.switch.point:
+            return value
+        return self.switch.put_instead(self.config, point, value, **beside)
+
+
+def _shuffled(config: ModelConfig, point: Point, positions: Tensor) -> Tensor:
+    n_positions = config.max_len_of(point.stack)
+    order = torch.randperm(n_positions, generator=torch.Generator().manual_seed(0))
+    return order.to(positions.device)[positions]
+
+
+def _best_key_only(config: ModelConfig, point: Point, pattern: Tensor, **beside: Any) -> Tensor:
+    return F.one_hot(pattern.argmax(dim=-1), pattern.shape[-1]).to(pattern.dtype)
+
+
+def _all_keys_alike(
+    config: ModelConfig,
+    point: Point,
+    pattern: Tensor,
+    scores: Tensor,
+    mask: Tensor | None,
+    **beside: Any,
+) -> Tensor:
+    return masked_softmax(torch.zeros_like(scores), mask)
+
+
+# The switches' names as people read them: with spaces in place of "-".
+NAMES = (
+    mark("no scale"), mark("model scale"), mark("no positions"), mark("no rotation"),
+    mark("shuffled positions"), mark("no residual"), mark("no final norm"), mark("unscaled norm"),
+    mark("one key head"), mark("hard attention"), mark("uniform attention"),
+)  # fmt: skip
+SWITCHES: dict[str, Switch] = {
+    "no-scale": Switch(
+        mark(
+            "Without ÷ √d_head the scores grow with the head's size, and softmax puts "
+            "nearly all weight on one key."
+        ),
+        "scores",
+        lambda config, point, scores: scores * config.score_size**0.5,
+    ),
+    "model-scale": Switch(
+        mark(
+            "÷ √d_model instead of √d_head makes the scores too small, and the heads read "
+            "nearly evenly."
+        ),
+        "scores",
+        lambda config, point, scores: scores * (config.score_size / config.d_model) ** 0.5,
+        there_is_one=lambda config: config.score_divisor == "d_head",
+    ),
+    "no-positions": Switch(
+        mark(
+            "Attention sees a set, not a sequence: without positions the network knows "
+            "the order only through the causal mask."
+        ),
+        "pos_embed",
+        lambda config, point, added, embed: torch.zeros_like(added),
+        there_is_one=lambda config: not POSITIONS[config.positions].turns,
+    ),
+    "no-rotation": Switch(
+        mark(
+            "Queries and keys are not turned: attention sees a set, not a sequence, and "
+            "knows the order only through the causal mask."
+        ),
+        "rotation",
+        lambda config, point, turn: Turn(
+            torch.ones_like(turn.cosines), torch.zeros_like(turn.sines)
+        ),
+        there_is_one=lambda config: POSITIONS[config.positions].turns,
+    ),
+    "shuffled-positions": Switch(
+        mark(
+            "Every token is told the place of another, so heads that look one token back "
+            "look anywhere."
+        ),
+        "position_ids",
+        _shuffled,
+    ),
+    "no-residual": Switch(
+        mark(
+            "Each sub-layer replaces what it read instead of adding to it, and the token "
+            "itself is soon forgotten."
+        ),
+        "skip",
+        lambda config, point, x: torch.zeros_like(x),
+    ),
+    "no-final-norm": Switch(
+        mark(
+            "The head was trained on normalised vectors; the raw stream has another size, "
+            "so its probabilities come out wrong."
+        ),
+        "final_norm",
+        lambda config, point, normed, stream: stream,
+        there_is_one=lambda config: config.norm == "pre",
+    ),
+    "unscaled-norm": Switch(
+        mark(
+            "The norms in the layers lose their trained scales: each feature counts as "
+            "much as any other, and blocks read what they were not trained on."
+        ),
+        "norm",
+        lambda config, point, normed, stream: unscaled_rms(stream, config.norm_eps).to(
+            stream.dtype
+        ),
+        there_is_one=lambda config: config.norm_kind.startswith("rms"),
+    ),
+    "one-key-head": Switch(
+        mark(
+            "All heads of queries are compared with the first head's keys: what one head "
+            "was trained to find is all that any can find."
+        ),
+        "k",
+        lambda config, point, k: k[:, :1].expand_as(k),
+        there_is_one=lambda config: config.key_heads > 1,
+    ),
+    "hard-attention": Switch(
+        mark("Each query reads only its best key (argmax), so nothing can be blended."),
+        "pattern",
+        _best_key_only,
+    ),
+    "uniform-attention": Switch(
+        mark("Each query reads all allowed keys alike: what it asks for no longer matters."),
+        "pattern",
+        _all_keys_alike,
+    ),
+}
+
+# What is switched off, and why the network needs it.
+BREAKS: dict[str, str] = {name: switch.why for name, switch in SWITCHES.items()}
+
+
+def breaks_of(config: ModelConfig) -> list[str]:
+    """The switches that this network has something for."""
+    return [name for name, switch in SWITCHES.items() if switch.there_is_one(config)]

@@ -1,0 +1,259 @@
+"""What may be altered in a network for one run, as plain descriptions that travel as JSON.
+
+They say what, not how: `hooks.py` makes of them hooks that a forward pass meets,
+`breaks.py` holds the switches that each take one idea of the architecture away. Layers, heads and
+places count from 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from transformer.checks import check_choice
+from transformer.interventions.breaks import BREAKS, breaks_of
+from transformer.interventions.checks import (
+    cells_of,
+    check_heads,
+    check_names,
+    check_site,
+    indices_of,
+)
+from transformer.interventions.words import ablation_words, mask_words, patch_words
+from transformer.messages import invalid, say
+from transformer.model.config import ModelConfig
+from transformer.model.hooks import FORMER_NAMES
+from transformer.model.sites import Site, sites_of
+
+ABLATED_BY = ("zero", "mean")
+MASKS = ("causal", "padding")
+PARTS = ("resid_post", "z", "mlp_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Ablate:
+    """Heads of one attention switched off: their z is 0, or its mean over the text.
+
+    by="mean": in a decoder the mean over the places up to the query's own, so that nothing of the
+    future leaks; in an encoder over the whole text.
+    """
+
+    type: ClassVar[str] = "ablate"
+    stack: str
+    layer: int
+    heads: Sequence[int]
+    kind: str = "self"
+    by: str = "zero"
+
+    def __post_init__(self) -> None:
+        check_names(self.stack, self.layer, self.kind)
+        object.__setattr__(self, "heads", indices_of("heads", self.heads))
+        check_choice("by", self.by, ABLATED_BY)
+
+    @property
+    def site(self) -> Site:
+        """Which attention."""
+        return Site(self.stack, self.layer, self.kind)
+
+    def check(self, config: ModelConfig) -> None:
+        """Raise ValueError unless the network has the site and the heads."""
+        check_site(self.site, config)
+        check_heads(self.heads, config)
+
+    def __str__(self) -> str:
+        return ablation_words(self.site, self.heads, self.by)
+
+
+@dataclass(frozen=True, slots=True)
+class EditMask:
+    """Another mask: whole masks taken away, then cells allowed, then cells forbidden.
+
+    layer None: every layer. without: "causal", "padding". allow, forbid: (query, key) places in
+    what the network reads; None stands for all of them, so (3, None) is a row and (None, 0) a
+    column. A row with nothing allowed weighs all keys alike.
+    """
+
+    type: ClassVar[str] = "mask"
+    stack: str
+    layer: int | None = None
+    kind: str = "self"
+    without: Sequence[str] = ()
+    allow: Sequence[tuple[int | None, int | None]] = ()
+    forbid: Sequence[tuple[int | None, int | None]] = ()
+
+    def __post_init__(self) -> None:
+        check_names(self.stack, 0 if self.layer is None else self.layer, self.kind)
+        if isinstance(self.without, str) or not isinstance(self.without, Sequence):
+            raise invalid(
+                "without must be a list out of {allowed}; got {got}",
+                allowed=list(MASKS),
+                got=repr(self.without),
+            )
+        for name in self.without:
+            check_choice("without", name, MASKS)
+        object.__setattr__(self, "without", tuple(self.without))
+        for name in ("allow", "forbid"):
+            object.__setattr__(self, name, cells_of(name, getattr(self, name)))
+
+    def sites(self, config: ModelConfig) -> list[Site]:
+        """Every attention that this edits."""
+        layers = range(config.n_layers) if self.layer is None else [self.layer]
+        return [Site(self.stack, layer, self.kind) for layer in layers]
+
+    def check(self, config: ModelConfig) -> None:
+        """Raise ValueError unless the network has the site and can read as many places."""
+        check_site(self.sites(config)[0], config)
+        highest = max((p for cell in (*self.allow, *self.forbid) for p in cell if p), default=0)
+        longest = max(config.max_len, config.output_max_len)
+        if highest >= longest:
+            raise invalid(
+                "a cell's places must be from 0 to {last}, what the network reads; got {got}",
+                last=longest - 1,
+                got=highest,
+            )
+
+    def __str__(self) -> str:
+        cells = len(self.allow), len(self.forbid)
+        return mask_words(self.stack, self.kind, self.layer, self.without, *cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One idea of the architecture switched off, everywhere; `BREAKS` says which and why."""
+
+    type: ClassVar[str] = "break"
+    what: str
+
+    def __post_init__(self) -> None:
+        check_choice("what", self.what, tuple(BREAKS))
+
+    def check(self, config: ModelConfig) -> None:
+        """Raise ValueError if the network has nothing to switch off."""
+        if self.what not in breaks_of(config):
+            raise invalid(
+                "this network has no such part for {what}; allowed: {allowed}",
+                what=repr(self.what),
+                allowed=breaks_of(config),
+            )
+
+    def __str__(self) -> str:
+        return say(self.what.replace("-", " "))
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Activity of another run put in place of this one's, at chosen places.
+
+    text: what the other run reads (by a decoder-only network or an encoder; where there is an
+    encoder, the other decoder reads the same tokens as this one). part: one of PARTS, see
+    `model/hooks.py`: "resid_post", the stream that leaves the layer; "z", what heads of an
+    attention read; "mlp_out", what the feed-forward adds. heads None: all.
+    """
+
+    type: ClassVar[str] = "patch"
+    stack: str
+    layer: int
+    positions: Sequence[int]
+    text: str
+    part: str = "resid_post"
+    heads: Sequence[int] | None = None
+    kind: str = "self"
+
+    def __post_init__(self) -> None:
+        check_names(self.stack, self.layer, self.kind)
+        check_choice("part", self.part, PARTS)
+        object.__setattr__(self, "positions", indices_of("positions", self.positions))
+        if self.heads is not None:
+            object.__setattr__(self, "heads", indices_of("heads", self.heads))
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise invalid("a patch needs the text of the other run; got {got}", got=repr(self.text))
+
+    @property
+    def site(self) -> Site:
+        """Where; for the residual stream and the feed-forward the kind says nothing."""
+        return Site(self.stack, self.layer, self.kind)
+
+    def check(self, config: ModelConfig) -> None:
+        """Raise ValueError unless the network has the place; the text's length is seen later."""
+        check_site(self.site, config)
+        check_heads(self.heads or (), config)
+
+    def __str__(self) -> str:
+        return patch_words(self.stack, self.layer, self.part, self.heads, self.positions)
+
+
+Intervention = Ablate | EditMask | Break | Patch
+TYPES: dict[str, type[Ablate] | type[EditMask] | type[Break] | type[Patch]] = {
+    kind.type: kind for kind in (Ablate, EditMask, Break, Patch)
+}
+
+
+def to_dict(intervention: Intervention) -> dict[str, Any]:
+    """Plain values, for JSON; fields at their defaults are left out."""
+    values: dict[str, Any] = {"type": intervention.type}
+    for field in dataclasses.fields(intervention):
+        value = getattr(intervention, field.name)
+        if value != field.default:
+            values[field.name] = _plain(value)
+    return values
+
+
+def interventions_of(values: Any) -> tuple[Intervention, ...]:
+    """A list of interventions, or of their plain values.
+
+    Raises ValueError that says what was got and what is allowed.
+    """
+    if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
+        raise invalid("interventions must be a list; got {got}", got=type(values).__name__)
+    return tuple(v if isinstance(v, Intervention) else _of(v) for v in values)
+
+
+def check_all(interventions: Sequence[Intervention], config: ModelConfig) -> None:
+    """Raise ValueError unless the network can do all of them."""
+    for intervention in interventions:
+        intervention.check(config)
+
+
+def without_padding_mask(config: ModelConfig) -> tuple[EditMask, ...]:
+    """Every attention of the network reads padding as if it were text."""
+    kinds = dict.fromkeys((site.stack, site.kind) for site in sites_of(config))
+    return tuple(EditMask(stack, kind=kind, without=["padding"]) for stack, kind in kinds)
+
+
+def _of(values: Any) -> Intervention:
+    if isinstance(values, Mapping) and values.get("type") == "silence":
+        values = {**values, "type": FORMER_NAMES["silence"]}
+    if not isinstance(values, Mapping) or values.get("type") not in list(TYPES):
+        got = values.get("type") if isinstance(values, Mapping) else values
+        raise invalid(
+            "an intervention's type must be one of {allowed}; got {got}",
+            allowed=list(TYPES),
+            got=repr(got),
+        )
+    made = TYPES[values["type"]]
+    fields = {field.name: field for field in dataclasses.fields(made)}
+    given = {str(name): value for name, value in values.items() if name != "type"}
+    if isinstance(part := given.get("part"), str):
+        given["part"] = FORMER_NAMES.get(part, part)
+    if unknown := [name for name in given if name not in fields]:
+        raise invalid(
+            "unknown field {name} of {kind}; allowed: {allowed}",
+            name=repr(unknown[0]),
+            kind=repr(made.type),
+            allowed=sorted(fields),
+        )
+    needed = [f.name for f in fields.values() if f.default is dataclasses.MISSING]
+    if missing := [name for name in needed if name not in given]:
+        raise invalid(
+            "{kind} needs {needed}; {missing} is missing",
+            kind=repr(made.type),
+            needed=needed,
+            missing=repr(missing[0]),
+        )
+    return made(**given)
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value

@@ -1,0 +1,99 @@
+"""A check of a run: the text that the network is to produce, and with which settings.
+
+check = {run = {has = "Bram", alters = ["ablate"]}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from transformer.analysis.ablation import intact_ids
+from transformer.analysis.masked_token import masked_token
+from transformer.lessons.checks import Answer, Check, CheckResult
+from transformer.lessons.measures import GradingContext
+from transformer.messages import mark, say
+from transformer.runs.run import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputCheck(Check):
+    """The network's own text, or what it finds for [MASK], and how that came about; all that is
+    named has to be so.
+
+    has, lacks: words in it, or not. text: a part of what it was given. alters: kinds of what is
+    altered in the network. forced: a token was taken in place of another. changed: the intact
+    network says something else. method: greedy, sample or beam. model: how the name of the model
+    begins that is to say it.
+    """
+
+    has: str = ""
+    lacks: str = ""
+    text: str = ""
+    alters: tuple[str, ...] = ()
+    forced: bool = False
+    changed: bool = False
+    method: str = ""
+    model: str = ""
+    kind: str = field(default="run", init=False)
+
+    def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
+        """By the run alone."""
+        if missing := self._missing(context.run):
+            return CheckResult(right=False, says=missing)
+        said = written(context)
+        right = self.has in said and not (self.lacks and self.lacks in said)
+        if right and self.changed:
+            right = context.models.ask(intact_ids, context.run, forced=False) != context.run.ids
+        return CheckResult(right=right, says=say("The network says “{text}”.", text=said.strip()))
+
+    def _missing(self, run: Run) -> str:
+        """What the run is not yet, in a sentence; empty: nothing."""
+        altered = {one.type for one in run.request.interventions}
+        if not run.model.startswith(self.model):
+            return say("This is the model {got}; another one is asked for.", got=run.model)
+        if self.text not in run.request.text:
+            return say("The text that it is given does not hold “{text}” yet.", text=self.text)
+        if missing := [one for one in self.alters if one not in altered]:
+            return say("Nothing of the kind “{what}” is altered in the network yet.",
+                       what=say(KINDS[missing[0]]))  # fmt: skip
+        if self.forced and not run.request.forced_tokens:
+            return say("No token was taken in place of another yet.")
+        if self.method and method_of(run) != self.method:
+            return say("The tokens were chosen by another method.")
+        return ""
+
+    def right_answer(self, context: GradingContext) -> Answer | None:
+        """A state of the page, which the step names."""
+        return None
+
+    def answers(self, context: GradingContext) -> Iterator[Answer]:
+        """The run as it is."""
+        yield {}
+
+
+KINDS = {
+    "ablate": mark("ablation"), "break": mark("break"), "patch": mark("patch"),
+    "mask": mark("mask"),
+}  # fmt: skip
+
+
+def method_of(run: Run) -> str:
+    """How its tokens were chosen."""
+    request = run.request
+    return "beam" if request.beams > 1 else "greedy" if request.sampling is None else "sample"
+
+
+def written(context: GradingContext) -> str:
+    """What the network itself added to a text: its likeliest tokens where an encoder's text hides
+    some; of any other encoder, the text that was read."""
+    run = context.run
+    if run.steps or run.config.family != "encoder":
+        return "".join(step.text for step in run.steps) if run.steps else run.text
+    tokenizer = context.models.model(run.model).tokenizer
+    found = [
+        context.models.ask(masked_token, run, place=place).ids[0]
+        for place, index in enumerate(run.ids)
+        if index == tokenizer.mask_id
+    ]
+    return "".join(map(tokenizer.text, found)) or run.text

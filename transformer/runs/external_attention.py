@@ -1,0 +1,237 @@
+"""Somebody's own attention weights, from any tool, as a Run or a Batch that can be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.messages import invalid, numeral
+from transformer.model.config import ModelConfig
+from transformer.model.trace import AttentionRecord, Site, Trace
+from transformer.runs.request import Request
+from transformer.runs.run import Batch, Run
+
+GIVEN = "given"  # why such a run "stopped": nothing of ours made it
+PADDING = "<|padding|>"
+ROW_SUM = 0.02  # by which a row's sum may differ from 1: half precision, and weights cut off
+
+Words = Sequence[str]
+Sentences = list[list[str]]
+
+
+def from_attention(
+    weights: Any,
+    tokens: Words | Sequence[Words],
+    *,
+    encoder: Any = None,
+    cross: Any = None,
+    source_tokens: Words | Sequence[Words] | None = None,
+    causal: bool | None = None,
+    name: str = "own attention",
+) -> Run | Batch:
+    """Attention weights that any tool computed, to be drawn, measured and written like a run's own.
+
+    weights: (L, H, T, T) for one text, (L, B, H, T, T) for several, after softmax: a NumPy array, a
+    tensor, or a sequence with an array for each layer, (H, T, T) or (B, H, T, T), as the
+    `attentions` of Hugging Face's transformers. tokens: a list of strings, for several texts one
+    list each; shorter ones are padded on the right.
+    Of an encoder-decoder: weights are the decoder's own, `encoder` and `cross` (Tq target by Tk
+    source) the others, with source_tokens; those that are None are left out.
+    causal: whether later tokens were hidden; None = if no weight above the diagonal differs from 0.
+
+    Returns a Run for one text and a Batch for several. There are no queries, keys and values; the
+    scores are the logarithms of the weights, which their softmax gives back, so that what a mask
+    had hidden stays hidden where metrics shuffle keys. Raises ValueError for weights
+    of another shape, that are negative or not finite, or whose rows do not sum to 1 (or 0).
+    """
+    both = encoder is not None or cross is not None or source_tokens is not None
+    several = _are_several(tokens)
+    targets = _sentences(tokens, several)
+    sources = _sentences(source_tokens, several) if source_tokens is not None else []
+    if both and not sources:
+        raise invalid("encoder and cross attention need source_tokens; got none")
+    hidden = _is_causal(weights) if causal is None and weights is not None else bool(causal)
+    stack = "decoder" if both or hidden else "encoder"
+    kinds = [
+        _Kind("encoder", "self", encoder, sources, sources, causal=False),
+        _Kind(stack, "self", weights, targets, targets, causal=hidden),
+        _Kind("decoder", "cross", cross, targets, sources, causal=False),
+    ]
+    records = {record.site: record for kind in kinds for record in kind.records()}
+    if not records:
+        raise invalid("there are no weights to draw; needed: weights, encoder or cross")
+    family = "encoder-decoder" if both else stack
+    return _made(name, _config(family, records), Trace(records=records), targets, sources, several)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One kind of attention as it was given, with the tokens of its rows and columns."""
+
+    stack: str
+    kind: str
+    given: Any
+    queries: Sentences
+    keys: Sentences
+    causal: bool
+
+    def records(self) -> Iterator[AttentionRecord]:
+        if self.given is None:
+            return
+        weights = _stacked(self.given, f"{self.stack} {self.kind}-attention")  # (L, B, H, Tq, Tk)
+        shape = (len(self.queries), _longest(self.queries), _longest(self.keys))
+        got = (weights.shape[1], *weights.shape[3:])
+        if got != shape:
+            raise invalid(
+                "the {stack}'s {kind}-attention must be of {n_texts} texts, "
+                "{n_queries} query and {n_keys} key tokens, as the tokens are; got "
+                "{got_texts} texts, {got_queries} queries and {got_keys} keys",
+                stack=self.stack,
+                kind=self.kind,
+                n_texts=shape[0],
+                n_queries=shape[1],
+                n_keys=shape[2],
+                got_texts=got[0],
+                got_queries=got[1],
+                got_keys=got[2],
+            )
+        mask = self._mask(weights)
+        for layer, each in enumerate(weights):
+            yield AttentionRecord(
+                site=Site(self.stack, layer, self.kind),
+                scores=each.clamp_min(torch.finfo(each.dtype).tiny).log(),
+                pattern=each,
+                mask=mask,
+            )
+
+    def _mask(self, weights: Tensor) -> Tensor:
+        """(B, 1, Tq, Tk), True = may attend."""
+        n_queries, n_keys = weights.shape[3:]
+        lengths = torch.tensor([len(row) for row in self.keys])
+        real = torch.arange(n_keys) < lengths[:, None]
+        order = torch.ones(n_queries, n_keys, dtype=torch.bool)
+        return (order.tril() if self.causal else order) & real[:, None, None]
+
+
+def _stacked(given: Any, what: str) -> Tensor:
+    """(L, B, H, Tq, Tk) float32. Raises ValueError for anything that is no attention."""
+    layers = given if isinstance(given, np.ndarray | Tensor) else list(given)
+    if any(layer is None for layer in layers):
+        raise invalid(
+            "the {what} has no weights at some layer; of Hugging Face's transformers, "
+            "ask for attn_implementation='eager' and output_attentions=True",
+            what=what,
+        )
+    try:
+        found = torch.stack([_tensor(layer) for layer in layers])
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise invalid(
+            "the {what} must be arrays of one shape a layer: {error}", what=what, error=error
+        ) from error
+    if found.dim() == 4:
+        found = found[:, None]
+    if found.dim() != 5 or 0 in found.shape:
+        raise invalid(
+            "the {what} must be (L, H, T, T) or (L, B, H, T, T); got {got}",
+            what=what,
+            got=tuple(found.shape),
+        )
+    sums = found.sum(dim=-1)
+    near = (sums - 1).abs().minimum(sums.abs()) <= ROW_SUM
+    if not bool(found.isfinite().all()) or bool((found < 0).any()) or not bool(near.all()):
+        raise invalid(
+            "the {what} must be weights after softmax, of which each row sums to 1; "
+            "got values from {lowest} to {highest}, and a row that sums to {total}",
+            what=what,
+            lowest=numeral(found.min(), "g"),
+            highest=numeral(found.max(), "g"),
+            total=numeral(sums[~near][0] if not bool(near.all()) else 1, "g"),
+        )
+    return found
+
+
+def _tensor(layer: Any) -> Tensor:
+    if not isinstance(layer, Tensor):
+        layer = torch.from_numpy(np.array(layer, dtype=np.float32))
+    return layer.detach().cpu().float()
+
+
+def _is_causal(given: Any) -> bool:
+    """Whether no weight above the diagonal differs from 0, and there are some."""
+    weights = _stacked(given, "self-attention")
+    n_queries, n_keys = weights.shape[3:]
+    return n_queries == n_keys > 1 and not bool(weights.triu(1).any())
+
+
+def _are_several(tokens: Any) -> bool:
+    """Whether these are the tokens of several texts. Raises ValueError for what is no list."""
+    if isinstance(tokens, str) or not isinstance(tokens, Sequence) or not tokens:
+        raise invalid(
+            "tokens must be a list of strings, or one list a text; got {got}", got=repr(tokens)
+        )
+    return not isinstance(tokens[0], str)
+
+
+def _sentences(tokens: Any, several: bool) -> Sentences:
+    rows = list(tokens) if several else [tokens]
+    for row in rows:
+        if isinstance(row, str) or not isinstance(row, Sequence) or not row:
+            raise invalid(
+                "each text must be a list of at least one token; got {got}", got=repr(row)
+            )
+        if not all(isinstance(token, str) for token in row):
+            raise invalid("each token must be a string; got {got} and the like", got=repr(row[0]))
+    return [[_shown(token) for token in row] for row in rows]
+
+
+def _shown(token: str) -> str:
+    return token.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥") or "‹empty›"
+
+
+def _longest(rows: Sentences) -> int:
+    return max(map(len, rows), default=0)
+
+
+def _config(family: str, records: dict[Site, AttentionRecord]) -> ModelConfig:
+    """As much of a network's shape as its attention tells."""
+    n_heads = max(record.pattern.shape[1] for record in records.values())
+    longest = max(max(record.pattern.shape[2:]) for record in records.values())
+    return ModelConfig(
+        family=family, vocab_size=longest, d_model=2 * n_heads, n_heads=n_heads, d_ff=1,
+        n_layers=1 + max(site.layer for site in records), max_len=longest,
+    )  # fmt: skip
+
+
+def _made(
+    name: str, config: ModelConfig, trace: Trace, targets: Sentences, sources: Sentences,
+    several: bool,
+) -> Run | Batch:  # fmt: skip
+    texts = tuple(" ".join(row) for row in targets)
+    if not several:
+        source = tuple(sources[0]) if sources else ()
+        return Run(
+            model=name, config=config, request=Request(text=texts[0], max_new_tokens=0),
+            ids=tuple(range(len(targets[0]))), labels=tuple(targets[0]), n_prompt=len(targets[0]),
+            source_ids=tuple(range(len(source))), source_labels=source, text=texts[0], steps=(),
+            stopped=GIVEN, trace=trace, trace_start=0, position_matrices={}, candidate_labels={},
+        )  # fmt: skip
+    read = sources or targets
+    more: dict[str, Any] = {}
+    if sources:
+        more = {f"target_{key}": value for key, value in _padded(targets).items()}
+    return Batch(model=name, config=config, texts=texts, trace=trace, **_padded(read), **more)
+
+
+def _padded(rows: Sentences) -> dict[str, Any]:
+    width = _longest(rows)
+    lengths = torch.tensor([len(row) for row in rows])
+    return {
+        "ids": torch.arange(width).expand(len(rows), -1),
+        "labels": tuple((*row, *[PADDING] * (width - len(row))) for row in rows),
+        "padding": torch.arange(width) < lengths[:, None],
+    }

@@ -1,0 +1,274 @@
+"""What generation did: tokens with their candidates, step by step, and the tree of a search."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+
+TextOf = Callable[[int], str]
+
+N_CANDIDATES = 20
+WAITING_BYTES = 16_000_000
+
+
+def no_text(_: int) -> str:
+    """Where there is no tokenizer."""
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A token that the step could have taken.
+
+    text: what it adds to the text; U+FFFD where it is a part of a character only.
+    probability: by the network alone (softmax of the logits).
+    sampling_probability: after temperature and filters, what was drawn from; 0 = cut.
+    """
+
+    id: int
+    logit: float
+    probability: float
+    sampling_probability: float
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerationStep:
+    """One generated token.
+
+    window: (start, stop) in the row's tokens; the step saw exactly these.
+    candidates: the N_CANDIDATES likeliest, likeliest first; the chosen one is added at the end
+    if it is not among them. Those of a step that `generate` made are computed on first access.
+    n_kept: how many tokens of the vocabulary the filters left.
+    """
+
+    index: int
+    token: int
+    window: tuple[int, int]
+    candidates: Sequence[Candidate]
+    n_kept: int
+
+    @property
+    def text(self) -> str:
+        """What the taken token adds to the text."""
+        return self.chosen.text
+
+    @property
+    def chosen(self) -> Candidate:
+        """The candidate that was taken."""
+        return next(c for c in self.candidates if c.id == self.token)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        found = [asdict(candidate) for candidate in self.candidates]
+        return values | {"window": list(self.window), "candidates": found}
+
+
+def step_from_dict(values: Mapping[str, Any]) -> GenerationStep:
+    """The inverse of `GenerationStep.to_dict`."""
+    candidates = tuple(Candidate(**candidate) for candidate in values["candidates"])
+    found = {**values, "window": tuple(values["window"]), "candidates": candidates}
+    return GenerationStep(**found)
+
+
+class Candidates(Sequence[Candidate]):
+    """A step's candidates, computed on first access with all pending ones of the generation.
+
+    Ordering the vocabulary costs a small model a tenth of its step; less for many steps at once.
+    Pickled, it is a plain tuple.
+    """
+
+    def __init__(
+        self, generation: Described, logits: Tensor, drawn: Tensor | None, chosen: int
+    ) -> None:
+        self._generation = generation
+        self.waiting: tuple[Tensor, Tensor | None, int] | None = (logits, drawn, chosen)
+        self.made: tuple[Candidate, ...] = ()
+
+    def all(self) -> tuple[Candidate, ...]:
+        """Every one."""
+        if self.waiting is not None:
+            self._generation.describe()
+        return self.made
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Candidate, ...]: ...
+    def __getitem__(self, index: int | slice) -> Candidate | tuple[Candidate, ...]:
+        return self.all()[index]
+
+    def __len__(self) -> int:
+        return len(self.all())
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Candidates | tuple) and self.all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self.all())
+
+    def __repr__(self) -> str:
+        return repr(self.all())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self.all(),)
+
+
+class Described:
+    """Steps of one generation whose candidates are pending: at most WAITING_BYTES of logits."""
+
+    def __init__(self, text_of: TextOf = no_text) -> None:
+        self._text_of = text_of
+        self._waiting: list[Candidates] = []
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, logits: Tensor, drawn: Tensor | None, chosen: int) -> Candidates:
+        """One step. logits: (V,). drawn: (V,), the probabilities after filters; None = greedy."""
+        new = Candidates(self, logits, drawn, chosen)
+        with self._lock:
+            self._waiting.append(new)
+            self._bytes += logits.nbytes + (0 if drawn is None else drawn.nbytes)
+        if self._bytes > WAITING_BYTES:
+            self.describe()
+        return new
+
+    def describe(self) -> None:
+        """Make the candidates of all that wait."""
+        with self._lock:
+            parts = [step.waiting for step in self._waiting if step.waiting is not None]
+            if parts:
+                logits, drawn, chosen = zip(*parts, strict=True)
+                rows = describe(torch.stack(logits), drawn, chosen, self._text_of)
+                for step, row in zip(self._waiting, rows, strict=True):
+                    step.made, step.waiting = row, None
+            self._waiting, self._bytes = [], 0
+
+
+@torch.no_grad()
+def describe(
+    logits: Tensor,
+    drawn: Sequence[Tensor | None],
+    chosen: Sequence[int],
+    text_of: TextOf = no_text,
+) -> list[tuple[Candidate, ...]]:
+    """The candidates of N steps: the N_CANDIDATES likeliest, and what was taken if not among them.
+
+    logits: (N, V). drawn: for each step its (V,) probabilities after filters, None = greedy.
+    text_of: the text of a token's id.
+    """
+    best = logits.topk(min(N_CANDIDATES, logits.shape[-1]), dim=-1).indices
+    ids = torch.cat([best, torch.tensor(chosen, device=logits.device)[:, None]], dim=-1)
+    columns = [ids, logits.gather(-1, ids), logits.softmax(dim=-1).gather(-1, ids)]
+    rows = zip(*(column.tolist() for column in columns), drawn, chosen, strict=True)
+    return [_described(text_of, *row) for row in rows]
+
+
+def _described(
+    text_of: TextOf,
+    ids: list[int],
+    logits: list[float],
+    probabilities: list[float],
+    drawn: Tensor | None,
+    chosen: int,
+) -> tuple[Candidate, ...]:
+    """One step's candidates; the last of the ids is the chosen one, which may stand there twice."""
+    shares = [float(i == chosen) for i in ids] if drawn is None else drawn[ids].tolist()
+    listed = [
+        Candidate(id=i, logit=a, probability=b, sampling_probability=c, text=text_of(i))
+        for i, a, b, c in zip(ids, logits, probabilities, shares, strict=True)
+    ]
+    return tuple(listed[:-1] if chosen in ids[:-1] else listed)
+
+
+class LazyLabels(Mapping[int, str]):
+    """id -> label; `ids` names the keys, called when all are asked for; pickled, a dict."""
+
+    def __init__(self, label: Callable[[int], str], ids: Callable[[], set[int]]) -> None:
+        self._label, self._ids = label, ids
+
+    def __getitem__(self, token: int) -> str:
+        return self._label(token)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(self._ids()))
+
+    def __len__(self) -> int:
+        return len(self._ids())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hypothesis:
+    """A finished text, the end token included if it was reached.
+
+    score: the sum of the tokens' log-probabilities. normalised: score / length ** length_penalty,
+    by which hypotheses are ranked.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+    normalised: float
+    ended: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BeamNode:
+    """A hypothesis at one step: its newest token and where it came from.
+
+    parent: index in the step before (-1 at the first). state: "alive", "ended" (it took the end
+    token) or "cut" (extended no further: others were better).
+    """
+
+    token: int
+    parent: int
+    score: float
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Search:
+    """A beam search: what it found, best first, and the tree that it grew.
+
+    texts: the hypotheses as text, in the same order. tree: by step, every extension that was
+    weighed; the labels of its tokens are in the run's `candidate_labels`.
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    texts: tuple[str, ...]
+    tree: tuple[tuple[BeamNode, ...], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values, each hypothesis with its text."""
+        return {
+            "hypotheses": [
+                asdict(found) | {"text": text}
+                for found, text in zip(self.hypotheses, self.texts, strict=True)
+            ],
+            "tree": [[asdict(node) for node in nodes] for nodes in self.tree],
+        }
+
+
+def search_from_dict(values: Mapping[str, Any]) -> Search:
+    """The inverse of `Search.to_dict`."""
+    found = [dict(one) for one in values["hypotheses"]]
+    texts = tuple(one.pop("text") for one in found)
+    return Search(
+        hypotheses=tuple(Hypothesis(**one | {"ids": tuple(one["ids"])}) for one in found),
+        texts=texts,
+        tree=tuple(tuple(BeamNode(**node) for node in nodes) for nodes in values["tree"]),
+    )

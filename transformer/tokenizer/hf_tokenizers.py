@@ -1,0 +1,308 @@
+"""Tokenizers of other projects, used as ours are: any tokenizer.json, and Marian's files."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer as BPETokenizer
+
+from transformer.checks import check_file, needs_package, text_of
+from transformer.messages import invalid, numeral, say
+from transformer.tokenizer import Tokenizer
+from transformer.tokenizer.labels import byte_level, show
+
+MOST_GROWTH = 1_000  # times as long as a text its tokenizer may make it
+_STEPS = ("normalizer", "pre_tokenizer", "post_processor")
+MARIAN_FILES = ("source.spm", "target.spm", "vocab.json")
+_UNKNOWN = "<unk>"
+_SPACE, _BYTE = "▁", re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's space, and a byte alone
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpecialIds:
+    """start: what a decoder goes on from where nothing was typed. ends: what ends a text.
+
+    padding: what fills up the rows of a batch; None where nothing does.
+    """
+
+    start: int
+    ends: frozenset[int]
+    padding: int | None
+
+
+class TheirTokenizer(Tokenizer):
+    """What the ways to read other people's texts share.
+
+    names: by id, the token's text as the tokenizer writes it, "" for an id that stands for nothing.
+    raw: by id, the bytes that it adds to a text, none for a special token. A special token's name
+    typed by a visitor is ordinary text.
+    """
+
+    def __init__(
+        self, ids: SpecialIds, names: Sequence[str], raw: Sequence[bytes], specials: Iterable[int]
+    ) -> None:
+        self.ids, self.names = ids, names
+        self._bytes, self._by_character = list(raw), False
+        self._known: frozenset[str] = frozenset()
+        self._specials = {index: names[index] for index in specials}
+        self.start_id, self.end_id = ids.start, min(ids.ends, default=ids.start)
+        self.padding_id = min(ids.ends, default=0) if ids.padding is None else ids.padding
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        """The ids that end a text."""
+        return self.ids.ends
+
+    def label(self, index: int) -> str:
+        """A token as shown to people; what stands for nothing is written ‹no token 7›."""
+        if not self.names[index]:
+            return say("‹no token {index}›", index=index)
+        return super().label(index)
+
+    def whole(self, ids: Iterable[int]) -> bytes:
+        """A whole text's bytes: words carry the space before them, the first has none."""
+        return self.to_bytes(ids).removeprefix(b" ")
+
+
+class FastTokenizer(TheirTokenizer):
+    """A tokenizer.json as it is. Raises ValueError for one that cannot be read."""
+
+    def __init__(self, path: Path, ids: SpecialIds, vocab_size: int) -> None:
+        try:
+            check_file(path)
+            bpe = BPETokenizer.from_file(str(path))
+            content = json.loads(bpe.to_str())
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # bare Exception, and a panic that is not even that
+            raise invalid(
+                "{path} is not a readable tokenizer file: {error}", path=path, error=error
+            ) from error
+        grown = math.prod(_growth(content[part]) for part in _STEPS)
+        if grown > MOST_GROWTH:
+            raise invalid(
+                "{path} may make a text {grown} times as long; allowed: at most {most} times",
+                path=path,
+                grown=numeral(grown, ",.0f"),
+                most=numeral(MOST_GROWTH),
+            )
+        bpe.no_truncation()
+        bpe.no_padding()
+        bpe.encode_special_tokens = True
+        self._bpe, self._content = bpe, content
+        names, specials = _names(bpe, vocab_size), _specials(content, ids, vocab_size)
+        plain = {added["id"] for added in content["added_tokens"]}
+        raw = [
+            b"" if index in specials else name.encode() if index in plain else self._raw(name)
+            for index, name in enumerate(names)
+        ]
+        super().__init__(ids, names, raw, specials)
+
+    @property
+    def mask_id(self) -> int | None:
+        """The token that hides another from an encoder; None where there is none."""
+        found = (self._bpe.token_to_id(name) for name in ("[MASK]", "<mask>"))
+        return next((index for index in found if index is not None), None)
+
+    @property
+    def kind(self) -> str:
+        """What its tokens are, in words."""
+        model = str(self._content["model"]["type"])
+        return f"byte-level {model}" if _in_bytes(self._content) else model
+
+    def save(self, path: Path) -> None:
+        """Write tokenizer.json."""
+        path.write_text(json.dumps(self._content, ensure_ascii=False), encoding="utf-8")
+
+    def prompt(self, text: str) -> list[int]:
+        """A text's ids with the special ones that the tokenizer itself puts in."""
+        self.encode(text)  # raises for what is no text
+        return self._encoded(text, specials=True) or [self.start_id]
+
+    def label(self, index: int) -> str:
+        """A token as shown to people: spaces visible, "##" before what goes on with a word."""
+        if index not in self._specials and self._content["model"]["type"] == "WordPiece":
+            return show(self.names[index].encode()) if self.names[index] else super().label(index)
+        return super().label(index)
+
+    def _raw(self, name: str) -> bytes:
+        """What a token of the vocabulary adds to a text."""
+        if _in_bytes(self._content):
+            return byte_level(name)
+        model = self._content["model"]
+        if model["type"] == "WordPiece":
+            prefix = model["continuing_subword_prefix"]
+            goes_on = name.startswith(prefix)
+            return name.removeprefix(prefix).encode() if goes_on else f" {name}".encode()
+        byte = _BYTE.fullmatch(name) if model.get("byte_fallback") else None
+        return bytes([int(byte[1], 16)]) if byte else name.replace(_SPACE, " ").encode()
+
+
+def _growth(step: dict[str, Any] | None) -> float:
+    """How many times as long a step of a tokenizer.json may make a text, at most, roughly."""
+    if step is None:
+        return 1.0
+    for inner in ("normalizers", "pretokenizers", "processors"):
+        if inner in step:
+            return math.prod(map(_growth, step[inner]))
+    kind = step["type"]
+    if kind == "Replace":
+        plain = step["pattern"].get("String")
+        return max(1.0, len(step["content"]) / len(plain)) if plain else 1.0 + len(step["content"])
+    if kind == "TemplateProcessing":
+        return float(max(1, sum("Sequence" in piece for piece in step["single"])))
+    return {"ByteLevel": 4.0, "Prepend": 1.0 + len(step.get("prepend", "")), "Metaspace": 2.0}.get(
+        kind, 1.0
+    )
+
+
+def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:
+    names = [""] * vocab_size
+    for name, index in bpe.get_vocab().items():
+        if index >= vocab_size:
+            raise invalid(
+                "the tokenizer has a token {index}, {name}, and the network {vocab_size}; "
+                "needed: ids below that",
+                index=index,
+                name=repr(name),
+                vocab_size=vocab_size,
+            )
+        names[index] = name
+    return names
+
+
+def _specials(content: dict[str, Any], ids: SpecialIds, vocab_size: int) -> set[int]:
+    given = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
+    found = {added["id"] for added in content["added_tokens"] if added["special"]}
+    return {index for index in found | given if index < vocab_size}
+
+
+def _in_bytes(content: dict[str, Any]) -> bool:
+    """Whether its vocabulary is written in the byte-level alphabet."""
+    return "ByteLevel" in json.dumps([content["pre_tokenizer"], content["decoder"]])
+
+
+class MarianTokenizer(TheirTokenizer):
+    """Pieces of SentencePiece, whose ids are those of vocab.json. Raises ValueError."""
+
+    def __init__(self, folder: Path, ids: SpecialIds, vocab_size: int) -> None:
+        self._folder = folder
+        self._ids_of = _vocabulary(folder / "vocab.json", vocab_size)
+        self._pieces = _pieces(folder / "source.spm")
+        names = [""] * vocab_size
+        for name, index in self._ids_of.items():
+            names[index] = name
+        given = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
+        specials = {*given, self._ids_of[_UNKNOWN]}
+        raw = [
+            b"" if index in specials else name.replace(_SPACE, " ").encode()
+            for index, name in enumerate(names)
+        ]
+        super().__init__(ids, names, raw, specials)
+
+    @property
+    def kind(self) -> str:
+        """What its tokens are, in words."""
+        return "SentencePiece"
+
+    def save(self, path: Path) -> None:
+        """Write its three files beside the path that is given."""
+        for name in MARIAN_FILES:
+            if self._folder.resolve() != path.parent.resolve():
+                shutil.copyfile(self._folder / name, path.parent / name)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of many texts, without specials."""
+        return [self.encode(text) for text in texts]
+
+    def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
+        """A source's ids; a code like >>fra<< at its beginning is one token."""
+        code, text = _language_code(text)
+        pieces = [*code, *self._pieces.encode(text, out_type=str)]
+        unknown = self._ids_of[_UNKNOWN]
+        return [self._ids_of.get(piece, unknown) for piece in pieces]
+
+
+def _language_code(text: str) -> tuple[list[str], str]:
+    end = text.find("<<")
+    if not text.startswith(">>") or end < 0:
+        return [], text
+    return [text[: end + 2]], text[end + 2 :]
+
+
+def _vocabulary(path: Path, vocab_size: int) -> dict[str, int]:
+    try:
+        found = json.loads(text_of(path))
+        good = isinstance(found, dict) and _UNKNOWN in found
+        good = good and all(isinstance(i, int) and 0 <= i < vocab_size for i in found.values())
+    except (OSError, ValueError, RecursionError) as error:
+        raise invalid("{path} is not readable JSON: {error}", path=path, error=error) from error
+    if not good:
+        raise invalid(
+            "{path} must give each piece, {unknown} among them, an id below {vocab_size}",
+            path=path,
+            unknown=_UNKNOWN,
+            vocab_size=vocab_size,
+        )
+    return dict(found)
+
+
+def _pieces(path: Path) -> Any:
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError as error:
+        raise ValueError(needs_package(str(path), "sentencepiece")) from error
+    try:
+        check_file(path)
+        return SentencePieceProcessor(model_file=str(path))
+    except (OSError, RuntimeError) as error:
+        raise invalid(
+            "{path} is not a readable SentencePiece model: {error}", path=path, error=error
+        ) from error
+
+
+def read(folder: Path, ids: SpecialIds, vocab_size: int) -> FastTokenizer | MarianTokenizer:
+    """What a folder holds: tokenizer.json, or Marian's source.spm, target.spm and vocab.json.
+
+    vocab_size: ids that the network has, some of which may stand for nothing. Raises ValueError.
+    """
+    if (folder / "source.spm").is_file():
+        return MarianTokenizer(folder, ids, vocab_size)
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise invalid(
+            "{folder} holds no tokenizer.json; needed: one, or Marian's source.spm, target.spm "
+            "and vocab.json (transformers writes it: AutoTokenizer.from_pretrained(...)"
+            ".save_pretrained(...))",
+            folder=folder,
+        )
+    return FastTokenizer(path, ids, vocab_size)
+
+
+def settings_of(tokenizer: FastTokenizer | MarianTokenizer) -> dict[str, Any]:
+    """Its special ids as plain values, for a checkpoint's metadata."""
+    ids = tokenizer.ids
+    return {"start": ids.start, "ends": sorted(ids.ends), "padding": ids.padding}
+
+
+def from_settings(folder: Path, settings: Any, vocab_size: int) -> FastTokenizer | MarianTokenizer:
+    """The inverse of `settings_of` and `save`. Raises ValueError."""
+    try:
+        ids = SpecialIds(
+            start=int(settings["start"]),
+            ends=frozenset(map(int, settings["ends"])),
+            padding=None if settings["padding"] is None else int(settings["padding"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise invalid(
+            "the ids under 'tokenizer' must be start, ends and padding; got {got}",
+            got=repr(settings),
+        ) from error
+    return read(folder, ids, vocab_size)

@@ -1,0 +1,287 @@
+"""ASGI middleware in front of Gradio: an allow-list of the routes that the page and programs use.
+
+It also checks a request's size and type, answers /health, names the session and address of each
+request, and cancels requests whose client has left.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, urlencode
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from transformer.inference.deadline import Deadline, until
+from transformer.messages import numeral, say, speaking
+from transformer.ui import resources
+from transformer.ui.fair_scheduler import Busy, FairScheduler
+from transformer.ui.language import again, language_of
+from transformer.ui.limits import (
+    CLOSED,
+    FOREIGN,
+    MAX_HASH,
+    MAX_REQUEST_BYTES,
+    METHODS_ONLY,
+    MISTAKE,
+    NO_HASH,
+    POST_ONLY,
+    TOO_LARGE,
+    TOO_SLOW,
+    place_of,
+)
+from transformer.ui.modules import MODULES, PREFIX
+from transformer.ui.process import Shutdown
+from transformer.ui.request_guard import POLICY, RequestGuard, TooLarge, TooSlow
+from transformer.ui.sessions import ADDRESS, address_of, asker, current_session
+
+API = "/gradio_api/"
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+ALLOW = (b"allow", ", ".join(METHODS).encode())
+OPEN = (
+    "/", "/config", "/theme.css", "/favicon.ico", "/robots.txt", "/manifest.json",
+    *(API + name for name in ("queue/join", "queue/data", "cancel", "reset",
+                              "info", "openapi.json", "app_id", "startup-events", "theme.css")),
+)  # fmt: skip
+RESOURCES = f"{resources.PREFIX}/"
+OPEN_BELOW = ("/assets/", "/static/", f"{API}call/", RESOURCES)
+TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are served at all
+SESSION = resources.SESSION.encode()
+JSON = resources.JSON
+FROM = b"x-asked-from"  # of a tool's call, on the framework's own request to the server
+OURS = str(Path(__file__).resolve().parent.parent)
+# Every request passes through these.
+PASSED_ON = ("asgi_guard.py", "request_guard.py", "gradio_patches/queue.py")
+
+
+class AsgiGuard:
+    """ASGI middleware around the page's app.
+
+    health: the answer of /health, sent with 503 where its status is not "ok". shares: each tool
+    call takes a place in its "tools". leave: called with the session of a visitor who has left.
+    tools: whether the endpoints are served as tools over MCP. policy: the page's
+    Content-Security-Policy. shutdown: ends the server.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        health: Callable[[], dict[str, Any]],
+        shares: FairScheduler,
+        leave: Callable[[str], object],
+        tools: bool = False,
+        policy: str = POLICY,
+        shutdown: Shutdown | None = None,
+    ) -> None:
+        self.app, self.health, self.shares, self.leave = app, health, shares, leave
+        self.policy, self.tools = policy, tools
+        self.shutdown = shutdown or Shutdown()
+        self._sign = secrets.token_urlsafe(16).encode() + b" "  # known to this process alone
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await self._http(scope, RequestGuard(scope, receive, send, self.policy))
+
+    async def _http(self, scope: Scope, guard: RequestGuard) -> None:
+        with speaking(language_of(scope)), self.shutdown.underway(guard):
+            try:
+                await self._answer(self._from(plain_query(scope)), guard)
+            except TooLarge:
+                await guard.answer(413, {"detail": f"{again(TOO_LARGE)}."})
+            except TooSlow:
+                await guard.answer(408, {"detail": again(TOO_SLOW)})
+
+    async def _answer(self, scope: Scope, guard: RequestGuard) -> None:
+        path, method = path_of(scope), scope["method"]
+        post = method == "POST"
+        if method not in METHODS and path not in TOOLS:
+            await guard.answer(405, {"detail": again(METHODS_ONLY)}, ALLOW)
+        elif self.shutdown.begun and not _stream_of(scope, path):
+            await self.shutdown.refuse(guard)
+        elif path == "/health":
+            facts = self.health()
+            await guard.answer(200 if facts["status"] == "ok" else 503, facts)
+        elif (path == "/leave" and post) or path.startswith(RESOURCES):
+            await self._from_page(scope, guard, path)
+        elif path.startswith(f"/{PREFIX}"):
+            await MODULES(scope, guard.receive, guard.send)
+        elif self.tools and path in TOOLS and not post:
+            await guard.answer(405, {"detail": again(POST_ONLY)})
+        elif not is_open(path, tools=self.tools):
+            await guard.answer(404, {"detail": again(CLOSED)})
+        elif post:
+            await self._post(scope, guard)
+        else:
+            guard.on_leave(self._leave, _stream_of(scope, path))
+            await self._pass_on(scope, guard)
+
+    async def _from_page(self, scope: Scope, guard: RequestGuard, path: str) -> None:
+        """Requests of the page's own scripts, in the session that they name."""
+        session = header(scope, SESSION)
+        if is_foreign(scope):
+            await guard.answer(403, {"detail": again(FOREIGN)})
+        elif len(session) > MAX_HASH:
+            await guard.answer(400, {"detail": again(NO_HASH)})
+        elif path == "/leave":
+            self._leave(session)
+            await guard.answer(204, None)
+        else:
+            current_session.set(session)  # for this request's task alone
+            await (self._post if scope["method"] == "POST" else self._pass_on)(scope, guard)
+
+    async def _post(self, scope: Scope, guard: RequestGuard) -> None:
+        """Only JSON: for it a browser sends a preflight before another site's page may post."""
+        kind = header(scope, b"content-type")
+        if guard.announced > MAX_REQUEST_BYTES:
+            got, sentence = numeral(guard.announced), again(TOO_LARGE)
+            detail = say("{sentence}; got {got}.", sentence=sentence, got=got)
+            await guard.answer(413, {"detail": detail})
+        elif kind.split(";")[0].strip().lower() != JSON:
+            got = repr(kind[:80]) if kind else say("none")
+            detail = say(
+                "A request must have the content type {allowed}; got {got}.", allowed=JSON, got=got
+            )
+            await guard.answer(415, {"detail": detail})
+        elif path_of(scope) in TOOLS:
+            await self._call(scope, guard)
+        else:
+            await self._pass_on(scope, guard)
+
+    def _from(self, scope: Scope) -> Scope:
+        """Note the request's address for everything that answers it. Gradio's own request on behalf
+        of a tool call counts as coming from the caller's address."""
+        host, port = scope.get("client") or ("", 0)
+        signed = [value for name, value in scope["headers"] if name == FROM]
+        for value in signed:
+            if value.startswith(self._sign):
+                host = value.removeprefix(self._sign).decode()
+        ADDRESS.set(address_of(host))  # for this request's task alone
+        if not signed:
+            return scope
+        headers = [(name, value) for name, value in scope["headers"] if name != FROM]
+        return {**scope, "client": (host, port), "headers": headers}
+
+    def _leave(self, visitor: str) -> None:
+        """Tool calls belong to no session."""
+        if 1 <= len(visitor) <= MAX_HASH:
+            self.leave(visitor)
+
+    async def _call(self, scope: Scope, guard: RequestGuard) -> None:
+        """A tool call holds one thread while another makes its result. It takes its place once its
+        body has arrived, so that unfinished requests cannot block others.
+
+        Gradio then sends a request to this server itself, with the headers of the call."""
+        await guard.body()
+        headers = [*scope["headers"], (FROM, self._sign + ADDRESS.get().encode())]
+        try:
+            async with self.shares.held("tools", asker()):
+                await self._pass_on({**scope, "headers": headers}, guard)
+        except Busy as busy:
+            await guard.answer(503, {"detail": str(busy)})
+
+    async def _pass_on(self, scope: Scope, guard: RequestGuard) -> None:
+        try:
+            if scope["method"] == "POST" and not has_good_hash(await guard.body()):
+                await guard.answer(400, {"detail": again(NO_HASH)})
+                return
+            await self._inside(scope, guard)
+        except (TooLarge, TooSlow):
+            raise
+        except Exception as error:
+            ours = _is_ours(error)
+            if guard.started:  # Gradio so ends a stream of a session that it does not know
+                await guard.finish()
+            if ours:  # without its values, which may be a visitor's words
+                print(place_of(error), file=sys.stderr, flush=True)
+            detail = again(MISTAKE) if ours else say("The request could not be read.")
+            await guard.answer(500 if ours else 400, {"detail": detail})
+
+    async def _inside(self, scope: Scope, guard: RequestGuard) -> None:
+        """A request for a resource is cancelled when its client has left."""
+        if not path_of(scope).startswith(RESOURCES):
+            await self.app(scope, guard.receive, guard.send)
+            return
+        await guard.body()
+        with (
+            self.shutdown.question(guard),
+            guard.watched() as gone,
+            until(Deadline(math.inf, gone)),
+        ):
+            await self.app(scope, guard.receive, guard.send)
+
+
+def path_of(scope: Scope) -> str:
+    """A request's path as the page's app sees it."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
+
+
+def plain_query(scope: Scope) -> Scope:
+    """The request without what Gradio would take from its query to other visitors.
+
+    `deep_link` reads a state that anybody on the machine may have written to a temporary folder;
+    and the description of the API, if no page is named, is kept with the first caller's Host.
+    """
+    given = parse_qsl(scope["query_string"].decode("ascii", "replace"), keep_blank_values=True)
+    query = [(name, value) for name, value in given if name != "deep_link"]
+    if path_of(scope).rstrip("/") == f"{API}info" and "page" not in dict(query):
+        query.append(("page", ""))
+    return scope if query == given else {**scope, "query_string": urlencode(query).encode()}
+
+
+def is_open(path: str, *, tools: bool = False) -> bool:
+    """Whether the page, programs or tools use this route; those of the framework are many more."""
+    plain = path.rstrip("/") or "/"
+    return plain in OPEN or path.startswith(OPEN_BELOW) or (tools and path in TOOLS)
+
+
+def is_foreign(scope: Scope) -> bool:
+    """Whether the browser says that the request comes from another site's page."""
+    return header(scope, b"sec-fetch-site") == "cross-site"
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """A request's header, or ""."""
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+
+
+def has_good_hash(body: bytes) -> bool:
+    """Whether the session_hash in a request's body, if there is one, is acceptable.
+
+    Gradio stores any name it is given; with an empty one its queue fails on a session that does not
+    exist. A body that is not a JSON object names none.
+    """
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        return True
+    given = asked.get("session_hash") if isinstance(asked, dict) else None
+    return given is None or (isinstance(given, str) and 1 <= len(given) <= MAX_HASH)
+
+
+def _stream_of(scope: Scope, path: str) -> str | None:
+    """The session whose results this request waits for, if that is what it does."""
+    if path == f"{API}queue/data":
+        query = parse_qs(scope["query_string"].decode("ascii", errors="replace"))
+        return query.get("session_hash", [None])[0]
+    if scope["method"] == "GET" and path.startswith(f"{API}call/"):
+        return path.rsplit("/", 1)[-1]  # a plain call's session is its own id
+    return None
+
+
+def _is_ours(error: BaseException) -> bool:
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(
+        frame.filename.startswith(OURS) and not frame.filename.endswith(PASSED_ON)
+        for frame in frames
+    )

@@ -1,0 +1,274 @@
+"""What of Gradio 6.31 is replaced, in one table: each part with its reason, and with the test that
+fails once Gradio itself has changed there, so that a new version tells which it no longer needs.
+
+Gradio has no documented way to be given any of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gradio.routes
+from gradio import http_server, processing_utils, queueing, state_holder
+from gradio.block_function import BlockFunction
+from gradio.blocks import Blocks
+from gradio.data_classes import GradioModel, GradioRootModel
+from gradio.exceptions import Error
+from gradio.route_utils import CustomCORSMiddleware
+from gradio.utils import error_payload
+from jinja2 import ChoiceLoader, DictLoader
+from markupsafe import Markup
+from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from transformer.messages import say
+from transformer.ui.language import again, page_of, sentences, tag
+from transformer.ui.limits import HEADERS_S, MISTAKE, place_of, sentence_of
+from transformer.ui.page_queue import Queue
+
+VISITORS = (ValueError, RecursionError)  # the kinds of mistakes that visitors make
+PAGE = "frontend/index.html"  # Gradio's template of a page
+BASE = re.compile(r"<base [^>]*/>")  # what relative addresses of the template start from
+
+
+class Patch(NamedTuple):
+    """ours stands where Gradio has `name`; ends: the test that says when it can go."""
+
+    where: Any
+    name: str
+    ours: Any
+    reason: str
+    ends: str
+
+
+def install() -> None:
+    """Whatever Gradio makes from now on is made of ours."""
+    for patch in patches():
+        setattr(patch.where, patch.name, patch.ours)
+
+
+# --- what comes in --------------------------------------------------------------------------------
+
+
+async def unchanged(data: Any, *_: Any, **__: Any) -> Any:
+    """Gradio fetches what any input names as a file, to memory and disk, before the page sees it:
+    {"path": "http://HOST/x", "meta": {"_type": "gradio.FileData"}}; the page takes no files."""
+    return data.model_dump() if isinstance(data, GradioModel | GradioRootModel) else data
+
+
+def check_inputs(_: Blocks, block_fn: BlockFunction, inputs: list[Any]) -> None:
+    """Gradio writes to the log what was sent, and answers with its components' addresses. Too many
+    inputs are not refused there either."""
+    wanted, got = len(block_fn.inputs), len(inputs)
+    if wanted != got:
+        sentence = say(
+            "{name} needs {wanted} inputs; got {got}",
+            name=block_fn.api_name,
+            wanted=wanted,
+            got=got,
+        )
+        raise Error(sentence, print_exception=False)
+
+
+class Quiet:
+    """In place of the module `traceback` in Gradio's queue, which writes the values of a mistake to
+    the log, and a visitor's words with them."""
+
+    @staticmethod
+    def print_exc() -> None:
+        """Where the mistake was, and of what kind; a visitor's own is none of the server's."""
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, VISITORS):
+            print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
+
+
+def told(error: BaseException | None, show_error: bool) -> dict[str, Any]:
+    """What a visitor hears of a mistake: the sentence, if it was the visitor's. Gradio tells
+    whatever stands in it."""
+    if isinstance(error, VISITORS):
+        error = Error(sentence_of(error))
+    elif error is not None and not isinstance(error, Error):
+        error = Error(again(MISTAKE))
+    return error_payload(error, show_error)
+
+
+class NoCredentials(CustomCORSMiddleware):
+    """Gradio lets every site ask as the visitor, cookies and all, wherever the server's name is not
+    this machine's. Any site may ask, but as nobody."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for headers in (self.simple_headers, self.preflight_headers):
+            headers.pop("Access-Control-Allow-Credentials")
+
+
+# --- connections ----------------------------------------------------------------------------------
+
+
+class Connection(H11Protocol):
+    """uvicorn bounds the time between two requests, and not that in which one must come."""
+
+    _due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait_for_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._cancel()
+
+    def _wait_for_headers(self) -> None:
+        """Close the connection in HEADERS_S, unless a request is being answered by then."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._cancel()
+        elif self._due is None:
+            self._due = self.loop.call_later(HEADERS_S, self.timeout_keep_alive_handler)
+
+    def _cancel(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+
+class Server(http_server.Server):
+    """Gradio's, with such connections; none becomes a web socket."""
+
+    def __init__(self, config: Config, *args: Any, **settings: Any) -> None:
+        config.http, config.ws = Connection, "none"
+        super().__init__(config, *args, **settings)
+
+
+# --- sessions -------------------------------------------------------------------------------------
+
+
+class NoSession(state_holder.SessionState):
+    """What Gradio knows of a session while it answers one request of it: the page as it is made.
+
+    The page's own controls say what stands in them, with each request.
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.blocks_config = copy.copy(blocks.default_config)
+        self.config_values: dict[int, Any] = {}
+        self.state_data: dict[int, Any] = {}
+        self._state_ttl: dict[int, Any] = {}
+        self.is_closed = False
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        self.blocks_config.blocks[key] = value
+
+    def _update_config(self, key: int) -> None:
+        pass
+
+    def _update_value_in_config(self, key: int, value: Any) -> None:
+        pass
+
+
+class NoSessions(state_holder.StateHolder):
+    """Gradio keeps the last inputs and outputs of every session, results of any size among them,
+    until 10,000 others have come. Nothing here is of a kind that needs it (`gr.State`)."""
+
+    def __getitem__(self, session_id: str) -> state_holder.SessionState:
+        return NoSession(self.blocks)
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def begin_page(first: str, head: str, look: Callable[[], str], last: str) -> None:
+    """Put a script first of all, markup as soon as relative addresses work, what `look` makes for
+    each visitor at the begin of what is seen, and markup behind all. What stands there keeps
+    nothing from being seen before it has come, and no script of the page runs before."""
+    pages = gradio.routes.templates.env
+    assert pages.loader is not None
+    source = pages.loader.get_source(pages, PAGE)[0]
+    source = source.replace("<head>", f"<head>\n<script>\n{first}</script>", 1)
+    source = source.replace('<html\n\tlang="en"', '<html\n\tlang="{{ tag() }}"', 1)
+    source = source.replace("config | toorjson", "config | without_api | page_of | toorjson", 1)
+    source = source.replace("<gradio-app", "{{ first_look() }}<gradio-app", 1)
+    source = source.replace("</body>", f"{last}</body>", 1)
+    pages.filters.update(page_of=page_of, without_api=without_api)
+    pages.globals.update(
+        tag=tag, sentences=lambda: Markup(sentences()), first_look=lambda: Markup(look())
+    )
+    head = f"{{{{ sentences() }}}}\n{head}"
+    changed = DictLoader({PAGE: BASE.sub(lambda base: f"{base[0]}\n{head}", source, count=1)})
+    pages.loader = ChoiceLoader([changed, pages.loader])
+
+
+def without_api(config: dict[str, Any]) -> dict[str, Any]:
+    """Gradio's description of the page without the inputs and outputs of `gr.api`: nothing of them
+    is seen, and its scripts would make something of each, which is near half of all that there is.
+    Programs ask for the whole description elsewhere."""
+    unseen = {one["id"] for one in config["components"] if one["type"] == "api"}
+
+    def seen(node: dict[str, Any]) -> dict[str, Any]:
+        children = [seen(one) for one in node.get("children", ()) if one["id"] not in unseen]
+        return node | {"children": children} if "children" in node else node
+
+    components = [one for one in config["components"] if one["id"] not in unseen]
+    pages = {
+        name: one
+        | {
+            "components": [number for number in one["components"] if number not in unseen],
+            "layout": seen(one["layout"]),
+        }
+        for name, one in config["page"].items()
+    }
+    return config | {"components": components, "layout": seen(config["layout"]), "page": pages}
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+def patches() -> tuple[Patch, ...]:
+    """Every part that is replaced; `begin_page` changes the page's template besides."""
+    return (
+        Patch(
+            queueing, "Queue", Queue,
+            "ends by one visitor's mistake, keeps what nobody fetches, serves who asks the most",
+            "test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept",
+        ),
+        Patch(
+            queueing, "traceback", Quiet, "the log gets a visitor's words",
+            "test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not",
+        ),
+        Patch(
+            queueing, "error_payload", told, "a visitor is told whatever stands in a mistake",
+            "test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not",
+        ),
+        Patch(
+            http_server, "Server", Server, "a request's headers may take for ever",
+            "test_gradios_server_waits_for_a_request_without_end_and_ours_does_not",
+        ),
+        Patch(
+            gradio.routes, "StateHolder", NoSessions,
+            "every session's last inputs and outputs are kept",
+            "test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not",
+        ),
+        Patch(
+            gradio.routes, "CustomCORSMiddleware", NoCredentials,
+            "any site may ask as the visitor",
+            "test_gradio_lets_any_site_ask_as_the_visitor_and_we_do_not",
+        ),
+        Patch(
+            processing_utils, "async_move_files_to_cache", unchanged,
+            "whatever an input names is fetched",
+            "test_gradio_fetches_what_an_input_names_and_we_do_not",
+        ),
+        Patch(
+            Blocks, "validate_inputs", check_inputs,
+            "the log and the answer hold what was sent",
+            "test_gradio_tells_what_was_sent_in_its_refusal_and_we_do_not",
+        ),
+    )  # fmt: skip

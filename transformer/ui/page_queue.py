@@ -1,0 +1,223 @@
+"""Gradio's queue ends by a visitor's mistake, keeps what nobody fetches, and serves first whoever
+asks the most: ours does not. Finished answers wait by session, in a memory budget."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+import fastapi
+from gradio import queueing
+from gradio.data_classes import PredictBodyInternal
+from gradio.exceptions import Error
+from gradio.server_messages import EventMessage, ProcessCompletedMessage
+from gradio.utils import error_payload
+
+from transformer.messages import say, speaking
+from transformer.runs.memory_budget import MemoryBudget, bytes_of
+from transformer.ui.fair_scheduler import Asker, Busy, Place
+from transformer.ui.language import again, language_of
+from transformer.ui.limits import ANSWERS, BUSY, NO_EVENT, memory_budget, place_of
+from transformer.ui.sessions import ADDRESS, address_of, current_session, shares
+
+LOOK_S = 0.01  # how often it looks whether one can begin; every millisecond is 7 % of a core
+CALLER = ("x-gradio-user", "mcp")  # the header by which Gradio marks a tool's call
+
+
+class Queue(queueing.Queue):
+    """Gradio's queue, which nothing that a visitor sends makes end or grow."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.keep_answers_in(memory_budget())
+        self.sleep_when_free = LOOK_S
+        self.progress_update_sleep_when_free = 1.0  # no request of ours tells how far it is
+        self.shares = shares()
+        self._places: dict[str, Place] = {}  # of the events that wait, by their ids
+
+    def keep_answers_in(self, budget: MemoryBudget) -> None:
+        """The answers that wait to be fetched count in this budget."""
+        pending: Any = PendingMessages(budget)
+        self.pending_messages_per_session = pending
+
+    async def push(
+        self, body: PredictBodyInternal, request: fastapi.Request, username: str | None
+    ) -> Any:
+        """As Gradio does it, if there is a place to wait: Gradio lets one alone fill the queue.
+        What is the browser's alone to do is refused, where Gradio begins it and logs a mistake."""
+        self.forget()
+        asked = None if body.fn_index is None else self.blocks.fns.get(body.fn_index)
+        if asked is not None and asked.fn is None:
+            return False, again(NO_EVENT), "error"
+        who = asker_of(request, body.session_hash)
+        name = str(asked.concurrency_id) if asked is not None else ""
+        line = self.shares.lines.get(name, self.shares["events"])
+        try:
+            place = line.join(who, self._refuse, kind="queue")
+        except Busy as busy:
+            return False, str(busy), "queue_full"
+        answer: Any = (False,)
+        try:
+            answer = await super().push(body, request, username)
+        finally:
+            if not answer[0]:
+                place.leave()
+        if answer[0]:
+            place.item, self._places[answer[1]] = self.event_ids_to_events[answer[1]], place
+            self._refuse(place)  # if it was meanwhile
+        return answer
+
+    def get_events(self) -> Any:
+        """Whose turn it is. Gradio takes whoever came first, and knows a fixed number of them that
+        may run, so that one who asks often, or for what takes long, makes all others wait."""
+        for line in self.shares.lines.values():
+            place = line.pull()
+            if place is not None:
+                event: queueing.Event = place.item
+                self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
+                return [event], False, event.concurrency_id
+        return None
+
+    def _refuse(self, place: Place) -> None:
+        """Another one takes this place in the queue, if it is refused."""
+        if place.item is None or not place.refused:
+            return
+        event: queueing.Event = place.item
+        self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
+        with speaking(language_of(event.request.scope)):
+            content = error_payload(Error(say(BUSY)), show_error=True)
+        self.send_message(event, ProcessCompletedMessage(output=content, success=False))
+        self.event_ids_to_events.pop(event._id, None)
+        self._places.pop(event._id, None)
+
+    def _queues(self) -> list[queueing.EventQueue]:
+        return list(self.event_queue_per_concurrency_id.values())
+
+    async def process_events(self, events: list[queueing.Event], *args: Any, **more: Any) -> None:
+        """As Gradio does it, in the language of whoever asked, whose session and address are known
+        to what answers: this is another task than the request's."""
+        (event,) = events
+        address, session = asker_of(event.request, event.session_hash)
+        ADDRESS.set(address)
+        current_session.set(session)
+        with (
+            self.shares.lent(self._places.pop(event._id)),
+            speaking(language_of(event.request.scope)),
+        ):
+            await super().process_events(events, *args, **more)
+
+    async def clean_events(self, **which: Any) -> None:
+        """As Gradio does it; what waits no more has no place either."""
+        await super().clean_events(**which)
+        self._leave_places()
+
+    async def remove_from_queue(self, event_id: str) -> None:
+        """The same of one event."""
+        await super().remove_from_queue(event_id)
+        self._leave_places()
+
+    def _leave_places(self) -> None:
+        waiting = {event._id for each in self._queues() for event in each.queue}
+        for gone in [key for key, it in self._places.items() if not (it.has or key in waiting)]:
+            self._places.pop(gone).leave()
+
+    def send_message(self, event: queueing.Event, event_message: EventMessage) -> None:
+        """Gradio: a KeyError for a session whose messages are not kept (any longer). Raised where
+        the queue tells all who wait of their places, it ends the queue for everybody. Whoever
+        nobody listens for is not worked for either."""
+        if isinstance(event_message, ProcessCompletedMessage):
+            self.forget()
+        try:
+            super().send_message(event, event_message)
+        except KeyError:
+            event.alive = False
+
+    def forget(self) -> None:
+        """Sessions of which something waits or is under way are the last whose answers make room,
+        the largest of them first; Gradio's set for each session goes with its answers."""
+        pending: Any = self.pending_messages_per_session
+        wanted = {event.session_hash for event in self.event_ids_to_events.values()}
+        boxes = {session: box for session in wanted if (box := pending.get(session)) is not None}
+        for session in sorted(boxes, key=lambda session: -boxes[session].n_bytes):
+            pending.get(session)  # so that it was used last
+        for session in self.pending_event_ids_session.keys() - pending.keys():
+            del self.pending_event_ids_session[session]
+
+    def leave(self, session: str) -> None:
+        """Nobody waits for this session's requests any more. Gradio drops those whose stream of
+        answers breaks, and not those of whom none was ever opened."""
+        for waiting in self._queues():
+            for event in [event for event in waiting.queue if event.session_hash == session]:
+                event.alive = False
+                waiting.queue.remove(event)
+                self.event_ids_to_events.pop(event._id, None)
+        self._leave_places()
+
+    async def start_processing(self) -> None:
+        """Gradio: if this ends by a mistake, nothing is said. `stopped` is true from then on."""
+        try:
+            await super().start_processing()
+        except Exception as error:
+            print(f"the queue ended: {place_of(error)}", file=sys.stderr, flush=True)
+
+
+def asker_of(request: Any, session: str | None) -> Asker:
+    """Who sent a request. All calls of tools come through one session, which is none of theirs."""
+    is_tool = request.headers.get(CALLER[0]) == CALLER[1]
+    host = str(request.client.host) if request.client else ""
+    return Asker(address_of(host), "" if is_tool else session or "")
+
+
+class Messages(asyncio.Queue[EventMessage]):
+    """What one session has not fetched yet, and its bytes. resized: told them at each change."""
+
+    def __init__(self, resized: Callable[[int], object]) -> None:
+        super().__init__()
+        self.n_bytes, self._sizes, self._resized = 0, deque[int](), resized
+
+    def _put(self, message: EventMessage) -> None:
+        super()._put(message)
+        self._sizes.append(bytes_of(vars(message)))
+        self._count(self._sizes[-1])
+
+    def _get(self) -> EventMessage:
+        self._count(-self._sizes.popleft())
+        message: EventMessage = super()._get()
+        return message
+
+    def _count(self, change: int) -> None:
+        self.n_bytes += change
+        self._resized(self.n_bytes)
+
+
+class PendingMessages(MutableMapping[str, asyncio.Queue[EventMessage]]):
+    """Session -> Messages. Gradio keeps 2,000 sessions' whatever they hold, the oldest of them
+    dropped though somebody waits there; here the budget says what goes."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self.budget = budget
+
+    def __getitem__(self, session: str) -> Messages:
+        found: Messages | None = self.budget.get(ANSWERS, session)
+        if found is None:
+            raise KeyError(session)
+        return found
+
+    def __setitem__(self, session: str, _: object) -> None:
+        messages = Messages(lambda n_bytes: self.budget.resize(ANSWERS, session, n_bytes))
+        self.budget.put(ANSWERS, session, messages, 0)
+
+    def __delitem__(self, session: str) -> None:
+        self.budget.discard(ANSWERS, session)
+
+    def __contains__(self, session: object) -> bool:
+        return self.budget.has(ANSWERS, session)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.budget.keys(ANSWERS))
+
+    def __len__(self) -> int:
+        return len(self.budget.keys(ANSWERS))

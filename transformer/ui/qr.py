@@ -1,0 +1,123 @@
+"""A link as a QR code, with an address that others can open: never that of this machine alone."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import gradio as gr
+import segno
+
+from transformer.checks import check_names, shortened
+from transformer.messages import invalid, numeral, say
+from transformer.ui.questions import Question
+
+# 93 modules across and four of margin on both sides: on a projector of 720 lines each is 6 high,
+# which a phone in the last row still tells apart.
+MOST_VERSION = 19
+MOST_CHARACTERS = 792  # that such a code holds
+# Addresses for documentation (RFC 5737 and 3849): asked for the way there, a machine names its
+# own address on its network. Nothing is sent.
+ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+
+
+def code_question(page: gr.Blocks) -> Question:
+    """What the page asks for a code of its link, see `code_of`; page: once it is launched, it knows
+    where it listens."""
+
+    def code(data: dict[str, Any]) -> dict[str, Any]:
+        check_names("code", data, ("page", "query"))
+        seen = {"page": data.get("page"), "query": data.get("query")}
+        host, port = getattr(page, "server_name", None), getattr(page, "server_port", None)
+        return code_of(**seen, host=host, port=port)
+
+    return Question(name="code", work=code)
+
+
+def code_of(*, page: Any, query: Any, host: str | None, port: int | None) -> dict[str, Any]:
+    """{"address", "picture"} of a link to a state; the picture is an SVG as a data: address.
+
+    page: the address at which the asking browser sees the page. query: what stands behind its "#".
+    host, port: where the server listens. Raises ValueError, with what can be done, where nobody
+    else could open the address, or nobody could read the code.
+    """
+    for name, got in (("page", page), ("query", query)):
+        if not isinstance(got, str):
+            raise invalid("{name} must be a string; got {got}", name=name, got=shortened(got))
+    address = reachable(page, host, port) + (f"#{query}" if query else "")
+    return {"address": address, "picture": picture(address)}
+
+
+def reachable(
+    page: str, host: str | None, port: int | None, own: Callable[[], str | None] | None = None
+) -> str:
+    """The page's address for others: its public one, or this machine's own on its network.
+
+    own: finds the latter. Raises ValueError if there is none.
+    """
+    seen = urlsplit(page)
+    if seen.scheme not in ("http", "https") or not seen.hostname or not page.isascii():
+        raise invalid("page must be an address of the web; got {got}", got=repr(page[:80]))
+    if not is_here(seen.hostname):
+        return page
+    if host is None or (is_here(host) and not is_everywhere(host)):
+        raise invalid(
+            "This page is served for this machine alone, so a code would lead nobody here. "
+            "Start it with {command}: then everybody on the same network can open it.",
+            command="python app.py --host 0.0.0.0",
+        )
+    name = (own or own_address)() if is_everywhere(host) else host
+    if name is None:
+        raise invalid("This machine is on no network, so nobody else can open the page.")
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
+
+
+def picture(address: str) -> str:
+    """The address as a QR code, an SVG in a data: address: black on white with its margin, which
+    readers need in the dark too. Raises ValueError if it would be too fine."""
+    too_long = say(
+        "What is shown makes an address of {got} characters; a code that can be read from the last "
+        "row holds {most}. Shorten the text or alter less, or pass the link on as text.",
+        got=numeral(len(address)),
+        most=numeral(MOST_CHARACTERS),
+    )
+    try:
+        code = segno.make(address, error="l", micro=False)
+    except segno.DataOverflowError as error:
+        raise ValueError(too_long) from error
+    if not isinstance(code.version, int) or code.version > MOST_VERSION:
+        raise ValueError(too_long)
+    return str(code.svg_data_uri(border=4, dark="#000", light="#fff", omitsize=True))
+
+
+def is_here(host: str) -> bool:
+    """Whether a name or address means the machine that asks, whichever that is."""
+    try:
+        number = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return host.rstrip(".").lower().split(".")[-1] == "localhost"
+    return number.is_loopback or number.is_unspecified
+
+
+def is_everywhere(host: str) -> bool:
+    """Whether a server that listens there is reached from every network it is on."""
+    return host.strip("[]") in ("0.0.0.0", "::", "")
+
+
+def own_address() -> str | None:
+    """This machine's address on the network through which it reaches others; None without one."""
+    found = (_way_to(family, other) for family, other in ELSEWHERE)
+    return next((one for one in found if one and not is_here(one)), None)
+
+
+def _way_to(family: socket.AddressFamily, other: str) -> str | None:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as asked:
+            asked.connect((other, 9))
+            found = asked.getsockname()[0]
+    except OSError:
+        return None
+    return None if ipaddress.ip_address(found).is_link_local else str(found)

@@ -1,0 +1,116 @@
+"""What can be asked of the server: each view's pictures by their declaration, and what else the
+page looks at. `resources` serves each by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transformer.checks import check_names, shortened
+from transformer.messages import invalid
+from transformer.ui.experiments import Experiments
+from transformer.ui.learning import Learning
+from transformer.ui.lessons import Lessons
+from transformer.ui.limits import MAX_ASKED, check_input
+from transformer.ui.moments import moment
+from transformer.ui.store import RunStore
+from transformer.views import PICTURES
+from transformer.views.declaration import Answer, Picture
+from transformer.views.export import export
+
+LESSONS = ("lessons", "lesson", "grade", "solve")
+LEARNING = ("train", "steer", "learned", "adopt", "checkpoint", "examined")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """One thing that may be asked: plain values in, an answer out.
+
+    line: "questions", or "idle" or "files" for what a thread of low priority answers. picture: the
+    declaration that it follows from, if there is one.
+    """
+
+    name: str
+    work: Callable[[dict[str, Any]], Answer]
+    line: str = "questions"
+    picture: Picture | None = None
+
+
+def questions(experiments: Experiments) -> dict[str, Question]:
+    """All of them, by name. Their work raises ValueError for a mistake, RunExpired for a run that
+    is not kept here, or no longer."""
+
+    def looks_at(picture: Picture) -> Question:
+        def work(data: dict[str, Any]) -> Answer:
+            return answer(experiments, picture, data)
+
+        line = "idle" if picture.idle else "questions"
+        return Question(name=picture.name, work=work, line=line, picture=picture)
+
+    learning, lessons = Learning(experiments.service), Lessons(experiments)
+    asked: dict[str, Callable[[dict[str, Any]], Answer]] = {
+        **{name: getattr(learning, name) for name in LEARNING},
+        **{name: getattr(lessons, name) for name in LESSONS},
+        "moment": moment,
+        "kept": lambda data: kept(experiments.store, data),
+        "export": lambda data: _file(experiments, data),
+    }
+    lines = {"export": "files"}
+    return {name: looks_at(picture) for name, picture in PICTURES.items()} | {
+        name: Question(name=name, work=work, line=lines.get(name, "questions"))
+        for name, work in asked.items()
+    }
+
+
+def answer(experiments: Experiments, picture: Picture, data: Mapping[str, Any]) -> Answer:
+    """What a picture says of the run, batch or model that `data` names.
+
+    data: "run", "batch" or "model" (and "other" for two runs), and the picture's parameters.
+    Raises ValueError for what it cannot be asked, RunExpired for a run that is no longer kept.
+    """
+    given = dict(data)
+    of = _subjects(experiments, picture, given)
+    for text in (given.get("other"),) if picture.takes != "runs" and "other" in given else ():
+        check_input(text)
+    item = of[0] if of and not isinstance(of[0], str) else None
+    return picture.ask(*([experiments] if picture.network else []), *of, given=given, item=item)
+
+
+def _subjects(experiments: Experiments, picture: Picture, given: dict[str, Any]) -> list[Any]:
+    """What the picture is about, taken out of `given`."""
+    store = experiments.store
+    if picture.takes == "model":
+        return [given.pop("model", None)]
+    if picture.takes == "batch":
+        return [store.batch(given.pop("batch", None))]
+    if picture.takes == "run or batch":
+        return [store.any(given.pop("run", None))]
+    run = store.run(given.pop("run", None))
+    found = [experiments.with_lens(run) if picture.lens else run]
+    if picture.takes == "runs":
+        found.append(store.run(given.pop("other", None)))
+    return found
+
+
+def kept(store: RunStore, data: Mapping[str, Any]) -> Answer:
+    """{"runs"}: which of these the server still has; asking does not keep them longer."""
+    check_names("kept", data, ("runs",))
+    runs = data.get("runs")
+    if not isinstance(runs, list) or len(runs) > MAX_ASKED:
+        raise invalid(
+            "runs must be a list of at most {most} ids; got {got}",
+            most=MAX_ASKED,
+            got=shortened(runs),
+        )
+    return {"kept": [store.has(run) for run in runs]}
+
+
+def _file(experiments: Experiments, data: dict[str, Any]) -> Answer:
+    """A kept run as a file; all but a single head's CSV hold the run's lens."""
+    given = dict(data)
+    run = experiments.store.run(given.pop("run", None))
+    check_names("export", given, ("form", "site", "head", "stage"))
+    return export(
+        run if given.get("form") == "csv" else experiments.with_lens(run), **{"form": None, **given}
+    )

@@ -1,0 +1,220 @@
+"""One request and its answer: what comes in is counted; what goes out is safe and compressed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import brotli
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from transformer.messages import invalid
+from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
+
+# The page's Content-Security-Policy. Gradio needs inline scripts and styles; a Space and a notebook
+# on this machine may embed the page.
+POLICY = "; ".join(
+    (
+        "connect-src 'self' data:",  # a picture that the page itself has drawn
+        "img-src 'self' data: blob:",
+        "media-src 'self' data: blob:",
+        "object-src 'none'",
+        "frame-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'self' https://huggingface.co https://*.huggingface.co "
+        "https://*.hf.space http://localhost:* http://127.0.0.1:*",
+    )
+)
+
+# scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
+ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
+
+
+LEVEL = 6  # of gzip
+QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
+
+
+class TooLarge(Exception):
+    """A request's body went beyond MAX_REQUEST_BYTES without having said so."""
+
+
+class TooSlow(Exception):
+    """A request's body did not come within BODY_S."""
+
+
+class RequestGuard:
+    """One request and its answer: limits the body, and notices a client that leaves early."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, policy: str = POLICY) -> None:
+        self._receive, self._send, self._policy = receive, send, policy
+        self._taken = 0
+        self._ahead: list[Message] = []  # read here, and given on to the app
+        self._left: Callable[[], object] | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self.started = self.finished = self.ended = False
+        length = Headers(scope=scope).get("content-length", "")
+        self.announced = int(length) if length.isdecimal() else 0  # bytes, as the client says
+
+    def on_leave(self, leave: Callable[[str], object], visitor: str | None) -> None:
+        """Tell `leave` when this visitor goes before the answer is finished."""
+        if visitor:
+            self._left = lambda: leave(visitor)
+
+    @contextmanager
+    def watched(self) -> Iterator[threading.Event]:
+        """An event that is set once the client has left; for a request whose body has been read."""
+        gone = threading.Event()
+        self._watch = asyncio.ensure_future(self._until_gone(gone))
+        try:
+            yield gone
+        finally:
+            self._watch.cancel()
+
+    async def _until_gone(self, gone: threading.Event) -> None:
+        if (await self._receive())["type"] == "http.disconnect":  # all else has been read
+            gone.set()
+
+    async def receive(self) -> Message:
+        if self._ahead:
+            return self._ahead.pop(0)
+        if self._watch is not None:
+            await self._watch
+            return {"type": "http.disconnect"}
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._taken += len(message.get("body", b""))
+            if self._taken > MAX_REQUEST_BYTES:
+                raise TooLarge
+        elif message["type"] == "http.disconnect" and not self.finished and self._left:
+            told, self._left = self._left, None
+            told()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Pass the app's answer on, unless `end` has answered already."""
+        if not self.ended:
+            await self._pass(message)
+
+    async def _pass(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": safe_headers(message.get("headers", []), self._policy)}
+        self.started = True
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            self.finished = True
+        await self._send(message)
+
+    async def body(self) -> bytes:
+        """The whole body, which the app can still read. Raises TooLarge and TooSlow."""
+        messages: list[Message] = []
+        try:
+            async with asyncio.timeout(BODY_S):
+                while not messages or messages[-1].get("more_body"):
+                    messages.append(await self.receive())
+        except TimeoutError:
+            raise TooSlow from None
+        whole = b"".join(message.get("body", b"") for message in messages)
+        left = [message for message in messages if message["type"] != "http.request"]
+        self._ahead = [{"type": "http.request", "body": whole, "more_body": False}, *left]
+        return whole
+
+    async def finish(self) -> None:
+        """End an answer that has begun."""
+        if not self.finished:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def end(self, status: int, content: dict[str, Any]) -> None:
+        """Answer now, in place of the app; unless an answer has already begun."""
+        self.ended = not self.started
+        await self.answer(status, content)
+
+    async def answer(
+        self, status: int, content: dict[str, Any] | None, *headers: tuple[bytes, bytes]
+    ) -> None:
+        """JSON, or nothing at all; unless an answer has already begun."""
+        if self.started:
+            return
+        body = b"" if content is None else json.dumps(content).encode()
+        fixed = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
+        start = {"type": "http.response.start", "status": status, "headers": [*fixed, *headers]}
+        await self._pass(start)
+        await self._pass({"type": "http.response.body", "body": body})
+
+
+def policy_for(embed_on: Sequence[str]) -> str:
+    """POLICY that also lets pages of these origins embed ours. Raises ValueError for no origin."""
+    for origin in embed_on:
+        if not ORIGIN.fullmatch(origin):
+            raise invalid(
+                "a page that may embed this one is named by its origin, https://HOST or "
+                "https://HOST:PORT; got {got}",
+                got=repr(origin),
+            )
+    return " ".join((POLICY, *embed_on))  # it ends with those that may
+
+
+def safe_headers(
+    headers: Iterable[tuple[bytes, bytes]], policy: str = POLICY
+) -> list[tuple[bytes, bytes]]:
+    """An answer's headers with the policy added. Pages and JSON, which depend on the visitor's
+    language, are revalidated each time."""
+    kept = MutableHeaders(raw=list(headers))
+    kind = kept.get("content-type", "")
+    kept["x-content-type-options"] = "nosniff"
+    if kind.startswith("text/html"):
+        kept["content-security-policy"] = policy
+    if kind.startswith(("text/html", "application/json")):
+        kept.setdefault("cache-control", "no-cache")
+        kept.add_vary_header("Accept-Language")
+    return kept.raw
+
+
+class CompressedPage:
+    """ASGI middleware that compresses the page as a browser accepts it: brotli, or else gzip."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.plain, self.packed = app, GZipMiddleware(app, compresslevel=LEVEL)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = str(scope.get("path", "")).removeprefix(scope.get("root_path", ""))
+        is_page = scope["type"] == "http" and path in ("", "/")
+        if is_page and scope["method"] == "GET" and takes_brotli(Headers(scope=scope)):
+            await self.plain(scope, receive, _Packed(send))
+        else:
+            await (self.packed if is_page else self.plain)(scope, receive, send)
+
+
+def takes_brotli(headers: Headers) -> bool:
+    """Whether a request accepts it."""
+    accepted = headers.get("accept-encoding", "")
+    return "br" in (one.partition(";")[0].strip() for one in accepted.split(","))
+
+
+class _Packed:
+    """Sends an answer once it is there as a whole."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self._body = send, bytearray()
+        self._start: Message = {}
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        self._body += message.get("body", b"")
+        if message.get("more_body"):
+            return
+        body = brotli.compress(bytes(self._body), quality=QUALITY)
+        headers = MutableHeaders(raw=self._start["headers"])
+        headers["Content-Encoding"] = "br"
+        headers["Content-Length"] = str(len(body))
+        headers.add_vary_header("Accept-Encoding")
+        await self._send(self._start)
+        await self._send({"type": "http.response.body", "body": body})

@@ -1,0 +1,283 @@
+"""The page's questions as plain HTTP beside Gradio: `GET /resources/NAME?run=…` for each picture of
+each view, and `POST` of an object for everything.
+
+An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
+`api_values.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
+answers 410: asked once more by POST, with "made" saying how it was made (see `regenerate`), it is
+made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import html
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+import brotli
+import numpy as np
+import orjson
+from fastapi import FastAPI, Request, Response
+from numpy.typing import NDArray
+from starlette.datastructures import Headers
+
+from transformer.inference import deadline
+from transformer.messages import invalid, say
+from transformer.ui.api_values import numbers
+from transformer.ui.experiments import Experiments
+from transformer.ui.fair_scheduler import Busy, FairScheduler
+from transformer.ui.language import ASKED, again
+from transformer.ui.limits import (
+    CLOSED,
+    EXPORTS_AT_ONCE,
+    MAX_QUESTIONS,
+    MISTAKE,
+    sentence_of,
+)
+from transformer.ui.questions import Question, questions
+from transformer.ui.regenerate import Regenerator
+from transformer.ui.request_guard import QUALITY, takes_brotli
+from transformer.ui.sessions import asker
+from transformer.ui.store import RunExpired
+from transformer.views.declaration import Answer, Picture, is_figure
+from transformer.views.parameters import Flag, Parameter, Words
+
+PREFIX = "/resources"
+SESSION = "x-session"  # the header by which the page's script says whose question it is
+JSON, ARRAYS = "application/json", "application/x-arrays"
+LARGEST = 2**18  # bytes that are compressed: more is a picture's numbers, and would take too long
+NO_STORE = "private, no-store"
+STATUS = {RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
+DTYPES = {"b": "uint8", "u": "uint8", "i": "<i4"}  # that a browser has arrays of; else float32
+SUBJECTS = {"batch": ["batch"], "model": ["model"], "runs": ["run", "other"]}  # else a run
+NICENESS = 15  # a thread without it gets thirty times the processor's time
+T = TypeVar("T")
+
+
+def _lower_priority() -> None:
+    """That of this thread and of those it starts for its products; Linux alone has one for each."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+
+
+_QUESTIONS = ThreadPoolExecutor(MAX_QUESTIONS, "questions")
+_LOW = ThreadPoolExecutor(EXPORTS_AT_ONCE + 1, "idle", initializer=_lower_priority)
+
+
+def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
+    """An app of a route for each question, to be mounted at PREFIX; /openapi.json describes them.
+
+    more: questions besides those of `questions`.
+    """
+    app = FastAPI(title="Resources", docs_url=None, redoc_url=None)
+    every = questions(experiments) | {one.name: one for one in more}
+    regenerate = Regenerator(experiments.service)
+    for question in every.values():
+        _add(app, question, Asked(question, experiments, regenerate))
+
+    async def refused(_: Request, error: Exception) -> Response:
+        status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
+        return _problem(status, sentence_of(error))
+
+    for kind in STATUS:
+        app.add_exception_handler(kind, refused)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, __: Exception) -> Response:
+        return _problem(500, again(MISTAKE))
+
+    @app.get("/", include_in_schema=False)
+    async def listed() -> Response:
+        return Response(_list(app.openapi()), media_type="text/html")
+
+    @app.api_route("/{name:path}", methods=["GET", "POST"], include_in_schema=False)
+    async def closed(name: str) -> Response:
+        return _problem(404, again(CLOSED))
+
+    return app
+
+
+def _add(app: FastAPI, question: Question, asked: Asked) -> None:
+    path, picture = f"/{question.name}", question.picture
+    words: dict[str, Any] = {"response_class": Response}
+    if picture is not None:
+        words |= {"summary": picture.title or picture.name, "description": picture.help}
+        read = {"parameters": _parameters(picture)}
+        app.add_api_route(path, asked.get, methods=["GET"], openapi_extra=read, **words)
+    sent = {"requestBody": {"content": {JSON: {"schema": {"type": "object"}}}}}
+    app.add_api_route(path, asked.post, methods=["POST"], openapi_extra=sent, **words)
+
+
+class Asked:
+    """The two routes of a question."""
+
+    def __init__(
+        self, question: Question, experiments: Experiments, regenerate: Regenerator
+    ) -> None:
+        self._question, self._store = question, experiments.store
+        self._shares = experiments.service.shares
+        self._regenerate = regenerate
+
+    async def get(self, request: Request) -> Response:
+        """By query: each value as a link or a command line writes it."""
+        picture = self._question.picture
+        assert picture is not None
+        known = {one.name: one for one in picture.parameters} | {"dark": Flag(name="dark")}
+        data = {
+            name: known[name].read(text) if name in known else text
+            for name, text in request.query_params.items()
+            if name != ASKED
+        }
+        return await self._answer(request, data, self._cache(picture, data))
+
+    def _cache(self, picture: Picture, data: Mapping[str, Any]) -> str:
+        """Answers about a visitor's own run are not stored anywhere, the browser's cache included;
+        those about the page's examples are, and revalidated."""
+        names = [] if picture.takes == "model" else _subjects(picture)
+        is_public = all(self._store.is_pinned(data.get(name)) for name in names)
+        return "private, no-cache" if is_public else NO_STORE
+
+    async def post(self, request: Request) -> Response:
+        """By an object in JSON; "made" in it says how runs that are not here were made."""
+        data = _object(self._question.name, await request.body())
+        if "made" in data:
+            made = data.pop("made")
+            await in_thread(self._shares, "questions", lambda: self._regenerate.make(made))
+        return await self._answer(request, data, NO_STORE)
+
+    async def _answer(self, request: Request, data: dict[str, Any], cache: str) -> Response:
+        headers = request.headers
+        work, with_arrays = self._question.work, ARRAYS in headers.get("accept", "")
+
+        def made() -> tuple[bytes, dict[str, str]]:
+            return _encoded(work(data), with_arrays, headers)
+
+        body, sent = await in_thread(self._shares, self._question.line, made)
+        sent["cache-control"] = cache
+        if headers.get("if-none-match") == sent["etag"]:
+            return Response(status_code=304, headers=sent)
+        return Response(body, headers=sent)
+
+
+async def in_thread(shares: FairScheduler, line: str, work: Callable[[], T]) -> T:
+    """`work`, done in a thread once it has a place in a line; while it waits it holds no thread."""
+    threads = _QUESTIONS if line == "questions" else _LOW
+    async with shares.held(line, asker()):
+        if deadline.is_over():
+            raise ValueError(say("nobody waits for this any more"))
+        context = copy_context()  # language, session and deadline of the request
+        return await asyncio.wrap_future(threads.submit(context.run, work))
+
+
+def _object(name: str, body: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(body)
+    except ValueError:
+        raise ValueError(say("The request could not be read.")) from None
+    if not isinstance(data, dict):
+        raise invalid(
+            "{name} must be asked with an object; got {got}", name=name, got=type(data).__name__
+        )
+    return data
+
+
+def _encoded(answer: Answer, with_arrays: bool, asked: Headers) -> tuple[bytes, dict[str, str]]:
+    body, kind = written(answer, with_arrays)
+    tag = hashlib.blake2b(body, digest_size=12).hexdigest()
+    headers = {"content-type": kind, "vary": "Accept, Accept-Encoding, Accept-Language"}
+    if len(body) <= LARGEST and takes_brotli(asked):
+        body, tag = brotli.compress(body, quality=QUALITY), f"{tag}-br"
+        headers["content-encoding"] = "br"
+    return body, headers | {"etag": f'"{tag}"'}
+
+
+def written(answer: Answer, with_arrays: bool = False) -> tuple[bytes, str]:
+    """An answer's bytes and their type.
+
+    ARRAYS: the length of a JSON text (4 bytes, the smallest first), the text, and the arrays behind
+    it, each from a multiple of 8 on. The text is [the answer, [[path, dtype, length], ...]].
+    """
+    arrays: list[tuple[list[str], NDArray[Any]]] = []
+
+    def plain(value: Any, *path: str) -> Any:
+        if is_figure(value):
+            return orjson.Fragment(value.to_json(validate=False))
+        if isinstance(value, np.ndarray) and with_arrays:
+            dtype = DTYPES.get(value.dtype.kind, "<f4")
+            return arrays.append(([*path], np.ascontiguousarray(value, dtype)))
+        if isinstance(value, np.ndarray):
+            return numbers(value, packed=True)
+        if isinstance(value, dict):
+            return {name: plain(one, *path, name) for name, one in value.items()}
+        return value
+
+    found = plain(answer)
+    if not arrays:
+        return _json(found), JSON
+    text = _json([found, [[path, one.dtype.name, one.size] for path, one in arrays]])
+    parts = [text + b" " * (-(4 + len(text)) % 8)]
+    parts.insert(0, len(parts[0]).to_bytes(4, "little"))
+    for _, one in arrays:
+        parts += [one.tobytes(), bytes(-one.nbytes % 8)]
+    return b"".join(parts), ARRAYS
+
+
+def _json(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+
+
+def _problem(status: int, sentence: str) -> Response:
+    body = json.dumps({"detail": sentence}).encode()
+    return Response(body, status, {"cache-control": NO_STORE}, JSON)
+
+
+def _subjects(picture: Picture) -> list[str]:
+    return SUBJECTS.get(picture.takes, ["run"])
+
+
+def _parameters(picture: Picture) -> list[dict[str, Any]]:
+    """What a picture's query may say, as OpenAPI has it."""
+    of = [Words(name=name) for name in _subjects(picture)]
+    every: list[Parameter] = [*of, *picture.parameters]
+    if picture.draws_dark():
+        every.append(Flag(name="dark"))
+    return [
+        {
+            "name": one.name, "in": "query", "required": one in of,
+            "description": one.help or one.title, "schema": _schema(one),
+        }
+        for one in every
+    ]  # fmt: skip
+
+
+def _schema(parameter: Parameter) -> dict[str, Any]:
+    told = parameter.schema()
+    kinds = {"whole": "integer", "number": "number", "flag": "boolean"}
+    limits = {"options": "enum", "least": "minimum", "most": "maximum"}
+    schema: dict[str, Any] = {"type": kinds.get(told["type"], "string"), "default": told["default"]}
+    for name, meaning in limits.items():
+        if told.get(name) is not None:
+            schema[meaning] = list(told[name]) if name == "options" else told[name]
+    return schema
+
+
+def _list(described: Mapping[str, Any]) -> str:
+    """A page that lists the routes that can be read, with what each may be told."""
+    rows = [
+        f"<dt><code>GET {html.escape(path)}</code></dt><dd>{html.escape(one['get']['summary'])}: "
+        + ", ".join(f"<code>{given['name']}</code>" for given in one["get"]["parameters"])
+        + "</dd>"
+        for path, one in described["paths"].items()
+        if "get" in one
+    ]
+    return (
+        "<!doctype html><meta charset=utf-8><title>Resources</title><h1>Resources</h1>"
+        f'<p><a href="openapi.json">openapi.json</a></p><dl>{"".join(rows)}</dl>'
+    )

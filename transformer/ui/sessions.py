@@ -1,0 +1,119 @@
+"""The current session and address, each session's open requests, and the shared resources."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from transformer.inference.deadline import Deadline
+from transformer.ui import limits
+from transformer.ui.fair_scheduler import Asker, FairScheduler, Resource
+
+# The session whose request this thread or task answers, and the address that it came from.
+current_session: ContextVar[str] = ContextVar("current_session", default="")
+ADDRESS: ContextVar[str] = ContextVar("address", default="")
+SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
+
+
+def asker() -> Asker:
+    """The address and session of the request that this thread or task answers."""
+    return Asker(ADDRESS.get(), current_session.get())
+
+
+def address_of(host: str) -> str:
+    """The address whose share a caller takes: of an IPv6 one the network, which has 2^64."""
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return host if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
+
+
+def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> FairScheduler:
+    """Everything that takes long.
+
+    model: generation. experiments: what-if. files: exports. idle: views that the page asks for when
+    it rests. tools: calls over MCP. questions: all that the page's views ask. events: all else that
+    goes through Gradio's queue.
+    """
+
+    def shared(at_once: int, **settings: Any) -> Resource:
+        """Of which one address may have begun no more than its share."""
+        most = math.ceil(settings.get("begun", at_once) * limits.ADDRESS_SHARE)
+        return Resource(at_once, address=most, **settings)
+
+    return FairScheduler(
+        {
+            "model": shared(limits.AT_ONCE, begun=limits.MAX_BEGUN, slice_s=slice_s, last=True),
+            "experiments": shared(
+                1, waiting=limits.MAX_EXPERIMENTS_WAITING, begun=limits.MAX_BEGUN_EXPERIMENTS,
+                slice_s=slice_s / 2, last=True,
+            ),
+            "trainings": Resource(trainings, waiting=limits.MAX_TRAININGS_WAITING),
+            "files": Resource(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
+            "idle": Resource(1, waiting=limits.MAX_IDLE),
+            "tools": shared(limits.MAX_CALLS, waiting=limits.MAX_CALLS_WAITING),
+            "questions": shared(limits.MAX_QUESTIONS),
+            "events": shared(limits.MAX_EVENTS),
+        }
+    )  # fmt: skip
+
+
+class Sessions:
+    """The requests under way, by visitor (a session of the page or of a program).
+
+    on_leave: what else is to be done when one has left.
+    """
+
+    def __init__(self, *on_leave: Callable[[str], object]) -> None:
+        self._flags: dict[str, set[threading.Event]] = {}
+        self._lock = threading.Lock()
+        self.on_leave = list(on_leave)
+
+    @contextmanager
+    def request(
+        self, visitor: str, shares: FairScheduler | None = None, seconds: float = limits.MAX_SECONDS
+    ) -> Iterator[Deadline]:
+        """The deadline that a request of this visitor has, while it is under way.
+
+        shares: of whose "model" it takes a place first. Raises Busy.
+        """
+        flag = threading.Event()
+        with self._lock:
+            self._flags.setdefault(visitor, set()).add(flag)
+        try:
+            if shares is None:
+                yield Deadline(seconds, flag)
+            else:
+                who = Asker(ADDRESS.get(), visitor)
+                with shares.taken("model", who, lambda: not flag.is_set()) as place:
+                    yield Deadline(seconds, flag, place.step_aside)
+        finally:
+            with self._lock:
+                flags = self._flags.get(visitor, set())
+                flags.discard(flag)
+                if not flags:
+                    self._flags.pop(visitor, None)
+
+    def stop(self, visitor: str) -> None:
+        """Cancel this visitor's open requests; tool calls ("") belong to no session."""
+        with self._lock:
+            flags = list(self._flags.get(visitor, ())) if visitor else []
+        for flag in flags:
+            flag.set()
+
+    def leave(self, visitor: str) -> None:
+        """This visitor is gone."""
+        self.stop(visitor)
+        for told in self.on_leave:
+            told(visitor)
+
+    def under_way(self) -> int:
+        """How many requests there are."""
+        with self._lock:
+            return sum(len(flags) for flags in self._flags.values())

@@ -1,0 +1,131 @@
+"""What each head alone matters for one token, and what comes next with an alteration or without."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.analysis.ablation import HeadImportance, NextToken
+from transformer.messages import invalid, mark, numeral, say
+from transformer.network_words import attention_name
+from transformer.runs.head_data import array
+from transformer.views.drawing import style
+from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
+from transformer.views.drawing.head_map import head_axes, head_labels
+
+NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
+_HOW = {"zero": mark("its output set to 0"), "mean": mark("its output replaced by its mean")}
+
+
+def importance(
+    found: HeadImportance,
+    stack: str,
+    kind: str,
+    label: str,
+    *,
+    by: str = "zero",
+    dark: bool = False,
+) -> go.Figure:
+    """The change of ln p of one token when each head alone is ablated: layers down, heads across.
+
+    label: the token. by: how heads were ablated, "zero" or "mean". Blue: the token becomes less
+    likely, so the head helped it; orange: likelier. Colours reach as far to both sides as the
+    largest change of any kind of attention; `layout.meta` has row_labels, column_labels, limit.
+    Raises ValueError, listing what there is, for an unknown kind of attention.
+    """
+    known = ", ".join(f"{a} {b}" for a, b in found.change)
+    if (stack, kind) not in found.change:
+        raise invalid(
+            "no {stack} {kind}-attention was ablated; ablated: {known}",
+            stack=stack,
+            kind=kind,
+            known=known,
+        )
+    change = array(found.change[stack, kind])
+    limit = largest_change(found)
+    meta = head_labels(change.shape) | {"limit": limit}
+    title = say(
+        "Change of ln p when each head alone is switched off, {attention}",
+        attention=attention_name(stack, kind),
+    )
+    subtitle = say(
+        "token {place}, {label}: p = {probability} with all heads; replaced by: "
+        "{how}; colours from {least} to {most}",
+        place=found.place,
+        label=style.label(label),
+        probability=numeral(math.exp(found.log_probability), ".4f"),
+        how=say(_HOW[by]),
+        least=numeral(-limit, ".3g"),
+        most=numeral(limit, ".3g"),
+    )
+    axes = head_axes(change.shape, dark)
+    layout = style.layout(title, subtitle, dark=dark, meta=meta, **axes)
+    return go.Figure(data=[_cells(change, limit, dark)], layout=layout)
+
+
+def _cells(change: NDArray[np.float32], limit: float, dark: bool) -> go.Heatmap:
+    return go.Heatmap(
+        z=change,
+        **style.signed(limit, dark),
+        customdata=np.exp(change),
+        texttemplate=f"%{{z:+.{_digits(limit)}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
+        textfont={"size": style.FONT_SIZE},
+        hovertemplate=(
+            say(
+                "layer %{y}, head %{x} switched off<br>ln p %{z:+.4f}<br>p × "
+                "%{customdata:.4f}<extra></extra>"
+            )
+        ),
+        colorbar=style.colorbar(say("change of ln p")),
+    )
+
+
+def largest_change(found: HeadImportance) -> float:
+    """The largest change, up or down, of any head of any kind of attention; never 0."""
+    return max(float(change.abs().max()) for change in found.change.values()) or 1e-6
+
+
+def _digits(limit: float) -> int:
+    """Decimals that leave the largest change at least one digit of its own."""
+    return min(4, max(2, 1 + math.ceil(-math.log10(limit))))
+
+
+def foreseen(
+    found: NextToken, labels: Sequence[str], here: int, *, dark: bool = False
+) -> go.Figure:
+    """Pairs of bars, one pair a token: its probability by the intact and by the altered network.
+
+    labels: of found.ids. here: the id that stands at that place, which gets an arrow. Trace 0:
+    intact, trace 1: altered; y is the token's place, the likeliest by the intact network on top.
+    """
+    colours = style.theme(dark)
+    intact, altered = found.intact.tolist(), found.intervened.tolist()
+    layout = paired_layout(
+        say("What comes at place {place}: intact and altered", place=found.place),
+        say("probabilities of the next token, after the same text"),
+        token_ticks(labels, found.ids, here),
+        max(*intact, *altered),
+        dark=dark,
+        meta={"labels": list(labels), "place": found.place},
+    )
+    drawn = [
+        _bars("intact", intact, labels, colours.muted),
+        _bars("altered", altered, labels, colours.key),
+    ]
+    return go.Figure(data=drawn, layout=layout)
+
+
+def _bars(name: str, values: Sequence[float], labels: Sequence[str], colour: str) -> go.Bar:
+    return bars(
+        name,
+        values,
+        [percent(value) for value in values],
+        colour,
+        hatched=name == "altered",
+        customdata=[style.hover(text) for text in labels],
+        hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>",
+    )

@@ -1,0 +1,212 @@
+// The cell of an attention picture that is pointed at, pinned or chosen by a token, and its numbers.
+
+import { numeral, say } from "../../ui/static/messages.js";
+import { useEvent } from "../../web/part.js";
+import { html, signal, useMemo, useSignalEffect } from "../../web/preact.js";
+import { openSection } from "../../web/section.js";
+import { emit, page, reactive, sameToken, setQuery, tracedFrom } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+
+/**
+ * @typedef {object} Shown what a picture shows, null before there is one
+ * @property {import("../../web/head_numbers.js").HeadNumbers | null} numbers
+ * @property {import("../../web/heatmap_figure.js").Labels | null} labels
+ * @property {string} queries the stack whose tokens the rows are
+ * @property {string} keys that of the columns
+ * @property {number} shift how many rows before a token's own its weights stand: 1 where the picture is
+ *   of what each token was written from
+ * @typedef {{row: number | null, column: number | null}} Cell
+ */
+
+// A cell in words, for those who cannot see the picture; a whole row if its column is null.
+/** @type {(at: any, shown: any) => string} */
+const inWords = ({ row, column }, { labels, numbers: { scores, weights, allowed } }) => {
+  const query = labels.query[row];
+  if (column === null) return say("query {row} “{query}”, the whole row", { row, query });
+  const place = row * labels.key.length + column;
+  const reads = say("query {row} “{query}” reads key {column} “{key}”", {
+    row,
+    query,
+    column,
+    key: labels.key[column],
+  });
+  const told = [say("weight {weight}", { weight: numeral(weights[place].toFixed(4)) })];
+  if (scores) told.push(say("score {score}", { score: numeral(scores[place].toFixed(2)) }));
+  told.push(allowed[place] ? say("allowed") : say("hidden by the mask"));
+  return `${reads}: ${told.join(", ")}`;
+};
+
+/**
+ * {over, pin, said}, which components follow, and what moves them. shown: of signals; pinned: a signal, which keeps pin.
+ * @param {Shown} shown
+ * @param {{ value: any }} pinned
+ */
+const newCell = (shown, pinned) => {
+  const cell = /** @type {any} */ (
+    reactive({
+      over: null, // pointed at, here
+      pointed: null, // the token that is pointed at in the text
+      said: "",
+    })
+  );
+  const [get, set] = [() => pinned.value, (/** @type {any} */ at) => void (pinned.value = at)];
+  Object.defineProperty(cell, "pin", { get, set });
+  // A row or column of the picture as a token of a text, and back (-1: not in this picture).
+  const tokenOf = (stack, place) => ({ stack, index: place + tracedFrom(stack) });
+  const placeOf = (token, stack, axis) => {
+    if (token?.stack !== stack || !shown.labels) return -1;
+    const place = token.index - tracedFrom(stack);
+    return place < shown.labels[axis].length ? place : -1;
+  };
+  const rowOf = (token) => placeOf(token, shown.queries, "query");
+  // A token of a text as a row (it asks), or else as a column (it is read); null if not shown here.
+  const cellOf = (token) => {
+    const row = rowOf(token);
+    if (row >= 0) return { row: Math.max(0, row - shown.shift), column: null };
+    const column = placeOf(token, shown.keys, "key");
+    return column >= 0 ? { row: null, column } : null;
+  };
+  const fits = ({ row, column }) =>
+    Number(row) < Number(shown.labels?.query.length) &&
+    Number(column) < Number(shown.labels?.key.length);
+  const chosen = () => {
+    const found = cell.over ?? cell.pin ?? cellOf(page.query);
+    return found && fits(found) ? found : null;
+  };
+  // The row and column that are lit; where a text reads itself, its chosen token is shown as a key too.
+  const lit = () => {
+    const pointed = cell.pointed && cellOf(cell.pointed);
+    const { row = null, column = null } = pointed ?? chosen() ?? {};
+    const byToken = pointed || (!cell.over && !cell.pin);
+    const itself = byToken && shown.queries === shown.keys;
+    return { row, column: column ?? (itself ? row : null) };
+  };
+  const over = (at, byKeys = false) => {
+    cell.over = at;
+    if (byKeys) cell.said = inWords(at, shown);
+  };
+  const pin = (at, byKeys = false) => {
+    const same = cell.pin && cell.pin.row === at.row && cell.pin.column === at.column;
+    cell.pin = same ? null : at;
+    if (byKeys) {
+      cell.over = null;
+      cell.said = same
+        ? say("No longer pinned.")
+        : say("Pinned: {cell}", { cell: inWords(at, shown) });
+    }
+    setQuery(same ? null : tokenOf(shown.queries, at.row));
+    emit("pin", cell.pin);
+  };
+  const letGo = () => Object.assign(cell, { pin: null, over: null });
+  const start = () => cell.pin ?? cellOf(page.query);
+  const isPinned = (token) => cell.pin && sameToken(token, tokenOf(shown.queries, cell.pin.row));
+  const lights = () => {
+    const at = cell.over;
+    if (!at || at.column === null) return null;
+    return { query: tokenOf(shown.queries, at.row), key: tokenOf(shown.keys, at.column) };
+  };
+  return Object.assign(cell, {
+    tokenOf, rowOf, chosen, lit, moves: { over, pin, start }, letGo, isPinned, lights,
+  }); // prettier-ignore
+};
+
+/** @type {(shown: Shown, pinned?: { value: any }) => any} */
+export const useCell = (shown, pinned = undefined) => {
+  const cell = useMemo(() => newCell(shown, pinned ?? signal(null)), []);
+  useEvent("query", (token) => {
+    cell.pointed = null;
+    if (token && !cell.isPinned(token)) cell.pin = null;
+  });
+  useEvent("point", (token) => Object.assign(cell, { over: null, pointed: token }));
+  useEvent("escape", cell.letGo);
+  useSignalEffect(() => emit("light", cell.lights()));
+  return cell;
+};
+
+// ---- its numbers ----
+
+const NAMES = {
+  query: say("query"),
+  key: say("key"),
+  score: say("score q·k/√d"),
+  allowed: say("mask"),
+  weight: say("weight"),
+  sum: say("row sum"),
+};
+const rowAt = (row, { labels: { key }, numbers: { weights } }) => [
+  ...weights.subarray(row * key.length, (row + 1) * key.length),
+];
+const columnAt = (column, { labels: { query, key }, numbers: { weights } }) =>
+  query.map((_, row) => weights[row * key.length + column]);
+const tokenAt = (labels, place) =>
+  html`<${Token} label=${labels[place]} /><small> ${say("at {place}", { place })}</small>`;
+
+const facts = ({ row, column }, shown) => {
+  const { labels, numbers } = shown;
+  /** @type {Record<string, any>} */
+  const found = {};
+  if (row !== null) {
+    found.query = tokenAt(labels.query, row);
+    found.sum = numeral(
+      rowAt(row, shown)
+        .reduce((all, one) => all + one, 0)
+        .toFixed(4),
+    );
+  }
+  if (column !== null) found.key = tokenAt(labels.key, column);
+  if (row === null || column === null) return found;
+  const place = row * labels.key.length + column;
+  if (numbers.scores) found.score = numeral(numbers.scores[place].toFixed(4));
+  found.allowed = numbers.allowed[place] ? say("allowed") : say("hidden");
+  found.weight = numeral(numbers.weights[place].toFixed(4));
+  return found;
+};
+
+// The keys that the chosen query reads most, or the queries that read the chosen key most.
+const Most = ({ at: { row, column }, shown }) => {
+  const asks = row !== null;
+  const weights = asks ? rowAt(row, shown) : columnAt(column, shown);
+  const names = asks ? shown.labels.key : shown.labels.query;
+  const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 5);
+  const line = (at) => html`<div class="top-key">
+    <${Token} label=${names[at]} />
+    <span class="bar" style=${{ width: `${(100 * weights[at]).toFixed(1)}%` }}></span>
+    <span class="value">${numeral(weights[at].toFixed(3))}</span>
+  </div>`;
+  return html`<h4>${asks ? say("This query reads most") : say("This key is read most by")}</h4>
+    ${best.filter((at) => weights[at] > 0).map(line)}`;
+};
+
+const pinNote = ({ pin }, at) => {
+  if (pin) {
+    const pinned = pin.column === null ? say("Row pinned.") : "Pinned.";
+    return say("{pinned} Esc lets go.", { pinned });
+  }
+  return at ? say("Click to pin.") : say("Point at a cell for its numbers; click to pin.");
+};
+
+// From a weight to the row that it was worked out in.
+const Arithmetic = ({ cell, at }) => {
+  const open = () => {
+    if (!cell.pin) cell.moves.pin(at);
+    openSection("worked_row");
+  };
+  return html`<button type="button" class="to-arithmetic" onClick=${open}
+    hidden=${!at || at.row === null || at.column === null}>${say("Where does this weight come from?")}</button>`;
+};
+
+// more: a sentence about the head; keys: the id of the text about the keyboard.
+export const CellNumbers = ({ cell, shown, keys, more = "" }) => {
+  const at = shown.numbers && cell.chosen();
+  const found = at ? facts(at, shown) : {};
+  const one = ([name, title]) =>
+    html`<div><dt>${title}</dt><dd data-field=${name}>${found[name] ?? "–"}</dd></div>`;
+  return html`<div class="numbers-side">
+    <dl class="readout" aria-live="off">${Object.entries(NAMES).map(one)}</dl>
+    <p class="shared-keys hint">${more}</p>
+    <p class="pin-note">${pinNote(cell, at)} <${Arithmetic} ...${{ cell, at }} /></p>
+    <div class="top-keys">${at && html`<${Most} at=${at} shown=${shown} />`}</div>
+    <p class="hint for-keys" id=${keys}>${say("Keyboard: in the large picture, arrow keys move from cell to cell, Home and End to the ends of a row; Enter pins the cell, Shift and Enter its row, Esc lets go. Click a row's label to pin the row.")}</p>
+    <p class="unseen said" role="status" aria-live="polite">${cell.said}</p>
+  </div>`;
+};

@@ -1,0 +1,217 @@
+// The large picture of attention: a heatmap of a head or of many, or lines between tokens.
+
+import { nextPaint } from "../../ui/static/dom.js";
+import { numeral, say } from "../../ui/static/messages.js";
+import { siteName } from "../../ui/static/sites.js";
+import { Figure, useMeta } from "../../web/figure.js";
+import { SmallHead } from "../../web/head_grid.js";
+import { Heatmap } from "../../web/heatmap.js";
+import { useAnswer } from "../../web/part.js";
+import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
+import { emit, page, sameToken, setQuery, showProblem } from "../../web/store.js";
+import { headLabel } from "../head_metrics/known.js";
+import { AblateButton } from "../ablation/ablation.js";
+import { headShown, isHeatmap, numbersAsked, pictureTitle, readStack } from "./numbers.js";
+import { Switches } from "./switches.js";
+
+const LEAST_PX = 480; // of the cells' side, where the screen is so wide
+const MOST_ABOVE_PX = 200; // what stands above on a phone is scrolled away
+const SEEN_MS = 900; // of each stage, in motion
+const WIDEST_PX = 640; // longer lines say no more
+const NARROW_PX = 480;
+const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
+
+const NOTES = {
+  mean: say("The average of the heads. No single head need look like it."),
+  rollout: say(
+    "The mean of the heads, mixed half and half with the residual, multiplied " +
+      "through the layers. Values and feed-forward layers are left out, so this is " +
+      "not what a prediction was made from.",
+  ),
+  joint: say(
+    "The mean of the heads, multiplied through the layers as if there were no " +
+      "residual. Values and feed-forward layers are left out too, so this is not " +
+      "what a prediction was made from.",
+  ),
+  lines: say(
+    "Faint lines show all queries until you choose a token, in the text or here at the left.",
+  ),
+};
+
+// ---- the numbers ----
+
+// Gives `shown` the numbers of what the fields and the chosen head ask for, once they have come.
+export const useNumbers = ({ part, fields, shown, store }, at) => {
+  const me = useRef(0);
+  const asked = at && numbersAsked(fields, at);
+  const key = JSON.stringify(asked);
+  useLayoutEffect(() => {
+    const mine = ++me.current;
+    part.owes(me, Boolean(asked) && key !== shown.key);
+    if (!asked || key === shown.key || !part.seen) return;
+    store.get(asked).then(
+      (found) => {
+        if (mine !== me.current) return;
+        const stacks = { queries: at.stack, keys: readStack(at) };
+        batch(() => Object.assign(shown, { ...found, ...stacks, key }));
+      },
+      ({ message }) => {
+        if (mine !== me.current) return;
+        showProblem(message);
+        part.owes(me, false);
+      },
+    );
+  }, [key, shown.key, part.seen]);
+  useLayoutEffect(() => () => part.owes(me, false), []);
+};
+
+// ---- lines ----
+
+const named = (labels, at) => `${at} ${labels[at]}`;
+// The numbers behind the lines, a row a line; null without one.
+const tableOf = (names, { from, to, links }) => {
+  const words = links
+    .slice(0, MOST_ROWS)
+    .map(([a, b, weight]) => [named(from, a), named(to, b), numeral(weight.toFixed(4))]);
+  return words.length === 0
+    ? null
+    : {
+        rows: words.map((_, place) => String(place)),
+        columns: [...names, say("weight")],
+        value: (row, column) => words[row][column],
+        corner: say("line"),
+      };
+};
+const spoken = ({ from, to, links }) =>
+  links
+    .slice(0, 12)
+    .map(([a, b, weight]) =>
+      say("{from} reads {to}, {weight}", {
+        from: from[a],
+        to: to[b],
+        weight: numeral(weight.toFixed(2)),
+      }),
+    )
+    .join("; ") || say("No line.");
+const linked = (meta) => ({
+  from: meta.query_labels ?? meta.target_labels,
+  to: meta.key_labels ?? meta.source_labels,
+  links: meta.links,
+});
+// Titles are the page's own headings, so the room above the picture goes.
+const slim = ({ layout }) => {
+  layout.width = Math.min(layout.width, WIDEST_PX);
+  layout.height -= layout.margin.t - 12;
+  const { l, r } = layout.margin;
+  const some = layout.width < NARROW_PX ? 0.9 : 1; // the guessed widths of labels are generous
+  layout.margin = { ...layout.margin, t: 12, l: some * l, r: some * r };
+};
+
+// Lines between two columns of tokens: of one head's queries, or an alignment.
+const Lines = ({ part, fields, cell, server, at }) => {
+  const { picture, over_heads: over, by, threshold } = fields;
+  const isAlignment = picture === "alignment";
+  const row = cell.pin?.row ?? cell.rowOf(page.query);
+  const { run } = page.run;
+  const wanted = isAlignment
+    ? {
+        layer: over === "all" ? "mean" : at.layer,
+        head: over === "head" ? at.head : "mean",
+        by,
+      }
+    : {
+        site: siteName(at),
+        head: at.head,
+        query: row >= 0 ? row : null,
+        threshold: Number(threshold),
+      };
+  const question = isAlignment ? server.alignment : server.lines;
+  const { answer } = useAnswer(part, question, { run, ...wanted, dark: page.dark });
+  const meta = useMeta(answer?.figure);
+  const name = isAlignment ? say("Most-read source tokens") : say("Lines from queries to keys");
+  const columns = isAlignment ? [say("target"), say("source")] : [say("query"), say("key")];
+  const pick = ({ points: [{ x, y }] }) => {
+    if (isAlignment || x !== 0) return;
+    const token = cell.tokenOf(at.stack, y);
+    setQuery(sameToken(page.query, token) ? null : token);
+  };
+  return html`<div>
+    <${Figure} part=${part} name="lines" class="lines" figure=${answer?.figure} change=${slim}
+      wide=${say("Lines between tokens")} on=${{ plotly_click: pick }}
+      label=${meta.links && `${name}. ${spoken(linked(meta))}`}
+      table=${({ layout }) => tableOf(columns, linked(layout.meta))} />
+  </div>`;
+};
+
+// ---- motion ----
+
+const STAGES = ["scores", "masked", "weights"];
+
+// From scores to weights as one short motion: the scores, those that the mask leaves, and softmax.
+const Motion = ({ view: { part, fields, turning }, hidden }) => {
+  const ticket = useRef(0);
+  const still = matchMedia("(prefers-reduced-motion: reduce)"); // then a press is a step
+  const step = () => (fields.stage = STAGES[(STAGES.indexOf(fields.stage) + 1) % STAGES.length]);
+  const play = async () => {
+    if (still.matches) return step();
+    const mine = ++ticket.current;
+    const root = part.element.current;
+    const isDrawn = (stage) => root.dataset.stage === stage && !root.ariaBusy;
+    for (const stage of STAGES) {
+      turning.value = true;
+      fields.stage = stage;
+      do await nextPaint();
+      while (mine === ticket.current && !isDrawn(stage));
+      turning.value = false;
+      if (stage !== "weights") await new Promise((done) => setTimeout(done, SEEN_MS));
+      if (mine !== ticket.current || fields.stage !== stage) return;
+    }
+  };
+  return html`<button type="button" class="motion" hidden=${hidden} onClick=${play}>${say("Watch softmax")}</button>`;
+};
+
+// ---- all of it ----
+
+// The room for the cells: what is left of the window.
+const room = (root) => (box) => {
+  const top = root.getBoundingClientRect().top + window.scrollY;
+  const above = box.getBoundingClientRect().top - root.getBoundingClientRect().top;
+  const height = window.innerHeight - 24 - Math.min(top, MOST_ABOVE_PX) - above;
+  const side = { width: box.clientWidth, height: Math.max(360, height) };
+  return { side, top: 12, least: LEAST_PX };
+};
+
+export const Large = ({ view }) => {
+  const { part, fields, shown, cell, server } = view;
+  const at = headShown();
+  useNumbers(view, at);
+  const { picture, stage, scale, range, by, depth, over_heads: over } = fields;
+  // The shade of the text is of this picture too.
+  useLayoutEffect(() => emit("reading"), [shown.key, picture, by, depth, over]);
+  if (!at) return html`<div class="large-side"></div>`;
+
+  const title = pictureTitle(fields, at);
+  const ofOne = ["heatmap", "lines"].includes(picture);
+  const label = ofOne && headLabel(page.run.run, siteName(at), at.head);
+  const { small } = shown;
+  const atlas = small?.stack === at.stack && small.kind === at.kind && small.atlas;
+  const place = at.layer * page.run.n_heads + at.head;
+  const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
+  const motion = html`<${Motion} view=${view} hidden=${picture !== "heatmap"} />`;
+  const look = { stage: picture === "heatmap" ? stage : "weights", scale, range };
+  return html`<div class="large-side">
+    <div class="large-head">
+      <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>
+      <span hidden=${!ofOne}><${AblateButton} /></span>
+      <${Switches} ...${{ fields, at, motion }} />
+      <p class="picture-note" hidden=${!NOTES[picture]}>${NOTES[picture]}</p>
+    </div>
+    ${
+      isHeatmap(picture)
+        ? html`<div><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
+            keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
+            ...${{ part, meanwhile, look, title }} /></div>`
+        : html`<${Lines} ...${{ part, fields, cell, server, at }} />`
+    }
+  </div>`;
+};

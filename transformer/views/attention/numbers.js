@@ -1,0 +1,159 @@
+// Which numbers a picture of attention is of, what it is called, and the numbers that the page keeps.
+
+import { ask, server } from "../../ui/static/ask.js";
+import { say } from "../../ui/static/messages.js";
+import { attentionOf } from "../../ui/static/site_words.js";
+import { siteName } from "../../ui/static/sites.js";
+import { atlasOf, headName } from "../../web/head_grid.js";
+import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
+import { useAnswer } from "../../web/part.js";
+import { page, tracedFrom } from "../../web/store.js";
+import { once } from "../head_metrics/known.js";
+
+const KEPT = 64; // heads
+const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
+const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together
+
+/** @typedef {import("../../web/store.js").Head & {n_layers: number}} At a head, and how many layers have its kind of attention */
+
+export const isHeatmap = (picture) => !["lines", "alignment"].includes(picture);
+
+// The chosen head of the page, or the first of the run; null without a run.
+/** @type {() => At | null} */
+export const headShown = () => {
+  const { run, head } = page;
+  if (!run) return null;
+  const kind = run.kinds.find((one) => one.stack === head?.stack && one.kind === head.kind);
+  if (kind && head.layer < kind.n_layers && head.head < run.n_heads) return { ...kind, ...head };
+  return { ...run.kinds[0], layer: 0, head: 0 };
+};
+// The kind of attention that is shown of a stack's tokens unless another is chosen.
+export const usualKind = (stack) => {
+  const own = page.run.kinds.filter((one) => one.stack === stack);
+  return own.find(({ kind }) => kind === "cross") ?? own[0];
+};
+// The stack whose tokens are read.
+export const readStack = ({ stack, kind }) => (kind === "cross" ? "encoder" : stack);
+
+// The heading of the picture of a head that the view's fields ask for.
+export const pictureTitle = (fields, at) => {
+  const { stage, depth, picture, over_heads: over } = fields;
+  const { layer, head } = at;
+  const name = headName(layer, head);
+  const attention = attentionOf(at);
+  const last = depth === "all" ? at.n_layers - 1 : layer;
+  const layers = last === 0 ? say("layer 0") : say("layers 0 to {last}", { last });
+  const whose = {
+    head: say("layer {layer}, head {head}", { layer, head }),
+    layer: say("layer {layer}, mean of its heads", { layer }),
+    all: say("mean of all heads"),
+  };
+  return {
+    heatmap: say("{name}: {attention}, {stage}", { name, attention, stage: STAGE_NAMES[stage] }),
+    lines: say("{name}: {attention}, lines", { name, attention }),
+    alignment: say("Most-read source token: {whose}", { whose: whose[over] }),
+    mean: say("Mean of the heads, {layer}: {attention}", {
+      layer: depth === "all" ? say("all layers") : say("layer {layer}", { layer }),
+      attention,
+    }),
+    rollout: say("Attention rollout, {layers}: {attention}", { layers, attention }),
+    joint: say("Joint attention, {layers}: {attention}", { layers, attention }),
+  }[picture];
+};
+
+// ---- the numbers ----
+
+// What the server is asked: {name, data}.
+export const numbersAsked = ({ picture, depth }, { stack, kind, layer, head }) => {
+  const { run } = page.run;
+  if (MANY.includes(picture)) {
+    const of = { which: picture, stack, kind, layer: depth === "all" ? null : layer };
+    return { name: "flow", data: { run, ...of, numbers: true } };
+  }
+  return {
+    name: "heatmap",
+    data: { run, site: siteName({ stack, layer, kind }), head, numbers: true },
+  };
+};
+
+// get(asked) gives {numbers, labels: {query, key}}, fetched once; foresee() and forget().
+const numberStore = () => {
+  const kept = new Map();
+  const keep = (key, found) => {
+    kept.set(key, found);
+    let cells = 0;
+    for (const [one, { numbers }] of [...kept].reverse()) {
+      cells += numbers.weights.length;
+      if (one !== key && cells > CELLS_KEPT) kept.delete(one);
+    }
+    if (kept.size > KEPT) kept.delete(kept.keys().next().value);
+  };
+  const get = async ({ name, data }) => {
+    const key = JSON.stringify([name, data]);
+    if (kept.has(key)) return kept.get(key);
+    const answer = await ask(server[name], data);
+    if (!kept.has(key)) {
+      const labels = { query: answer.query_labels, key: answer.key_labels };
+      keep(key, { numbers: headNumbers(answer), labels });
+    }
+    return kept.get(key);
+  };
+  // As a finger goes down on a head, a tenth of a second before it is lifted.
+  const foresee = (asked) => get(asked).catch(() => {});
+  return { get, foresee, forget: () => kept.clear() };
+};
+export const store = numberStore(); // of all pictures
+
+// ---- all heads small ----
+
+/** @type {any} */
+let first = null; // the small pictures of the stored example, which came with the page
+export const firstAtlas = (sent) => (first = sent);
+const isFirst = (wanted) => first && Object.keys(wanted).every((one) => first[one] === wanted[one]);
+const atlases = once("atlas", async (wanted) => (isFirst(wanted) ? first : server.atlas(wanted)));
+const made = new WeakMap();
+// The small pictures of a kind of attention, {run, stack, kind}, and which they are of; asked for once.
+export const useAtlas = (part, wanted) => {
+  const { answer, asked } = useAnswer(part, atlases, wanted);
+  if (answer && !made.has(answer)) made.set(answer, atlasOf(answer));
+  return { atlas: answer && made.get(answer), of: asked };
+};
+
+// ---- what a token reads ----
+
+// Whose weights are shown: the fields of their picture, and their name.
+const source = (fields, { layer, head }) => {
+  const { picture, over_heads: over, depth } = fields;
+  const mean = (of) =>
+    of === "all"
+      ? say("The mean of all heads")
+      : say("The mean of the heads of layer {layer}", { layer });
+  if (picture === "alignment" && over !== "head") {
+    return { of: { picture: "mean", depth: over }, whose: mean(over) };
+  }
+  if (picture === "mean") return { of: fields, whose: mean(depth) };
+  if (picture === "rollout") return { of: fields, whose: say("Attention through the layers") };
+  if (picture === "joint") return { of: fields, whose: say("Joint attention") };
+  return { of: { picture: "heatmap" }, whose: say("Layer {layer}, head {head}", { layer, head }) };
+};
+
+// Returns reading(token), see ui/static/reading.js: what it reads in the shown picture; a token that asks
+// nothing there, by the mean of all heads; null for a token without recorded attention.
+export const tokenReader = (fields) => async (token) => {
+  const { run } = page.run;
+  const at = headShown();
+  const asks = token.stack === at?.stack;
+  const usual = usualKind(token.stack);
+  const of = asks ? at : usual && { ...usual, layer: 0, head: 0 };
+  const written = asks && fields.picture === "alignment" && fields.by === "written";
+  const from = written && token.index > 0 ? token.index - 1 : token.index;
+  const row = from - tracedFrom(token.stack);
+  if (row < 0 || !of) return null;
+  const read = source(asks ? fields : { picture: "mean", depth: "all" }, of);
+  const { numbers, labels } = await store.get(numbersAsked(read.of, of));
+  const width = labels.key.length;
+  if (page.run.run !== run || row >= labels.query.length) return null;
+  const stack = readStack(of);
+  const weights = numbers.weights.subarray(row * width, (row + 1) * width);
+  return { stack, whose: read.whose, from, weights, first: tracedFrom(stack) };
+};

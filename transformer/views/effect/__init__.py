@@ -1,0 +1,78 @@
+"""What the changes do: what comes next, and the text, by the intact and the altered network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from transformer.analysis.ablation import intact_ids, next_token
+from transformer.analysis.model_queries import ModelQueries
+from transformer.messages import mark
+from transformer.runs.run import Run
+from transformer.views.ablation.importance import foreseen
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.parameters import Flag, Whole
+
+
+def answer_next_token(models: ModelQueries, item: Run, *, place: int, dark: bool = False) -> Answer:
+    """What the intact and the altered network say comes at `place`, after the run's own text."""
+    found = models.ask(next_token, item, place=place)
+    labels = _labels(models, item, found.ids)
+    return {
+        "figure": foreseen(found, labels, item.ids[place], dark=dark),
+        "label": item.labels[place],
+        "intact": found.intact.tolist(),
+        "altered": found.intervened.tolist(),
+        "labels": labels,
+        "here": found.ids.index(item.ids[place]),
+    }
+
+
+def answer_intact_text(models: ModelQueries, item: Run, *, forced: bool = True) -> Answer:
+    """What the intact network makes of the same request, and where the two texts part.
+
+    forced False: without the tokens that were forced either.
+    """
+    ids = models.ask(intact_ids, item, forced=forced)
+    same = next(
+        (at for at, (a, b) in enumerate(zip(ids, item.ids, strict=False)) if a != b),
+        min(len(ids), len(item.ids)),
+    )
+    return {
+        "labels": _labels(models, item, ids),
+        "n_prompt": item.n_prompt,
+        "same": same,
+        "equal": ids == item.ids,
+    }
+
+
+def _labels(models: ModelQueries, run: Run, ids: Sequence[int]) -> list[str]:
+    return models.model(run.model).tokenizer.labels(ids)
+
+
+VIEW = View(
+    name="effect",
+    tab=mark("What if?"),
+    order=590,  # it appears with a change: last, so that nothing moves under the pointer
+    folded=True,
+    title=mark("What do the changes do?"),
+    help=mark("What comes next after the same text, by the intact and by the altered network."),
+    pictures=(
+        Picture(
+            name="next_token",
+            title=mark("Intact and altered"),
+            help=mark(
+                "What comes next after the same text, by the intact and by the altered network."
+            ),
+            figure=foreseen,
+            answer=answer_next_token,
+            network=True,
+            parameters=(Whole(name="place", use="selection", default=1),),
+        ),
+        Picture(
+            name="intact_text",
+            answer=answer_intact_text,
+            network=True,
+            parameters=(Flag(name="forced", default=True, use="request"),),
+        ),
+    ),
+)

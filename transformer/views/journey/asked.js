@@ -1,0 +1,50 @@
+// What the journey and the next-word bars ask, each thing once a run for both; and the head that is
+// pointed at.
+
+import { server } from "../../ui/static/ask.js";
+import { useAnswer } from "../../web/part.js";
+import { useLayoutEffect, useRef } from "../../web/preact.js";
+import { page, reactive } from "../../web/store.js";
+import { once } from "../head_metrics/known.js";
+
+export const HEATMAP = { picture: "heatmap", depth: "all" }; // fields of Attention: one head
+
+const FILL_MS = 500;
+
+/** @typedef {import("../../web/store.js").Head} Head */
+
+export const shared = reactive({
+  preview: /** @type {Head | null} */ (null), // without which the bars are shown too
+});
+
+const journey = once("journey", server.journey);
+export const withoutHead = once("without_head", server.without_head);
+export const readers = once("readers", server.readers);
+
+// The last token read: the chosen one; null lets the server say which that is.
+export const placeChosen = () => (page.query?.stack === page.run?.stack ? page.query.index : null);
+
+// What the server says of it, {answer, asked}; of another run of the same network until this one's is
+// there.
+/** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any}} */
+export const useJourney = (part) => {
+  const model = useRef("");
+  const place = placeChosen();
+  const wanted = page.run && { run: page.run.run, ...(place === null ? {} : { place }) };
+  const found = useAnswer(part, journey, wanted);
+  if (found.asked && found.asked.run === page.run?.run) model.current = page.run.model;
+  return model.current === page.run?.model ? found : { answer: null, asked: null };
+};
+
+// Fills its element from the left each time the played text goes on; delay: in ms. Without motion the
+// player only steps, see web/player.js.
+/** @type {(place: number | undefined, delay: number) => { current: any }} */
+export const useFilling = (place, delay) => {
+  const filled = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    if (!page.playing) return;
+    const frames = { clipPath: ["inset(-20px 100% -20px 0)", "inset(-20px -20px -20px 0)"] };
+    filled.current?.animate(frames, { duration: FILL_MS, delay, fill: "backwards" });
+  }, [place]);
+  return filled;
+};

@@ -1,0 +1,116 @@
+// Beside the picture: the chosen head large, and which heads let one token read another.
+
+import { openTab } from "../../ui/static/gradio.js";
+import { numeral, say, sayWith } from "../../ui/static/messages.js";
+import { kindOf } from "../../ui/static/site_words.js";
+import { siteName } from "../../ui/static/sites.js";
+import { headName, SmallHead } from "../../web/head_grid.js";
+import { Heatmap } from "../../web/heatmap.js";
+import { useAnswer } from "../../web/part.js";
+import { html, useLayoutEffect } from "../../web/preact.js";
+import { openSection } from "../../web/section.js";
+import { emit, page, setHead, setKey, setQuery, tracedFrom } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { useNumbers } from "../attention/large.js";
+import { readStack, store } from "../attention/numbers.js";
+import { headLabel } from "../head_metrics/known.js";
+import { HEATMAP, readers } from "./asked.js";
+
+const LOOK = { stage: "weights", scale: "sqrt", range: "fixed" };
+const BELOW_PX = 56; // what stands under the cells
+const PHONE_PX = 560;
+const LEAST_CELL_PX = 10; // on a phone the picture is panned
+const MOST_PANNED = 48; // cells along a side; with more of them they are smaller
+const LABELS_PX = 96; // beside the cells
+
+// ---- who reads what ----
+
+// The weights with which every head reads the second token, {answer, asked}; null without one.
+export const useReaders = (part) => {
+  const { query, key, run } = page;
+  const kind = query?.stack === key?.stack ? "self" : "cross";
+  const wanted = query &&
+    key && { run: run.run, stack: query.stack, query: query.index, kind, key: key.index };
+  const { answer, asked } = useAnswer(part, readers, wanted);
+  return wanted && JSON.stringify(asked) === JSON.stringify(wanted) ? answer : null;
+};
+
+/** @type {(token: any) => string} */
+const labelOf = ({ stack, index }) =>
+  (stack === page.run.stack ? page.run.labels : page.run.source_labels)[index];
+export const Readers = ({ found }) => {
+  const [from, to] = [page.query, page.key].map(
+    (token) => html`<strong><${Token} label=${labelOf(token)} /></strong>`,
+  );
+  const row = (head) => html`<li>
+    <button type="button" class="reader" onClick=${() => setHead(head)}>
+    <span>${headName(head.layer, head.head)}${page.run.kinds.length > 1 && ` (${kindOf(head)})`}</span>
+    <span class="bars"><i class="drawn" style=${{ width: `${100 * head.weight}%` }} /></span>
+    <span class="value">${numeral(head.weight.toFixed(2))}</span></button>
+  </li>`;
+  return html`<section class="readers" aria-live="polite">
+    <h3>${sayWith("Which heads read {to} at {from}?", { from, to })}</h3>
+    <ol>${found.ranked.slice(0, 5).map(row)}</ol>
+    <p class="hint">${say("Their weights light up in the picture.")}${" "}
+      <button type="button" class="to-tab" onClick=${() => openTab("what-if")}>${say("What if one is switched off?")}</button></p>
+  </section>`;
+};
+
+// ---- the chosen head ----
+
+const openArithmetic = () => {
+  openTab("attention");
+  openSection("worked_row");
+};
+// A cell of it in words: the one that is pointed at, else that of the two chosen tokens.
+const cellInWords = ({ numbers, labels }, { row, column }) => {
+  if (!numbers || row === null || column === null) {
+    return say("Click a cell: who else reads so?");
+  }
+  const weight = numbers.weights[row * labels.key.length + column];
+  const [query, key] = [labels.query[row], labels.key[column]];
+  return say("{query} reads {key}: {weight}", { query, key, weight: numeral(weight.toFixed(3)) });
+};
+
+export const Large = ({ part, view, at, row }) => {
+  const { shown, cell, atlases, metrics } = view;
+  useNumbers({ part, fields: HEATMAP, shown, store }, at);
+  useLayoutEffect(() => emit("reading"), [shown.key]);
+  useAnswer(part, metrics, { run: page.run.run, stack: at.stack, kind: at.kind });
+  const label = headLabel(page.run.run, siteName(at), at.head);
+  const keys = readStack(at);
+  const { key } = page;
+  const column = key && key.stack === keys ? key.index - tracedFrom(keys) : null;
+  const lit = cell.over ?? { row, column };
+  const place = at.layer * page.run.n_heads + at.head;
+  const atlas = atlases[at.kind];
+  const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
+  // A cell is a query and a key: who else reads so?
+  const pin = ({ row: from, column: to }) => {
+    setQuery(cell.tokenOf(at.stack, from));
+    if (to !== null) setKey(cell.tokenOf(keys, to));
+  };
+  const isPanned = window.innerWidth < PHONE_PX;
+  const count = isPanned ? Math.min(MOST_PANNED, shown.labels?.key.length ?? 0) : 0;
+  const cells = LEAST_CELL_PX * count;
+  const room = (box) => ({
+    side: {
+      width: Math.max(box.clientWidth, LABELS_PX + cells),
+      height: Math.max(view.height - BELOW_PX, LABELS_PX + cells),
+    },
+    ...{ top: 6, least: 280, bar: false },
+  });
+  const masked = at.stack === "decoder" && at.kind === "self";
+  return html`<div class="chosen-head">
+    <h3>${headName(at.layer, at.head)}${label && html`<span class="head-label">${label}</span>`}</h3>
+    <div class="head-large">
+      <${Heatmap} part=${part} numbers=${shown.numbers} labels=${shown.labels} look=${LOOK}
+        title=${headName(at.layer, at.head)} keys="journey-keys" room=${room} lit=${lit}
+        start=${() => lit} over=${cell.moves.over} pin=${pin}
+        meanwhile=${meanwhile} />
+      ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => openTab("masks")}>${say("hidden by the mask")}</button>`}
+    </div>
+    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown, lit)}</span>
+      <button type="button" class="to-tab" onClick=${openArithmetic}>${say("Its arithmetic")}</button></p>
+  </div>`;
+};

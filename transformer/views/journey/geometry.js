@@ -1,0 +1,168 @@
+// Where everything stands in the picture of the journey, in px, and which bands flow into the stream.
+
+/** @typedef {{kind: string}} Kind */
+/** @typedef {Record<string, any>} Answer see views/journey/__init__.py */
+
+const STRIP = { left: 12, width: 26 }; // the embedding
+const LEFT = 74; // of the first layer
+const END = 24;
+const GAP = 6;
+const TOP = 42;
+const SOURCE = 34; // the source's stream, above
+const KINDS = 20; // a line that names the kinds
+const LARGEST = 56; // px of a head
+const FORWARD = 20;
+const ABOVE_STREAM = 50;
+const THIN = 3;
+const THICK = 17; // half of the stream
+const LENS = 26; // below its middle
+const WORDS = 44;
+const WIDEST_BAND = 13;
+const LEAST_SHARE = 0.06; // of the largest amount: less is not drawn
+const MOST_BANDS = 16;
+const WORD_PX = 46;
+const LEAST_WORD_PX = 26;
+
+/**
+ * @param {{width: number, height: number, nLayers: number, nHeads: number, kinds: Kind[], small: boolean, source: boolean, type?: number}} of type: how large letters are, 1 on a desk
+ */
+export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, source, type = 1 }) => {
+  const several = kinds.length > 1;
+  const [left, end, forward] = [type * LEFT, type * END, type * FORWARD];
+  const top = type * (TOP + (source ? SOURCE : 0) + (several ? KINDS : 0));
+  const below = forward + GAP + ABOVE_STREAM + LENS + type * WORDS;
+  const pitch = (width - left - end) / nLayers;
+  const high = (height - top - below) / nHeads;
+  const wide = (small ? 0.7 * pitch : 0.8 * pitch) / kinds.length;
+  const side = Math.max(4, Math.floor(Math.min(LARGEST, high - GAP, wide)));
+  const cell = small
+    ? { width: side, height: side }
+    : { width: Math.max(3, wide - 1), height: Math.max(3, Math.min(LARGEST / 2, high - 1)) };
+  const between = small ? GAP : 1;
+  const row = cell.height + between;
+  const inner = kinds.length * (cell.width + between) - between;
+  const feet = top + nHeads * row;
+  const stream = feet + forward + ABOVE_STREAM;
+  const place = (/** @type {string} */ kind) => kinds.findIndex((one) => one.kind === kind);
+  const x = (/** @type {number} */ layer, at = 0) =>
+    left + layer * pitch + at * (cell.width + between);
+  const y = (/** @type {number} */ head) => top + head * row;
+  const after = (/** @type {number} */ layer) => left + layer * pitch + (inner + pitch) / 2;
+  const box = (
+    /** @type {string} */ kind,
+    /** @type {number} */ layer,
+    /** @type {number} */ head,
+  ) => ({
+    left: x(layer, place(kind)),
+    top: y(head),
+    ...cell,
+  });
+  const bridges = !source
+    ? ""
+    : Array.from({ length: nLayers }, (_, layer) => {
+        const middle = x(layer, place("cross")) + cell.width / 2;
+        return `M${middle} ${type * (SOURCE - 6)}V${top - type * KINDS}`;
+      }).join("");
+  return {
+    ...{ width, nHeads, type, left, top, pitch, cell, row, inner },
+    ...{ stream, x, y, after, box, bridges },
+    height: stream + LENS + type * WORDS,
+    gutter: pitch - inner,
+    lens: stream + LENS,
+    strip: { left: type * STRIP.left, width: STRIP.width, top, height: feet + forward - top },
+    source: { left, top: 2, width: width - left - end, height: type * 26 },
+    feedForward: (/** @type {number} */ layer) => ({
+      left: x(layer),
+      top: feet + 2,
+      width: inner,
+      height: forward,
+    }),
+    // Half of the stream's thickness along its way, [x, px]. norms: after the embedding and each layer.
+    thickness: (/** @type {ArrayLike<number>} */ norms) => {
+      const most = Math.max(...Array.from(norms));
+      const half = (/** @type {number} */ norm) => THIN + (THICK - THIN) * (norm / most);
+      const start = type * STRIP.left + STRIP.width / 2;
+      const ways = Array.from(norms, (norm, at) => [at ? after(at - 1) : start, half(norm)]);
+      return [...ways, [width, half(norms[norms.length - 1])]];
+    },
+  };
+};
+
+// What a head adds to the logit of the word; 0 where the server says nothing of it.
+/** @type {(answer: Answer, head: {kind: string, layer: number, head: number}, nHeads: number) => number} */
+export const amountOf = ({ heads }, { kind, layer, head }, nHeads) =>
+  heads?.[kind]?.[layer * nHeads + head] ?? 0;
+
+/**
+ * The bands that are drawn, {path, width, amount, strength, lane}: from a head, or a feed-forward, into the
+ * lane beside its layer, and down into the stream. The upper ones run outside, so that none cross.
+ * @param {any} at see geometryOf
+ * @param {Answer} answer
+ * @param {Kind[]} kinds
+ */
+export const bandsOf = (at, answer, kinds) => {
+  const all = partsOf(at, answer, kinds);
+  const most = Math.max(...all.map(({ amount }) => Math.abs(amount)));
+  const drawn = all
+    .filter(({ amount }) => Math.abs(amount) >= LEAST_SHARE * most)
+    .sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount))
+    .slice(0, MOST_BANDS);
+  if (!drawn.length || at.gutter < 8) return [];
+  const inLayer = (/** @type {any} */ layer) => drawn.filter((one) => one.layer === layer);
+  const sums = drawn.map(({ layer }) =>
+    inLayer(layer).reduce((sum, { amount }) => sum + Math.abs(amount), 0),
+  );
+  const scale = Math.min(WIDEST_BAND / most, (0.8 * at.gutter) / Math.max(...sums));
+  const lanes = new Map();
+  return drawn
+    .sort((a, b) => b.y - a.y)
+    .map(({ layer, x, y, lane, amount }) => {
+      const width = Math.max(1, Math.abs(amount) * scale);
+      const used = lanes.get(layer) ?? 2;
+      lanes.set(layer, used + width + 1);
+      const middle = lane + used + width / 2;
+      const bend = Math.min(18, at.stream - y - 20);
+      const path = `M${x} ${y}C${middle} ${y} ${middle} ${y} ${middle} ${y + bend}V${at.stream - 24}q0 ${24} 16 24`;
+      const strength = 0.4 + (0.5 * Math.abs(amount)) / most;
+      return { path, width, amount, strength, lane: middle };
+    });
+};
+/** @type {(at: any, answer: Answer, kinds: Kind[]) => any[]} */
+const partsOf = (at, { heads, feed_forward: forward }, kinds) => {
+  const { nHeads } = at;
+  const lane = (/** @type {number} */ layer) => at.x(layer) + at.inner;
+  const middle = (/** @type {any} */ { left, top, width, height }) => ({
+    x: left + width,
+    y: top + height / 2,
+  });
+  const ofHeads = kinds.flatMap(({ kind }) =>
+    Array.from(heads?.[kind] ?? [], (amount, place) => {
+      const layer = Math.floor(place / nHeads);
+      return { layer, amount, lane: lane(layer), ...middle(at.box(kind, layer, place % nHeads)) };
+    }),
+  );
+  const ofForward = Array.from(forward ?? [], (amount, layer) => ({
+    ...{ layer, amount, lane: lane(layer) },
+    ...middle(at.feedForward(layer)),
+  }));
+  return [...ofHeads, ...ofForward];
+};
+
+// The words that the lens reads after each layer; where there is little room, neighbours that are the
+// same word are one. pitch: px of a layer.
+/** @type {(lens: {label: string, probability: number}[], pitch: number) => any[]} */
+export const segmentsOf = (lens, pitch) => {
+  /** @type {any[]} */
+  const found = [];
+  lens.slice(1).forEach(({ label, probability }, layer) => {
+    const before = found[found.length - 1];
+    if (pitch < WORD_PX && before?.label === label)
+      Object.assign(before, { probability, last: layer });
+    else found.push({ label, probability, first: layer, last: layer });
+  });
+  const wide = ({ first, last }) => (last - first + 1) * pitch;
+  const final = found.at(-1);
+  return found
+    .filter((one) => one === final || wide(one) >= LEAST_WORD_PX)
+    .map((one) => ({ ...one, isFinal: one === final, isSmall: wide(one) < WORD_PX }));
+};

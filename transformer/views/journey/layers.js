@@ -1,0 +1,229 @@
+// The picture of the journey: layers as columns of heads, the feed-forward beneath each, the residual
+// stream under them, and what each of them adds to it.
+
+import { fontPx } from "../../ui/static/labels.js";
+import { numeral, say } from "../../ui/static/messages.js";
+import { percentText } from "../../ui/static/numbers.js";
+import { openTab } from "../../ui/static/gradio.js";
+import { isAblated } from "../../ui/static/interventions.js";
+import { attentionOf } from "../../ui/static/site_words.js";
+import { movedCell } from "../../web/cells.js";
+import { headName, SmallHead } from "../../web/head_grid.js";
+import { inPx } from "../../web/axes.js";
+import { html, useRef } from "../../web/preact.js";
+import { page } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { useFilling } from "./asked.js";
+import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
+
+const NUMBERS_APART = 4; // where there is no room for all
+
+/** @typedef {{kind: string, stack: string, layer: number, head: number}} Head */
+
+// ---- words ----
+
+export const signed = (amount) => numeral(amount.toFixed(2).replace("-", "−"));
+// How much a part adds to the logit of the word, or takes from it.
+const inWords = (name, amount, word) =>
+  amount < 0
+    ? say("{name}: {amount} to the logit of “{word}”", { name, word, amount: signed(amount) })
+    : say("{name}: +{amount} to the logit of “{word}”", { name, word, amount: signed(amount) });
+const share = (amount, most) => ({
+  class: amount < 0 ? "takes" : "adds",
+  style: { "--share": `${Math.min(100, (100 * Math.abs(amount)) / (most || 1)).toFixed(0)}%` },
+});
+const nameOf = (head) =>
+  page.run.kinds.filter(({ stack }) => stack === head.stack).length > 1
+    ? `${headName(head.layer, head.head)}, ${attentionOf(head)}`
+    : headName(head.layer, head.head);
+
+// ---- heads ----
+
+// view: see Picture; box: where it stands, in px, unless it stands in a row.
+const HeadButton = ({ head, view, box, press, keep, isStop }) => {
+  const { answer, atlases, small, chosen, choose, point, lit } = view;
+  const { layer, kind } = head;
+  const amount = amountOf(answer, head, page.run.n_heads);
+  const name = nameOf(head);
+  const isChosen = ["kind", "layer", "head"].every((part) => chosen[part] === head[part]);
+  const weight = lit?.[kind]?.[layer * page.run.n_heads + head.head];
+  const cell = share(amount, view.most);
+  const look = [
+    "head",
+    isAblated(head) && "ablated",
+    lit && "weighed",
+    !small && `cell ${cell.class}`,
+  ];
+  const style = { ...(box && inPx(box)), ...cell.style, "--weight": weight?.toFixed(3) };
+  const atlas = atlases[kind];
+  const place = layer * page.run.n_heads + head.head;
+  const title = answer.heads?.[kind] ? inWords(name, amount, answer.target_label) : name;
+  return html`<button type="button" class=${look.filter(Boolean).join(" ")} style=${style}
+    aria-label=${name} title=${title} aria-pressed=${String(isChosen)} tabindex=${isStop ? 0 : -1}
+    ref=${keep} onClick=${() => choose(head)} onKeyDown=${press} onPointerDown=${() => view.press(head)}
+    onPointerEnter=${(event) => event.pointerType === "mouse" && point(head)} onFocus=${() => point(head)}
+  >${small && atlas && html`<${SmallHead} class="small" ...${{ atlas, place }} />`}</button>`;
+};
+
+// Buttons of heads that the arrow keys walk. columns: lists of heads, top to bottom; boxOf(head).
+const Heads = ({ columns, view, boxOf = /** @type {any} */ (() => null) }) => {
+  const buttons = useRef(/** @type {any} */ ({}));
+  const last = { row: columns[0].length - 1, column: columns.length - 1 };
+  const { chosen } = view;
+  const is = (head) => ["kind", "layer", "head"].every((part) => chosen[part] === head[part]);
+  const hasChosen = columns.some((heads) => heads.some(is));
+  const press = (from) => (event) => {
+    const to = movedCell(event.key, from, last);
+    if (!to) return;
+    event.preventDefault();
+    buttons.current[`${to.row} ${to.column}`].focus();
+    view.choose(columns[to.column][to.row]);
+  };
+  return columns.map((heads, column) =>
+    heads.map((head, row) => {
+      const isStop = hasChosen ? is(head) : row + column === 0;
+      const keep = (/** @type {any} */ made) => (buttons.current[`${row} ${column}`] = made);
+      return html`<${HeadButton} key=${`${head.kind} ${head.layer} ${head.head}`} box=${boxOf(head)}
+        press=${press({ row, column })} ...${{ head, view, keep, isStop }} />`;
+    }),
+  );
+};
+const headsOf = (kinds, layer) =>
+  kinds.map(({ stack, kind }) =>
+    Array.from({ length: page.run.n_heads }, (_, head) => ({ stack, kind, layer, head })),
+  );
+
+// ---- the parts beside the heads ----
+
+const FeedForward = ({ layer, view: { answer, most }, box, words }) => {
+  const amount = answer.feed_forward?.[layer] ?? 0;
+  const name = say("Feed-forward of layer {layer}", { layer });
+  const title = answer.feed_forward ? inWords(name, amount, answer.target_label) : name;
+  const { class: look, style } = share(amount, most);
+  return html`<button type="button" class=${`feed-forward cell ${look}`} aria-label=${title} title=${title}
+    style=${{ ...(box && inPx(box)), ...style }} onClick=${() => openTab("model")}>${words}</button>`;
+};
+
+const Embedding = ({ at, view: { answer } }) => {
+  const { top } = at.strip;
+  const values = Array.from(answer.vector ?? []);
+  const most = Math.max(...values.map(Math.abs));
+  const name = page.run.turns ? say("token") : say("token + position");
+  const label = say("What the token starts with: its embedding and its position. Opens Positions.");
+  return html`<button type="button" class="embedding" style=${inPx(at.strip)} aria-label=${label} title=${label}
+      onClick=${() => openTab("positions")}>
+      ${values.map((value) => html`<i ...${share(value, most)} />`)}
+    </button>
+    <span class="caption" style=${inPx({ left: -4, top: top - 42 * at.type, width: 60 * at.type })}>${name}</span>`;
+};
+
+const Lens = ({ at, answer }) =>
+  segmentsOf(answer.lens, at.pitch / at.type).map(
+    ({ label, probability, first, last, isFinal, isSmall }) => {
+      const [from, to] = [at.after(first) - at.pitch / 2, at.after(last) + at.pitch / 2];
+      const box = inPx({ left: from, top: at.lens, width: to - from });
+      const title = say("After layer {layer}: {token}, {probability}", {
+        layer: last,
+        token: label,
+        probability: percentText(probability),
+      });
+      return html`<span class=${isFinal ? "lens final" : "lens"} style=${box} title=${title}>
+      <${Token} label=${label} />${(isFinal || !isSmall) && html`<small>${percentText(probability)}</small>`}</span>`;
+    },
+  );
+
+// The stream as thick as its norm, and what flows into it.
+const Flow = ({ at, view }) => {
+  const { answer } = view;
+  const upper = at.thickness(answer.norms).map(([x, half]) => `${x} ${at.stream - half}`);
+  const lower = at.thickness(answer.norms).map(([x, half]) => `${x} ${at.stream + half}`);
+  const band = ({ path, width, amount, strength }) =>
+    html`<path class=${amount < 0 ? "band-in takes" : "band-in adds"} d=${path}
+      style=${{ strokeWidth: `${width}px`, opacity: String(strength) }} />`;
+  return html`<svg class="flow" ref=${useFilling(answer.place, 0)} width=${at.width} height=${at.height} aria-hidden="true">
+    <path class="stream" d=${`M${upper.join("L")}L${lower.reverse().join("L")}Z`} />
+    <path class="bridge" d=${at.bridges} />
+    ${bandsOf(at, answer, view.kinds).map(band)}
+  </svg>`;
+};
+
+// ---- all of it ----
+
+/**
+ * view: {answer, atlases: by kind, kinds, small: whether heads are heatmaps here, chosen, choose(head),
+ * point(head), lit: weights by kind or null, most: the largest amount}. source: leads to the encoder.
+ * @param {Record<string, any>} props
+ */
+export const Picture = ({ view, room, source }) => {
+  const { answer, kinds } = view;
+  const { n_heads: nHeads } = page.run;
+  const nLayers = kinds[0].n_layers;
+  const at = geometryOf({
+    ...room,
+    nLayers,
+    nHeads,
+    kinds,
+    small: view.small,
+    source: Boolean(source),
+    type: fontPx() / 14,
+  });
+  const layers = Array.from({ length: nLayers }, (_, layer) => layer);
+  const columns = layers.flatMap((layer) => headsOf(kinds, layer));
+  const isTold = (place, px) => px > 20 * at.type || place % NUMBERS_APART === 0;
+  const title = (layer) => {
+    const box = inPx({
+      left: at.x(layer, 0),
+      top: at.top - at.type * (kinds.length > 1 ? 40 : 22),
+      width: at.inner,
+    });
+    const words =
+      at.pitch > 60 * at.type ? say("layer {layer}", { layer }) : isTold(layer, at.pitch) && layer;
+    return html`<span class=${kinds.length > 1 ? "caption layer" : "caption"} style=${box}><b>${words}</b></span>`;
+  };
+  const kindName = (layer) =>
+    kinds.length > 1 &&
+    kinds.map(({ kind }, place) => {
+      const box = inPx({
+        left: at.x(layer, place),
+        top: at.top - 20 * at.type,
+        width: at.cell.width,
+      });
+      return html`<span class="caption" style=${box}>${kind === "self" ? say("self") : say("cross")}</span>`;
+    });
+  const number = (head) => {
+    const box = inPx({
+      left: at.left - 20 * at.type,
+      top: at.y(head) + at.cell.height / 2 - 9 * at.type,
+      width: 16 * at.type,
+    });
+    return isTold(head, at.row + 6) && html`<span class="caption" style=${box}>${head}</span>`;
+  };
+  const read = html`<${Token} label=${page.run.labels[answer.place] ?? ""} />`;
+  return html`<div class="picture-of" style=${inPx({ width: at.width, height: at.height })}
+    role="group" aria-label=${say("Layers and heads; arrow keys move")}>
+    <${Flow} ...${{ at, view }} />
+    ${source && html`<button type="button" class="source-stream" style=${inPx(at.source)} onClick=${source}>${say("the source, as the encoder gives it")}</button>`}
+    <${Embedding} ...${{ at, view }} />
+    ${layers.map((layer) => [
+      title(layer),
+      kindName(layer),
+      html`<${FeedForward} ...${{ layer, view }} box=${at.feedForward(layer)} words=${at.inner > 34 * at.type ? say("MLP") : ""} />`,
+    ])}
+    ${Array.from({ length: nHeads }, (_, head) => number(head))}
+    <${Heads} ...${{ columns, view }} boxOf=${({ kind, layer, head }) => at.box(kind, layer, head)} />
+    <span class="caption origin" style=${inPx({ left: 0, top: at.lens, width: at.left - 14 })}>${read}</span>
+    <${Lens} ...${{ at, answer }} />
+  </div>`;
+};
+
+// One layer alone: its heads in a row, with what each adds.
+export const OneLayer = ({ view, layer }) => {
+  const columns = headsOf(view.kinds, layer).flatMap((heads) => heads.map((head) => [head]));
+  const { answer } = view;
+  const after = answer.lens?.[layer + 1];
+  return html`<div class="one-layer" role="group" aria-label=${say("Heads of layer {layer}", { layer })}>
+    <${Heads} ...${{ columns, view }} />
+    <${FeedForward} ...${{ layer, view }} words=${say("MLP")} />
+    ${after && html`<p class="after">${say("then it would say")} <${Token} label=${after.label} /> <small>${percentText(after.probability)}</small></p>`}
+  </div>`;
+};

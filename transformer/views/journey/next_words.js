@@ -1,0 +1,182 @@
+// What comes next: the likeliest tokens after the last one read, as they are drawn with the settings,
+// and, faded, without the head that is pointed at.
+
+import { branchAt } from "../../ui/static/history.js";
+import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
+import { openTab } from "../../ui/static/gradio.js";
+import { say, sayN, sayWith, wholeText } from "../../ui/static/messages.js";
+import { percentText } from "../../ui/static/numbers.js";
+import { setReader } from "../../ui/static/reading.js";
+import { siteName } from "../../ui/static/sites.js";
+import { mounted, useEvent, usePart } from "../../web/part.js";
+import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
+import { page } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { firstAtlas, tokenReader } from "../attention/numbers.js";
+import { HEATMAP, shared, useFilling, useJourney, withoutHead } from "./asked.js";
+import { distribution, draws, probabilitiesOf } from "./distribution.js";
+
+const SHOWN = 5;
+const REST_MS = 80; // that the pointer stays on a head before the server is asked
+
+// ---- without a head ----
+
+// What would follow without the head that is pointed at: {of, logits, likeliest}, or {of, refusal}.
+const usePreview = (part, place) => {
+  const { preview: head } = shared;
+  const [found, setFound] = useState(/** @type {any} */ (null));
+  const wanted = head &&
+    place !== undefined && {
+      ...{ run: page.run.run, place, site: siteName(head), head: head.head },
+    };
+  const key = JSON.stringify(wanted || null);
+  useLayoutEffect(() => {
+    if (!wanted) return undefined;
+    let isCurrent = true;
+    part.owes(usePreview, true);
+    const take = (told) => {
+      if (!isCurrent) return;
+      setFound({ of: head, key, ...told });
+      part.owes(usePreview, false);
+    };
+    const ask = () => withoutHead(wanted).then(take, ({ message }) => take({ refusal: message }));
+    const timer = setTimeout(ask, REST_MS);
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+      part.owes(usePreview, false);
+    };
+  }, [key]);
+  useEvent("escape", () => (shared.preview = null));
+  useEvent("run", () => (shared.preview = null));
+  return wanted && found?.key === key ? found : null;
+};
+
+const headWords = ({ layer, head }) => say("layer {layer}, head {head}", { layer, head });
+const Preview = ({ found }) => {
+  if (!found) {
+    const hint = say("Point at a head: faded bars show what would follow without it.");
+    return html`<p class="preview hint">${hint}</p>`;
+  }
+  const { of, refusal } = found;
+  const off = html`<button type="button" class="switch-off" onClick=${() => alter(withAblation(of))}>${
+    isAblated(of) ? say("Switch it on again") : say("Switch it off (ablate)")
+  }</button>`;
+  const said = refusal ?? say("Faded: without {head}.", { head: headWords(of) });
+  return html`<p class="preview">${said} ${generates() && off}</p>`;
+};
+
+// ---- the bars ----
+
+// The tokens that have a bar: the likeliest, the one that the text goes on with, and the likeliest
+// without the head.
+const tokensShown = ({ place, likeliest }, without) => {
+  const { ids, labels } = page.run;
+  const came = page.run.stack === "decoder" && place + 1 < ids.length;
+  const next = came ? { id: ids[place + 1], label: labels[place + 1] } : null;
+  const extra = [next, without?.likeliest[0]].filter(Boolean);
+  const first = likeliest.slice(0, SHOWN);
+  const more = extra.filter(
+    ({ id }, at) => ![...first, ...extra.slice(0, at)].some((one) => one.id === id),
+  );
+  return [...first, ...more].map((one) => ({ ...one, isNext: one.id === next?.id }));
+};
+
+const Bar = ({ token, p, own, without, step }) => {
+  const { id, label, isNext } = token;
+  const values = { token: label, probability: percentText(p) };
+  const canBranch = step >= 0 && generates() && !isNext;
+  const told = isNext
+    ? say("{token}, {probability}: the text goes on with it", values)
+    : canBranch
+      ? say("{token}, {probability}: go on with it instead", values)
+      : say("{token}, {probability}", values);
+  const wide = (share) => ({ width: `${(100 * share).toFixed(2)}%` });
+  return html`<li><button type="button" class="next-word" aria-label=${told} title=${told} data-id=${id}
+    aria-disabled=${String(!canBranch)} onClick=${() => canBranch && branchAt(step, id)}>
+    <${Token} label=${label} /><span class="bars">
+      <i class="drawn" style=${wide(p)} />
+      ${without !== undefined && html`<i class="without" style=${wide(without)} />`}
+      <i class="own" style=${{ left: wide(own).width }} />
+    </span><span class="value">${percentText(p)}${
+      without !== undefined && html`<span class="faded">→ ${percentText(without)}</span>`
+    }${isNext && " ✓"}</span>
+  </button></li>`;
+};
+
+// What would be drawn, in words.
+const drawnInWords = (settings, count, { likeliest, logits }, own) => {
+  const token = html`<strong><${Token} label=${likeliest[0].label} /></strong>`;
+  if (page.run.stack === "encoder") return say("What the network would put at this place.");
+  if (settings.method === "beam")
+    return say("Beam search weighs whole texts, not this word alone.");
+  if (!draws(settings)) return sayWith("Greedy: always the likeliest, {token}.", { token });
+  const drawn = sayN(
+    "Only {n} of {all} tokens could be drawn.",
+    "{n} of {all} tokens could be drawn.",
+    count,
+    { all: wholeText(logits.length) },
+  );
+  const network = sayWith("The network itself gives {token} {probability} (tick).", {
+    token,
+    probability: percentText(own[likeliest[0].id]),
+  });
+  return [drawn, " ", ...network];
+};
+
+// What Gradio's controls hold, [method, temperature, top_k, top_p]; see ui/page.py.
+const settingsOf = ([method, temperature, topK, topP]) => ({
+  method,
+  temperature: Number(temperature),
+  top_k: Number(topK),
+  top_p: Number(topP),
+});
+
+const NextWords = ({ props, value }) => {
+  const part = usePart();
+  useMemo(() => {
+    firstAtlas(props.first);
+    setReader(tokenReader(HEATMAP)); // until Attention stands, and has its own
+  }, []);
+  const { answer, asked } = useJourney(part);
+  const preview = usePreview(part, answer?.place);
+  const settings = settingsOf(value.value);
+  const { probabilities, count } = useMemo(
+    () => (answer ? distribution(answer.logits, settings) : { probabilities: [], count: 0 }),
+    [answer, ...Object.values(settings)],
+  );
+  const own = useMemo(() => answer && probabilitiesOf(answer.logits), [answer]);
+  const without = useMemo(
+    () => preview?.logits && distribution(preview.logits, settings).probabilities,
+    [preview, ...Object.values(settings)],
+  );
+  const step = answer ? answer.place + 1 - page.run.n_prompt : -1;
+  const bar = (
+    token,
+  ) => html`<${Bar} key=${token.id} ...${{ token, step }} p=${probabilities[token.id]}
+    own=${own[token.id]} without=${without?.[token.id]} />`;
+  const facts = answer && { run: asked.run, place: answer.place, stack: page.run.stack };
+  const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
+  // Of a hidden word views/masked says the same, until a head is pointed at.
+  const isSaid = page.run?.stack === "encoder" && !page.query && !preview;
+  const read = answer && (page.run.labels[answer.place] ?? "");
+  return html`<section class="next-words" aria-label=${say("What comes next")}
+    ...${part.shows({ ...facts, without: site ?? undefined })}>
+    <div class="next-head" hidden=${isSaid}>
+      <h2>${
+        page.run?.stack === "encoder"
+          ? say("What stands here?")
+          : answer
+            ? sayWith("What comes after {token}?", { token: html`<${Token} label=${read} />` })
+            : say("What comes next?")
+      }</h2>
+      <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button>
+    </div>
+    <ul hidden=${isSaid} ref=${useFilling(answer?.place, 500)}>
+      ${answer && tokensShown(answer, preview?.logits && preview).map(bar)}
+    </ul>
+    <p class="drawn-says" hidden=${isSaid}>${answer && drawnInWords(settings, count, answer, own)}</p>
+    <${Preview} found=${preview} />
+  </section>`;
+};
+export const mount = mounted(NextWords);

@@ -1,0 +1,159 @@
+// A card of the tour or of a lesson: its words, what it asks, its hints and the verdict. On the page, and
+// in a lesson's file that needs no server.
+
+import { nextPaint } from "../ui/static/dom.js";
+import { say } from "../ui/static/messages.js";
+import { useDocument, useEvent } from "./part.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
+import { page } from "./store.js";
+import { Marked } from "./text.js";
+
+/**
+ * @typedef {object} Words of a card
+ * @property {string} title
+ * @property {string[]} says its paragraphs
+ * @property {any} [look] what to look at
+ * @property {string} [task] what there is to do
+ * @property {string[]} [options]
+ * @property {string[]} [hints]
+ */
+
+const NOTHING = { text: "", option: null, hints: 0, right: null, says: "", solved: false };
+const LEAFING = { ArrowRight: 1, ArrowLeft: -1 };
+
+// What was answered to a card and what was said of it, anew for each: by its name. tell(right, says): a
+// verdict, right null for none; give({number} or {option}): what then stands in the form.
+/** @type {(name: string) => any} */
+export const useAnswers = (name) => {
+  const [all, setAll] = useState(/** @type {any} */ ({}));
+  const of = (known) => (known.name === name ? known : { ...NOTHING, name });
+  const set = (change) => setAll((known) => ({ ...of(known), ...change }));
+  const tell = (right, says) =>
+    setAll((known) => ({ ...of(known), right, says, solved: of(known).solved || right === true }));
+  const give = ({ number, option }) =>
+    set(option === undefined ? { text: String(number ?? "") } : { option });
+  return { ...of(all), set, tell, give };
+};
+
+const pause = () => new Promise((done) => setTimeout(done, 50));
+// What the visitor does to the pictures is an answer to the card of this name, once they stand as it says.
+// read(): what is chosen there, null for nothing yet; without it the card asks for nothing that is done there.
+export const useFollowed = (name, read, grade, isReady = () => true) => {
+  const latest = useRef(name);
+  latest.current = name;
+  const card = useMemo(() => ({ stands: /** @type {any} */ (null), waits: false }), [name]);
+  const follow = async () => {
+    if (!read || card.waits) return;
+    const isShown = () => latest.current === name;
+    card.waits = true;
+    await nextPaint();
+    while (isShown() && !isReady()) await pause();
+    card.waits = false;
+    if (!isShown()) return;
+    const answer = read();
+    const now = JSON.stringify([answer, page.run.run]);
+    const isNew = card.stands !== null && answer !== null && now !== card.stands;
+    card.stands = now;
+    if (isNew) grade(answer);
+  };
+  useLayoutEffect(() => void follow(), [name]);
+  useDocument(["pointerup", "keyup", "change"], follow, true);
+  for (const event of ["run", "head", "query"]) useEvent(event, follow);
+};
+
+const NumberForm = ({ state, answer }) => {
+  const send = (event) => {
+    event.preventDefault();
+    const text = state.text.trim();
+    const number = Number(text.replace(",", ".").replace("−", "-"));
+    if (Number.isNaN(number)) state.tell(null, say("Give a number, such as 0.25."));
+    else if (text) answer({ number });
+  };
+  return html`<form class="card-form" novalidate onSubmit=${send}>
+    <label>${say("Your answer:")}${" "}<input type="text" name="answer" inputmode="decimal"
+      value=${state.text} onInput=${({ target }) => state.set({ text: target.value })} /></label>
+    <button type="submit">${say("Check")}</button>
+  </form>`;
+};
+const ChoiceForm = ({ options, state, answer }) => {
+  const choose = (option) => {
+    state.give({ option });
+    answer({ option });
+  };
+  const one = (text, at) => html`<label><input type="radio" name="answer" value=${at}
+    checked=${state.option === at} onChange=${() => choose(at)} />${" "}<${Marked} text=${text} /></label>`;
+  return html`<form class="card-form" novalidate>${options.map(one)}</form>`;
+};
+
+const Verdict = ({
+  right,
+  says,
+}) => html`<p class=${`card-verdict ${right ? "right" : ""}`} role="status"
+  hidden=${!says}>${
+    right !== null && html`<strong>${right ? say("Right.") : say("Not yet.")}</strong> `
+  }${says}</p>`;
+
+const Check = ({ words, kind, state, answer, solve }) => {
+  const { task, options = [], hints = [] } = words;
+  const shown = state.hints;
+  return html`<div class="card-check" hidden=${!task}>
+    <p class="card-task"><${Marked} text=${task ?? ""} /></p>
+    ${kind === "number" && html`<${NumberForm} ...${{ state, answer }} />`}
+    ${kind === "choose" && html`<${ChoiceForm} ...${{ options, state, answer }} />`}
+    <${Verdict} ...${state} />
+    <ol class="card-hints" aria-live="polite">${hints
+      .slice(0, shown)
+      .map((text) => html`<li><${Marked} text=${text} /></li>`)}</ol>
+    <button type="button" class="card-hint" hidden=${!kind || shown >= hints.length}
+      onClick=${() => state.set({ hints: shown + 1 })}>${say("Hint {n} of {count}", {
+        n: shown + 1,
+        count: hints.length + 1,
+      })}</button>
+    <button type="button" class="card-solve" hidden=${!kind || shown < hints.length}
+      onClick=${solve}>${say("Show me the answer")}</button>
+  </div>`;
+};
+
+/**
+ * words: see Words; deck: the lesson's name, "" for the tour, and over: what stands over the words;
+ * place, count: of the card among its deck's. kind: of what it asks, "" for nothing; state: see useAnswers;
+ * answer({number} or {option}): what the visitor says; solve(): the visitor wants to see it. leaf(by);
+ * end(), where it can be put away; onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it first comes.
+ * @param {Record<string, any>} props
+ */
+export const Card = ({ words, deck, over, place, count, leaf, end, onward, focus, ...check }) => {
+  const [root, title] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
+  const isDrawn = useRef(false);
+  useLayoutEffect(() => {
+    const { activeElement: active, body } = document;
+    const inCard = root.current.contains(active);
+    const lost = active === body || (inCard && active?.matches("[hidden], :disabled"));
+    if (isDrawn.current ? lost : focus) title.current.focus({ preventScroll: true });
+    isDrawn.current = true;
+  }, [deck, place]);
+  const press = (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input")) return;
+    if (event.key in LEAFING) leaf(LEAFING[event.key]);
+    else if (event.key === "Escape" && end) end();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const next = place === count - 1 ? onward : { words: say("Next ›"), go: () => leaf(1) };
+  const paragraph = (text) => html`<p><${Marked} text=${text} /></p>`;
+  return html`<section class=${`card ${check.state.solved ? "solved" : ""}`} aria-label=${say("Guide")}
+    data-place=${place} data-deck=${deck} onKeyDown=${press} ref=${root}>
+    <p class="card-count">${over}${say("{place} of {count}", { place: place + 1, count })}</p>
+    <div aria-live="polite">
+      <h2 class="card-title" tabindex="-1" ref=${title}><${Marked} text=${words.title} /></h2>
+      <div class="card-says">${words.says.map(paragraph)}</div>
+      <p class="card-look" hidden=${!words.look}>${words.look}</p>
+    </div>
+    <${Check} words=${words} ...${check} />
+    <div class="card-buttons">
+      <button type="button" class="card-back" disabled=${place === 0} onClick=${() => leaf(-1)}>${say("‹ Back")}</button>
+      <button type="button" class="card-next" hidden=${!next} onClick=${next?.go}>${next?.words}</button>
+      ${end && html`<button type="button" class="card-end" onClick=${end}>${say("End")}</button>`}
+    </div>
+  </section>`;
+};

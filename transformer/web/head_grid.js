@@ -1,0 +1,198 @@
+// All heads small: layers down, heads across, one small canvas each. A large grid scrolls.
+
+import { paintWords, weightWords } from "../ui/static/colours.js";
+import { decodeBytes } from "../ui/static/bytes.js";
+import { say } from "../ui/static/messages.js";
+import { html, useLayoutEffect, useMemo, useRef } from "./preact.js";
+import { page } from "./store.js";
+
+const FEW = 256; // heads: more canvases than this take a second to paint anew
+export const MANY = 16; // layers or heads: with more, they are told apart in groups
+const LAYERS_APART = 8;
+const NUMBERS_APART = 4;
+const EDGE = 6; // px around the chosen head
+
+/**
+ * @typedef {object} Atlas all heads small, of one kind of attention
+ * @property {number[]} shape (L, H, Sq, Sk)
+ * @property {Uint8Array} pixels places in the palette, of every head
+ * @property {Uint8Array} masked (Sq, Sk), 1 = nothing here may be read
+ */
+/** @type {(sent: {shape: number[], pixels: string, masked: string}) => Atlas} */
+export const atlasOf = ({ shape, pixels, masked }) => ({
+  shape,
+  pixels: decodeBytes(pixels),
+  masked: decodeBytes(masked),
+});
+
+export const headName = (layer, head) => say("Layer {layer}, head {head}", { layer, head });
+
+/**
+ * The heads that share keys with one, itself left out: "9–15", "4, 6, 7".
+ * @type {(head: number, share: number) => string}
+ */
+const sharers = (head, share) => {
+  const first = head - (head % share);
+  const others = Array.from({ length: share }, (_, at) => first + at).filter((one) => one !== head);
+  const inOneRow = others.length > 2 && others.length - 1 === others[others.length - 1] - others[0];
+  return inOneRow ? `${others[0]}–${others[others.length - 1]}` : others.join(", ");
+};
+/** @type {(head: number, share: number) => string} */
+export const sharedKeys = (head, share) => {
+  if (!(share > 1)) return "";
+  const heads = sharers(head, share);
+  return share === 2
+    ? say("shares its keys with head {heads}", { heads })
+    : say("shares its keys with heads {heads}", { heads });
+};
+
+// ---- pictures ----
+
+/** @type {(atlas: Atlas, place: number) => Uint32Array} */
+const wordsOf = ({ shape, pixels, masked }, place) => {
+  const words = new Uint32Array(shape[2] * shape[3]);
+  const colours = weightWords.value;
+  for (let cell = 0; cell < words.length; cell += 1)
+    words[cell] = masked[cell] ? 0 : colours[pixels[place * words.length + cell]];
+  return words;
+};
+// One head of an atlas, a pixel a cell.
+export const SmallHead = ({ atlas, place, ...attributes }) => {
+  const canvas = useRef(/** @type {any} */ (null));
+  useLayoutEffect(
+    () => paintWords(canvas.current, wordsOf(atlas, place), atlas.shape[3]),
+    [atlas, place, page.dark],
+  );
+  return html`<canvas ref=${canvas} ...${attributes} />`;
+};
+// All heads in one picture, of which each button shows its part.
+/** @type {(atlas: Atlas) => string} */
+const allInOne = (atlas) => {
+  const [nLayers, nHeads, height, width] = atlas.shape;
+  const words = new Uint32Array(nLayers * nHeads * height * width);
+  for (let place = 0; place < nLayers * nHeads; place += 1) {
+    const one = wordsOf(atlas, place);
+    const [layer, head] = [Math.floor(place / nHeads), place % nHeads];
+    for (let row = 0; row < height; row += 1) {
+      const start = ((layer * height + row) * nHeads + head) * width;
+      words.set(one.subarray(row * width, (row + 1) * width), start);
+    }
+  }
+  const canvas = document.createElement("canvas");
+  paintWords(canvas, words, nHeads * width);
+  return `url(${canvas.toDataURL()})`;
+};
+
+// ---- the grid ----
+
+// The number of a column; a bracket over it joins the heads that share their keys.
+const Across = ({ head, nHeads, share }) => {
+  const joined = share > 1 && [
+    "joined",
+    head % share === 0 && "first",
+    head % share === share - 1 && "last",
+  ];
+  const minor = nHeads > MANY && head % NUMBERS_APART > 0 && "minor";
+  const look = ["number across", minor, ...(joined || [])].filter(Boolean).join(" ");
+  const title = joined && say("Head {head} {shared}", { head, shared: sharedKeys(head, share) });
+  return html`<span class=${look} title=${title || undefined}>${head}</span>`;
+};
+
+const Head = ({ atlas, layer, head, isChosen, isStop, isAblated, sign, choose, press, apart }) => {
+  const [nLayers, nHeads] = atlas.shape;
+  const name = headName(layer, head);
+  const known = isAblated ? say("{name}, switched off", { name }) : name;
+  const at = (place, count) => `${(100 * place) / Math.max(1, count - 1)}%`;
+  const backgroundPosition = `${at(head, nHeads)} ${at(layer, nLayers)}`;
+  const picture =
+    nLayers * nHeads > FEW
+      ? html`<span class="small" style=${{ backgroundPosition }} />`
+      : html`<${SmallHead} class="small" atlas=${atlas} place=${layer * nHeads + head} />`;
+  const look = ["head", isAblated && "ablated", sign && "signed", apart].filter(Boolean).join(" ");
+  return html`<button type="button" class=${look} aria-label=${name} aria-pressed=${String(isChosen)}
+    title=${sign ? `${known}: ${sign.label}` : known} tabindex=${isStop ? 0 : -1}
+    onPointerDown=${press && (() => press(layer, head))} onClick=${() => choose(layer, head)}
+  >${picture}${sign && html`<span class="sign" aria-hidden="true">${sign.sign}</span>`}</button>`;
+};
+
+const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+// Arrow keys move among the heads.
+const walk = (nLayers, nHeads) => (event) => {
+  const buttons = [...event.currentTarget.querySelectorAll("button")];
+  const here = buttons.indexOf(document.activeElement);
+  if (here < 0 || !(event.key in STEPS)) return;
+  const [down, right] = STEPS[event.key];
+  const [layer, head] = [Math.floor(here / nHeads) + down, (here % nHeads) + right];
+  if (layer < 0 || layer >= nLayers || head < 0 || head >= nHeads) return;
+  event.preventDefault();
+  buttons[layer * nHeads + head].focus();
+  buttons[layer * nHeads + head].click();
+};
+
+// Scrolls the grid alone, never the page.
+const bringIntoView = (grid, button) => {
+  const [inside, around] = [button, grid].map((one) => one.getBoundingClientRect());
+  const { offsetWidth: left, offsetHeight: top } = grid.firstElementChild;
+  const by = (from, to, least, most) => Math.min(0, from - least) + Math.max(0, to - most);
+  grid.scrollBy(
+    by(inside.left, inside.right, around.left + left + EDGE, around.right - EDGE),
+    by(inside.top, inside.bottom, around.top + top + EDGE, around.bottom - EDGE),
+  );
+};
+
+/**
+ * atlas: see Atlas. chosen: {layer, head}, or null. choose(layer, head) follows a click, press(layer,
+ * head) as a finger or a button goes down. isAblated(layer, head): whether it is crossed out. signs:
+ * [{layer, head, sign, label}] of heads that carry one. share: how many heads read the same keys.
+ * @param {Record<string, any>} props
+ */
+export const HeadGrid = ({
+  atlas,
+  chosen = null,
+  choose,
+  press,
+  isAblated = () => false,
+  signs = [],
+  share = 1,
+  isZoomed = false,
+  ...attributes
+}) => {
+  const grid = useRef(/** @type {any} */ (null));
+  const draws = useRef(0);
+  const rev = useMemo(() => (draws.current += 1), [atlas]);
+  const [nLayers, nHeads, , nKeys] = atlas.shape;
+  const all = useMemo(() => (nLayers * nHeads > FEW ? allInOne(atlas) : ""), [atlas, page.dark]);
+  const place = chosen ? chosen.layer * nHeads + chosen.head : -1;
+  const isMany = Math.max(nLayers, nHeads) > MANY;
+  useLayoutEffect(() => {
+    const button = grid.current.querySelectorAll("button")[place];
+    if (isMany && button) bringIntoView(grid.current, button);
+  }, [atlas.shape.join(), place, isZoomed]);
+
+  const future = atlas.masked[nKeys - 1]; // a corner that holds no weight has room for a sign
+  const look = [
+    "head-grid",
+    isMany && "many",
+    isZoomed && "zoomed",
+    !future && "filled",
+    attributes.class,
+  ];
+  const style = { "--heads": nHeads, "--layers": nLayers, "--all-heads": all || undefined };
+  const heads = Array.from({ length: nHeads }, (_, head) => head);
+  const row = (layer) => {
+    const apart = nLayers > MANY && layer > 0 && layer % LAYERS_APART === 0 ? "apart" : "";
+    const one = (head) => {
+      const at = layer * nHeads + head;
+      const signed = signs.find((each) => each.layer === layer && each.head === head && each.sign);
+      return html`<${Head} isChosen=${at === place} isStop=${at === Math.max(0, place)}
+        isAblated=${isAblated(layer, head)} sign=${signed} ...${{ atlas, layer, head, choose, press, apart }} />`;
+    };
+    return [html`<span class=${`number ${apart}`}>${layer}</span>`, heads.map(one)];
+  };
+  return html`<div ...${attributes} class=${look.filter(Boolean).join(" ")} style=${style} ref=${grid}
+    data-heads=${nHeads} data-layers=${nLayers} data-rev=${rev} onKeyDown=${walk(nLayers, nHeads)}>
+    <span class="corner"></span>
+    ${heads.map((head) => html`<${Across} ...${{ head, nHeads, share }} />`)}
+    ${Array.from({ length: nLayers }, (_, layer) => row(layer))}
+  </div>`;
+};

@@ -1,0 +1,212 @@
+// One head's numbers: scores, weights and mask, from what is sent of it, and what the cells' colours
+// stand for. The same arithmetic as transformer/views/attention/heatmap.py, so that a head travels as
+// its scores, or as what they are made of, and a change of stage or scale sends none of it again.
+
+import { decodeBytes, decodeFloats, unpackBits } from "../ui/static/bytes.js";
+import { numeral, say } from "../ui/static/messages.js";
+
+/** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} HeadNumbers flat arrays of query x key; scores: null for many heads put together */
+/** @typedef {{scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} Recorded scores, or queries and keys that they are the products of; weights: where they are not their softmax */
+/** @typedef {{top: number, left: number, down: number, across: number, step: number}} Part some rows and columns, and how many along a side are put together */
+/** @typedef {Float32Array | Float64Array | Uint8Array | number[]} Numbers */
+
+export const FLOOR = 1e-4; // weights below this share the darkest colour of the log scale
+const AT_ONCE = 4; // keys whose products are summed side by side, each for itself
+
+/** @type {Record<string, string>} */
+export const STAGE_NAMES = {
+  scores: say("scores"),
+  masked: say("masked scores"),
+  weights: say("weights"),
+};
+
+// ---- softmax ----
+
+// softmax over the allowed keys of a row; a row that may read nothing is uniform, as in the network
+/** @type {<T extends Numbers>(scores: Numbers, allowed: Numbers, weights: T, start: number, count: number) => T} */
+export const softmaxRow = (scores, allowed, weights, start, count) => {
+  let highest = -Infinity;
+  for (let at = start; at < start + count; at += 1) {
+    if (allowed[at] && scores[at] > highest) highest = scores[at];
+  }
+  if (highest === -Infinity) {
+    weights.fill(1 / count, start, start + count);
+    return weights;
+  }
+  let sum = 0;
+  for (let at = start; at < start + count; at += 1) {
+    weights[at] = allowed[at] ? Math.exp(scores[at] - highest) : 0;
+    sum += weights[at];
+  }
+  for (let at = start; at < start + count; at += 1) weights[at] /= sum;
+  return weights;
+};
+/** @type {(scores: Float32Array, allowed: Uint8Array, nQueries: number) => Float32Array} */
+const weightsOf = (scores, allowed, nQueries) => {
+  const weights = new Float32Array(scores.length);
+  const nKeys = scores.length / nQueries;
+  for (let at = 0; at < nQueries; at += 1) softmaxRow(scores, allowed, weights, at * nKeys, nKeys);
+  return weights;
+};
+
+// ---- scores of queries and keys ----
+
+// Keys as float64, filled up to a multiple of AT_ONCE.
+/** @type {(keys: Float32Array, size: number) => Float64Array} */
+const filledUp = (keys, size) => {
+  const found = new Float64Array(Math.ceil(keys.length / size / AT_ONCE) * AT_ONCE * size);
+  found.set(keys);
+  return found;
+};
+
+// q·k / √D of a query with the keys from `first` up to `end`, into `row`; both multiples of AT_ONCE.
+/** @type {(query: Float64Array, keys: Float64Array, first: number, end: number, row: Float64Array) => void} */
+const multiply = (query, keys, first, end, row) => {
+  const size = query.length;
+  const root = Math.sqrt(size);
+  for (let column = first; column < end; column += AT_ONCE) {
+    let [a, b, c, d] = [0, 0, 0, 0];
+    let at = column * size;
+    for (let part = 0; part < size; part += 1, at += 1) {
+      const one = query[part];
+      a += one * keys[at];
+      b += one * keys[at + size];
+      c += one * keys[at + 2 * size];
+      d += one * keys[at + 3 * size];
+    }
+    row[column] = a / root;
+    row[column + 1] = b / root;
+    row[column + 2] = c / root;
+    row[column + 3] = d / root;
+  }
+};
+
+// For each query, behind its last allowed key: where the scores that only a mask hides begin.
+/** @type {(allowed: Uint8Array, nQueries: number, nKeys: number) => number[]} */
+const endsOf = (allowed, nQueries, nKeys) =>
+  Array.from({ length: nQueries }, (_, row) => {
+    const last = allowed.subarray(row * nKeys, (row + 1) * nKeys).lastIndexOf(1);
+    return Math.min(nKeys, Math.ceil((last + 1) / AT_ONCE) * AT_ONCE);
+  });
+
+// Of queries (Tq x D) and keys (Tk x D). The products are summed in float64, so that the scores are
+// those of the network's float32 to within its rounding, 1e-5 of the largest. The scores of what the
+// mask hides behind a query's last allowed key, nearly half of a causal head, are worked out when any is
+// asked for.
+/** @type {(queries: Float32Array, keys: Float32Array, allowed: Uint8Array, nQueries: number) => HeadNumbers} */
+const numbersOfVectors = (queries, keys, allowed, nQueries) => {
+  const size = queries.length / nQueries;
+  const nKeys = keys.length / size;
+  const asked = new Float64Array(queries);
+  const wide = filledUp(keys, size);
+  const ends = endsOf(allowed, nQueries, nKeys);
+  const found = new Float32Array(nQueries * nKeys);
+  const row = new Float64Array(wide.length / size);
+  /** @type {(first: (at: number) => number, end: (at: number) => number) => void} */
+  const fill = (first, end) => {
+    for (let at = 0; at < nQueries; at += 1) {
+      multiply(asked.subarray(at * size, (at + 1) * size), wide, first(at), end(at), row);
+      const part = row.subarray(first(at), Math.min(nKeys, end(at)));
+      found.set(part, at * nKeys + first(at));
+    }
+  };
+  fill(
+    () => 0,
+    (at) => ends[at],
+  );
+  let whole = false;
+  return {
+    get scores() {
+      if (!whole) {
+        fill(
+          (at) => ends[at],
+          () => nKeys,
+        );
+      }
+      whole = true;
+      return found;
+    },
+    weights: weightsOf(found, allowed, nQueries),
+    allowed,
+  };
+};
+
+/** @type {(recorded: Recorded, allowed: Uint8Array, nQueries: number) => HeadNumbers} */
+export const numbersOf = ({ scores, queries, keys, weights }, allowed, nQueries) => {
+  if (queries && keys) {
+    const found = numbersOfVectors(queries, keys, allowed, nQueries);
+    return weights ? Object.assign(found, { weights }) : found;
+  }
+  if (!scores) return { scores: null, weights: weights ?? new Float32Array(), allowed };
+  return { scores, weights: weights ?? weightsOf(scores, allowed, nQueries), allowed };
+};
+
+const RECORDED = ["scores", "queries", "keys", "weights"];
+// The same of what the server sends of it.
+/** @type {(answer: Record<string, any>) => HeadNumbers} */
+export const headNumbers = (answer) => {
+  const [nQueries, nKeys] = answer.shape;
+  const sent = RECORDED.filter((one) => answer[one] !== undefined);
+  const recorded = Object.fromEntries(sent.map((one) => [one, decodeFloats(answer[one])]));
+  const allowed = unpackBits(decodeBytes(answer.allowed), nQueries * nKeys);
+  return numbersOf(recorded, allowed, nQueries);
+};
+
+// ---- what is drawn of them ----
+
+/** @type {Record<string, (weight: number) => number>} */
+export const RESCALE = {
+  linear: (weight) => weight,
+  sqrt: Math.sqrt,
+  log: (weight) => 1 - Math.log10(Math.max(weight, FLOOR)) / Math.log10(FLOOR),
+};
+
+/** @type {(numbers: HeadNumbers, stage: string) => Float32Array} */
+const drawnFrom = ({ scores, weights }, stage) =>
+  stage === "weights" ? weights : /** @type {Float32Array} */ (scores);
+
+// The text of a cell in the table behind the picture, (row, column) => text: the number itself.
+/** @type {(numbers: HeadNumbers, nKeys: number, stage: string) => (row: number, column: number) => string} */
+export const cellTexts = (numbers, nKeys, stage) => (row, column) => {
+  const at = row * nKeys + column;
+  if (stage !== "scores" && !numbers.allowed[at]) return say("hidden");
+  return numeral(drawnFrom(numbers, stage)[at].toFixed(4));
+};
+
+// The largest number that is drawn, up or down.
+/** @type {(numbers: HeadNumbers, stage: string) => number} */
+export const largestOf = (numbers, stage) => {
+  const from = drawnFrom(numbers, stage);
+  const all = stage !== "weights"; // the same before and after the mask: switching changes no colour
+  let most = 0;
+  for (let at = 0; at < from.length; at += 1) {
+    const size = Math.abs(from[at]);
+    if (size > most && (all || numbers.allowed[at])) most = size;
+  }
+  return most;
+};
+
+// Rows of what is coloured, of all cells or of a part; NaN where nothing is drawn. Where cells are
+// put together, the one furthest from 0 is drawn, so that a single bright cell stays as bright.
+/** @type {(numbers: HeadNumbers, nKeys: number, stage: string, scale: string, part?: Part) => Float32Array[]} */
+export const colourValues = (numbers, nKeys, stage, scale, part) => {
+  const [from, allowed] = [drawnFrom(numbers, stage), numbers.allowed];
+  const all = { top: 0, left: 0, down: from.length / nKeys, across: nKeys, step: 1 };
+  const { top, left, down, across, step } = part ?? all;
+  const rescale = stage === "weights" ? RESCALE[scale] : RESCALE.linear;
+  const every = stage === "scores";
+  return Array.from({ length: Math.ceil(down / step) }, (_, place) => {
+    const cells = new Float32Array(Math.ceil(across / step)).fill(NaN);
+    const end = Math.min(down, (place + 1) * step);
+    for (let row = place * step; row < end; row += 1) {
+      const start = (top + row) * nKeys + left;
+      for (let column = 0, at = start; column < across; column += 1, at += 1) {
+        if (!every && !allowed[at]) continue;
+        const to = step === 1 ? column : Math.floor(column / step);
+        if (!(Math.abs(from[at]) <= Math.abs(cells[to]))) cells[to] = from[at];
+      }
+    }
+    for (let to = 0; to < cells.length; to += 1) cells[to] = rescale(cells[to]);
+    return cells;
+  });
+};

@@ -1,0 +1,196 @@
+// A text as tokens: given and generated, each generated one shaded by its probability, or all by what
+// one of them reads; and, for a translator, the source that its encoder reads.
+
+import { numeral, say } from "../ui/static/messages.js";
+import { ReadingInWords, readingOf, weightAt } from "../ui/static/reading.js";
+import { useEvent, usePart } from "./part.js";
+import { Player } from "./player.js";
+import { html, useLayoutEffect, useRef, useState } from "./preact.js";
+import { emit, page, sameToken, setKey, setQuery } from "./store.js";
+import { Token } from "./text.js";
+
+const FEW = 1.5; // a weight's share of the shade is its root: 0.05 is seen as well as 0.5
+const SPECIAL = /^<\|[a-z]+\|>$/;
+const MOVES = {
+  ArrowRight: (here) => here + 1,
+  ArrowLeft: (here) => here - 1,
+  Home: () => 0,
+  End: (_, last) => last,
+};
+
+const ownStack = (facts) => facts.stack ?? "decoder";
+const labelsOf = (facts, stack) => (stack === ownStack(facts) ? facts.labels : facts.source_labels);
+
+const describe = (facts, { stack, index }) => {
+  const told = { place: index, token: labelsOf(facts, stack)[index] };
+  if (stack !== ownStack(facts)) return say("Source token {place}: {token}, given", told);
+  if (index < facts.n_prompt) return say("Token {place}: {token}, given", told);
+  const probability = numeral(facts.probabilities[index - facts.n_prompt].toFixed(3));
+  return say("Token {place}: {token}, generated, probability {probability}", {
+    ...told,
+    probability,
+  });
+};
+
+// What a token reads in the picture that is shown, {token, reading}; null for nothing.
+const useReading = (part, token) => {
+  const [found, setFound] = useState(/** @type {any} */ (null));
+  const [times, setTimes] = useState(0);
+  const me = useRef(null);
+  const run = page.run?.run;
+  useEvent("reading", () => setTimes((n) => n + 1)); // another head or picture was chosen
+  useLayoutEffect(() => {
+    let isCurrent = true;
+    const take = (reading) => {
+      if (!isCurrent) return;
+      setFound(reading && { token, reading, run });
+      part.owes(me, false);
+    };
+    part.owes(me, Boolean(token));
+    if (token) readingOf(token).then(take, () => take(null));
+    else take(null);
+    return () => void (isCurrent = false);
+  }, [token?.stack, token?.index, times, run]);
+  return token && found?.run === run ? found : null;
+};
+
+// The tokens of a stack. read: see useReading; lit: the tokens of the cell that is pointed at,
+// {query, key}; written: the last place that is shown; point(token): the pointer is on a token, or on
+// none; pairs: whether a second token is chosen.
+const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, pairs }) => {
+  const box = useRef(/** @type {any} */ (null));
+  const buttons = useRef(/** @type {any[]} */ ([]));
+  const labels = labelsOf(facts, stack);
+  const ready = facts.state === "done";
+  const chosen = page.query?.stack === stack ? page.query.index : -1;
+
+  // A long text scrolls in its own box, and the page stays where it is.
+  useLayoutEffect(() => {
+    const keepInSight = () => {
+      const [button, { scrollTop, clientHeight }] = [buttons.current[chosen], box.current];
+      const top = button?.offsetTop;
+      if (!button || (top >= scrollTop && top + button.offsetHeight <= scrollTop + clientHeight))
+        return;
+      box.current.scrollTop = top - clientHeight / 2;
+    };
+    if (chosen >= 0) requestAnimationFrame(() => box.current && keepInSight()); // it is laid out by then
+  }, [chosen, page.query]);
+
+  const placeOf = ({ target }) => {
+    const button = ready && target.closest("button.token");
+    return button ? { stack, index: Number(button.dataset.index) } : null;
+  };
+  const choose = (place) => {
+    emit("choose", place);
+    setQuery(place);
+  };
+  const click = (event) => {
+    const place = placeOf(event);
+    if (place && pairs && page.query) return setKey(place);
+    // A second click lets go; the second half of a double click does not, nor does a key.
+    if (place && sameToken(page.query, place) && event.detail === 1) setQuery(null);
+    else if (place) choose(place);
+  };
+  const press = (event) => {
+    const place = placeOf(event);
+    const last = labels.length - 1;
+    const to = place && MOVES[event.key]?.(place.index, last);
+    if (!(to >= 0 && to <= last)) return;
+    event.preventDefault();
+    buttons.current[to].focus();
+    if (!pairs || !page.query) choose({ stack, index: to });
+  };
+
+  const token = (label, index) => {
+    const here = { stack, index };
+    const generated = stack === ownStack(facts) && index >= facts.n_prompt;
+    const looks = {
+      generated,
+      special: SPECIAL.test(label),
+      unwritten: index > written,
+      asks: sameToken(read?.token, here),
+      "is-query": sameToken(lit?.query, here),
+      "is-key": sameToken(page.key ?? lit?.key, here),
+    };
+    const look = Object.keys(looks).filter((one) => looks[one]);
+    const weight = read?.reading.stack === stack ? weightAt(read.reading, index) : 0;
+    const shade = {
+      "--p": generated ? facts.probabilities[index - facts.n_prompt].toFixed(3) : "0",
+      "--read": read ? Math.pow(weight, 1 / FEW).toFixed(3) : null,
+    };
+    const button = html`<button type="button" class=${["token", ...look].join(" ")} style=${shade}
+      ref=${(made) => void (buttons.current[index] = made)} key=${index} data-index=${index}
+      tabindex=${index === Math.max(0, chosen) ? 0 : -1} aria-pressed=${index === chosen}
+      aria-label=${describe(facts, here)}><${Token} label=${label} /></button>`;
+    return label.includes("⏎") // one child a token, a line's end with it
+      ? html`<span class="slot" key=${index}>${button}<span class="break" /></span>`
+      : button;
+  };
+  return html`<div class=${`tokens ${name}`} role="group" aria-label=${title} ref=${box}
+    onClick=${click} onKeyDown=${press} onPointerLeave=${() => point(null)}
+    onPointerOver=${(event) => placeOf(event) && point(placeOf(event))}>${labels.map(token)}</div>`;
+};
+
+const Legend = () => html`<p class="legend">
+  <span class="swatch prompt">${say("given")}</span>
+  <span class="of-chance"><span class="swatch p1">${say("unlikely")}</span>${" "}
+    <span class="swatch p5">${say("likely")}</span></span>
+  <span class="of-reading"><span class="swatch p1">${say("reads little")}</span>${" "}
+    <span class="swatch p6">${say("much")}</span></span>
+</p>`;
+
+// facts: of the run, or of its beginning while it is written; see Run in store.js.
+export const Text = ({ facts }) => {
+  const part = usePart();
+  const [pointed, setPointed] = useState(/** @type {any} */ (null));
+  const [lit, setLit] = useState(/** @type {any} */ (null));
+  const [written, setWritten] = useState(Infinity);
+  const [pairs, setPairs] = useState(false); // a second token is asked for
+  useEvent("light", setLit);
+  useEvent("escape", () => setPairs(false));
+  useEvent("run", () => setPairs(false));
+  const ready = facts.state === "done" && page.run?.run === facts.run;
+  const read = useReading(part, ready ? (pointed ?? page.query) : null);
+  const point = (token) => {
+    if (sameToken(token, pointed)) return;
+    emit("point", token);
+    setPointed(token);
+  };
+  const translates = facts.source_labels.length > 0;
+  const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;
+  const shown = { facts, read, lit, point, pairs };
+  return html`<div class=${`whole-text ${read ? "reading" : ""}`} data-state=${facts.state}
+    data-run=${facts.run ?? ""} ...${part.shows({ reads: read && `${read.token.stack}.${read.token.index}` })}>
+    <div class="source" hidden=${!translates}>
+      <h2>${say("Source, read by the encoder")}</h2>
+      ${
+        translates &&
+        html`<${Tokens} ...${shown} stack="encoder" class="source-tokens" written=${Infinity}
+          title=${say("Tokens of the source; arrow keys move")} />`
+      }
+    </div>
+    <div class="tokens-head">
+      <h2 class="text-title">${
+        translates ? say("Translation, token by token") : say("Text, token by token")
+      }</h2>
+      <${Legend} /><${Player} show=${setWritten} />
+    </div>
+    <${Tokens} ...${shown} stack=${ownStack(facts)} class="text-tokens" written=${written}
+      title=${say("Tokens of the text; arrow keys move")} />
+    <p class="token-says" role="status" hidden=${!read}>
+      ${read && html`<${ReadingInWords} ...${read} />`}${" "}
+      ${
+        chosen &&
+        html`<button type="button" class="who-reads" aria-pressed=${String(pairs)}
+          onClick=${() => setPairs(!pairs)}>${
+            pairs ? say("Now choose a second token") : say("Who reads what?")
+          }</button>`
+      }
+    </p>
+    <p class="token-note">${
+      chosen
+        ? say("{token}. Esc lets go.", { token: describe(facts, page.query) })
+        : say("Point at a token, tap it, or use the arrow keys: the text then shows what it reads.")
+    }</p>
+  </div>`;
+};
