@@ -163,9 +163,7 @@ def _click(page: Page, place: int) -> float:
     button = page.locator(".journey button.head").nth(place)
     before = page.locator(".journey").get_attribute("data-rev")
     button.click()
-    page.wait_for_function(
-        "n => document.querySelector('.journey').dataset.rev !== n", arg=before
-    )
+    page.wait_for_function("n => document.querySelector('.journey').dataset.rev !== n", arg=before)
     return float(page.locator(".journey").get_attribute("data-click-ms") or "nan")
 
 
