@@ -45,17 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take long go first, so that several processes end at nearly the same time.
-
-    A test in the browser that fails is run once more, and the summary names it (R): on a machine
-    that does much else the browser may stand still for longer than any wait."""
+    """Files that take long go first, so that several processes end at nearly the same time."""
     long = {
         item.path for item in items for name in ("browser", "slow") if item.get_closest_marker(name)
     }
     items.sort(key=lambda item: item.path not in long)
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_collection_finish() -> None:

@@ -64,7 +64,7 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(
     assert page.page.locator(".rotary").get_attribute("data-pair") == "1"
     page = visit(f"{address}#model=tiny-bert")
     page.wait_for_link()
-    through_all_tabs(page, {"Prediction": ".masked"})
+    through_all_tabs(page, {"Prediction": ".masked", "What if?": ".compare"})
     page.tab("Prediction")
     with page.drawn(".masked"):
         page.page.locator(".masked-tokens button").nth(2).click()

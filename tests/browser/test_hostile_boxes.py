@@ -85,7 +85,7 @@ def test_texts_that_name_a_run_and_what_is_refused_stay_text(visit: Open) -> Non
 
 def what_is_refused_is_shown_as_text_too(page: Visit) -> None:
     page.tab("Positions")
-    page.wait_drawn(".positions")
+    page.wait_drawn(".position-curves")
     for attack in ATTACKS:
         page.page.locator(".dimensions").fill(attack)
         page.page.locator(".dimensions").press("Enter")

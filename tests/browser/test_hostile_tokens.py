@@ -164,7 +164,7 @@ def a_row_worked_out_and_the_ranking(page: Hostile) -> None:
     with page.visit.drawn(".worked"):
         page.visit.tokens.nth(long).click()
         page.see(".worked")
-    assert page.texts(".worked-title bdi") == ["w" * 300]
+    assert page.texts("[data-section=worked_row] > summary bdi") == ["w" * 300]
     assert page.texts(".row-table th button") == list(labels)
     page.page.locator(f".row-table tr[data-key='{labels.index('<b>x</b>')}'] button").click()
     assert page.texts(".steps-title bdi") == ["<b>x</b>"]
@@ -185,9 +185,12 @@ def masks_of_hostile_sentences(page: Hostile, server: Server) -> None:
         page.page.locator("#show-masks").click()
     assert page.texts(".sentence bdi") == list(SENTENCES)
     page.shows("[data-picture=padded] .heatmap-label text", distinct(labels), all_of_them=False)
-    for name in ("padding", "causal", "combined", "scores", "masked", "weights"):
-        page.shows(f"[data-picture={name}] .xtick text", labels, all_of_them=False)
-        page.shows(f"[data-picture={name}] .ytick text", labels, all_of_them=False)
+    for names in (("padding", "causal", "combined"), ("scores", "masked", "weights")):
+        if "scores" in names:
+            page.see(".mask-scores")
+        for name in names:
+            page.shows(f"[data-picture={name}] .xtick text", labels, all_of_them=False)
+            page.shows(f"[data-picture={name}] .ytick text", labels, all_of_them=False)
     page.see(".removal")
     page.page.wait_for_function(REMOVED)
     for name in ("without", "changes"):
@@ -198,7 +201,7 @@ def positions_prediction_and_model(page: Hostile) -> None:
     """The long token is chosen."""
     run = page.run
     page.visit.tab("Positions")
-    for part in (".positions", ".position-inputs", ".position-formula", ".position-shift"):
+    for part in (".positions", ".position-formula", ".position-shift", ".position-inputs"):
         page.see(part)
     page.shows("[data-picture=strips] .ytick text", distinct(run.labels))
     assert page.texts(".input-title bdi") == ["w" * 300]

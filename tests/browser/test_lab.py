@@ -122,8 +122,8 @@ def sinusoidal_positions_are_the_formula_and_turn(page: Visit, server: Server) -
     moved = page.page.locator(".position-shift")
     assert float(str(moved.get_attribute("data-miss"))) == pytest.approx(found.largest_miss)
     assert "Tried on all 35 pairs" in page.page.locator(".shift-says").inner_text()
+    seen(page, ".position-inputs")
     with page.drawn(".position-inputs"):
         page.page.locator(".stacks button").nth(1).click()
-        page.page.locator(".position-inputs").scroll_into_view_if_needed()
     shown = page.page.evaluate(CELLS, ["strips", 0])
     np.testing.assert_allclose(shown, input_parts(run, "decoder").token, atol=1e-6)

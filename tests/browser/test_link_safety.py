@@ -27,7 +27,8 @@ def test_who_only_looks_asks_nothing_copies_the_link_and_is_followed_by_a_space(
 ) -> None:
     # the last: an outer page elsewhere shows one of this machine
     permissions = ["clipboard-read", "clipboard-write", "local-network-access"]
-    page = visit(own={"permissions": permissions, "viewport": {"width": 1440, "height": 900}})
+    own = {"permissions": permissions, "viewport": {"width": 1440, "height": 900}}
+    page = visit(own=own, tab="Journey")
     who_only_looks_asks_nothing_more_and_fills_no_history(page)
     the_outer_page_of_a_space_follows_and_no_other_is_told(page, server)
     the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(page)
@@ -38,6 +39,9 @@ def who_only_looks_asks_nothing_more_and_fills_no_history(page: Visit) -> None:
     page.page.on("request", lambda request: asked.append(request.url))
     page.page.evaluate("viz.nextPaint()")
     assert urlparse(page.page.url)[4:] == ("", "")  # neither query nor fragment
+    page.tab("Attention")
+    page.wait_for_address("model=tiny")
+    page.wait_drawn(".attention")
     entries = page.page.evaluate("history.length")
     for layer in (1, 0, 1):
         with page.drawn(".attention"):
@@ -45,7 +49,7 @@ def who_only_looks_asks_nothing_more_and_fills_no_history(page: Visit) -> None:
     page.wait_for_address("model=tiny&site=decoder.1.self&head=1")
     with page.drawn(".attention"):
         page.head(0, 0).click()
-    page.page.wait_for_function("location.hash === ''")
+    page.page.wait_for_function("location.hash === '#model=tiny'")
     assert page.page.evaluate("history.length") == entries
     assert not [url for url in asked if "queue/join" in url]
 
@@ -169,6 +173,8 @@ def told_by_a_frame(page: Visit, address: str, framed: str) -> list[str]:
     outer.route(address, lambda route: route.fulfill(content_type="text/html", body=listen + frame))
     outer.goto(address)
     inner = outer.frame_locator("iframe")
+    inner.locator(".journey[data-rev]").wait_for()
+    inner.get_by_role("tab", name="Attention").click()
     inner.locator(".attention[data-rev]").wait_for()
     inner.get_by_role("button", name="Layer 1, head 1", exact=True).click()
     outer.frames[1].wait_for_function("location.hash.includes('head=1')")

@@ -84,7 +84,7 @@ def opened(
         return
     example = example_of(service.model(name))
     values = {**settings, "method": example.methods[0]}
-    if reads:  # another model was chosen
+    if reads and settings.get("length") in _offered_lengths(service):  # another model was chosen
         values["length"] = example.settings["max_new_tokens"]
     values |= link.settings
     if values["method"] not in example.methods:
@@ -118,6 +118,12 @@ def _no_method(got: Any, example: Example) -> str:
         allowed=list(example.methods),
         got=repr(got),
     )
+
+
+def _offered_lengths(service: Service) -> set[int]:
+    """How long the examples go on: a visitor who left the control alone has one of these."""
+    examples = (example_of(model) for model in service.models.values())
+    return {example.settings["max_new_tokens"] for example in examples}
 
 
 def _reading(

@@ -189,6 +189,9 @@ export const setDark = (dark) => {
 // A sentence about a mistake, for the page's status.
 /** @param {string} text */
 export const showProblem = (text) => emit("problem", text);
+// One that is found later, as by a part that has just come: beside what the status says already.
+/** @param {string} text */
+export const addProblem = (text) => emit("late problem", text);
 
 // The first token of a stack's attention, by its place in the whole text.
 /** @param {string} stack */

@@ -3,7 +3,7 @@
 // shows it is on the page yet.
 
 import { batch as together, computed, signal } from "../../web/preact.js";
-import { page, showProblem } from "../../web/store.js";
+import { addProblem, page } from "../../web/store.js";
 import { oneOf, wholeNumber } from "./link_text.js";
 import { declared, fieldsOf, views } from "./schema.js";
 
@@ -132,6 +132,6 @@ export const declaredFields = (view, follow = () => {}) => {
   };
   linked.set(view, hear);
   const problem = hear(fieldsThat((field) => field in own && fieldText(field) !== startOf(field)));
-  if (problem) showProblem(problem);
+  if (problem) addProblem(problem);
   return values;
 };

@@ -8,6 +8,12 @@ const Status = ({ value }) => {
   const show = (now) => setSaid((before) => ({ ...now, rev: before.rev + 1 }));
   useEvent("waiting", (said) => show({ kind: "busy", text: said }));
   useEvent("problem", (said) => show({ kind: "error", text: said }));
+  useEvent("late problem", (said) =>
+    setSaid(({ kind: before, text: told, rev: at }) => {
+      const both = before === "error" ? `${told} ${said}` : said;
+      return { kind: "error", text: both, rev: at + 1 };
+    }),
+  );
   useLayoutEffect(() => value.subscribe((said) => said?.text !== undefined && show(said)), []);
   const failed = kind === "error";
   // Each alert is an element of its own: where a part fails, ui/components.py writes into this one.
