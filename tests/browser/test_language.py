@@ -14,10 +14,11 @@ from visit import OPEN, SECTIONS, Visit, complaints
 from transformer.views.declaration import tab_name
 
 XX = {"Accept-Language": "eo-CH, en;q=0.5"}
-# Names of the field and of the code, and what the tests' models say of themselves.
+# Names of the field and of the code, what the tests' models say of themselves, Gradio's own slider.
 NAMES = re.compile(
     r"softmax|exp|top-k|The boy saw a cat\. He ran after the"
     r"|Decoder|Encoder|English|Esperanto|decoder\.0\.self0|[\d, ]+, top-k [\d; ]+"
+    r"|aria-label: (?:Reset to default value|(?:number input|range slider) for )"  # Gradio's
     r"|gpt2432|transformer/\S+\.py|· [\w.]+|2For tests alone\..*"
 )
 # What a visitor sees or is read outside of ⟦ ⟧: texts in the page's order, and attributes. Tokens
