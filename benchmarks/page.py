@@ -30,7 +30,7 @@ from benchmarks.tables import page_table
 from tests.chromium import ARGUMENTS, find
 
 ROOT = Path(__file__).resolve().parent.parent
-CLICKS = 10
+CLICKS = 7  # the phone shows one layer at a time, the first head is chosen
 DESK: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 844},

@@ -201,7 +201,9 @@ class Visit:
         with self.drawn(".attention"):
             self.page.get_by_role("option", name=name, exact=True).click()
             self.page.wait_for_function(
-                "name => viz.run.model === name && !viz.isOpening()", arg=name
+                """name => viz.run.model === name && !viz.isOpening() && viz.run.run
+                    === document.querySelector("#tokens [data-state=done]")?.dataset.run""",
+                arg=name,
             )
         self.wait_for_link()
 
