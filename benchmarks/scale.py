@@ -96,7 +96,9 @@ def measure(
 
     page.on("requestfinished", listen)
     page.goto(url)
-    page.wait_for_selector(".attention[data-rev]", state="attached")
+    page.wait_for_selector(".journey[data-rev]")
+    page.get_by_role("tab", name="Attention").click()
+    page.wait_for_selector(".attention[data-rev]")
     sizes.clear()
     page.get_by_role("button", name="Settings").click()
     page.locator("#length input").fill("1")

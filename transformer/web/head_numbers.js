@@ -162,8 +162,8 @@ export const RESCALE = {
 };
 
 /** @type {(numbers: HeadNumbers, stage: string) => Float32Array} */
-const drawnFrom = ({ scores, weights }, stage) =>
-  stage === "weights" ? weights : /** @type {Float32Array} */ (scores);
+const drawnFrom = (numbers, stage) =>
+  stage === "weights" ? numbers.weights : /** @type {Float32Array} */ (numbers.scores);
 
 // The text of a cell in the table behind the picture, (row, column) => text: the number itself.
 /** @type {(numbers: HeadNumbers, nKeys: number, stage: string) => (row: number, column: number) => string} */
