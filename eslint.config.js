@@ -2,14 +2,13 @@
 import js from "@eslint/js";
 import globals from "globals";
 
-// What people read is said: say("…") of transformer/ui/static/messages.js, so that it can be translated.
+// What people read is said: say("…") of transformer/web/messages.js, so that it can be translated.
 const SAID = ":not(CallExpression[callee.name=/^(say|sayN|sayWith)$/] *)";
 const WORD = "/[a-z]{2}/";
 const SENTENCE = "/^ ?[A-Z][a-z]+ [a-z]|[a-z]{2,},? [a-z]{2,} [a-z]{2,}|[a-z]{2} [a-z]+[.:]$/";
 const READ = "/^(textContent|title|placeholder|ariaLabel)$/";
 const LABEL = "/^(aria-label|aria-roledescription|title|placeholder)$/";
-const message =
-  'Write say("…") with placeholders in braces: see transformer/ui/static/messages.js.';
+const message = 'Write say("…") with placeholders in braces: see transformer/web/messages.js.';
 const unsaid = [
   `Literal[value=${SENTENCE}]${SAID}`,
   `TemplateElement[value.raw=${SENTENCE}]${SAID}`,
@@ -39,7 +38,7 @@ export default [
     },
   },
   {
-    files: ["transformer/ui/static/rest.js"],
+    files: ["transformer/ui/static/first.js"],
     languageOptions: { sourceType: "script" },
   },
   {

@@ -97,7 +97,7 @@ def test_pages_without_a_server_draw_with_the_pages_own_modules(name: str) -> No
     }
     # Nothing draws but Plotly and one function for canvases.
     drawing = [one for one in needed if "getContext" in read_module(one)]
-    assert set(drawing) <= {"ui/static/colours.js", "ui/static/labels.js"}
+    assert set(drawing) <= {"web/colours.js", "web/labels.js"}
     script = bundle(name)
     assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
     ran(f"if (false) {{ {script} }}")

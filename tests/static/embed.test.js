@@ -9,7 +9,7 @@ import {
   shortQueryOf,
   stateOf,
   withoutEmbed,
-} from "../../transformer/ui/static/link_text.js";
+} from "../../transformer/web/link_text.js";
 
 test("?embed is how a page is shown, and no part of what it shows", async () => {
   for (const search of ["?embed", "?embed=", "?embed=1", "?__theme=dark&embed"])

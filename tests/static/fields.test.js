@@ -27,10 +27,10 @@ globalThis.document = /** @type {any} */ ({
   getElementById: (id) => (id === "view-schema" ? schema : null),
 });
 const { declaredFields, fieldText, keptBy, lookFields, setFields, showFields, shownFields } =
-  await import("../../transformer/ui/static/fields.js");
+  await import("../../transformer/web/fields.js");
 const { effect } = await import("../../transformer/web/preact.js");
 const { page } = await import("../../transformer/web/store.js");
-const { stateOf } = await import("../../transformer/ui/static/link_text.js");
+const { stateOf } = await import("../../transformer/web/link_text.js");
 
 test("a view's values are those of its fields, typed, and what reads them follows", () => {
   const fields = declaredFields("shown");

@@ -11,7 +11,7 @@ import {
   siteNamed,
   stateOf,
   wholeNumber,
-} from "../../transformer/ui/static/link_text.js";
+} from "../../transformer/web/link_text.js";
 import { hand, vectors } from "./vectors.js";
 
 test("a state becomes a query, and a long one a compressed query", async () => {

@@ -19,7 +19,7 @@ globalThis.document = /** @type {any} */ ({
   getElementById: (id) => (id === "messages" ? { textContent: JSON.stringify(entries) } : null),
 });
 const { asSentence, numeral, say, sayN, sayWith } =
-  await import("../../transformer/ui/static/messages.js");
+  await import("../../transformer/web/messages.js");
 
 test("a sentence is looked up, and its values are filled in once", () => {
   assert.equal(say("no {name}; got {got}", { name: "{got}", got: 3 }), "3: NOT {got}");

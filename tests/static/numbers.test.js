@@ -2,15 +2,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { decodeBytes, decodeFloats, unpackBits } from "../../transformer/ui/static/bytes.js";
-import {
-  colourAt,
-  paletteWords,
-  scaleOf,
-  weightWords,
-} from "../../transformer/ui/static/colours.js";
-import { tinyNumber } from "../../transformer/ui/static/numbers.js";
-import { siteName, sitesOf } from "../../transformer/ui/static/sites.js";
+import { decodeBytes, decodeFloats, unpackBits } from "../../transformer/web/ask.js";
+import { colourAt, paletteWords, scaleOf, weightWords } from "../../transformer/web/colours.js";
+import { tinyNumber } from "../../transformer/web/messages.js";
+import { siteName, sitesOf } from "../../transformer/web/sites.js";
 import { colourValues, headNumbers, softmaxRow } from "../../transformer/web/head_numbers.js";
 import {
   cellShown,

@@ -2,14 +2,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { plainLabel, shortLabel, thinLabels } from "../../transformer/ui/static/labels.js";
+import { plainLabel, shortLabel, thinLabels, cellSize } from "../../transformer/web/labels.js";
 import { sharedKeys } from "../../transformer/web/head_grid.js";
-import { cellSize } from "../../transformer/ui/static/square_cells.js";
-import { cellText, figureTable } from "../../transformer/ui/static/table_content.js";
+import { cellText, figureTable } from "../../transformer/web/tables.js";
 import { runTree, sharedLength } from "../../transformer/views/branches/tree.js";
 import { sortHeads } from "../../transformer/views/head_metrics/known.js";
 import { parseDimensions } from "../../transformer/views/positions/position_dimensions.js";
-import { recoloured } from "../../transformer/views/export/static/dark.js";
+import { recoloured } from "../../transformer/views/export/static/run_page.js";
 import { vectors } from "./vectors.js";
 
 test("a label that Python escaped says its token again", () => {

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { enlarge, enlargeCells } from "../../transformer/ui/static/projected.js";
-import { page } from "../../transformer/web/store.js";
 import "./vectors.js";
+import { enlarge, enlargeCells } from "../../transformer/web/plots.js";
+import { page } from "../../transformer/web/store.js";
 
 page.projector = true;
 

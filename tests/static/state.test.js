@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { RUN_GONE, ask, server, session } from "../../transformer/ui/static/ask.js";
+import { RUN_GONE, ask, server, session } from "../../transformer/web/ask.js";
 import {
   chosenRow,
   on,

@@ -566,7 +566,7 @@ def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
 
 
 def test_gradios_loading_message_has_a_clock_that_rest_js_stops() -> None:
-    """rest.js knows it by its source; once no script has it, rest.js can go."""
+    """first.js knows it by its source; once no script has it, that part can go."""
     assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
     clock = re.compile(r"performance\.now\(\)-[^;]*/1e3")
     found = [path.name for path in assets.glob("*.js") if clock.search(path.read_text("utf-8"))]

@@ -213,7 +213,7 @@ def test_the_page_begins_with_our_modules_before_gradios(monkeypatch):
     put_first(lambda: "<p>a look</p>")
     source = env.loader.get_source(env, "frontend/index.html")[0]
     order = [
-        "window.requestAnimationFrame =",  # rest.js
+        "window.requestAnimationFrame =",  # first.js
         "<base ",
         f'<script type="module" src="{MODULES.address(PAGE)}">',
         "window.gradio_config",
@@ -264,8 +264,17 @@ def test_plotly_js_comes_with_its_licence():
 
 def test_every_component_has_a_module_that_can_be_mounted():
     calls = "\n".join(path.read_text("utf-8") for path in (PACKAGE / "ui").glob("*.py"))
-    found = re.findall(r'component\(\s*"(\w+)"(?:[^()]|\([^()]*\))*?(?:folder="(.*?)")?\)', calls)
-    places = [f"{folder or components.STATIC}/{name}.js" for name, folder in found]
+    call = r'(?:component|around)\(\s*"(\w+)"(?:[^()]|\([^()]*\))*?(?:(folder|script)="(.*?)")?\)'
+    found = re.findall(call, calls)
+    alone = [(name, place) for name, of, place in found if of == "folder"]
+    static = {path.stem for path in (PACKAGE / components.STATIC).glob("*.js")}
+    places = [f"{folder}/{name}.js" for name, folder in alone]
+    places += [
+        f"{components.STATIC}/{name}.js" for name, of, _ in found if not of and name in static
+    ]
+    others = [name for name, of, _ in found if of != "folder" and name not in static]
+    several = "".join(re.findall(r"export const mount = \{[^}]*\}", "".join(map(text_of, OWN))))
+    assert [name for name in others if f" {name}: mounted(" not in several] == []
     views = [view for view in VIEWS.values() if view.component()]
     places += [f"views/{view.folder.name}/{view.component()}.js" for view in views]
     assert len(found) >= 10 <= len(views)

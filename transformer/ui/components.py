@@ -29,8 +29,8 @@ PLOTLY_JS = "ui/static/vendor/plotly-cartesian.min.js"
 MOUNT = """
 import(new URL("{page}", document.baseURI))
   .then(({{ modules }}) => {{
-    const {{ server }} = modules["ui/static/ask.js"];
-    return modules["{name}"].mount({{ element, props, trigger, watch, server }});
+    const {{ server }} = modules["web/ask.js"];
+    return modules["{module}"].{mount}({{ element, props, trigger, watch, server }});
   }})
   .then(() => document.dispatchEvent(new CustomEvent("mounted", {{ detail: element }})))
   .catch((error) => {{
@@ -50,9 +50,10 @@ def component(
     value: Any = None,
     elem_id: str | None = None,
     folder: str = STATIC,
+    script: str = "",
     **props: Any,
 ) -> gr.HTML:
-    """The component of FOLDER/NAME.js; elem_id None: NAME.
+    """The component of FOLDER/NAME.js, or one of several of FOLDER/SCRIPT.js; elem_id None: NAME.
 
     NAME.js exports mount({element, props, trigger, watch, server}): what Gradio 6.31 gives to a
     component's script, and server of ask.js; see web/part.js. Where it is no component of Preact's,
@@ -63,7 +64,10 @@ def component(
         value=value,
         html_template=template.read_text("utf-8") if template.is_file() else "<div></div>",
         js_on_load=MOUNT.format(
-            page=MODULES.address(PAGE), name=f"{folder}/{name}.js", lost=LOST
+            page=MODULES.address(PAGE),
+            module=f"{folder}/{script or name}.js",
+            mount=f"mount.{name}" if script else "mount",
+            lost=LOST,
         ).strip(),
         apply_default_css=False,
         elem_id=elem_id or name,
@@ -98,12 +102,11 @@ def in_base64(value: Any) -> Any:
 
 
 def put_first(look: Callable[[], str]) -> None:
-    """Have Gradio's page begin with the language that was chosen, with rest.js, which replaces what
-    Gradio's own scripts then hold, and with our scripts, which are one file. look: makes the
+    """Have Gradio's page begin with first.js, which replaces what Gradio's own
+    scripts then hold, and with our scripts, which are one file. look: makes the
     markup that is seen until they have run."""
-    first = (read_module(f"{STATIC}/{name}") for name in ("first_language.js", "rest.js"))
     style = f'<link rel="stylesheet" href="{MODULES.address(STYLE)}">'
-    begin_page("".join(first), _head(), look, style)
+    begin_page(read_module(f"{STATIC}/first.js"), _head(), look, style)
 
 
 def _head() -> str:

@@ -94,7 +94,7 @@ def _of_model(model: Model) -> dict[str, Any]:
         card = gr.Markdown(remade(lambda: model_card(model)), elem_id="card")
     with gr.Accordion(wording("All settings"), open=False, elem_id="all-settings"):
         table = gr.Markdown(remade(lambda: settings_table(model)), elem_id="settings-table")
-    component("glossary")
+    component("glossary", script="terms")
     return {"card": card, "table": table}
 
 

@@ -15,7 +15,7 @@ from transformer.messages.markup import glossary_element, of_scripts, translated
 
 LOST = mark("A part of the page could not be loaded; reload the page.")
 # Words of Gradio's controls, by the names of the properties that hold them.
-# In the query of a request; see ui/static/languages.js.
+# In the query of a request; see ui/static/header.js.
 ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
 WORDS = ("label", "info", "placeholder")
 OF_BUTTONS = ("button", "markdown", "tabitem")  # components whose value or label is ours

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -110,16 +111,17 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     with gr.Row(elem_id="buttons"):
         start = gr.Button(example.action, variant="primary", elem_id="generate")
         stop = gr.Button(wording("Stop"), interactive=False, elem_id="stop")
-    altered = component("altered", handlers.INTACT)
-    seed = component("seed")
-    status = component(
+    around = partial(component, script="around_text")
+    altered = around("altered", handlers.INTACT)
+    seed = around("seed")
+    status = around(
         "status", handlers.said("done", wording("A stored example, read by this model."))
     )
-    tokens = component("tokens", run)
+    tokens = around("tokens", run)
     component("hidden_words", folder="views/masked")
     bars = component("next_words", drawn_by(example), first=first, folder="views/journey")
     settings = settings_of(example)
-    component("hypotheses")
+    around("hypotheses")
     method, temperature, *_ = drawn = settings[:4]  # with top-k and top-p: they move the bars
     gr.on([one.change for one in drawn], None, drawn, bars, js=ALL, **PRIVATE)
     temperature.input(None, method, method, js=DRAWS, **PRIVATE)
@@ -137,7 +139,7 @@ def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
     placed: dict[str, Any] = {}
     for tab, shown in tabs(VIEWS.values()).items():
         with gr.Tab(wording(tab), id=tab_name(tab)) as part:
-            opened = calling("ui/static/page_fields.js", f"tabShown({tab_name(tab)!r})")
+            opened = calling("ui/static/main.js", f"tabShown({tab_name(tab)!r})")
             part.select(None, js=opened, **PRIVATE)
             placed |= ABOVE[tab](model) if tab in ABOVE else {}
             placed |= {view.name: view_component(view, values) for view in shown}

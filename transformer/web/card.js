@@ -1,11 +1,10 @@
 // A card of the tour or of a lesson: its words, what it asks, its hints and the verdict. On the page, and
 // in a lesson's file that needs no server.
 
-import { nextPaint } from "../ui/static/dom.js";
-import { say } from "../ui/static/messages.js";
 import { useDocument, useEvent } from "./part.js";
+import { say } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
-import { page } from "./store.js";
+import { page, nextPaint } from "./store.js";
 import { Marked } from "./text.js";
 
 /**

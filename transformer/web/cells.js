@@ -1,7 +1,149 @@
-// The cells of a heatmap by keyboard, and those of a Figure lit.
+// What stands around and over the cells of a heatmap: its labels, colour bar and lit cells, as the page's
+// own. Plotly's labels take longer than all the cells, and its colour bar a third of a click on a head.
 
-import { Bands, drawnFrame } from "./axes.js";
+import { escapeLabel, linePx, plainLabel, shortLabel } from "./labels.js";
 import { html, useRef, useState } from "./preact.js";
+
+/** @typedef {{left: number, top: number, width: number, height: number, x: number[], y: number[]}} Frame where the cells stand, in px, and which: cell 0 from -0.5 to 0.5; y: [bottom, top] */
+/** @typedef {{left: number, top: number, width: number, height: number}} Box */
+
+const LONGEST = 11; // characters
+const GAP_PX = 10; // from the cells to the colour bar
+
+/** @type {(layout: any) => Frame} */
+export const frameOf = ({ width, height, margin: { l, r, t, b }, xaxis, yaxis }) => ({
+  left: l,
+  top: t,
+  width: width - l - r,
+  height: height - t - b,
+  x: xaxis.range,
+  y: yaxis.range,
+});
+// The same of a picture that Plotly has drawn, as it is zoomed now.
+/** @type {(box: any) => Frame} */
+export const drawnFrame = ({ _fullLayout: { xaxis, yaxis } }) => ({
+  left: xaxis._offset,
+  top: yaxis._offset,
+  width: xaxis._length,
+  height: yaxis._length,
+  x: xaxis.range,
+  y: yaxis.range,
+});
+
+// How far along the cells a place stands, from 0 to 1 where it is seen.
+/** @type {(range: number[], value: number) => number} */
+const along = ([from, to], value) => (value - from) / (to - from);
+/** @type {(part: number) => number} */
+const inside = (part) => Math.min(1, Math.max(0, part));
+/** @type {(frame: Frame, x: number) => number} */
+const leftOf = ({ left, width, x: range }, x) => left + width * inside(along(range, x));
+/** @type {(frame: Frame, y: number) => number} */
+const topOf = ({ top, height, y: range }, y) => top + height * (1 - inside(along(range, y)));
+
+// A range of cells in px: {left, top, width, height} within the picture.
+/** @type {(frame: Frame, x0: number, x1: number, y0: number, y1: number) => Box} */
+const rangeBox = (frame, x0, x1, y0, y1) => {
+  const [left, top] = [leftOf(frame, x0 - 0.5), topOf(frame, y0 - 0.5)];
+  const [right, bottom] = [leftOf(frame, x1 + 0.5), topOf(frame, y1 + 0.5)];
+  return { left, top, width: right - left, height: bottom - top };
+};
+// The same of a picture that Plotly has drawn.
+/** @type {(box: any, x0: number, x1: number, y0: number, y1: number) => Box} */
+export const cellBox = (box, x0, x1, y0, y1) => rangeBox(drawnFrame(box), x0, x1, y0, y1);
+
+// The cell at a place in px within the picture; a part outside is null.
+/** @type {(frame: Frame, x: number, y: number) => {row: number | null, column: number | null}} */
+export const cellAt = ({ left, top, width, height, x: across, y: down }, x, y) => {
+  const [right, up] = [(x - left) / width, 1 - (y - top) / height];
+  /** @type {(part: number, range: number[]) => number | null} */
+  const place = (part, [from, to]) =>
+    part > 0 && part < 1 ? Math.round(from + part * (to - from)) : null;
+  return { row: place(up, down), column: place(right, across) };
+};
+
+/** @type {(box: Record<string, number>) => Record<string, string>} */
+export const inPx = (box) =>
+  Object.fromEntries(Object.entries(box).map(([side, px]) => [side, `${px}px`]));
+
+// ---- labels ----
+
+const AXES = ["xaxis", "yaxis"];
+// The label of a place on an axis; null where a zoom has taken it out of sight.
+const Label = ({ name, at, text, frame, layout, look = "" }) => {
+  const part = along(name === "xaxis" ? frame.x : frame.y, at);
+  if (part < 0 || part > 1) return null;
+  /** @type {any} */
+  const place =
+    name === "xaxis"
+      ? { left: leftOf(frame, at), top: frame.top + frame.height + 5 }
+      : { top: topOf(frame, at), right: layout.width - frame.left + 6 };
+  return html`<span class=${`${name} ${look}`} style=${inPx(place)}>${plainLabel(text)}</span>`;
+};
+
+const ColourBar = ({ data: [{ colorscale, zmin, zmax, colorbar, showscale }], layout }) => {
+  if (!showscale) return null;
+  const { t, r, b } = layout.margin;
+  const place = inPx({ left: layout.width - r + GAP_PX, top: t, height: layout.height - t - b });
+  const stops = colorscale.map(([at, colour]) => `${colour} ${100 * at}%`);
+  const tick = (value, index) => {
+    const bottom = `${(100 * (value - zmin)) / (zmax - zmin)}%`;
+    return html`<span class="tick" style=${{ bottom }}>${colorbar.ticktext[index]}</span>`;
+  };
+  return html`<div class="colour-bar"
+    style=${{ ...place, background: `linear-gradient(to top,${stops.join()})` }}
+  >${colorbar.tickvals.map(tick)}</div>`;
+};
+
+/** @type {(name: string, frame: Frame) => number} */
+const cellPx = (name, { width, height, x, y }) =>
+  name === "xaxis" ? width / Math.abs(x[1] - x[0]) : height / Math.abs(y[1] - y[0]);
+
+// Beside a heatmap's cells, of its figure with frame. lit: {row, column}, either null, whose labels always
+// stand, and those that they would lie on do not; labels: {query, key}, all of them.
+export const Axes = ({ figure, frame, lit, labels }) => {
+  const { layout } = figure;
+  const at = { xaxis: lit.column, yaxis: lit.row };
+  const isClear = (name) => (place) =>
+    at[name] === null || Math.abs(place - at[name]) * cellPx(name, frame) >= linePx();
+  const ticks = (name) => {
+    const { tickvals, ticktext } = layout[name];
+    const one = (place) =>
+      html`<${Label} text=${ticktext[tickvals.indexOf(place)]} at=${place} ...${{ name, frame, layout }} />`;
+    return tickvals.filter(isClear(name)).map(one);
+  };
+  const middle = {
+    xaxis: { left: `${frame.left + frame.width / 2}px` },
+    yaxis: { top: `${frame.top + frame.height / 2}px` },
+  };
+  const title = (name) =>
+    html`<span class=${`${name} title`} style=${middle[name]}>${layout[name].title.text}</span>`;
+  const chosen = (name, tokens) => {
+    const text = at[name] === null ? undefined : tokens[at[name]];
+    if (text === undefined) return null;
+    const short = shortLabel(escapeLabel(text), LONGEST);
+    return html`<${Label} text=${short} look="chosen" at=${at[name]} ...${{ name, frame, layout }} />`;
+  };
+  const { width, height } = layout;
+  return html`<div class="axis-labels" aria-hidden="true" style=${inPx({ width, height })}>
+    ${AXES.map(ticks)}${AXES.map(title)}<${ColourBar} ...${figure} />${chosen("xaxis", labels.key)}${chosen("yaxis", labels.query)}
+  </div>`;
+};
+
+// ---- lit cells ----
+
+const Band = ({ name, at }) => at && html`<div class=${`band ${name}`} style=${inPx(at)} />`;
+// Bands over a row, a column and the cell where they meet; lit as for Axes; last: {row, column}.
+export const Bands = ({ frame, lit: { row, column }, last }) => {
+  const there = (place, end) => place !== null && place <= end;
+  const [isRow, isColumn] = [there(row, last.row), there(column, last.column)];
+  return [
+    html`<${Band} name="row" at=${isRow && rangeBox(frame, 0, last.column, row, row)} />`,
+    html`<${Band} name="column" at=${isColumn && rangeBox(frame, column, column, 0, last.row)} />`,
+    html`<${Band} name="cell" at=${isRow && isColumn && rangeBox(frame, column, column, row, row)} />`,
+  ];
+};
+
+// ---- by keyboard ----
 
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 

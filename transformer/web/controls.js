@@ -1,8 +1,8 @@
 // Controls of a view as components.
 
-import { say } from "../ui/static/messages.js";
-import { valueOf } from "../ui/static/fields.js";
-import { kindOf } from "../ui/static/site_words.js";
+import { say } from "./messages.js";
+import { valueOf } from "./fields.js";
+import { kindOf } from "./sites.js";
 import { html } from "./preact.js";
 
 // A menu. options: [[value, text], ...].

@@ -1,8 +1,8 @@
 // All heads small: layers down, heads across, one small canvas each. A large grid scrolls.
 
-import { paintWords, weightWords } from "../ui/static/colours.js";
-import { decodeBytes } from "../ui/static/bytes.js";
-import { say } from "../ui/static/messages.js";
+import { paintWords, weightWords } from "./colours.js";
+import { decodeBytes } from "./ask.js";
+import { say } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef } from "./preact.js";
 import { page } from "./store.js";
 

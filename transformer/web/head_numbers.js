@@ -2,8 +2,8 @@
 // stand for. The same arithmetic as transformer/views/attention/heatmap.py, so that a head travels as
 // its scores, or as what they are made of, and a change of stage or scale sends none of it again.
 
-import { decodeBytes, decodeFloats, unpackBits } from "../ui/static/bytes.js";
-import { numeral, say } from "../ui/static/messages.js";
+import { decodeBytes, decodeFloats, unpackBits } from "./ask.js";
+import { numeral, say } from "./messages.js";
 
 /** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} HeadNumbers flat arrays of query x key; scores: null for many heads put together */
 /** @typedef {{scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} Recorded scores, or queries and keys that they are the products of; weights: where they are not their softmax */

@@ -1,15 +1,12 @@
 // One head's numbers as a heatmap with labels, a colour bar, zoom, a closer look, a keyboard and a table.
 // Until plotly.js has come, a canvas of the same numbers stands in its place and can be pointed at.
 
-import { paintWords, paletteWords, themeOf } from "../ui/static/colours.js";
-import { drawnIn, paperColour } from "../ui/static/drawn.js";
-import { say } from "../ui/static/messages.js";
-import { loadPlotly, plotlyIfLoaded } from "../ui/static/plotly.js";
-import { listen, PLAIN, purge } from "../ui/static/plots.js";
-import { figureTable } from "../ui/static/table_content.js";
-import { NumberTable } from "../ui/static/tables.js";
-import { Axes, Bands, cellAt, drawnFrame, frameOf, inPx } from "./axes.js";
-import { useCellKeys } from "./cells.js";
+import { paintWords, paletteWords, themeOf } from "./colours.js";
+import { drawnIn, paperColour, loadPlotly, plotlyIfLoaded, listen, PLAIN, purge } from "./plots.js";
+import { say } from "./messages.js";
+import { figureTable } from "./tables.js";
+import { NumberTable } from "./figure.js";
+import { Axes, Bands, cellAt, drawnFrame, frameOf, inPx, useCellKeys } from "./cells.js";
 import { cellTexts } from "./head_numbers.js";
 import { cellShown, headFigure, partOf, placesOf } from "./heatmap_figure.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";

@@ -1,10 +1,9 @@
 // The figure of a head's numbers: colours, ticks, axes, and which cells are drawn. The same as Python's,
 // transformer/views/attention/heatmap.py.
 
-import { scaleOf } from "../ui/static/colours.js";
-import { escapeLabel, fontFamily, fontPx } from "../ui/static/labels.js";
-import { numeral, say } from "../ui/static/messages.js";
-import { squareCells } from "../ui/static/square_cells.js";
+import { scaleOf } from "./colours.js";
+import { escapeLabel, fontFamily, fontPx, squareCells } from "./labels.js";
+import { numeral, say } from "./messages.js";
 import { colourValues, FLOOR, largestOf, RESCALE } from "./head_numbers.js";
 
 /** @typedef {import("./head_numbers.js").HeadNumbers} HeadNumbers */
@@ -59,7 +58,7 @@ export const roundValues = (low, high, count) => {
   return [values, texts];
 };
 
-/** @type {(numbers: HeadNumbers, look: Look, theme: import("../ui/static/colours.js").Theme) => any} */
+/** @type {(numbers: HeadNumbers, look: Look, theme: import("./colours.js").Theme) => any} */
 const colours = (numbers, { stage, scale, range }, { diverging, weights }) => {
   if (stage !== "weights") {
     const bound = largestOf(numbers, stage) || 1;

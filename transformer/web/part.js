@@ -1,13 +1,65 @@
-// A part of the page as a component of Preact's: how it is mounted, asks the server and knows whether
-// it is seen. See README.md for how to write one.
+// A part of the page as a component of Preact's: how it is mounted, asks the server, knows whether it is
+// seen, and stands behind a heading. See README.md for how to write one.
 
-import { ask } from "../ui/static/ask.js";
-import { nextPaint } from "../ui/static/dom.js";
-import { say } from "../ui/static/messages.js";
-import { views } from "../ui/static/schema.js";
-import { html, render, signal, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
-import { Section } from "./section.js";
-import { on, reactive, showProblem } from "./store.js";
+import { keptBy } from "./fields.js";
+import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
+import { nextPaint, reactive, on, showProblem } from "./store.js";
+import { ask } from "./ask.js";
+import { say } from "./messages.js";
+import { views } from "./link_text.js";
+
+// ---- a section: a part of a tab behind its heading, with what it found in one line ----
+
+// name: of the opened section, "" for none. brought: how often one was opened by something else than a
+// press on its heading; leads: whether the focus goes there too.
+const opened = reactive({ name: "", brought: 0, leads: false });
+const OF_BEFORE = "1"; // in links of before: "More" was pressed
+
+const bring = (name, leads) =>
+  Object.assign(opened, { name, leads, brought: name ? opened.brought + 1 : 0 });
+keptBy(
+  "more",
+  () => opened.name,
+  (text) => {
+    const name = text === OF_BEFORE ? "" : text;
+    if (name !== opened.name) bring(name, false);
+  },
+);
+
+// Open a section from elsewhere in the page and go there.
+/** @type {(name: string) => void} */
+export const openSection = (name) => bring(name, true);
+
+/**
+ * name: in links. title, finding: of the heading. children: what is drawn once it has been opened, and
+ * stays, unseen, when it is closed.
+ * @param {Record<string, any>} props
+ */
+export const Section = ({ name, title, finding, children }) => {
+  const section = useRef(/** @type {any} */ (null));
+  const wasOpen = useRef(false);
+  const isOpen = opened.name === name;
+  wasOpen.current ||= isOpen;
+  const press = (event) => {
+    event.preventDefault();
+    Object.assign(opened, { name: isOpen ? "" : name, brought: 0 });
+  };
+  const goThere = async () => {
+    const { brought, leads } = opened;
+    await nextPaint();
+    section.current?.scrollIntoView({ block: brought ? "start" : "nearest" });
+    if (brought && leads) section.current?.firstElementChild.focus({ preventScroll: true });
+  };
+  useLayoutEffect(() => void (isOpen && goThere()), [isOpen, isOpen && opened.brought]);
+  return html`<details class="section" data-section=${name} opened=${isOpen} ref=${section}>
+    <summary onClick=${press}>
+      <h3>${title}</h3><span class="section-finding">${finding}</span>
+    </summary>
+    <div class="section-body" hidden=${!isOpen}>${wasOpen.current && children}</div>
+  </details>`;
+};
+
+// ---- a part ----
 
 const NEAR = "600px"; // what is this far from sight is drawn already
 const LEAST_PX = 4; // of a change of width that is one

@@ -1,6 +1,6 @@
 // The text token by token: play, pause, one on, one back. What is not written yet is not shown.
 
-import { say } from "../ui/static/messages.js";
+import { say } from "./messages.js";
 import { useEvent } from "./part.js";
 import { html, useLayoutEffect, useRef } from "./preact.js";
 import { page, setQuery } from "./store.js";

@@ -202,3 +202,7 @@ export const chosenRow = (stack) => {
   const place = page.query?.stack === stack ? page.query.index - tracedFrom(stack) : -1;
   return place < 0 ? null : place;
 };
+
+// Until what has been changed is painted.
+export const nextPaint = () =>
+  new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));

@@ -1,6 +1,8 @@
 // Texts of the page as components.
 
 import { html } from "./preact.js";
+import { page } from "./store.js";
+import { numeral, sayWith } from "./messages.js";
 
 const MARKS = /([␣⏎⇥]+)/u; // for space, newline and tab: set back, so that the word stands out
 const STRESS = /(\*\*[^*]+\*\*|\*[^*]+\*|`[^`]+`)/;
@@ -19,3 +21,86 @@ export const Marked = ({ text }) =>
     if (part.startsWith("**")) return html`<strong>${part.slice(2, -2)}</strong>`;
     return html`<em>${part.slice(1, -1)}</em>`;
   });
+
+// ---- what a token reads: the weights by which the text is shaded, and the sentence that says them ----
+
+/**
+ * @typedef {object} Reading what one token reads
+ * @property {string} stack whose tokens are read
+ * @property {string} whose the head's name, or which mean
+ * @property {number} from the place of the token that asks: its own, or the one before
+ * @property {ArrayLike<number>} weights of the keys, the first of them at `first`
+ * @property {number} first
+ */
+
+/** @type {(token: import("./store.js").Query) => Promise<Reading | null>} */
+let reader = async () => null;
+// The attention view says what a token reads, as the chosen picture has it.
+/** @type {(given: typeof reader) => void} */
+export const setReader = (given) => (reader = given);
+/** @type {typeof reader} */
+export const readingOf = (token) => reader(token);
+
+/** @type {(stack: string) => string[]} */
+const labelsOf = (stack) => (stack === page.run.stack ? page.run.labels : page.run.source_labels);
+
+// The weight with which a place of the text is read.
+/** @type {(reading: Reading, place: number) => number} */
+export const weightAt = ({ weights, first }, place) => weights[place - first] ?? 0;
+
+/** @type {(weights: ArrayLike<number>) => number} */
+const largest = (weights) => {
+  let best = 0;
+  for (let at = 1; at < weights.length; at += 1) if (weights[at] > weights[best]) best = at;
+  return best;
+};
+
+/** @type {(label: string) => any} */
+const named = (label) => html`<strong><${Token} label=${label} /></strong>`;
+
+// What the token does there: it is read, or the network is at its next token already.
+/** @type {(token: import("./store.js").Query, from: number) => any} */
+const doing = ({ stack, index }, from) => {
+  const labels = labelsOf(stack);
+  const [here, next] = [named(labels[index]), labels[index + 1]];
+  if (from < index) {
+    const before = named(labels[from]);
+    return sayWith("{here} was chosen one token earlier, at {before}.", { here, before });
+  }
+  if (stack === "encoder") return sayWith("The encoder only reads {here}.", { here });
+  if (next === undefined) {
+    return sayWith("At {here} the network chooses what comes next.", { here });
+  }
+  const after = { here, next: named(next) };
+  return next.startsWith("␣")
+    ? sayWith("At {here} the network is already choosing the next word, {next}.", after)
+    : sayWith("At {here} the network is already choosing the next token, {next}.", after);
+};
+
+// What is read most, with its weight; what followed the same token the last time is worth saying.
+/** @type {(token: import("./store.js").Query, reading: Reading) => any} */
+const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
+  const best = largest(weights);
+  const place = best + first;
+  const labels = labelsOf(other);
+  const itself = stack === other;
+  const again = itself && place > 0 && place < from && labels[place - 1] === labels[from];
+  const parts = { whose, token: named(labels[place]), weight: numeral(weights[best].toFixed(2)) };
+  if (again) {
+    const before = named(labels[from]);
+    return sayWith("{whose} reads {token} most ({weight}), which followed {before} last time.", {
+      ...parts,
+      before,
+    });
+  }
+  return itself && place === from
+    ? sayWith("{whose} reads {token} itself most ({weight}).", parts)
+    : sayWith("{whose} reads {token} most ({weight}).", parts);
+};
+
+// Two plain sentences about a token and its reading.
+export const ReadingInWords = ({ token, reading }) => [
+  doing(token, reading.from),
+  " ",
+  most(token, reading),
+];

@@ -1,13 +1,12 @@
 // A text as tokens: given and generated, each generated one shaded by its probability, or all by what
 // one of them reads; and, for a translator, the source that its encoder reads.
 
-import { numeral, say } from "../ui/static/messages.js";
-import { ReadingInWords, readingOf, weightAt } from "../ui/static/reading.js";
+import { numeral, say } from "./messages.js";
+import { ReadingInWords, readingOf, weightAt, Token } from "./text.js";
 import { useEvent, usePart } from "./part.js";
 import { Player } from "./player.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { emit, page, sameToken, setKey, setQuery } from "./store.js";
-import { Token } from "./text.js";
 
 const FEW = 1.5; // a weight's share of the shade is its root: 0.05 is seen as well as 0.5
 const SPECIAL = /^<\|[a-z]+\|>$/;

@@ -1,14 +1,26 @@
+// Gradio 6.31 asks its queue through window.fetch. Its page makes a client of its own, which can be given no headers,
+// session or listener (Client.connect can, but only a program's), so that fetch is replaced for these two questions.
+
+import { MOVED, SESSION, session, askedIn, LANGUAGE } from "../../web/ask.js";
+import { foreign, isOpening, refused, reopen } from "./link.js";
+import { unsent } from "./gradio.js";
+import { say, sayN } from "../../web/messages.js";
+import { emit, page, showProblem } from "../../web/store.js";
+
+export const fetched = window.fetch.bind(window);
+/** @typedef {(url: string, options: any) => Promise<Response>} Ask */
+/** @type {(join: Ask, data: Ask) => void} join: begins something; data: the stream of what it says */
+export const askQueueBy = (join, data) => {
+  window.fetch = (resource, given) => {
+    const url = resource instanceof Request ? resource.url : String(resource);
+    if (url.includes("/queue/join")) return join(url, given);
+    return url.includes("/queue/data") ? data(url, given) : fetched(resource, given);
+  };
+};
+
 // Between the page and its server: the place in the queue, a refusal, a connection that was lost. Gradio
 // tells none of this to a page's scripts: what passes is read along, and said in the page's status. What it
 // sends is sent as this page's session and in this page's language, for which it has no setting.
-
-import { MOVED, SESSION, session } from "./ask.js";
-import { askedIn, LANGUAGE } from "./language.js";
-import { foreign, isOpening, refused, reopen } from "./link.js";
-import { unsent } from "./gradio.js";
-import { say, sayN } from "./messages.js";
-import { askQueueBy, fetched } from "./queue_fetch.js";
-import { emit, page, showProblem } from "../../web/store.js";
 
 const storageOf = () => {
   try {

@@ -1,16 +1,82 @@
 // Where to begin, at the top of the page: the tour's cards, the lessons, and a menu of all else that is
 // done with the page as a whole.
 
+import { html, useLayoutEffect, useRef, useMemo } from "../../web/preact.js";
+import { moveTo } from "./connection.js";
+import { ASKED, askedIn, LANGUAGE } from "../../web/ask.js";
+import { linkText, answered } from "./link.js";
+import { say } from "../../web/messages.js";
+import { page as look } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo, useRef } from "../../web/preact.js";
-import { Languages } from "./languages.js";
-import { answered } from "./link.js";
-import { say } from "./messages.js";
-import { Projector } from "./projector.js";
-import { useCode } from "./qr_code.js";
-import { setSubmit } from "./questions.js";
-import { CopyLink, pageAddress } from "./share.js";
+import { useCode, CopyLink, pageAddress } from "./share.js";
+import { setSubmit } from "./gradio.js";
 import { endTour, goToTour, opener, setCards, touring } from "./touring.js";
+
+// ---- the menu of languages, each by its own name ----
+
+const KEPT = "viz-language"; // as in first.js
+
+/** @type {(language: string) => boolean} */
+const keep = (language) => {
+  try {
+    localStorage.setItem(KEPT, language);
+    return true;
+  } catch {
+    return false; // a page inside another one may have no storage: the address then says it
+  }
+};
+
+const choose = async ({ target }) => {
+  keep(target.value);
+  const shown = await linkText(); // the address says it only after a while
+  moveTo(
+    askedIn(window.location.search, target.value) + (shown ? `#${shown}` : window.location.hash),
+  );
+};
+// Once it is kept here, the address need not say it any more, and nobody copies it from there.
+const tidy = () => {
+  const { pathname, search, hash } = window.location;
+  if (new URLSearchParams(search).has(ASKED) && keep(LANGUAGE))
+    history.replaceState(history.state, "", pathname + askedIn(search, null) + hash);
+};
+
+const option = ([value, name]) =>
+  html`<option value=${value} lang=${value} selected=${value === LANGUAGE}>${name}</option>`;
+
+export const Languages = ({ languages }) => {
+  useLayoutEffect(tidy, []);
+  return html`<label class="languages" hidden=${languages.length < 2}>${say("Language")}${" "}
+    <select class="language-menu" onChange=${choose}>${languages.map(option)}</select>
+  </label>`;
+};
+
+// ---- projector mode: larger type, pictures first, settings away; a field of the page's state ----
+
+// Projected, the buttons stand in the line of the tabs, which leave them their room.
+const followLine = (line) => {
+  const measure = () => {
+    const parts = [...line.children].map((part) => part.getBoundingClientRect());
+    const left = Math.min(...parts.filter(({ width }) => width).map((part) => part.left));
+    const room = line.getBoundingClientRect().right - left + 8;
+    document.body.style.setProperty("--top-width", `${room}px`);
+  };
+  const sizes = new ResizeObserver(measure);
+  for (const part of line.children) sizes.observe(part);
+  return () => sizes.disconnect();
+};
+
+export const Projector = () => {
+  const button = useRef(/** @type {any} */ (null));
+  const { projector } = look;
+  useLayoutEffect(
+    () => (projector ? followLine(button.current.closest("#top")) : undefined),
+    [projector],
+  );
+  return html`<button type="button" class="projector-button" aria-pressed=${projector} ref=${button}
+    onClick=${() => (look.projector = !projector)}>${say("Projector")}</button>`;
+};
+
+// ---- the header ----
 
 const MENU = "page-menu";
 

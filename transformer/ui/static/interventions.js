@@ -4,7 +4,7 @@
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { typeText } from "./gradio.js";
-import { say } from "./messages.js";
+import { say } from "../../web/messages.js";
 
 /**
  * @typedef {Record<string, any>} Plain an intervention as plain values
@@ -17,7 +17,7 @@ export const interventions = () => (page.run?.interventions ?? []).map((one) => 
 
 /** @type {(interventions: any[], forced: number[]) => void} */
 let request = () => {};
-// How a new run is asked for: request(interventions, forced token ids). Set by altered.js.
+// How a new run is asked for: request(interventions, forced token ids). Set by around_text.js.
 /** @type {(made: (wanted: Plain[], forced: number[]) => void) => void} */
 export const setRequest = (made) => (request = made);
 

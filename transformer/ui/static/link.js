@@ -4,11 +4,18 @@
 
 import { effect, signal } from "../../web/preact.js";
 import { emit, page, showProblem } from "../../web/store.js";
-import { fieldText, lookFields, showFields, shownFields } from "./fields.js";
-import { showTabs, typeText } from "./gradio.js";
-import { foreignPart, holdsOwn, plainQuery, queryOf, stateOf, TOO_LONG } from "./link_text.js";
-import { goOn, isLast, isNew, request } from "./questions.js";
-import { declared, firstTab } from "./schema.js";
+import { fieldText, lookFields, showFields, shownFields } from "../../web/fields.js";
+import { showTabs, typeText, goOn, isLast, isNew, request } from "./gradio.js";
+import {
+  foreignPart,
+  holdsOwn,
+  plainQuery,
+  queryOf,
+  stateOf,
+  TOO_LONG,
+  declared,
+  firstTab,
+} from "../../web/link_text.js";
 
 const PAUSE_MS = 300;
 const WAIT_MS = 60_000; // the answer is there, the run that it names is on its way

@@ -6,10 +6,10 @@ import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
 import { chosenRow, page } from "../../web/store.js";
-import { declaredFields } from "./fields.js";
-import { say } from "./messages.js";
-import { views } from "./schema.js";
-import { siteName } from "./sites.js";
+import { declaredFields } from "../../web/fields.js";
+import { say } from "../../web/messages.js";
+import { views } from "../../web/link_text.js";
+import { siteName } from "../../web/sites.js";
 
 // What the page's chosen head and token say of a picture's parameters.
 const selection = () => {

@@ -1,10 +1,24 @@
-// The button that copies the link to what is shown.
+// What a visitor takes along: the link to what is shown, its QR code in a window above the page (the server
+// draws it, and knows an address that others can open), and files that the page makes.
 
 import { html, useRef, useState } from "../../web/preact.js";
 import { isOwn, page as shown } from "../../web/store.js";
-import { isInHub, linkText } from "./link.js";
-import { TOO_LONG } from "./link_text.js";
-import { say } from "./messages.js";
+import { isInHub, linkText, snapshot } from "./link.js";
+import { TOO_LONG, shortQueryOf } from "../../web/link_text.js";
+import { say } from "../../web/messages.js";
+import { ask } from "../../web/ask.js";
+
+/** @type {(blob: Blob, name: string) => void} */
+export const saveFile = (blob, name) => {
+  const link = Object.assign(document.createElement("a"), {
+    href: URL.createObjectURL(blob),
+    download: name,
+  });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+};
+
+// The button that copies the link to what is shown.
 
 const SAID_MS = 6000;
 const OWN = say(
@@ -51,4 +65,52 @@ export const CopyLink = ({ page }) => {
     aria-label=${say("Link to what is shown")} ref=${select} />`;
   return html`<button type="button" class="copy-link" onClick=${copy}>${say("Copy link")}</button>
     ${address && byHand}<span class="share-says" role="status">${said}</span>`;
+};
+
+// What is shown as a QR code, in a window above the page. The server draws it, and knows an address
+// that others can open.
+
+const NO_CODE = say(
+  "This network belongs to your visit alone: a link shows it to nobody else, so there is no code.",
+);
+
+// What another device is to show: a phone is no projector.
+/** @type {(state: Record<string, string>) => Record<string, string>} */
+export const forOthers = (state) =>
+  Object.fromEntries(Object.entries(state).filter(([name]) => name !== "projector"));
+
+const draw = async (question, page) => {
+  if (shown.run && isOwn(shown.run.model)) throw new Error(NO_CODE);
+  const query = await shortQueryOf(forOthers(snapshot()));
+  const { picture, address } = await ask(question, { page: page(), query });
+  const says = say("Point a phone's camera at the code: it opens what is shown here.");
+  return { picture, says, address: address.split("#")[0] };
+};
+
+// The window in `box`; its shows tells the button how to open it. question: asks the server for a code;
+// page(): the page's own address.
+export const useCode = (question, page) => {
+  const box = useRef(/** @type {any} */ (null));
+  const [{ picture, says, address, rev }, setCode] = useState(/** @type {any} */ ({ rev: 0 }));
+  const show = async () => {
+    setCode({ rev });
+    box.current.showModal();
+    const code = await draw(question, page).catch(({ message }) => ({ says: message }));
+    setCode({ ...code, rev: rev + 1 });
+  };
+  const close = () => box.current.close();
+  const title = say("This page on another device");
+  const outside = ({ target }) => target === box.current && close();
+  const code = html`<dialog class="code-window" aria-label=${title} data-rev=${rev || undefined} ref=${box} onClick=${outside}>
+      <div class="code-box">
+        <img class="code-picture" hidden=${!picture} src=${picture} alt=${say("QR code of a link to what is shown")} />
+        <div class="code-words">
+          <h2 class="code-title">${title}</h2>
+          <p class="code-says" role="status">${says}</p>
+          <p class="code-address">${address}</p>
+          <button type="button" class="code-close" onClick=${close}>${say("Close")}</button>
+        </div>
+      </div>
+    </dialog>`;
+  return { show, code };
 };

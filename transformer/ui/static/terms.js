@@ -1,8 +1,10 @@
 // What a term of the field means, where it stands in the page's own words: on hover, focus and touch.
 // The sentences are the glossary's (transformer/messages/glossary), which stand in the page's head.
 
-import { useDocument } from "../../web/part.js";
+import { useDocument, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
+import { LANGUAGE } from "../../web/ask.js";
+import { say } from "../../web/messages.js";
 
 /** @typedef {{ words: string[], says: string, other?: string[] }} Entry */
 /** @typedef {{ at: number, end: number, term: string }} Found where a term stands in a text */
@@ -180,3 +182,15 @@ export const TermTip = () => {
     <b>${words[0]}</b> ${says}
   </div>`;
 };
+
+// ---- every term with its sentence, by the alphabet ----
+
+const entries = Object.values(glossary);
+entries.sort(({ words: [a] }, { words: [b] }) => a.localeCompare(b, LANGUAGE));
+const entry = ({ words, says }) => html`<div><dt>${words[0]}</dt><dd>${says}</dd></div>`;
+
+const Glossary = () => html`<details class="glossary">
+  <summary>${say("Words of the field")}</summary>
+  <dl class="glossary-list">${entries.map(entry)}</dl>
+</details>`;
+export const mount = { glossary: mounted(Glossary) };

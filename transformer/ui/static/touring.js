@@ -2,9 +2,9 @@
 
 import { batch as together, effect } from "../../web/preact.js";
 import { reactive, showProblem } from "../../web/store.js";
-import { keptBy, shownFields } from "./fields.js";
+import { keptBy, shownFields } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
-import { oneOf, wholeNumber } from "./link_text.js";
+import { oneOf, wholeNumber } from "../../web/link_text.js";
 
 /**
  * @typedef {object} Card

@@ -9,8 +9,8 @@ import {
   ablationOf,
   withAblation,
 } from "../../ui/static/interventions.js";
-import { say, sayN } from "../../ui/static/messages.js";
-import { siteName } from "../../ui/static/sites.js";
+import { say, sayN } from "../../web/messages.js";
+import { siteName } from "../../web/sites.js";
 import { movedCell } from "../../web/cells.js";
 import { KindButtons, Switch } from "../../web/controls.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";

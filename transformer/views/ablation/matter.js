@@ -1,11 +1,11 @@
 // What each head alone matters for one token: the question, the one that matters most, and a map.
 
-import { colourAt } from "../../ui/static/colours.js";
+import { colourAt } from "../../web/colours.js";
 import { alter, isAblated, withAblation } from "../../ui/static/interventions.js";
-import { placeOrLast } from "../../ui/static/looked_at.js";
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { headMap } from "../../ui/static/plots.js";
-import { attentionOf } from "../../ui/static/site_words.js";
+import { placeOrLast } from "../../ui/static/history.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
+import { headMap } from "../../web/plots.js";
+import { attentionOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";

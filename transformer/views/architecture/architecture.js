@@ -1,13 +1,12 @@
 // The network as a drawing, and its blocks as a list of buttons: each leads to its view.
 
-import { setField } from "../../ui/static/fields.js";
+import { setField } from "../../web/fields.js";
 import { openTab, tabButtons } from "../../ui/static/gradio.js";
-import { capital, say, wholeText } from "../../ui/static/messages.js";
-import { stackOf } from "../../ui/static/site_words.js";
+import { capital, say, wholeText } from "../../web/messages.js";
+import { stackOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
-import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { mounted, useAnswer, useEvent, usePart, openSection } from "../../web/part.js";
 import { html, useState } from "../../web/preact.js";
-import { openSection } from "../../web/section.js";
 import { page, setHead } from "../../web/store.js";
 
 const SPARE_PX = 290; // what the list needs beside the drawing

@@ -1,11 +1,11 @@
 // Attention: the grid of all heads, the chosen head large, and the numbers under the pointer.
 
-import { declaredFields, fieldText, setField } from "../../ui/static/fields.js";
+import { declaredFields, fieldText, setField } from "../../web/fields.js";
 import { isAblated } from "../../ui/static/interventions.js";
-import { wholeNumber } from "../../ui/static/link_text.js";
-import { say } from "../../ui/static/messages.js";
-import { setReader } from "../../ui/static/reading.js";
-import { siteName } from "../../ui/static/sites.js";
+import { wholeNumber } from "../../web/link_text.js";
+import { say } from "../../web/messages.js";
+import { setReader } from "../../web/text.js";
+import { siteName } from "../../web/sites.js";
 import { KindButtons } from "../../web/controls.js";
 import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
 import { mounted, useEvent, usePart } from "../../web/part.js";

@@ -1,9 +1,8 @@
 // The cell of an attention picture that is pointed at, pinned or chosen by a token, and its numbers.
 
-import { numeral, say } from "../../ui/static/messages.js";
-import { useEvent } from "../../web/part.js";
+import { numeral, say } from "../../web/messages.js";
+import { useEvent, openSection } from "../../web/part.js";
 import { html, signal, useMemo, useSignalEffect } from "../../web/preact.js";
-import { openSection } from "../../web/section.js";
 import { emit, page, reactive, sameToken, setQuery, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 

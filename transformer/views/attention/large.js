@@ -1,14 +1,13 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens.
 
-import { nextPaint } from "../../ui/static/dom.js";
-import { numeral, say } from "../../ui/static/messages.js";
-import { siteName } from "../../ui/static/sites.js";
+import { useAnswer } from "../../web/part.js";
+import { numeral, say } from "../../web/messages.js";
+import { siteName } from "../../web/sites.js";
 import { Figure, useMeta } from "../../web/figure.js";
 import { SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
-import { useAnswer } from "../../web/part.js";
 import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
-import { emit, page, sameToken, setQuery, showProblem } from "../../web/store.js";
+import { emit, page, sameToken, setQuery, showProblem, nextPaint } from "../../web/store.js";
 import { headLabel } from "../head_metrics/known.js";
 import { AblateButton } from "../ablation/ablation.js";
 import { headShown, isHeatmap, numbersAsked, pictureTitle, readStack } from "./numbers.js";

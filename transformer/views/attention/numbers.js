@@ -1,9 +1,8 @@
 // Which numbers a picture of attention is of, what it is called, and the numbers that the page keeps.
 
-import { ask, server } from "../../ui/static/ask.js";
-import { say } from "../../ui/static/messages.js";
-import { attentionOf } from "../../ui/static/site_words.js";
-import { siteName } from "../../ui/static/sites.js";
+import { ask, server } from "../../web/ask.js";
+import { say } from "../../web/messages.js";
+import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
 import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
 import { useAnswer } from "../../web/part.js";

@@ -1,7 +1,7 @@
 // The switches above the attention picture: a field of the view each.
 
-import { say } from "../../ui/static/messages.js";
-import { fieldsOf } from "../../ui/static/schema.js";
+import { say } from "../../web/messages.js";
+import { fieldsOf } from "../../web/link_text.js";
 import { html, useState } from "../../web/preact.js";
 import { isHeatmap } from "./numbers.js";
 

@@ -2,10 +2,9 @@
 
 import { beside, branchAt, pastRun, pastRuns, showRun } from "../../ui/static/history.js";
 import { experiment } from "../../ui/static/interventions.js";
-import { numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
-import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { numeral, say, sayN, sayWith } from "../../web/messages.js";
+import { mounted, useAnswer, usePart, openSection } from "../../web/part.js";
 import { html, useRef } from "../../web/preact.js";
-import { openSection } from "../../web/section.js";
 import { page, requestsFor, setQuery } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { Tree } from "./run_tree.js";

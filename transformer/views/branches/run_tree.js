@@ -1,7 +1,7 @@
 // The runs of one prompt as a tree: where each leaves the text of an earlier one.
 
-import { RUN_GONE } from "../../ui/static/ask.js";
-import { say } from "../../ui/static/messages.js";
+import { RUN_GONE } from "../../web/ask.js";
+import { say } from "../../web/messages.js";
 import { html, useRef, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
 import { runTree } from "./tree.js";

@@ -1,8 +1,8 @@
 // What breaks: a switch for each idea of the architecture, its cost, and the visitor's text without it.
 
-import { ask } from "../../ui/static/ask.js";
+import { ask } from "../../web/ask.js";
 import { alter, experiment, interventions } from "../../ui/static/interventions.js";
-import { numeral, say } from "../../ui/static/messages.js";
+import { numeral, say } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";

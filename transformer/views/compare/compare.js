@@ -1,7 +1,7 @@
 // Two runs side by side: A is the shown one, B another of this visit.
 
 import { beside, pastRun, pastRuns, runName } from "../../ui/static/history.js";
-import { say, sayN } from "../../ui/static/messages.js";
+import { say, sayN } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page, requestsFor } from "../../web/store.js";

@@ -1,8 +1,7 @@
 // How the attention of two runs differs, in heads that are chosen here.
 
-import { numeral, say } from "../../ui/static/messages.js";
-import { kindOf } from "../../ui/static/site_words.js";
-import { siteName, sitesOf } from "../../ui/static/sites.js";
+import { numeral, say } from "../../web/messages.js";
+import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
 import { Figure, useMeta } from "../../web/figure.js";
 import { useAnswer, usePart } from "../../web/part.js";

@@ -1,7 +1,7 @@
 // How likely each token of two runs was, and what each run weighed at the chosen one.
 
-import { fontPx } from "../../ui/static/labels.js";
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
+import { fontPx } from "../../web/labels.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";

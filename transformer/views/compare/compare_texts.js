@@ -1,6 +1,6 @@
 // The tokens of two runs, side by side.
 
-import { say, sayN } from "../../ui/static/messages.js";
+import { say, sayN } from "../../web/messages.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";

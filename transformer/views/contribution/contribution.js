@@ -1,8 +1,8 @@
 // What each part of the network adds to the logit of the chosen token.
 
 import { experiment, interventions } from "../../ui/static/interventions.js";
-import { placeOrLast } from "../../ui/static/looked_at.js";
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
+import { placeOrLast } from "../../ui/static/history.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { useCells } from "../../web/cells.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";

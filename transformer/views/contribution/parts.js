@@ -2,7 +2,7 @@
 
 import { openTab } from "../../ui/static/gradio.js";
 import { alter, isAblated, withAblation } from "../../ui/static/interventions.js";
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { html } from "../../web/preact.js";
 
 const BEFORE = ["token", "position", "embedding norm"]; // rows above the layers, where there are such

@@ -1,8 +1,8 @@
 // A mask as a board of cells on a canvas: rows are queries, columns keys, each with its token; a
 // pointer and the arrow keys walk over them.
 
-import { fontFamily } from "../../ui/static/labels.js";
-import { say } from "../../ui/static/messages.js";
+import { fontFamily } from "../../web/labels.js";
+import { say } from "../../web/messages.js";
 import { useEvent } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { page } from "../../web/store.js";

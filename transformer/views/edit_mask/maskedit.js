@@ -1,9 +1,9 @@
 // The mask of an attention, to be edited cell by cell and run again with.
 
-import { decodeBytes, unpackBits } from "../../ui/static/bytes.js";
+import { decodeBytes, unpackBits } from "../../web/ask.js";
 import { alter, experiment, interventions } from "../../ui/static/interventions.js";
-import { say } from "../../ui/static/messages.js";
-import { attentionOf, kindOf } from "../../ui/static/site_words.js";
+import { say } from "../../web/messages.js";
+import { attentionOf, kindOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useMemo, useRef, useState } from "../../web/preact.js";

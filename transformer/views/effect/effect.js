@@ -1,8 +1,8 @@
 // Before and after: what comes next by the intact and the altered network, and their two texts.
 
 import { experiment, interventions } from "../../ui/static/interventions.js";
-import { chosenPlace } from "../../ui/static/looked_at.js";
-import { numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
+import { chosenPlace } from "../../ui/static/history.js";
+import { numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";

@@ -1,7 +1,7 @@
 // Formula, code and tensors of a topic as components; see shown.py, source.py and mathml.py. Whatever
 // has `data-part` is of one part, and pieces that are of several name them all in `data-parts`.
 
-import { numeral, say, sayN } from "../../ui/static/messages.js";
+import { numeral, say, sayN } from "../../web/messages.js";
 import { html, useRef, useState } from "../../web/preact.js";
 import { Token } from "../../web/text.js";
 

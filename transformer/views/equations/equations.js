@@ -1,11 +1,10 @@
 // A formula beside our own lines that compute it and this run's tensors, for the chosen head and token.
 
-import { declaredFields } from "../../ui/static/fields.js";
-import { placeOrLast, rowLookedAt } from "../../ui/static/looked_at.js";
-import { say, sayWith } from "../../ui/static/messages.js";
-import { fieldsOf } from "../../ui/static/schema.js";
-import { attentionOf, stackOf } from "../../ui/static/site_words.js";
-import { siteName } from "../../ui/static/sites.js";
+import { declaredFields } from "../../web/fields.js";
+import { placeOrLast, rowLookedAt } from "../../ui/static/history.js";
+import { say, sayWith } from "../../web/messages.js";
+import { fieldsOf } from "../../web/link_text.js";
+import { attentionOf, stackOf, siteName } from "../../web/sites.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
 import { page } from "../../web/store.js";

@@ -1,14 +1,12 @@
 // Files for the visitor: pictures drawn in the page, and the run in the forms that the server makes.
 // The server sends bytes as an answer; the file itself is made here.
 
-import { ask } from "../../ui/static/ask.js";
-import { decodeBytes } from "../../ui/static/bytes.js";
-import { figureIn, paperColour } from "../../ui/static/drawn.js";
-import { saveFile } from "../../ui/static/files.js";
-import { escapeLabel } from "../../ui/static/labels.js";
-import { numeral, say } from "../../ui/static/messages.js";
-import { loadPlotly } from "../../ui/static/plotly.js";
-import { siteName } from "../../ui/static/sites.js";
+import { ask, decodeBytes } from "../../web/ask.js";
+import { figureIn, paperColour, loadPlotly } from "../../web/plots.js";
+import { saveFile } from "../../ui/static/share.js";
+import { escapeLabel } from "../../web/labels.js";
+import { numeral, say } from "../../web/messages.js";
+import { siteName } from "../../web/sites.js";
 import { mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";

@@ -1,6 +1,6 @@
 // Beside the grid of heads: what the clearest head of all does, and what each sign in the grid means.
 
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { setHead, setQuery, tracedFrom } from "../../web/store.js";

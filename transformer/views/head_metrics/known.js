@@ -1,6 +1,6 @@
 // What the page knows of its heads: the numbers of each kind of attention, asked for once a run.
 
-import { ask } from "../../ui/static/ask.js";
+import { ask } from "../../web/ask.js";
 import { signal } from "../../web/preact.js";
 import { on, page } from "../../web/store.js";
 

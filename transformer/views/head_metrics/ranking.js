@@ -1,9 +1,9 @@
 // A table of all heads: one number a column, sorted by any of them; a row chooses its head.
 
-import { declaredFields } from "../../ui/static/fields.js";
-import { numeral, say, sayN } from "../../ui/static/messages.js";
-import { headMap } from "../../ui/static/plots.js";
-import { attentionOf } from "../../ui/static/site_words.js";
+import { declaredFields } from "../../web/fields.js";
+import { numeral, say, sayN } from "../../web/messages.js";
+import { headMap } from "../../web/plots.js";
+import { attentionOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";

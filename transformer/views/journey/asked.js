@@ -1,7 +1,7 @@
 // What the journey and the next-word bars ask, each thing once a run for both; and the head that is
 // pointed at.
 
-import { server } from "../../ui/static/ask.js";
+import { server } from "../../web/ask.js";
 import { useAnswer } from "../../web/part.js";
 import { useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, reactive } from "../../web/store.js";

@@ -1,14 +1,12 @@
 // Beside the picture: the chosen head large, and which heads let one token read another.
 
 import { openTab } from "../../ui/static/gradio.js";
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { kindOf } from "../../ui/static/site_words.js";
-import { siteName } from "../../ui/static/sites.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
+import { kindOf, siteName } from "../../web/sites.js";
 import { headName, SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
-import { useAnswer } from "../../web/part.js";
+import { useAnswer, openSection } from "../../web/part.js";
 import { html, useLayoutEffect } from "../../web/preact.js";
-import { openSection } from "../../web/section.js";
 import { emit, page, setHead, setKey, setQuery, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { useNumbers } from "../attention/large.js";

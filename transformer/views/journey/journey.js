@@ -1,10 +1,9 @@
 // The journey: one token on its way through the network, what each part adds to the word that comes,
 // and the chosen head large.
 
-import { say, sayWith } from "../../ui/static/messages.js";
-import { kindOf } from "../../ui/static/site_words.js";
-import { siteName } from "../../ui/static/sites.js";
-import { NumberTable } from "../../ui/static/tables.js";
+import { say, sayWith } from "../../web/messages.js";
+import { kindOf, siteName } from "../../web/sites.js";
+import { NumberTable } from "../../web/figure.js";
 import { KindButtons } from "../../web/controls.js";
 import { mounted, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo } from "../../web/preact.js";

@@ -1,15 +1,13 @@
 // The picture of the journey: layers as columns of heads, the feed-forward beneath each, the residual
 // stream under them, and what each of them adds to it.
 
-import { fontPx } from "../../ui/static/labels.js";
-import { numeral, say } from "../../ui/static/messages.js";
-import { percentText } from "../../ui/static/numbers.js";
+import { fontPx } from "../../web/labels.js";
+import { numeral, say, percentText } from "../../web/messages.js";
 import { openTab } from "../../ui/static/gradio.js";
 import { isAblated } from "../../ui/static/interventions.js";
-import { attentionOf } from "../../ui/static/site_words.js";
-import { movedCell } from "../../web/cells.js";
+import { attentionOf } from "../../web/sites.js";
+import { movedCell, inPx } from "../../web/cells.js";
 import { headName, SmallHead } from "../../web/head_grid.js";
-import { inPx } from "../../web/axes.js";
 import { html, useRef } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";

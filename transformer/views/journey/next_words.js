@@ -4,14 +4,12 @@
 import { branchAt } from "../../ui/static/history.js";
 import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
 import { openTab } from "../../ui/static/gradio.js";
-import { say, sayN, sayWith, wholeText } from "../../ui/static/messages.js";
-import { percentText } from "../../ui/static/numbers.js";
-import { setReader } from "../../ui/static/reading.js";
-import { siteName } from "../../ui/static/sites.js";
+import { say, sayN, sayWith, wholeText, percentText } from "../../web/messages.js";
+import { setReader, Token } from "../../web/text.js";
+import { siteName } from "../../web/sites.js";
 import { mounted, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
 import { page } from "../../web/store.js";
-import { Token } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
 import { HEATMAP, shared, useFilling, useJourney, withoutHead } from "./asked.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";

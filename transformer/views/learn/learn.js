@@ -1,20 +1,18 @@
 // Learn: a small network learns in front of the visitor: its curves, its heads, what it answers; and
 // afterwards it is a model of this visit.
 
-import { ask } from "../../ui/static/ask.js";
-import { decodeBytes } from "../../ui/static/bytes.js";
-import { declaredFields } from "../../ui/static/fields.js";
-import { saveFile } from "../../ui/static/files.js";
+import { ask, decodeBytes } from "../../web/ask.js";
+import { declaredFields } from "../../web/fields.js";
+import { saveFile } from "../../ui/static/share.js";
 import { apply } from "../../ui/static/link.js";
-import { numeral, say, sayN } from "../../ui/static/messages.js";
-import { fieldsOf } from "../../ui/static/schema.js";
-import { siteName } from "../../ui/static/sites.js";
+import { numeral, say, sayN } from "../../web/messages.js";
+import { fieldsOf } from "../../web/link_text.js";
+import { siteName } from "../../web/sites.js";
 import { staying } from "../../ui/static/touring.js";
 import { Control } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
-import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { mounted, useAnswer, usePart, openSection } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
-import { openSection } from "../../web/section.js";
 import { page, reactive, showProblem } from "../../web/store.js";
 import { LearnedHeads } from "./learn_heads.js";
 

@@ -1,6 +1,6 @@
 // All heads of an exercise's example, small.
 
-import { attentionOf } from "../../ui/static/site_words.js";
+import { attentionOf } from "../../web/sites.js";
 import { atlasOf, HeadGrid } from "../../web/head_grid.js";
 import { html, useMemo } from "../../web/preact.js";
 

@@ -1,6 +1,6 @@
 // What an encoder says stands at each hidden place of its text, or would where a token is chosen.
 
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";

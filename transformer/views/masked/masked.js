@@ -1,6 +1,6 @@
 // A token that is hidden from an encoder, and what the network says stands there.
 
-import { say } from "../../ui/static/messages.js";
+import { say } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";

@@ -1,10 +1,9 @@
 // The pictures of a batch and of its masks.
 
-import { fontPx, labelRoom } from "../../ui/static/labels.js";
-import { siteNamed } from "../../ui/static/link_text.js";
-import { say } from "../../ui/static/messages.js";
-import { siteName } from "../../ui/static/sites.js";
-import { squareCells } from "../../ui/static/square_cells.js";
+import { fontPx, labelRoom, squareCells } from "../../web/labels.js";
+import { siteNamed } from "../../web/link_text.js";
+import { say } from "../../web/messages.js";
+import { siteName } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer } from "../../web/part.js";

@@ -1,8 +1,7 @@
 // What changes in one head when a mask is taken away.
 
-import { say } from "../../ui/static/messages.js";
-import { maskOf } from "../../ui/static/site_words.js";
-import { siteName } from "../../ui/static/sites.js";
+import { say } from "../../web/messages.js";
+import { maskOf, siteName } from "../../web/sites.js";
 import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart } from "../../web/part.js";

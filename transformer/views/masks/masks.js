@@ -1,14 +1,12 @@
 // Masks of a padded batch, what they do to the scores of one head, and what it is without one.
 
-import { declaredFields } from "../../ui/static/fields.js";
-import { wholeNumber } from "../../ui/static/link_text.js";
-import { say, sayN } from "../../ui/static/messages.js";
-import { kindOf } from "../../ui/static/site_words.js";
-import { siteName } from "../../ui/static/sites.js";
+import { declaredFields } from "../../web/fields.js";
+import { wholeNumber } from "../../web/link_text.js";
+import { say, sayN } from "../../web/messages.js";
+import { kindOf, siteName } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
-import { mounted, usePart } from "../../web/part.js";
+import { mounted, usePart, Section } from "../../web/part.js";
 import { batch as together, html, useLayoutEffect, useMemo } from "../../web/preact.js";
-import { Section } from "../../web/section.js";
 import { page, setBatch } from "../../web/store.js";
 import {
   Asked,

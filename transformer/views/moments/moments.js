@@ -1,9 +1,9 @@
 // Moments: the story model at ten steps of its training, as they were recorded.
 
-import { declaredFields } from "../../ui/static/fields.js";
-import { numeral, say, wholeText } from "../../ui/static/messages.js";
-import { fieldsOf } from "../../ui/static/schema.js";
-import { squareCells } from "../../ui/static/square_cells.js";
+import { declaredFields } from "../../web/fields.js";
+import { numeral, say, wholeText } from "../../web/messages.js";
+import { fieldsOf } from "../../web/link_text.js";
+import { squareCells } from "../../web/labels.js";
 import { Select } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";

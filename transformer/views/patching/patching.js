@@ -1,12 +1,11 @@
 // Patch: another text's activity put in at each layer and place, and what that does to one token.
 
-import { cellBox } from "../../web/axes.js";
+import { cellBox, useCells } from "../../web/cells.js";
 import { typeText } from "../../ui/static/gradio.js";
 import { alter, experiment, generates, interventions } from "../../ui/static/interventions.js";
-import { fontPx, labelRoom } from "../../ui/static/labels.js";
-import { chosenPlace } from "../../ui/static/looked_at.js";
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { useCells } from "../../web/cells.js";
+import { fontPx, labelRoom } from "../../web/labels.js";
+import { chosenPlace } from "../../ui/static/history.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";

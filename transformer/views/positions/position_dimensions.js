@@ -1,6 +1,6 @@
 // The dimensions of which a visitor wants to see curves.
 
-import { say } from "../../ui/static/messages.js";
+import { say } from "../../web/messages.js";
 
 const MOST = 12;
 

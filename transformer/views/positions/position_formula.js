@@ -1,7 +1,6 @@
 // The sinusoidal formula beside the model's own positions.
 
-import { numeral, say } from "../../ui/static/messages.js";
-import { tinyNumber } from "../../ui/static/numbers.js";
+import { numeral, say, tinyNumber } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";

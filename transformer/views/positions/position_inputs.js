@@ -1,8 +1,7 @@
 // Token + position = input: what the positions are added to.
 
-import { fontPx } from "../../ui/static/labels.js";
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { tinyNumber } from "../../ui/static/numbers.js";
+import { fontPx } from "../../web/labels.js";
+import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";

@@ -1,8 +1,7 @@
 // PE(pos + k) from PE(pos): how a position moves.
 
-import { numeral, say } from "../../ui/static/messages.js";
-import { tinyNumber } from "../../ui/static/numbers.js";
-import { fieldsOf } from "../../ui/static/schema.js";
+import { numeral, say, tinyNumber } from "../../web/messages.js";
+import { fieldsOf } from "../../web/link_text.js";
 import { Select } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, useEvent, usePart } from "../../web/part.js";

@@ -1,14 +1,12 @@
 // The positional matrix, what it is added to, the formula beside it, and how a position moves.
 
-import { declaredFields } from "../../ui/static/fields.js";
-import { wholeNumber } from "../../ui/static/link_text.js";
-import { say, sayWith } from "../../ui/static/messages.js";
-import { fieldsOf } from "../../ui/static/schema.js";
-import { stackOf } from "../../ui/static/site_words.js";
+import { declaredFields } from "../../web/fields.js";
+import { wholeNumber, fieldsOf } from "../../web/link_text.js";
+import { say, sayWith } from "../../web/messages.js";
+import { stackOf } from "../../web/sites.js";
 import { Figure, useMeta } from "../../web/figure.js";
-import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { mounted, useAnswer, usePart, Section } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
-import { Section } from "../../web/section.js";
 import { page, showProblem } from "../../web/store.js";
 import { parseDimensions } from "./position_dimensions.js";
 import { Formula } from "./position_formula.js";

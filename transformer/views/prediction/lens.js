@@ -1,7 +1,7 @@
 // What each layer would have said: the logit lens.
 
-import { fontPx, labelRoom } from "../../ui/static/labels.js";
-import { numeral, say } from "../../ui/static/messages.js";
+import { fontPx, labelRoom } from "../../web/labels.js";
+import { numeral, say } from "../../web/messages.js";
 import { useMeta } from "../../web/figure.js";
 import { useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useState } from "../../web/preact.js";

@@ -1,15 +1,12 @@
 // One generated token's candidates; every token's surprise; what each layer would have said; and the
 // tree of a beam search.
 
-import { declaredFields } from "../../ui/static/fields.js";
-import { branchAt } from "../../ui/static/history.js";
-import { placeOrLast } from "../../ui/static/looked_at.js";
-import { asSentence, numeral, say, sayN, sayWith } from "../../ui/static/messages.js";
-import { percentText } from "../../ui/static/numbers.js";
+import { declaredFields } from "../../web/fields.js";
+import { branchAt, placeOrLast } from "../../ui/static/history.js";
+import { asSentence, numeral, say, sayN, sayWith, percentText } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
-import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { mounted, useAnswer, useEvent, usePart, Section } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
-import { Section } from "../../web/section.js";
 import { page, setQuery } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { useJourney } from "../journey/asked.js";

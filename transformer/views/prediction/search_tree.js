@@ -1,6 +1,6 @@
 // The tree of a beam search.
 
-import { say } from "../../ui/static/messages.js";
+import { say } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";

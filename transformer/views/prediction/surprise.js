@@ -1,7 +1,7 @@
 // How surprised the network was by each token.
 
-import { asSentence, say } from "../../ui/static/messages.js";
-import { fontPx } from "../../ui/static/labels.js";
+import { asSentence, say } from "../../web/messages.js";
+import { fontPx } from "../../web/labels.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";

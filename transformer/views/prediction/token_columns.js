@@ -1,6 +1,6 @@
 // Pictures with a column for each token of the text.
 
-import { cellBox } from "../../web/axes.js";
+import { cellBox } from "../../web/cells.js";
 import { Figure } from "../../web/figure.js";
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";

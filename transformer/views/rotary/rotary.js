@@ -1,8 +1,8 @@
 // Rotary positions: shown where the run's network turns its queries and keys.
 
-import { declaredFields } from "../../ui/static/fields.js";
-import { say } from "../../ui/static/messages.js";
-import { siteName } from "../../ui/static/sites.js";
+import { declaredFields } from "../../web/fields.js";
+import { say } from "../../web/messages.js";
+import { siteName } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";

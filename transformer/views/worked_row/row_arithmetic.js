@@ -1,8 +1,7 @@
 // One row of attention worked out step by step, and the steps as text. It is a second opinion on
 // purpose: in float64, apart from the softmax of the attention pictures.
 
-import { numeral, say } from "../../ui/static/messages.js";
-import { tinyNumber } from "../../ui/static/numbers.js";
+import { numeral, say, tinyNumber } from "../../web/messages.js";
 
 /**
  * @typedef {Float32Array | Uint8Array | number[]} Numbers

@@ -1,7 +1,7 @@
 // The picture of one worked row: its look on this page, and its numbers as a table.
 
-import { fontPx, shortenLabels } from "../../ui/static/labels.js";
-import { numeral, say } from "../../ui/static/messages.js";
+import { fontPx, shortenLabels } from "../../web/labels.js";
+import { numeral, say } from "../../web/messages.js";
 
 const NARROW_PX = 640;
 

@@ -1,12 +1,11 @@
 // One row of attention, worked out in float64 from q, K, V and the mask, and held against what the
 // network recorded.
 
-import { decodeBytes, decodeFloats } from "../../ui/static/bytes.js";
-import { fieldText } from "../../ui/static/fields.js";
-import { rowLookedAt } from "../../ui/static/looked_at.js";
-import { numeral, say, sayWith } from "../../ui/static/messages.js";
-import { tinyNumber } from "../../ui/static/numbers.js";
-import { siteName } from "../../ui/static/sites.js";
+import { decodeBytes, decodeFloats } from "../../web/ask.js";
+import { fieldText } from "../../web/fields.js";
+import { rowLookedAt } from "../../ui/static/history.js";
+import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
+import { siteName } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";

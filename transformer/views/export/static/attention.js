@@ -1,9 +1,9 @@
 // Attention in a page that carries its own data: the grid of all heads, the chosen head large, and the
 // numbers under the pointer.
 
-import { say } from "../../../ui/static/messages.js";
-import { setReader } from "../../../ui/static/reading.js";
-import { attentionOf, kindOf } from "../../../ui/static/site_words.js";
+import { say } from "../../../web/messages.js";
+import { setReader } from "../../../web/text.js";
+import { attentionOf, kindOf } from "../../../web/sites.js";
 import { Select } from "../../../web/controls.js";
 import { HeadGrid, headName } from "../../../web/head_grid.js";
 import { numbersOf, STAGE_NAMES } from "../../../web/head_numbers.js";

@@ -1,14 +1,13 @@
 // A lesson that needs no network: its steps, the runs that they are about, and Python's verdicts.
 
-import { numeral, say } from "../../../ui/static/messages.js";
-import { siteName } from "../../../ui/static/sites.js";
+import { numeral, say } from "../../../web/messages.js";
+import { siteName } from "../../../web/sites.js";
 import { Card, useAnswers, useFollowed } from "../../../web/card.js";
 import { useEvent } from "../../../web/part.js";
 import { html, render, useLayoutEffect, useRef, useState } from "../../../web/preact.js";
 import { page, setQuery, setRun } from "../../../web/store.js";
 import { Marked } from "../../../web/text.js";
-import { startWith } from "./own_data.js";
-import { RunPage } from "./run_page.js";
+import { startWith, RunPage } from "./run_page.js";
 
 // Of a tab of the page: what else is shown, and which pictures of the inside.
 const SECTIONS = { attention: [], prediction: ["more"], masks: [], positions: ["more"] };

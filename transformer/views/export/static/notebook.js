@@ -1,7 +1,7 @@
 // All heads small and one large, for a notebook.
 
-import { say, sayWith, numeral } from "../../../ui/static/messages.js";
-import { attentionOf, kindOf } from "../../../ui/static/site_words.js";
+import { say, sayWith, numeral } from "../../../web/messages.js";
+import { attentionOf, kindOf } from "../../../web/sites.js";
 import { useCellKeys } from "../../../web/cells.js";
 import { Select } from "../../../web/controls.js";
 import { HeadGrid, headName, SmallHead } from "../../../web/head_grid.js";

@@ -1,10 +1,9 @@
 // The page of one run.
 
-import { sayWith } from "../../../ui/static/messages.js";
+import { sayWith } from "../../../web/messages.js";
 import { html, render } from "../../../web/preact.js";
 import { setRun } from "../../../web/store.js";
-import { startWith } from "./own_data.js";
-import { RunPage } from "./run_page.js";
+import { startWith, RunPage } from "./run_page.js";
 
 const Page = ({ data }) => {
   const model = html`<span id="model">${data.model}</span>`;

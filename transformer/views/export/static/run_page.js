@@ -1,16 +1,151 @@
-// A run without a server: its text, attention, prediction, masks, positions and more, as components.
+// A run without a server: its text, attention, prediction, masks, positions and more, as components; and
+// how a page that carries its own data, in #data, and Plotly begins.
 
-import { say } from "../../../ui/static/messages.js";
-import { Select } from "../../../web/controls.js";
-import { useEvent } from "../../../web/part.js";
-import { html, useLayoutEffect, useState } from "../../../web/preact.js";
+import { say, numeral, sayWith } from "../../../web/messages.js";
+import { takePlotlyFrom } from "../../../web/plots.js";
+import { canUnpack, gunzip, unpack, filled } from "./pack.js";
+import { thinLabels } from "../../../web/labels.js";
+import { Figure } from "../../../web/figure.js";
+import { usePart, useEvent } from "../../../web/part.js";
+import { html, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
 import { page, setDark } from "../../../web/store.js";
+import { Token } from "../../../web/text.js";
+import { Select } from "../../../web/controls.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "./attention.js";
-import { Candidates } from "./candidates.js";
-import { Picture } from "./gallery.js";
 
-// ---- prediction ----
+// ---- the start ----
+
+/** @type {(id: string) => any} */
+const byId = (id) => document.getElementById(id);
+const tell = (text) => {
+  byId("problem").textContent = text;
+  byId("problem").hidden = false;
+  byId("content").hidden = true;
+};
+
+// show(data, place) fills the page.
+export const startWith = async (show) => {
+  if (!canUnpack) {
+    return tell(
+      say(
+        "This browser cannot unpack the page’s data: it has no DecompressionStream. " +
+          "Browsers made since 2023 have.",
+      ),
+    );
+  }
+  const texts = ["data", "plotly"].map((id) => byId(id).textContent);
+  const parts = await Promise.all([unpack(texts[0]), gunzip(texts[1])]).catch(() => null);
+  if (!parts) return tell(say("The page’s data is damaged; save the page again."));
+  const [data, library] = parts;
+  takePlotlyFrom(() => URL.createObjectURL(new Blob([library], { type: "text/javascript" })));
+  return show(data, byId("content"));
+};
+
+// ---- a light figure's colours in the dark ----
+
+/** @typedef {Record<string, string>} Table what each colour becomes, see drawing/dark_mode.py */
+
+/** @type {(colour: string, table: Table) => string} */
+const changed = (colour, table) => {
+  const end = colour.lastIndexOf(",") + 1;
+  const start = colour.slice(0, end);
+  return table[colour] ?? (table[start] ? table[start] + colour.slice(end) : colour);
+};
+
+// The same figure in other colours. Only what is called a colour changes: a token may read "#ffffff".
+/** @type {(value: any, table: Table, isColour?: boolean) => any} */
+export const recoloured = (value, table, isColour = false) => {
+  if (typeof value === "string") return isColour ? changed(value, table) : value;
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map((one) => recoloured(one, table, isColour));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [
+      key,
+      recoloured(part, table, isColour || /color/.test(key)),
+    ]),
+  );
+};
+
+// ---- a whole picture of a run with its words: drawn at once, or when it is opened ----
+
+const TITLES_PX = 60; // that a figure leaves for its title, which stands in the page here
+const HEIGHT_PX = 420; // of a figure that does not say
+const TALLEST_PX = 640; // of a square picture
+
+// A packed figure {data, layout} as Plotly takes it. table: of colours in the dark, or null.
+export const figureOf = ({ data, layout }, table) =>
+  filled(table ? recoloured({ data, layout }, table) : { data, layout });
+
+const isSquare = ({ xaxis, yaxis }) =>
+  Boolean(yaxis?.scaleanchor && xaxis.ticktext && yaxis.ticktext);
+
+// How a figure stands in so much width, see drawPicture.
+const sizeOf = ({ layout }, width) => {
+  const { width: own = 0, height = HEIGHT_PX, margin } = layout;
+  if (isSquare(layout)) return { fit: { side: { width, height: TALLEST_PX }, bar: true } };
+  const saved = Math.max(0, Math.min(TITLES_PX, margin.t - 10));
+  const change = ({ layout: { margin: around, xaxis, xaxis2 }, layout: of }) => {
+    of.width = Math.max(width, own);
+    around.t -= saved;
+    if (xaxis2?.overlaying) xaxis2.showline = false; // Plotly draws it at NaN
+    if (xaxis.ticktext && xaxis.tickangle) thinLabels(xaxis, of.width - around.l - around.r);
+  };
+  return { height: height - saved, change };
+};
+
+// one: {title, subtitle, help, view, data, layout}; colours: see figureOf. closed: it is a box to open,
+// which stands open at first.
+export const Picture = ({ one, colours, closed = false, open = false, hidden = false }) => {
+  const part = usePart();
+  const [isOpen, setOpen] = useState(!closed || open);
+  useLayoutEffect(() => void (closed && setOpen(open)), [open]);
+  // Drawing changes it: each width has its own.
+  const figure = useMemo(
+    () => isOpen && part.width > 0 && figureOf(one, page.dark ? colours : null),
+    [one, isOpen, page.dark, part.width],
+  );
+  const { title, subtitle, help, view } = one;
+  const drawn = html`${help && html`<p class="note">${help}</p>`}
+    <p class="note">${subtitle}</p>
+    <${Figure} part=${part} name=${view} class="figure" figure=${figure || null} wide=${title}
+      label=${[title, subtitle].filter(Boolean).join("; ")} ...${figure && sizeOf(figure, part.width)} />`;
+  const facts = part.shows({ view: view ?? "" });
+  return closed
+    ? html`<details open=${isOpen} hidden=${hidden} onToggle=${({ target }) => setOpen(target.open)} ...${facts}>
+        <summary>${title}</summary>${drawn}
+      </details>`
+    : html`<figure ...${facts}><figcaption>${title}</figcaption>${drawn}</figure>`;
+};
+
+// ---- what a step could have chosen ----
+
+const bar = (probability, most, name) => html`<td>
+  <span class=${name} style=${{ width: `${(70 * probability) / most}%` }} />${numeral((100 * probability).toFixed(2))}%
+</td>`;
+
+// A step, as html.py writes it.
+export const Candidates = ({ token, candidates }) => {
+  const most = Math.max(...candidates.flatMap((c) => [c.probability, c.sampling_probability]));
+  const row = ({ id, label, probability, sampling_probability: after }) => {
+    const isChosen = id === token;
+    const shown = html`<${Token} label=${label} />`;
+    return html`<tr class=${[isChosen && "chosen", after === 0 && "cut"].filter(Boolean).join(" ")}>
+      <td>${isChosen ? ["▶ ", sayWith("{token} (chosen)", { token: shown })] : shown}</td>
+      ${bar(probability, most, "bar")}
+      ${after === 0 ? html`<td>${say("✕ cut")}</td>` : bar(after, most, "bar after")}
+    </tr>`;
+  };
+  const heads = [say("Candidate"), say("By the network"), say("After temperature and filters")];
+  return html`<table>
+    <thead><tr>${heads.map((name) => html`<th>${name}</th>`)}</tr></thead>
+    <tbody id="candidates">${candidates.map(row)}</tbody>
+  </table>`;
+};
+
+// ---- the page ----
+
+// prediction
 
 const Prediction = ({ steps, start, hidden }) => {
   const stepOf = (token) => (token?.stack === page.run.stack ? token.index - start : -1);
@@ -34,7 +169,7 @@ const Prediction = ({ steps, start, hidden }) => {
   </section>`;
 };
 
-// ---- the whole ----
+// the whole
 
 const followDarkness = () => {
   const darkness = window.matchMedia("(prefers-color-scheme: dark)");

@@ -1,4 +1,4 @@
-// What a drawn figure says, as a table: {rows, columns, value(row, column), corner}.
+// The numbers of a picture as a table behind it: {rows, columns, value(row, column), corner}.
 
 import { numeral, say } from "./messages.js";
 import { plainLabel } from "./labels.js";

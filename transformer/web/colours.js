@@ -1,7 +1,7 @@
 // The colours of pictures that the page draws itself, as web/theme.css has them.
 
-import { computed } from "../../web/preact.js";
-import { page } from "../../web/store.js";
+import { computed } from "./preact.js";
+import { page } from "./store.js";
 
 /** @typedef {{text: string, muted: string, line: string, accent: string, hatch: string, diverging: string[], weights: string[]}} Theme */
 

@@ -1,8 +1,35 @@
-// A link's text: names and values of what is shown, as in a query string, and their reading.
+// What a link may say and what the views declare, as Python wrote it into the page (see ui/link.py), and a
+// link's text. A declared field is {name, type, title, default, use, optional, options?, least?, most?}.
 
 import { say, wholeText } from "./messages.js";
-import { declared } from "./schema.js";
 import { siteName, sitesOf } from "./sites.js";
+
+const source = globalThis.document?.getElementById("view-schema");
+const none = { settings: [], request: [], batch: [], renamed: {}, page: {}, views: [] };
+/**
+ * @typedef {object} Declared
+ * @property {string[]} settings
+ * @property {string[]} request all that makes a run again
+ * @property {string[]} batch
+ * @property {Record<string, string>} renamed fields of links of before
+ * @property {Record<string, any>} page its own fields
+ * @property {any[]} views
+ */
+/** @type {Declared} */
+export const declared = source ? JSON.parse(source.textContent) : none;
+export const views = declared.views;
+
+// Of the page as it opens; a link that names none is of before there was another, see ui/link.py.
+export const firstTab = Object.keys(declared.page.tab?.options ?? {})[0];
+
+/** @type {(name: string) => any} */
+export const pictureNamed = (name) =>
+  views.flatMap(({ pictures }) => pictures).find((one) => one.name === name);
+
+/** @type {(view: string) => Record<string, any>} */
+export const fieldsOf = (view) => views.find((one) => one.name === view)?.controls ?? {};
+
+// ---- a link's text: names and values of what is shown, as in a query string ----
 
 const MOST = 6000; // characters; beyond, the state is compressed, and beyond that there is no link
 const LARGEST = 64000; // bytes that the server inflates
@@ -120,7 +147,7 @@ export const wholeNumber = (name, text, first, last) => {
   );
 };
 // A site of a run or a batch by its name. Throws for one that it does not have.
-/** @type {(name: string, text: string, item: import("./sites.js").Item) => import("../../web/store.js").Site} */
+/** @type {(name: string, text: string, item: import("./sites.js").Item) => import("./store.js").Site} */
 export const siteNamed = (name, text, item) => {
   const sites = sitesOf(item);
   const found = sites.find((one) => siteName(one) === text);

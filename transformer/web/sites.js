@@ -1,7 +1,24 @@
-// The attentions of a network and the masks in words: whole phrases, which a language can bend as it
-// must. In Python: model/site_words.py.
+// The places of attention in a network, by name and in words.
 
 import { say } from "./messages.js";
+
+/**
+ * @typedef {import("./store.js").Site} Site
+ * @typedef {{kinds: import("./store.js").Kind[]}} Item a run or a batch
+ */
+
+// Every one of a run or a batch, {stack, layer, kind}, in the network's order.
+/** @type {(item: Item) => Site[]} */
+export const sitesOf = ({ kinds }) =>
+  kinds.flatMap(({ stack, kind, n_layers: count }) =>
+    Array.from({ length: count }, (_, layer) => ({ stack, layer, kind })),
+  );
+
+// Its name, "decoder.0.self" for one.
+/** @type {(site: Site) => string} */
+export const siteName = ({ stack, layer, kind }) => `${stack}.${layer}.${kind}`;
+
+// ---- in words: whole phrases, which a language can bend as it must; in Python: model/site_words.py ----
 
 /** @typedef {{stack: string, kind: string}} Kind */
 

@@ -2,10 +2,9 @@
 // Each field is declared once, in Python (see schema.js); its value is here, whether or not the part that
 // shows it is on the page yet.
 
-import { batch as together, computed, signal } from "../../web/preact.js";
-import { addProblem, page } from "../../web/store.js";
-import { oneOf, wholeNumber } from "./link_text.js";
-import { declared, fieldsOf, views } from "./schema.js";
+import { batch as together, computed, signal } from "./preact.js";
+import { addProblem, page } from "./store.js";
+import { oneOf, wholeNumber, declared, fieldsOf, views } from "./link_text.js";
 
 const MOST_WHOLE = 2 ** 31 - 1;
 

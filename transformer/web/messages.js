@@ -1,5 +1,5 @@
-// What the page's scripts say, in the page's language. The English sentence itself is the key, as
-// in Python's transformer/messages; another language's entries stand in the page's head.
+// What the page's scripts say, in the page's language, and numbers as text. The English sentence itself is
+// the key, as in Python's transformer/messages; another language's entries stand in the page's head.
 
 const source = globalThis.document?.getElementById("messages");
 /**
@@ -76,4 +76,18 @@ export const sayN = (one, many, n, values = {}) => {
     ? forms[Number(known.forms[n < 100 ? n : 100 + (n % 100)])]
     : plain;
   return filled(form, { n: wholeText(n), ...values });
+};
+
+// Numbers as text.
+
+// A difference that should be next to nothing: "1.2e−7", or "0".
+/** @type {(value: number) => string} */
+export const tinyNumber = (value) =>
+  value === 0 ? "0" : numeral(value.toExponential(1)).replace("-", "−");
+
+// A probability as a bar says it: "86 %", "1.7 %".
+/** @type {(p: number) => string} */
+export const percentText = (p) => {
+  if (p > 0 && p < 0.001) return `<${numeral("0.1")} %`;
+  return `${numeral((100 * p).toFixed(p < 0.0995 ? 1 : 0))} %`;
 };

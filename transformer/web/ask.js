@@ -1,11 +1,50 @@
-// Questions to the server, as plain HTTP: what it can be asked stands in ui/resources.py. One that does
-// not keep the run is told how it was made, and makes it again.
+// Questions to the server, as plain HTTP, and the arrays of its answers: what it can be asked stands in
+// ui/resources.py. One that does not keep the run is told how it was made, and makes it again.
 
-import { requestsFor } from "../../web/store.js";
-
-import { askedIn, LANGUAGE } from "./language.js";
+import { requestsFor } from "./store.js";
 import { say } from "./messages.js";
-import { pictureNamed } from "./schema.js";
+import { pictureNamed } from "./link_text.js";
+
+// ---- the language of what is asked: the page's own, whatever the browser's is ----
+
+// As first.js made it: Gradio writes another one to the document where it has no words.
+export const LANGUAGE = globalThis.navigator?.language ?? "en";
+export const ASKED = "__lang"; // in a query string; what begins so is no part of a link
+
+// The query string, asking for a language; null: for none.
+/** @type {(search: string, language: string | null) => string} */
+export const askedIn = (search, language) => {
+  const query = new URLSearchParams(search);
+  query.delete(ASKED);
+  if (language) query.set(ASKED, language);
+  return query.size ? `?${query}` : "";
+};
+
+// ---- arrays that came from the server as they are, or in a page as base64 ----
+
+/** @type {(base64: any) => Uint8Array<ArrayBuffer>} */
+export const decodeBytes = (base64) => {
+  if (typeof base64 !== "string") return base64;
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64); // a large head: 7 ms less
+  const text = atob(base64);
+  const found = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) found[at] = text.charCodeAt(at);
+  return found;
+};
+
+/** @type {(base64: any) => Float32Array} */
+export const decodeFloats = (base64) =>
+  typeof base64 === "string" ? new Float32Array(decodeBytes(base64).buffer) : base64;
+
+// One bit a value, the first in the highest bit, as numpy.packbits has it; as 0 and 1.
+/** @type {(bits: Uint8Array, count: number) => Uint8Array} */
+export const unpackBits = (bits, count) => {
+  const found = new Uint8Array(count);
+  for (let at = 0; at < count; at += 1) found[at] = (bits[at >> 3] >> (7 - (at & 7))) & 1;
+  return found;
+};
+
+// ---- questions ----
 
 export const RUN_GONE = say(
   "The server no longer keeps this run: newer runs took its place, or nobody " +
@@ -52,7 +91,7 @@ export const unpacked = (buffer) => {
 // The query of a picture's parameters, as a link writes them; null for what no address should hold:
 // a text of the visitor's, or one that is too long.
 /** @type {(name: string, data: Record<string, any>) => string | null} */
-export const queryOf = (name, data) => {
+export const pictureQuery = (name, data) => {
   const picture = pictureNamed(name);
   if (!picture || data.made || ("other" in data && picture.takes !== "runs")) return null;
   const given = Object.entries(data).filter(([, value]) => value !== undefined);
@@ -62,7 +101,7 @@ export const queryOf = (name, data) => {
 
 /** @type {(name: string, data: Record<string, any>) => Promise<any>} */
 const send = async (name, data) => {
-  const query = queryOf(name, data);
+  const query = pictureQuery(name, data);
   const url = `resources/${name}${askedIn(query ?? "", LANGUAGE)}`;
   const headers = { accept: `${ARRAYS}, application/json`, [SESSION]: session };
   const body = { method: "POST", body: JSON.stringify(data) };

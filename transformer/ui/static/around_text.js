@@ -1,0 +1,203 @@
+// The text of the run that is shown or being written, and what stands around it: the seed, the n-best list of a
+// beam search, one line that says how it went, and, at the window's lower edge, what is altered in the network.
+
+import { mounted, openSection, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { html, useLayoutEffect, useState, useMemo, useRef } from "../../web/preact.js";
+import { isOwn, page, setRun } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { Text } from "../../web/tokens.js";
+import { numeral, say } from "../../web/messages.js";
+import { openTab } from "./gradio.js";
+import { alter, interventions, setRequest } from "./interventions.js";
+
+// ---- the text: what is finished becomes the page's run ----
+
+const Tokens = ({ props, value }) => {
+  const [facts, setFacts] = useState(/** @type {any} */ (null));
+  const take = (given) => {
+    if (!given?.labels) return;
+    setFacts(given);
+    // The framework gives a finished run twice: the page hears of it once.
+    if (given.state === "done" && given.run !== page.run?.run) setRun(given);
+  };
+  useEvent("show", (shown) => take((props.value = shown)));
+  useLayoutEffect(() => value.subscribe(take), []);
+  return facts && html`<${Text} facts=${facts} />`;
+};
+
+// ---- the seed that the shown text was drawn with, and a new one in one click ----
+
+const MOST = 10_000; // seeds that are short to read
+
+// What makes two runs the same text.
+const essence = ({ model, text, how, interventions: altered, ids }) =>
+  JSON.stringify([model, text, how, altered, ids]);
+
+const inWords = (seed, again) => {
+  if (!again) return seed === null ? "" : say("Seed {seed}", { seed });
+  return seed === null
+    ? say("Nothing is drawn at random: the same text again.")
+    : say("Seed {seed} again: the same text.", { seed });
+};
+
+const Seed = ({ submit }) => {
+  const before = useRef("");
+  const { run } = page;
+  const again = useMemo(() => {
+    const now = run ? essence(run) : "";
+    const same = now !== "" && now === before.current;
+    before.current = now;
+    return same;
+  }, [run?.run]);
+  const seed = run?.seed ?? null;
+  const draw = () => {
+    const other = Math.floor(Math.random() * (MOST - 1));
+    submit(other < (seed ?? MOST) ? other : other + 1);
+  };
+  return html`<div class="seed" hidden=${seed === null && !again}>
+    <span class="seed-says" role="status">${inWords(seed, again)}</span>
+    <button type="button" class="new-seed" hidden=${seed === null} onClick=${draw}>${say("New seed")}</button>
+  </div>`;
+};
+
+// ---- the n-best list ----
+
+const score = (value) => html`<td class="value">${numeral(value.toFixed(3))}</td>`;
+const row = ({ text, score: total, normalised, ended }) => html`<tr>
+  <td><bdi>${text}</bdi>${!ended && html`<small> ${say("(cut at the length)")}</small>`}</td>
+  ${score(total)}${score(normalised)}
+</tr>`;
+
+const Hypotheses = () => {
+  const found = page.run?.hypotheses ?? [];
+  const names = [say("text"), say("score"), say("per length")];
+  return html`<section class="hypotheses" hidden=${!found.length} data-run=${page.run?.run}>
+    <h2>${say("The search's best texts")}</h2>
+    <table>
+      <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+      <tbody>${found.map(row)}</tbody>
+    </table>
+    <p class="hint">${say("Score: the sum of the tokens' log-probabilities. The texts are ranked by score ÷ length to the power of the length penalty. The pictures are of the first one; Prediction shows the tree of all.")}</p>
+  </section>`;
+};
+
+// ---- how it went: progress and results quietly, mistakes as an alert ----
+
+const Status = ({ value }) => {
+  const [{ kind, text, rev }, setSaid] = useState({ kind: "done", text: "", rev: 0 });
+  const show = (now) => setSaid((before) => ({ ...now, rev: before.rev + 1 }));
+  useEvent("waiting", (said) => show({ kind: "busy", text: said }));
+  useEvent("problem", (said) => show({ kind: "error", text: said }));
+  useEvent("late problem", (said) =>
+    setSaid(({ kind: before, text: told, rev: at }) => {
+      const both = before === "error" ? `${told} ${said}` : said;
+      return { kind: "error", text: both, rev: at + 1 };
+    }),
+  );
+  useLayoutEffect(() => value.subscribe((said) => said?.text !== undefined && show(said)), []);
+  const failed = kind === "error";
+  // Each alert is an element of its own: where a part fails, ui/components.py writes into this one.
+  return html`<div data-rev=${rev}>
+    <div class="status" role="status" hidden=${failed}><span>${!failed && text}</span></div>
+    <div class="problem" role="alert" hidden=${!failed} key=${rev}><span>${failed && text}</span></div>
+  </div>`;
+};
+
+// ---- at the window's lower edge: each change, what it changes in the text, and how it is taken back ----
+
+const NARROW_PX = 700;
+// Tokens that are shown of what both texts begin with, and from the first that differs.
+const shared = () => (window.innerWidth < NARROW_PX ? 2 : 6);
+const SHOWN = 24;
+
+// What is altered, {says, others}: in words, and all that stays where it is taken back.
+const changesOf = ({ interventions: all, forced_tokens: forced, n_prompt: start, labels }) => {
+  const plain = interventions();
+  const made = all.map(({ says }, place) => ({
+    says,
+    others: plain.filter((_, at) => at !== place),
+  }));
+  const place = start + forced.length - 1;
+  const token = say("token {place} is “{token}”", { place, token: labels[place] });
+  return forced.length ? [...made, { says: token, others: plain }] : made;
+};
+const Change = ({ says, others }) => html`<li><bdi>${says}</bdi>
+  <button type="button" aria-label=${say("Take back: {change}", { change: says })}
+    onClick=${() => alter(others)}>×</button>
+</li>`;
+
+// of: its data-text; both: what the server says of the intact text.
+const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
+  const start = Math.max(from, same - shared());
+  const tokens = labels
+    .slice(start, same + SHOWN)
+    .map((label, at) => html`<${Token} label=${label} class=${start + at >= same && "differs"} />`);
+  return html`<p class="altered-text"><span class="which">${word}</span>${" "}
+    <span data-text=${of}>${start > from && "… "}${tokens.length ? tokens : say("(nothing)")}</span>
+  </p>`;
+};
+
+const effectInWords = ({ same, equal }, examined) =>
+  [
+    equal
+      ? say("It changes no token of this text.")
+      : say("Token {place} is the first that differs.", { place: same }),
+    examined &&
+      say(
+        "Held-out questions answered right: {intact} of {asked} before, {altered} after.",
+        examined,
+      ),
+  ]
+    .filter(Boolean)
+    .join(" ");
+
+const showEffect = () => {
+  openTab("what-if");
+  openSection("effect");
+};
+
+const Altered = ({ props, submit, server }) => {
+  const part = usePart();
+  const { run, model, labels } = page.run ?? {};
+  useMemo(
+    () => setRequest((wanted, forced_tokens) => submit({ interventions: wanted, forced_tokens })),
+    [],
+  );
+  // The tokens of a branch belong to one run; what is altered stays for the next text.
+  useLayoutEffect(() => {
+    props.value = { interventions: interventions(), forced_tokens: [] };
+  }, [run]);
+  const changes = run ? changesOf(page.run) : [];
+  const texts = useAnswer(part, server.intact_text, changes.length && { run, forced: false });
+  const both = changes.length > 0 && texts.asked?.run === run && texts.answer;
+  // A network that has learned an exercise is asked all of it again.
+  const asked = { model, interventions: interventions() };
+  const exam = useAnswer(part, server.examined, both && isOwn(model) && asked);
+  const right = both && JSON.stringify(exam.asked) === JSON.stringify(asked) && exam.answer;
+  const facts = both && { run, same: both.same, equal: both.equal };
+  const grades = right && { right: right.altered, "right-before": right.intact };
+  return html`<section class="altered" aria-label=${say("What is altered")} hidden=${!changes.length}
+    ...${part.shows({ ...facts, ...grades })}>
+    <div class="altered-head">
+      <ul aria-label=${say("What is altered")}>${changes.map((one) => html`<${Change} ...${one} />`)}</ul>
+      <button type="button" class="more" hidden=${!interventions().length} onClick=${showEffect}>${say("More")}</button>
+      <button type="button" class="intact" onClick=${() => alter([])}>${say("Reset")}</button>
+    </div>
+    <div class="altered-texts" role="status">
+      <p class="altered-says">${both && effectInWords(both, right)}</p>
+      ${
+        both &&
+        html`<${Line} of="before" word=${say("before")} labels=${both.labels} both=${both} />
+        <${Line} of="after" word=${say("after")} labels=${labels} both=${both} />`
+      }
+    </div>
+  </section>`;
+};
+
+export const mount = {
+  tokens: mounted(Tokens),
+  seed: mounted(Seed),
+  hypotheses: mounted(Hypotheses),
+  status: mounted(Status),
+  altered: mounted(Altered),
+};

@@ -1,0 +1,134 @@
+// The labels of a figure's axes and the room that they need, and the sizes of square cells beside them.
+
+import { computed } from "./preact.js";
+import { page } from "./store.js";
+import { themed } from "./colours.js";
+
+// The family and the size of type in a picture, and the room that one line of an axis' labels needs.
+const family = computed(() => themed("font"));
+export const fontFamily = () => family.value;
+const size = computed(() => Number(themed(page.projector ? "projected-px" : "font-px")));
+export const fontPx = () => size.value;
+export const linePx = () => 1.15 * fontPx(); // “␣” stands below the line
+const LABEL_GAP_PX = 12; // between the labels and the cells
+const SHORTEST = 7; // characters, where there is little room
+
+/** @typedef {{tickvals: number[], ticktext: string[], range: number[]}} TokenAxis of a figure */
+
+// Axis labels come escaped for Plotly, between two direction marks.
+/** @type {(label: string) => string} */
+export const plainLabel = (label) =>
+  label
+    .replace(/[\u2068\u2069]/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+/** @type {(text: string) => string} */
+export const escapeLabel = (text) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+/** @type {(label: string, limit: number) => string} */
+export const shortLabel = (label, limit) => {
+  const text = [...plainLabel(label)];
+  const shown = text.length > limit ? `${text.slice(0, limit - 1).join("")}…` : text.join("");
+  return `\u2068${escapeLabel(shown)}\u2069`;
+};
+// The labels of a drawn figure's axis, as short as a phone needs them, or `limit` characters.
+/** @type {(axis: TokenAxis, limit?: number) => void} */
+export const shortenLabels = (axis, limit = SHORTEST) => {
+  axis.ticktext = axis.ticktext.map((label) => shortLabel(label, limit));
+};
+
+/** @type {any} */
+let pen = null;
+/** @type {(label: string) => number} */
+export const textWidth = (label) => {
+  pen ??= document.createElement("canvas").getContext("2d");
+  pen.font = `${fontPx()}px ${fontFamily()}`;
+  return pen.measureText(plainLabel(label)).width;
+};
+// The room in px that an axis' widest label takes.
+/** @type {(axis: Partial<TokenAxis>) => number} */
+export const labelRoom = (axis) =>
+  Math.ceil(Math.max(0, ...(axis.ticktext ?? []).map(textWidth))) + LABEL_GAP_PX;
+
+// How many cells an axis shows.
+/** @type {(axis: TokenAxis) => number} */
+export const cellCount = (axis) => Math.abs(axis.range[1] - axis.range[0]);
+
+// Drop labels of a token axis, so many pixels long, that would lie on each other.
+/** @type {(axis: TokenAxis, pixels: number) => void} */
+export const thinLabels = (axis, pixels) => {
+  const gap = axis.tickvals.length > 1 ? axis.tickvals[1] - axis.tickvals[0] : 1;
+  const every = Math.ceil(linePx() / ((pixels / cellCount(axis)) * gap));
+  if (every <= 1) return;
+  axis.tickvals = axis.tickvals.filter((_, place) => place % every === 0);
+  axis.ticktext = axis.ticktext.filter((_, place) => place % every === 0);
+};
+
+// ---- sizes of a heatmap whose cells are square ----
+
+const TITLE_EM = 1.86; // an axis' title with the space around it
+const BAR_PX = 35; // a colour bar
+const BAR_LABEL_EM = 2.9; // its labels
+const LONGEST = 11; // characters of a label on an axis
+const SHORT = 7; // the same where there is little room
+const LEAST_PX = 24; // a matrix of a single row
+const LEAST_LONG_PX = 120; // its longer side
+const NARROW_PX = 480; // below this, axes say less, so that the cells keep some room
+
+/** @typedef {{width: number, height: number}} Room in px */
+
+// px of one cell, of `across` by `down` of them in a room {width, height}.
+/** @type {(room: Room, across: number, down: number) => number} */
+export const cellSize = (room, across, down) => {
+  const fitting = Math.min(room.width / across, room.height / down);
+  return Math.max(
+    fitting,
+    LEAST_LONG_PX / Math.max(across, down),
+    LEAST_PX / Math.min(across, down),
+  );
+};
+
+// Margins from the labels' own widths, so that cells are square and use all the room there is.
+// side: {width, height} in px; top: px above the cells; bar: whether there is a colour bar; least: px
+// of the cells' side that a low window does not make less.
+/** @type {(figure: any, fit: {side: Room, top?: number, bar?: boolean, least?: number}) => void} */
+export const squareCells = (figure, { side, top = 8, bar = false, least = 0 }) => {
+  const { layout } = figure;
+  const { xaxis, yaxis } = layout;
+  const narrow = side.width < NARROW_PX;
+  for (const axis of [xaxis, yaxis]) {
+    axis.automargin = false;
+    shortenLabels(axis, narrow ? SHORT : LONGEST);
+    axis.title.standoff = 6;
+    if (narrow) axis.title.text = axis.title.text.split(/\s*[(（]/u)[0];
+  }
+  const [left, bottom] = [yaxis, xaxis].map(
+    (axis) => labelRoom(axis) + Math.round(TITLE_EM * fontPx()),
+  );
+  const right = bar ? Math.round(BAR_PX + BAR_LABEL_EM * fontPx()) : 8;
+  for (const trace of figure.data) {
+    trace.showscale = bar && trace.showscale !== false;
+    if (trace.colorbar) Object.assign(trace.colorbar, { title: { text: "" }, xpad: 4 });
+  }
+  const [across, down] = [cellCount(xaxis), cellCount(yaxis)];
+  const room = {
+    width: side.width - left - right,
+    height: Math.max(least, side.height - top - bottom),
+  };
+  const cellPx = cellSize(room, across, down);
+  const [width, height] = [Math.round(cellPx * across), Math.round(cellPx * down)];
+  thinLabels(xaxis, width);
+  thinLabels(yaxis, height);
+  fitTitle(xaxis, width);
+  fitTitle(yaxis, height);
+  layout.margin = { l: left, r: right, t: top, b: bottom };
+  layout.width = left + width + right;
+  layout.height = top + height + bottom;
+};
+
+// A title longer than its side says only what stands before its explanation.
+/** @type {(axis: any, side: number) => void} */
+const fitTitle = (axis, side) => {
+  if (textWidth(axis.title.text) > side) axis.title.text = axis.title.text.split(" (")[0];
+};
