@@ -51,7 +51,7 @@ export const Section = ({ name, title, finding, children }) => {
     if (brought && leads) section.current?.firstElementChild.focus({ preventScroll: true });
   };
   useLayoutEffect(() => void (isOpen && goThere()), [isOpen, isOpen && opened.brought]);
-  return html`<details class="section" data-section=${name} opened=${isOpen} ref=${section}>
+  return html`<details class="section" data-section=${name} open=${isOpen} ref=${section}>
     <summary onClick=${press}>
       <h3>${title}</h3><span class="section-finding">${finding}</span>
     </summary>
