@@ -5,9 +5,9 @@ import test from "node:test";
 import { plainLabel, shortLabel, thinLabels, cellSize } from "../../transformer/web/labels.js";
 import { sharedKeys } from "../../transformer/web/head_grid.js";
 import { cellText, figureTable } from "../../transformer/web/tables.js";
-import { runTree, sharedLength } from "../../transformer/views/branches/tree.js";
+import { runTree, sharedLength } from "../../transformer/views/branches/run_tree.js";
 import { sortHeads } from "../../transformer/views/head_metrics/known.js";
-import { parseDimensions } from "../../transformer/views/positions/position_dimensions.js";
+import { parseDimensions } from "../../transformer/views/positions/positions.js";
 import { recoloured } from "../../transformer/views/export/static/run_page.js";
 import { vectors } from "./vectors.js";
 

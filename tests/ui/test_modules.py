@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import posixpath
 import re
@@ -263,20 +264,21 @@ def test_plotly_js_comes_with_its_licence():
 
 
 def test_every_component_has_a_module_that_can_be_mounted():
-    calls = "\n".join(path.read_text("utf-8") for path in (PACKAGE / "ui").glob("*.py"))
-    call = r'(?:component|around)\(\s*"(\w+)"(?:[^()]|\([^()]*\))*?(?:(folder|script)="(.*?)")?\)'
-    found = re.findall(call, calls)
-    alone = [(name, place) for name, of, place in found if of == "folder"]
-    static = {path.stem for path in (PACKAGE / components.STATIC).glob("*.js")}
-    places = [f"{folder}/{name}.js" for name, folder in alone]
-    places += [
-        f"{components.STATIC}/{name}.js" for name, of, _ in found if not of and name in static
-    ]
-    others = [name for name, of, _ in found if of != "folder" and name not in static]
-    several = "".join(re.findall(r"export const mount = \{[^}]*\}", "".join(map(text_of, OWN))))
-    assert [name for name in others if f" {name}: mounted(" not in several] == []
+    trees = [ast.parse(path.read_text("utf-8")) for path in (PACKAGE / "ui").glob("*.py")]
+    calls = [one for tree in trees for one in ast.walk(tree) if isinstance(one, ast.Call)]
+    found = 0
+    for call in calls:
+        made_by = getattr(call.func, "id", "")
+        if made_by not in ("component", "around") or not isinstance(call.args[0], ast.Constant):
+            continue
+        name, found = call.args[0].value, found + 1
+        given = {one.arg: getattr(one.value, "value", None) for one in call.keywords}
+        script = "around_text" if made_by == "around" else given.get("script", name)
+        text = text_of(f"{given.get('folder', components.STATIC)}/{script}.js")
+        assert any(one in text for one in modules.MOUNT), name
+        assert script == name or f" {name}: mounted(" in text, name
     views = [view for view in VIEWS.values() if view.component()]
-    places += [f"views/{view.folder.name}/{view.component()}.js" for view in views]
-    assert len(found) >= 10 <= len(views)
-    for name in places:
-        assert any(one in text_of(name) for one in modules.MOUNT), name
+    assert found >= 10 <= len(views)
+    for view in views:
+        text = text_of(f"views/{view.folder.name}/{view.component()}.js")
+        assert any(one in text for one in modules.MOUNT), view.name

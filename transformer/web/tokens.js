@@ -4,7 +4,7 @@
 import { numeral, say } from "./messages.js";
 import { ReadingInWords, readingOf, weightAt, Token } from "./text.js";
 import { useEvent, usePart } from "./part.js";
-import { Player } from "./player.js";
+import { Player } from "./controls.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { emit, page, sameToken, setKey, setQuery } from "./store.js";
 

@@ -32,8 +32,8 @@ import {
   tokenReader,
   useAtlas,
   usualKind,
+  isOffered,
 } from "./numbers.js";
-import { isOffered } from "./switches.js";
 
 const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
 

@@ -10,8 +10,14 @@ import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { emit, page, sameToken, setQuery, showProblem, nextPaint } from "../../web/store.js";
 import { headLabel } from "../head_metrics/known.js";
 import { AblateButton } from "../ablation/ablation.js";
-import { headShown, isHeatmap, numbersAsked, pictureTitle, readStack } from "./numbers.js";
-import { Switches } from "./switches.js";
+import {
+  headShown,
+  isHeatmap,
+  numbersAsked,
+  pictureTitle,
+  readStack,
+  Switches,
+} from "./numbers.js";
 
 const LEAST_PX = 480; // of the cells' side, where the screen is so wide
 const MOST_ABOVE_PX = 200; // what stands above on a phone is scrolled away

@@ -17,8 +17,8 @@ import {
   Padded,
   siteChosen,
   square,
-} from "./mask_pictures.js";
-import { Removal } from "./mask_removal.js";
+  Removal,
+} from "./mask_removal.js";
 
 const FIRST = { row: 0, mask_site: "", mask_head: 0, without: null };
 const NOTES = {

@@ -8,11 +8,32 @@ import { Figure, useMeta } from "../../web/figure.js";
 import { mounted, useAnswer, usePart, Section } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
-import { parseDimensions } from "./position_dimensions.js";
-import { Formula } from "./position_formula.js";
-import { Inputs } from "./position_inputs.js";
-import { low, nearlySquare } from "./position_pictures.js";
-import { Shift } from "./position_shift.js";
+import { Formula, Inputs, low, nearlySquare, Shift } from "./position_parts.js";
+
+const MOST = 12; // dimensions of which a visitor sees curves
+
+// "0, 1, 8" as [0, 1, 8]; size: how many dimensions there are. Throws an Error with a sentence.
+/** @type {(text: string, size: number) => number[]} */
+export const parseDimensions = (text, size) => {
+  const numbers = text
+    .split(/[\s,;]+/)
+    .filter(Boolean)
+    .map(Number);
+  /** @type {(n: number) => boolean} */
+  const fits = (n) => Number.isInteger(n) && n >= 0 && n < size;
+  const different = new Set(numbers).size === numbers.length;
+  if (numbers.length >= 1 && numbers.length <= MOST && different && numbers.every(fits)) {
+    return numbers;
+  }
+  const got = text.trim().slice(0, 40) || say("nothing");
+  throw new Error(
+    say("dimensions must be 1 to {most} different whole numbers from 0 to {last}; got {got}", {
+      most: MOST,
+      last: size - 1,
+      got,
+    }),
+  );
+};
 
 const MOST_STEPS = 4096;
 const AT_FIRST = String(fieldsOf("positions").dimensions?.default);

@@ -11,8 +11,15 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { page, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { largestDifference, numberText, smallText, stepsOf, workOutRow } from "./row_arithmetic.js";
-import { fitToWidth, tableOfRow } from "./row_picture.js";
+import {
+  largestDifference,
+  numberText,
+  smallText,
+  stepsOf,
+  workOutRow,
+  fitToWidth,
+  tableOfRow,
+} from "./row_arithmetic.js";
 
 const MOST_ROWS = 32; // lines of the table; the other keys are summed in one
 const PAUSE_MS = 200; // the large heatmap goes first

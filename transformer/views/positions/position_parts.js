@@ -1,0 +1,237 @@
+// Beside the positional matrix: what the positions are added to, the sinusoidal formula, and how a position
+// moves.
+
+import { say, numeral, tinyNumber, sayWith } from "../../web/messages.js";
+import { Figure } from "../../web/figure.js";
+import { useAnswer, usePart, useEvent } from "../../web/part.js";
+import { html, useRef } from "../../web/preact.js";
+import { fontPx } from "../../web/labels.js";
+import { chosenRow, page, showProblem } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { fieldsOf } from "../../web/link_text.js";
+import { Select } from "../../web/controls.js";
+
+// What the pictures of positions share: a last touch to a figure, whose title is the page's own.
+
+const MOST_PX = 460;
+
+export const low = ({ layout }) => {
+  layout.height = 300;
+  layout.margin = { l: 64, r: 16, t: layout.showlegend ? 36 : 8, b: 56 };
+  if (layout.legend) layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
+};
+export const nearlySquare = (figure) => {
+  low(figure);
+  figure.layout.height = Math.min(MOST_PX, Math.round(figure.layout.width * 0.95));
+};
+
+// The sinusoidal formula beside the model's own positions.
+
+const inWords = ({ figure, positions, difference }) => {
+  if (figure === null) {
+    return say("It needs an even number of dimensions, and this model has an odd one.");
+  }
+  return positions === "sinusoidal"
+    ? say("This model's matrix is the formula itself: largest difference {difference}.", {
+        difference: tinyNumber(difference),
+      })
+    : say(
+        "This model learned its positions instead; compare both matrices (largest " +
+          "difference {difference}).",
+        { difference: numeral(difference.toFixed(2)) },
+      );
+};
+
+// common: what every question to the server holds, null while there is none.
+export const Formula = ({ server, common }) => {
+  const part = usePart();
+  const asked = (which) => common && { ...common, which, formula: true };
+  const { answer } = useAnswer(part, server.positions, asked("matrix"));
+  const { answer: alike } = useAnswer(part, server.positions, asked("similarity"));
+  const own = answer?.positions === "sinusoidal";
+  const use = own ? say("which this model uses") : say("not used by this model");
+  const facts = answer && { own, difference: answer.difference };
+  return html`<div class="position-formula" ...${part.shows(facts)}>
+    <p>${say("Dimension 2i is sin(pos / 10000^(2i / C)) and dimension 2i + 1 the cosine of the same: each pair is a wave of its own, slower from pair to pair.")} <span class="formula-says">${answer && inWords(answer)}</span></p>
+    <div class="two compared" hidden=${answer?.figure === null}>
+      <section>
+        <h4>${say("The formula's matrix,")} <span class="formula-use">${answer && use}</span></h4>
+        <${Figure} part=${part} name="formula-matrix" figure=${answer?.figure} change=${nearlySquare} />
+      </section>
+      <section>
+        <h4>${say("Similarity of the formula's positions (cosine)")}</h4>
+        <${Figure} part=${part} name="formula-similarity" figure=${alike?.figure} change=${nearlySquare} />
+      </section>
+    </div>
+  </div>`;
+};
+
+// Token + position = input: what the positions are added to.
+
+const NARROW_PX = 640;
+
+// Titles are the page's own; on a phone the three strips stand one below the other.
+const stackOnPhones = ({ layout, data }) => {
+  for (const axis of [layout.xaxis2, layout.xaxis3]) axis.title.font = { size: fontPx() };
+  layout.height -= layout.margin.t - 30;
+  layout.margin.t = 30;
+  if (page.projector)
+    for (const heading of layout.annotations) heading.text = heading.text.split(",")[0];
+  if (layout.width >= NARROW_PX) return;
+  const strip = layout.height - layout.margin.t - layout.margin.b;
+  const step = strip + layout.margin.b + layout.margin.t;
+  layout.height = 3 * step;
+  layout.margin = { ...layout.margin, l: 90, r: 8 };
+  const inner = 2 * step + strip;
+  layout.annotations.forEach((heading, place) => {
+    const top = 1 - (place * step) / inner;
+    const suffix = place ? String(place + 1) : "";
+    Object.assign(heading, { x: 0, y: top, text: layout.meta.headings[place] });
+    layout[`xaxis${suffix}`].domain = [0, 1];
+    layout[`xaxis${suffix}`].anchor = `y${suffix}`;
+    layout[`yaxis${suffix}`] = {
+      ...layout.yaxis,
+      anchor: `x${suffix}`,
+      domain: [Math.max(0, top - strip / inner), top],
+    };
+    Object.assign(data[place], { yaxis: `y${suffix}`, showscale: false });
+  });
+};
+
+const sumInWords = ({ lengths: { token, position, sum }, normed, difference }) => {
+  const added = say(
+    "Mean lengths of the vectors: tokens {token}, positions {position}, their sums {sum}. " +
+      "All three share one colour scale; 0.5 % of the numbers lie beyond its ends.",
+    {
+      token: numeral(token.toFixed(2)),
+      position: numeral(position.toFixed(2)),
+      sum: numeral(sum.toFixed(2)),
+    },
+  );
+  const read = normed
+    ? say(
+        "This model normalises each sum before its first layer reads it; the sums are shown " +
+          "as they are before that.",
+      )
+    : say(
+        "The sum is what the first layer reads (largest difference from the recorded " +
+          "input: {difference}).",
+        { difference: tinyNumber(difference) },
+      );
+  return `${added} ${read}`;
+};
+// In the table, each cell tells the sum's two parts.
+const sums = (_row, _column, values) => {
+  const [token, position, sum] = values.map((value) => numeral(value.toFixed(4)));
+  return `${token} + ${position} = ${sum}`;
+};
+
+// common: what every question to the server holds, null while there is none.
+export const Inputs = ({ server, common }) => {
+  const part = usePart();
+  const wanted = common && { ...common, place: chosenRow(common.stack) };
+  const { answer, asked } = useAnswer(part, server.inputs, wanted);
+  const title =
+    answer &&
+    sayWith("One of them: token {place} {token} (choose another in the text)", {
+      place: answer.place,
+      token: html`<${Token} label=${answer.label} />`,
+    });
+  const facts = answer && { run: asked.run, stack: asked.stack, place: answer.place };
+  return html`<div class="position-inputs" ...${part.shows(facts)}>
+    <p class="input-lengths">${answer && sumInWords(answer)}</p>
+    <${Figure} part=${part} name="strips" figure=${answer?.strips} change=${stackOnPhones} numbers=${sums} />
+    <h4 class="input-title">${title}</h4>
+    <${Figure} part=${part} name="token" figure=${answer?.token} change=${low} />
+  </div>`;
+};
+
+// PE(pos + k) from PE(pos): how a position moves.
+
+const shiftSays = ({
+  figure,
+  fitted,
+  k,
+  n_pairs: pairs,
+  largest_miss: miss,
+  relative_miss: relative,
+  chance,
+}) => {
+  const percent = (share) => `${numeral((100 * share).toFixed(1))} %`;
+  const asks = say(
+    "Is there one matrix that takes the vector of any position to that of the position " +
+      "{k} further on?",
+    { k: k ?? "k" },
+  );
+  if (figure === null) {
+    const none = say(
+      "These positions are learned, and there are no more of them than dimensions: " +
+        "a matrix that moves each by k would fit anything, so none is shown.",
+    );
+    return `${asks} ${none}`;
+  }
+  if (!fitted) {
+    const exact = say(
+      "Yes: it turns each pair of dimensions, a sine and a cosine, by an angle of " +
+        "its own. Tried on all {pairs} pairs of positions of this model's matrix, it " +
+        "misses by at most {miss}.",
+      { pairs, miss: tinyNumber(miss) },
+    );
+    return `${asks} ${exact}`;
+  }
+  const best = say(
+    "Learned positions promise none. The best one (least squares over {pairs} " +
+      "pairs of positions) misses by {relative} of the vectors' size; fitted to random " +
+      "numbers it would miss by about {chance}.",
+    { pairs, relative: percent(relative), chance: percent(chance) },
+  );
+  return `${asks} ${best}`;
+};
+
+const options = Object.entries(fieldsOf("positions").shown?.options ?? {}).map(([value, text]) => [
+  value,
+  say(text),
+]);
+
+// common: what every question to the server holds, null while there is none. state: steps, k; and
+// shown, how many dimensions are drawn, "" for all.
+export const Shift = ({ server, common, state }) => {
+  const part = usePart();
+  const wanted = common && { ...common, k: state.steps, shown: Number(state.shown) || null };
+  const { answer, asked } = useAnswer(part, server.shift, wanted);
+  const model = useRef("");
+  useEvent("run", (run) => {
+    const next = `${run.d_model} ${run.stacks}`;
+    if (next !== model.current) state.steps = 1; // another model may know fewer positions
+    model.current = next;
+  });
+  const most = answer?.largest;
+  const step = ({ target: { value } }) => {
+    const k = Number(value);
+    if (Number.isInteger(k) && k >= 1 && k <= most) state.steps = k;
+    else {
+      const got = value || say("nothing");
+      showProblem(
+        say("k must be a whole number from 1 to {most}; got {value}", { most, value: got }),
+      );
+    }
+  };
+  const facts = answer && {
+    k: asked.k,
+    miss: answer.largest_miss,
+    relative: answer.relative_miss,
+  };
+  return html`<div class="position-shift" ...${part.shows(facts)}>
+    <div class="positions-head">
+      <label>${say("Steps k")} <input class="steps-k" type="number" min="1" max=${most} step="1"
+        value=${state.steps} disabled=${most < 1} onChange=${step} /></label>
+      <label>${say("Shown")} <${Select} class="steps-shown" options=${options} value=${state.shown}
+        set=${(shown) => (state.shown = shown)} /></label>
+    </div>
+    <div class="two">
+      <div><${Figure} part=${part} name="shift" figure=${answer?.figure} change=${nearlySquare}
+        hidden=${answer?.figure === null} /></div>
+      <p class="shift-says" role="status">${answer && shiftSays(answer)}</p>
+    </div>
+  </div>`;
+};
