@@ -443,7 +443,7 @@ def the_same_on_a_phone(asker: Counted) -> None:
     asker.page.wait_for_function("() => viz.run.interventions.length")
     labels, sentence = asker.visit.labels(), asker.sentence()
     assert "".join(labels[1:4]).replace("␣", " ") == "Le chien noir"
-    address = asker.visit.wait_for_address("tour=", "token=2")
+    address = asker.visit.wait_for_address("tour=", "read=2")
     phone = asker.open(
         address, width=390, height=844, own={"has_touch": True, "locale": asker.language}
     )

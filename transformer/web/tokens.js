@@ -1,6 +1,7 @@
 // A text as tokens: given and generated, each generated one shaded by its probability, or all by what
 // one of them reads; and, for a translator, the source that its encoder reads.
 
+import { placeRead } from "../ui/static/looked_at.js";
 import { numeral, say } from "../ui/static/messages.js";
 import { ReadingInWords, readingOf, weightAt } from "../ui/static/reading.js";
 import { useEvent, usePart } from "./part.js";
@@ -63,6 +64,9 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
   const labels = labelsOf(facts, stack);
   const ready = facts.state === "done";
   const chosen = page.query?.stack === stack ? page.query.index : -1;
+  // Without a choice it is the last one that is asked about: of a hidden word, the word itself.
+  const isLast = ready && !page.query && stack === "decoder" && page.run?.run === facts.run;
+  const last = isLast ? placeRead() : -1;
 
   // A long text scrolls in its own box, and the page stays where it is.
   useLayoutEffect(() => {
@@ -108,6 +112,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
       generated,
       special: SPECIAL.test(label),
       unwritten: index > written,
+      "last-read": index === last,
       asks: sameToken(read?.token, here),
       "is-query": sameToken(lit?.query, here),
       "is-key": sameToken(page.key ?? lit?.key, here),

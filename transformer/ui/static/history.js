@@ -41,7 +41,7 @@ export const runName = ({ number, facts }) => {
 // Show a run again, as the shown one is; the network does not run while the server has it.
 export const showRun = (facts) => {
   const views = shownFields();
-  delete views.token; // a place in the run that was shown
+  delete views.read; // a place in the run that was shown
   delete views.cell;
   return apply({ ...views, ...facts.link }, facts);
 };
@@ -53,7 +53,7 @@ export const branchAt = (step, id) => {
   continueFrom([...ids.slice(start, start + step), id]);
 };
 on("run", (facts) => {
-  const index = facts?.n_prompt + branched - 1;
+  const index = facts?.n_prompt + branched - 2; // the last that was read before it
   const here = branched !== null && facts.forced_tokens.length === branched;
   branched = null;
   if (here) queueMicrotask(() => setQuery({ stack: facts.stack, index })); // once all have heard

@@ -2,7 +2,7 @@
 
 import { colourAt } from "../../ui/static/colours.js";
 import { alter, isAblated, withAblation } from "../../ui/static/interventions.js";
-import { placeOrLast } from "../../ui/static/looked_at.js";
+import { Asked, placeAsked } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { headMap } from "../../ui/static/plots.js";
 import { attentionOf } from "../../ui/static/site_words.js";
@@ -68,15 +68,20 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
 };
 // The question, and its answer; see ablation.js for what it is given.
 export const Matter = ({ part, answer, asked, toggle, change }) => {
-  const place = placeOrLast();
-  const question = sayWith("How much does each head matter for “{token}”, token {place}?", {
-    token: html`<${Token} label=${page.run.labels[place]} />`,
-    place,
-  });
+  const place = placeAsked();
+  const { labels } = page.run;
+  const question =
+    place < labels.length
+      ? sayWith("How much does each head matter for “{token}”, token {place}?", {
+          token: html`<${Token} label=${labels[place]} />`,
+          place,
+        })
+      : say("How much does each head matter for the likeliest token?");
   const button = () =>
     html` <button type="button" class="ablation-most"
       onClick=${() => alter(withAblation(answer.most))}>${say("Switch off layer {layer}, head {head}", answer.most)}</button>`;
   return html`<div>
+    <${Asked} />
     <div class="whatif-buttons">
       <button type="button" class="matter" onClick=${() => change({ place })}>${question}</button>
     </div>

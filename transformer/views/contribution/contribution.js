@@ -1,7 +1,7 @@
 // What each part of the network adds to the logit of the chosen token.
 
 import { experiment, interventions } from "../../ui/static/interventions.js";
-import { placeOrLast } from "../../ui/static/looked_at.js";
+import { Asked, placeAsked } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { useCells } from "../../web/cells.js";
 import { Figure } from "../../web/figure.js";
@@ -79,16 +79,19 @@ const Contribution = ({ server }) => {
   const { run, dark } = page;
   const { answer, asked } = useAnswer(part, server.contribution, wanted && { ...wanted, dark });
   const shown = wanted && asked?.run === wanted.run && answer;
-  const place = run && placeOrLast();
+  const place = run && placeAsked();
   const question =
     run &&
-    sayWith("What does each part add to “{token}”, token {place}?", {
-      token: html`<${Token} label=${run.labels[place]} />`,
-      place,
-    });
+    (place < run.labels.length
+      ? sayWith("What does each part add to “{token}”, token {place}?", {
+          token: html`<${Token} label=${run.labels[place]} />`,
+          place,
+        })
+      : say("What does each part add to the likeliest token?"));
   const facts = shown && { place: asked.place, total: answer.total, logit: answer.logit };
   return html`<section class="contribution whatif" ...${part.shows({ run: run?.run, ...facts })}>
     <p>${say("Every head and every feed-forward adds something to the residual stream, and the network's last step reads the logits from that stream. So the logit of a token is a sum, with one number for each part.")}</p>
+    ${run && html`<${Asked} />`}
     <div class="whatif-buttons">
       <button type="button" class="contributes" onClick=${() => ask({ run: run.run, place })}>${question}</button>
     </div>

@@ -1,7 +1,7 @@
 // A formula beside our own lines that compute it and this run's tensors, for the chosen head and token.
 
 import { declaredFields } from "../../ui/static/fields.js";
-import { placeOrLast, rowLookedAt } from "../../ui/static/looked_at.js";
+import { placeAsked, rowLookedAt } from "../../ui/static/looked_at.js";
 import { say, sayWith } from "../../ui/static/messages.js";
 import { fieldsOf } from "../../ui/static/schema.js";
 import { attentionOf, stackOf } from "../../ui/static/site_words.js";
@@ -20,7 +20,7 @@ const wanted = (topic) => {
   if (!there || layer >= there.n_layers || head >= page.run.n_heads) return null;
   const site = siteName(page.head);
   const query = rowLookedAt(stack);
-  return { run: page.run.run, site, head, query, topic, place: placeOrLast() };
+  return { run: page.run.run, site, head, query, topic, place: placeAsked() };
 };
 
 // What the numbers are of: a head, a layer or a token.

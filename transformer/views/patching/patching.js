@@ -4,7 +4,7 @@ import { cellBox } from "../../web/axes.js";
 import { typeText } from "../../ui/static/gradio.js";
 import { alter, experiment, generates, interventions } from "../../ui/static/interventions.js";
 import { fontPx, labelRoom } from "../../ui/static/labels.js";
-import { chosenPlace } from "../../ui/static/looked_at.js";
+import { Asked, askedIfChosen } from "../../ui/static/looked_at.js";
 import { numeral, say, sayWith } from "../../ui/static/messages.js";
 import { useCells } from "../../web/cells.js";
 import { Switch } from "../../web/controls.js";
@@ -161,7 +161,7 @@ const Patching = ({ server }) => {
   const [asked, setAsked] = useState(/** @type {any} */ (null)); // of: the model and text of its map
   const { run, dark } = page;
   const translates = (run?.source_labels.length ?? 0) > 0;
-  const place = run && chosenPlace();
+  const place = run && askedIfChosen();
   const reads = run && generates() && { run: run.run, place };
   const { answer: other } = useAnswer(part, server.other_text, reads);
   const { text, type } = useText(other?.variant);
@@ -184,7 +184,7 @@ const Patching = ({ server }) => {
     alter([]);
   };
   const show =
-    !run || place === null
+    !run || place === null || place === run.labels.length
       ? say("Show what each patch changes")
       : sayWith("Show what each patch changes for token {place}, “{token}”", {
           place,
@@ -203,6 +203,7 @@ const Patching = ({ server }) => {
         onInput=${({ target }) => type(target.value)}></textarea>
     </label>
     <p class="patch-hint hint" role="status">${none}</p>
+    ${place !== null && run && html`<${Asked} />`}
     <${Choices} ...${{ chosen, choose, translates }} />
     <div class="whatif-buttons">
       <button type="button" class="main show-map" onClick=${() => showMap(chosen)}>${show}</button>
