@@ -66,11 +66,10 @@ def test_an_old_links_token_shows_the_prediction_that_it_showed(whatif: WhatIf) 
     visit, page = whatif.visit, whatif.page
     place = page.evaluate("viz.run.n_prompt") + 2
     word = visit.labels()[place]
-    for name, chosen in (("token", place), ("read", place - 1)):
-        page.evaluate(ADDRESS, {"tab": "prediction", name: str(chosen)})
-        page.wait_for_function("place => viz.query?.index === place", arg=place - 1)
-        visit.wait_drawn(".prediction")
-        expect(page.locator(".step-title bdi")).to_have_text(word)
-        page.keyboard.press("Escape")
+    page.evaluate(ADDRESS, {"tab": "prediction", "token": str(place)})
+    page.wait_for_function("place => viz.query?.index === place", arg=place - 1)
+    visit.wait_drawn(".prediction")
+    expect(page.locator(".step-title bdi")).to_have_text(word)
+    visit.wait_for_address(f"read={place - 1}")
     page.evaluate(ADDRESS, {"tab": "attention", "token": str(place)})  # there it was a row
     page.wait_for_function("place => viz.query?.index === place", arg=place)

@@ -354,7 +354,7 @@ def what_chat_read_in_the_english(asker: Counted) -> None:
 def why_that_word_and_what_if_it_had_said_another(asker: Counted) -> None:
     """Two questions, one after the other; three actions for both."""
     run = continued()
-    step = len(run.steps) - 1  # the last one: no generated token is chosen
+    step = 0  # what follows the L, which stays chosen
     asker.generate()
     asker.tab("Prediction", ".prediction")
     expect(asker.page.locator(".prediction")).to_have_attribute("data-step", str(step))
@@ -389,7 +389,7 @@ def which_head_matters_most_here(asker: Counted) -> None:
     """For the o of the second name."""
     run = opening("stories")
     place = 24
-    asker.click(asker.visit.tokens.nth(place))
+    asker.click(asker.visit.tokens.nth(place - 1))  # the token before it
     asker.tab("What if?", ".ablation")
     asker.click(asker.page.locator(".matter"))
     asker.page.wait_for_selector(f".ablation[data-matter^='{place} ']")
