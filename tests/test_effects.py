@@ -8,6 +8,7 @@ import torch
 from transformer.analysis import text_before
 from transformer.analysis.ablation import head_importance, next_token
 from transformer.analysis.held_out import broken, sample_loss
+from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.checkpoint import held_out_sample
 from transformer.interventions.breaks import breaks_of
@@ -101,9 +102,22 @@ def test_the_next_token_is_foreseen_with_the_interventions_and_without(tiny_mode
             assert probabilities[at].log().item() == pytest.approx(wanted, abs=1e-4)
 
 
+def test_after_the_end_the_likeliest_token_of_the_intact_network_is_asked_about(model):
+    off = Ablate("decoder", 0, [1])
+    run = model.generate(TEXT, max_new_tokens=4, interventions=[off])
+    end = len(run.ids)
+    with torch.inference_mode():
+        ids = torch.tensor([run.ids])
+        read = (torch.tensor([run.source_ids]), ids) if run.source_ids else (ids,)
+        likeliest = int(model.network(*read)[0, -1].argmax())
+    assert head_importance(model, run, end).target == likeliest
+    assert next_token(model, run, end).target == likeliest
+    assert logit_contribution(model, run, end).target == likeliest
+
+
 def test_what_nothing_foresees_is_refused(tiny_model, tiny_encoder):
     run = tiny_model.generate(TEXT, max_new_tokens=2)
-    for place in (0, len(run.ids), -1, True, "3"):
+    for place in (0, len(run.ids) + 1, -1, True, "3"):
         with pytest.raises(ValueError, match="the token must be one that the network predicted"):
             head_importance(tiny_model, run, place)
     with pytest.raises(ValueError, match="by must be one of"):

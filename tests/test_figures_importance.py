@@ -19,6 +19,7 @@ from transformer.views.drawing import style
 
 FOUND = HeadImportance(
     place=7,
+    target=2,
     log_probability=math.log(0.25),
     change={
         ("encoder", "self"): torch.tensor([[0.5, -0.1, 0.0]]),
@@ -27,6 +28,7 @@ FOUND = HeadImportance(
 )
 NEXT = NextToken(
     place=3,
+    target=4,
     ids=(9, 4, 2),
     intact=torch.tensor([0.6, 0.3, 0.0004]),
     intervened=torch.tensor([0.1, 0.0, 0.7]),

@@ -202,7 +202,7 @@ def test_a_translators_map_is_of_the_token_that_the_other_source_changes_most(
 
 def test_mistakes_are_told_in_one_sentence(experiments: Experiments, story: str) -> None:
     run = experiments.store.run(story)
-    last = len(run.ids) - 1
+    last = len(run.ids)
     for place in (0, last + 1, "x", True):
         error = ask(experiments, "patching", run=story, other=OTHER, place=place)["error"]
         assert f"from 1 to {last}; got {place!r}" in error

@@ -354,7 +354,7 @@ def what_chat_read_in_the_english(asker: Counted) -> None:
 def why_that_word_and_what_if_it_had_said_another(asker: Counted) -> None:
     """Two questions, one after the other; three actions for both."""
     run = continued()
-    step = len(run.steps) - 1  # the last one: no generated token is chosen
+    step = 0  # what follows the L, which stays chosen
     asker.generate()
     asker.tab("Prediction", ".prediction")
     expect(asker.page.locator(".prediction")).to_have_attribute("data-step", str(step))
@@ -389,7 +389,7 @@ def which_head_matters_most_here(asker: Counted) -> None:
     """For the o of the second name."""
     run = opening("stories")
     place = 24
-    asker.click(asker.visit.tokens.nth(place))
+    asker.click(asker.visit.tokens.nth(place - 1))  # the token before it
     asker.tab("What if?", ".ablation")
     asker.click(asker.page.locator(".matter"))
     asker.page.wait_for_selector(f".ablation[data-matter^='{place} ']")
@@ -443,7 +443,7 @@ def the_same_on_a_phone(asker: Counted) -> None:
     asker.page.wait_for_function("() => viz.run.interventions.length")
     labels, sentence = asker.visit.labels(), asker.sentence()
     assert "".join(labels[1:4]).replace("␣", " ") == "Le chien noir"
-    address = asker.visit.wait_for_address("tour=", "token=2")
+    address = asker.visit.wait_for_address("tour=", "read=2")
     phone = asker.open(
         address, width=390, height=844, own={"has_touch": True, "locale": asker.language}
     )

@@ -205,6 +205,7 @@ def positions_prediction_and_model(page: Hostile) -> None:
         page.see(part)
     page.shows("[data-picture=strips] .ytick text", distinct(run.labels))
     assert page.texts(".input-title bdi") == ["w" * 300]
+    page.visit.tokens.nth(run.n_prompt - 1).click()
     page.visit.tab("Prediction")
     page.visit.wait_drawn(".prediction")
     known = list(run.candidate_labels.values())

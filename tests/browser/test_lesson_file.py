@@ -27,7 +27,7 @@ minutes = 3
 ## A token
 
 ```toml
-state = "{STATE}&token=5"
+state = "{STATE}&read=5"
 [check]
 click = "token"
 of = "weight"

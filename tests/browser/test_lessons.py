@@ -30,7 +30,7 @@ Written by a test.
 ## A head
 
 ```toml
-state = "model=tiny&tab=attention&site={SITE}&head=HEAD&token=3"
+state = "model=tiny&tab=attention&site={SITE}&head=HEAD&read=3"
 [check]
 click = "head"
 of = "first"
@@ -47,7 +47,7 @@ The first token is the **first** column. <img src=x onerror=alert(1)>
 ## A token
 
 ```toml
-state = "model=tiny&tab=attention&site={SITE}&head=0&token=6"
+state = "model=tiny&tab=attention&site={SITE}&head=0&read=6"
 [check]
 click = "token"
 of = "weight"
@@ -67,7 +67,7 @@ Shaded by what is read.
 ## A number
 
 ```toml
-state = "model=tiny&tab=attention&picture=heatmap&site={SITE}&head=0&token=6"
+state = "model=tiny&tab=attention&picture=heatmap&site={SITE}&head=0&read=6"
 [check]
 number = "hidden"
 site = "{SITE}"
@@ -244,7 +244,7 @@ def test_the_answer_is_shown_where_it_stands_and_a_link_leads_to_the_step(
     page = seen.page
     expect(page.locator(".card-title")).to_have_text("A token")
     other = (best_head[1] + 1) % 3
-    page.goto(f"{address}#model=tiny&lesson=twice.1&site={SITE}&head={other}&token=3")
+    page.goto(f"{address}#model=tiny&lesson=twice.1&site={SITE}&head={other}&read=3")
     expect(page.locator(".card-title")).to_have_text("A head")
     seen.wait_for_link()
     for _ in range(2):

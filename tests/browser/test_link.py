@@ -114,7 +114,7 @@ def test_a_link_to_a_translation_draws_its_search_and_its_source_token(
     page.sources.nth(2).click()
     address = page.wait_for_address(
         "method=beam", "&picture=alignment", "&over_heads=all",
-        "&token=encoder.2",
+        "&read=encoder.2",
     )  # fmt: skip
     links = "document.querySelector('.lines').layout.meta.links"
     other = opened(visit, address.replace(address.split("#")[0], restarted))
@@ -156,7 +156,7 @@ def test_every_tab_opens_as_it_was_left(visit: Open) -> None:
     page.tokens.nth(9).click()
     address = page.wait_for_address(
         "sort=", "&order=", "&lines=", "&row=1", "&mask_head=2", "&dimensions=3,5",
-        "&tab=prediction", "&token=9",
+        "&tab=prediction", "&read=9",
     )  # fmt: skip
     other = opened(visit, address)
     assert other.page.locator("#status .problem").is_hidden()

@@ -143,7 +143,7 @@ def test_hostile_text_is_shown_as_text(opened: Any, scripted: Run) -> None:
     assert "<" in "".join(ticks)
     see_all(opened, ":is(#masks, #positions) > figure")
     expect(opened.locator(":is(#masks, #positions) .js-plotly-plot")).to_have_count(3)
-    opened.locator("#tokens button.token").nth(scripted.n_prompt + 2).click()
+    opened.locator("#tokens button.token").nth(scripted.n_prompt + 1).click()
     assert opened.input_value("#step") == "2"
     assert opened.locator("#candidates tr.chosen").count() == 1
 

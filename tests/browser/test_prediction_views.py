@@ -31,7 +31,7 @@ def show(page: Visit, name: str) -> None:
     page.wait_drawn(f".{name}-box")
 
 
-def test_bars_are_the_runs_surprise_and_choose_their_token(page: Visit, server: Server) -> None:
+def test_bars_are_the_runs_surprise_and_choose_the_token_before(page: Visit, server: Server) -> None:
     run = with_lens(server.model, server.model.generate(EXAMPLE.text, **EXAMPLE.settings))
     show(page, "surprise")
     shown = page.page.evaluate(BITS)
@@ -47,8 +47,8 @@ def test_bars_are_the_runs_surprise_and_choose_their_token(page: Visit, server: 
     pointed = "document.querySelector('[data-picture=surprise]')._hoverdata?.[0].x"
     page.page.wait_for_function(f"at => Math.round({pointed}) === at", arg=place)
     page.page.mouse.click(*middle)
-    assert page.page.evaluate("viz.query") == {"stack": "decoder", "index": place}
-    assert page.tokens.nth(place).get_attribute("aria-pressed") == "true"
+    assert page.page.evaluate("viz.query") == {"stack": "decoder", "index": place - 1}
+    assert page.tokens.nth(place - 1).get_attribute("aria-pressed") == "true"
     assert page.page.locator(".surprise-box .band").is_visible()
 
 

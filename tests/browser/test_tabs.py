@@ -121,7 +121,7 @@ def candidates_of_the_chosen_token(page: Visit, server: Server) -> None:
     page.tab("Prediction")
     page.wait_drawn(".prediction")
     with page.drawn(".prediction"):
-        page.tokens.nth(run.n_prompt + 2).click()
+        page.tokens.nth(run.n_prompt + 1).click()  # after which step 2 chose
     step = run.steps[2]
     assert page.page.locator(".prediction").get_attribute("data-step") == "2"
     title = page.page.locator(".step-title").inner_text()
@@ -137,7 +137,7 @@ def candidates_of_the_chosen_token(page: Visit, server: Server) -> None:
     with page.drawn(".prediction"):
         page.page.locator(".next").click()
     assert page.page.locator(".prediction").get_attribute("data-step") == "3"
-    assert page.tokens.nth(run.n_prompt + 3).get_attribute("aria-pressed") == "true"
+    assert page.tokens.nth(run.n_prompt + 2).get_attribute("aria-pressed") == "true"
 
 
 def test_a_view_out_of_date_says_so_until_it_is_drawn_again_of_a_text_that_slid(

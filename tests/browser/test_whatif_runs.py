@@ -63,7 +63,7 @@ class WhatIf:
 
     def branch(self, step: int) -> Run:
         """Click the likeliest token that was not taken; the run that Python makes of it."""
-        self.visit.tokens.nth(self.run.n_prompt + step).click()
+        self.visit.tokens.nth(self.run.n_prompt + step - 1).click()
         self.page.wait_for_selector(f".branches[data-step='{step}']")
         old = self.key()
         choice = self.page.locator(".choice:not(:disabled)").first
@@ -109,7 +109,7 @@ def a_choice_takes_another_token(whatif: WhatIf) -> None:
     branch = whatif.branch(step)
     assert whatif.visit.labels() == list(branch.labels)
     place = run.n_prompt + step
-    page.wait_for_function("place => viz.query?.index === place", arg=place)
+    page.wait_for_function("place => viz.query?.index === place", arg=place - 1)
     probabilities = {run.candidate_labels[c.id]: c.probability for c in run.steps[step].candidates}
     page.wait_for_selector(f".branches[data-step='{step}']")
     for button in page.locator(".choice").all():

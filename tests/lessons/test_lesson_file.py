@@ -35,7 +35,7 @@ Words.
 """
 OTHER = "model=tiny&text=Once&method=greedy&length=3"
 HEADERS = {
-    "Head": f'state = "{STATE}&token=3"\n[check]\nclick = "head"\nof = "first"',
+    "Head": f'state = "{STATE}&read=3"\n[check]\nclick = "head"\nof = "first"',
     "Number": f'state = "{STATE}&tab=masks"\n[check]\nnumber = "hidden"\n'
     'site = "decoder.0.self"\nquery = 25',
     "Stays": '[check]\nnumber = "tokens"',
@@ -44,7 +44,7 @@ HEADERS = {
     "Learn": 'state = "model=tiny&tab=learn"\n[check]\nnumber = "tokens"',
     "Batch": 'state = "model=tiny&tab=masks&lines=a%0Ab"\n[check]\nnumber = "padding"\n'
     "sentence = 1",
-    "Other": f'state = "{OTHER}&tab=prediction&token=2"\n[check]\nclick = "token"\n'
+    "Other": f'state = "{OTHER}&tab=prediction&read=2"\n[check]\nclick = "token"\n'
     'of = "surprise"',
 }  # fmt: skip
 

@@ -37,7 +37,7 @@ About it.
 ## First
 
 ```toml
-state = "model=tiny&tab=attention&site=decoder.1.self&head=1&token=3"
+state = "model=tiny&tab=attention&site=decoder.1.self&head=1&read=3"
 [check]
 click = "head"
 of = "first"
@@ -195,9 +195,9 @@ def test_a_token_is_graded_by_the_row_that_reads_it(ground: GradingContext):
 def test_a_generated_token_is_graded_by_its_probability(ground: GradingContext):
     check = check_of({"click": "token", "of": "probability", "least": True, "within": 0.0})
     chances = [step.chosen.probability for step in ground.run.steps]
-    place = chances.index(min(chances)) + ground.run.n_prompt
+    place = chances.index(min(chances)) + ground.run.n_prompt - 1  # the last one read before it
     assert check.right_answer(ground) == {"token": place}
-    with pytest.raises(ValueError, match=f"whole number from {ground.run.n_prompt} "):
+    with pytest.raises(ValueError, match=f"whole number from {ground.run.n_prompt - 1} "):
         check.grade(ground, {"token": 1})
 
 
@@ -250,7 +250,7 @@ def test_what_can_be_measured_is_what_is_recorded(ground: GradingContext):
     assert of(ground, "padding", {"sentence": 1}) == int((~batch.padding[1]).sum()) > 0
     assert of(ground, "padding_weight", {"site": SITE, "head": 0, "sentence": 1}) == 0
     step = run.steps[2]
-    token = run.n_prompt + 2
+    token = run.n_prompt + 1  # the last one read before that step
     assert of(ground, "probability", {"token": token}) == step.chosen.probability
     assert of(ground, "kept", {"token": token}) == step.n_kept
     other = step.candidates[1]
@@ -270,7 +270,7 @@ def test_what_takes_the_network_is_asked_of_it(ground: GradingContext, tiny_mode
     seen = transformer.with_lens(tiny_model, run)
     assert seen.surprise is not None
     assert seen.lens is not None
-    assert of(ground, "surprise", {"token": 4}) == pytest.approx(seen.surprise[4])
+    assert of(ground, "surprise", {"token": 3}) == pytest.approx(seen.surprise[4])
     best = seen.lens.ids[:, 5, 0].tolist()
     first = next(n for n in range(len(best)) if set(best[n:]) == {best[-1]})
     assert of(ground, "knows_from", {"token": 5}) == first
@@ -286,7 +286,7 @@ def test_what_takes_the_network_is_asked_of_it(ground: GradingContext, tiny_mode
     )
     if after is not None:  # among the twenty likeliest still
         change = abs(float(torch.tensor(after).log() - chances.log()))
-        found = of(ground, "importance", site | {"token": place})
+        found = of(ground, "importance", site | {"token": place - 1})
         assert found == pytest.approx(change, abs=1e-4)
 
 
@@ -296,7 +296,7 @@ def test_a_heads_contribution_and_what_its_silence_costs_beyond_it(
     run, token = ground.run, ground.run.n_prompt + 2
     added = logit_contribution(tiny_model, run, token).heads["self"]
     change = head_importance(tiny_model, run, token).change["decoder", "self"]
-    place = {"site": SITE, "head": 1, "token": token}
+    place = {"site": SITE, "head": 1, "token": token - 1}
     assert of(ground, "contribution", place) == pytest.approx(float(added[1, 1]))
     beyond = float(-change[1, 1] - added[1, 1])
     assert of(ground, "indirect", place) == pytest.approx(beyond, abs=1e-5)
@@ -383,7 +383,7 @@ def test_a_step_is_graded_and_solved_as_the_page_asks(experiments: Experiments, 
         "tab": "attention",
         "site": SITE,
         "head": "1",
-        "token": "3",
+        "read": "3",
     }
     assert (first["check"], first["types"], last["check"]) == ("head", False, "")
     run = experiments.service.examples["tiny"][0]
@@ -441,12 +441,12 @@ def test_what_cannot_be_held_is_found(tmp_path: Path, experiments: Experiments):
         ("", "3 = BEST", "hint must be one of .*1.*2"),
         ("click = 'cell'\nof = 'is_hidden'", "1 = {cell = '2,3'}", ""),
         ("click = 'cell'\nof = 'is_hidden'", "1 = {cell = '3,2'}", "The mask does not hide this"),
-        ("number = 'hidden'\nquery = 23", "2 = {token = 23}", ""),
-        ("number = 'hidden'\nquery = 23", "2 = {token = 24}", "query 24 is selected; the "),
+        ("number = 'hidden'\nquery = 23", "2 = {read = 23}", ""),
+        ("number = 'hidden'\nquery = 23", "2 = {read = 24}", "query 24 is selected; the "),
         ("number = 'hidden'\nquery = 23", "2 = {cell = '5,1'}", "hint 2: query 25 is selected"),
-        ("number = 'hidden'\nquery = 22", "2 = {token = 22}", "^query 23 is selected"),
+        ("number = 'hidden'\nquery = 22", "2 = {read = 22}", "^query 23 is selected"),
         ("number = 'row_sum'\nquery = 23\nhead = 1", "2 = {head = 0}", "head 0 is selected"),
-        ("number = 'tokens'", "1 = {token = 99}", "hint 1: token must be at most"),
+        ("number = 'tokens'", "1 = {read = 99}", "hint 1: read must be at most"),
     ],
 )
 def test_a_hint_is_followed_to_the_answer(
@@ -458,7 +458,7 @@ def test_a_hint_is_followed_to_the_answer(
     if check:
         asked = check if check.endswith("'tokens'") else f"{check}\nsite = '{SITE}'"
     text = LESSON.replace('click = "head"\nof = "first"', asked)
-    text = text.replace("token=3", "token=23").replace("[check]", f"hints.{named}\n[check]")
+    text = text.replace("read=3", "read=23").replace("[check]", f"hints.{named}\n[check]")
     try:
         found, _ = verify(read_lesson(written(tmp_path, text)), experiments)
         told = found.problem

@@ -51,7 +51,7 @@ def test_the_example_is_read_and_its_next_token_is_the_one_that_the_first_card_n
     model = experiments.service.model("stories")
     example, run = example_of(model), shown_by(experiments, {"model": "stories"}).run
     assert (run.stopped, len(run.labels), run.labels[LAST]) == ("read", LAST + 1, "␣L")
-    assert (example.methods[0], CARDS["What comes next?"]["state"]["token"]) == ("greedy", "31")
+    assert (example.methods[0], CARDS["What comes next?"]["state"]["read"]) == ("greedy", "31")
     step = model.generate(example.text, **example.settings).steps[0]
     assert (model.tokenizer.label(step.token), f"{step.chosen.probability:.0%}") == ("o", "86%")
     assert "“o” gets 86 %" in CARDS["What comes next?"]["says"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer.analysis.text_before import TextBefore, in_parts
+from transformer.analysis.text_before import TextBefore, in_parts, token_asked
 from transformer.checks import check_choice
 from transformer.inference import deadline
 from transformer.inference.intervened import hooks_for
@@ -26,11 +26,13 @@ from transformer.runs.run import Run
 class HeadImportance:
     """How much each head alone matters for one token of a text.
 
-    place: the token's place in the run's ids; log_probability: its natural logarithm by the intact
-    network. change: by (stack, kind), (L, H), what is added to it when that head is ablated.
+    place: the token's place in the run's ids; target: its id. log_probability: its natural
+    logarithm by the intact network. change: by (stack, kind), (L, H), what is added to it when that
+    head is ablated.
     """
 
     place: int
+    target: int
     log_probability: float
     change: dict[tuple[str, str], Tensor]
 
@@ -46,11 +48,12 @@ class HeadImportance:
 class NextToken:
     """What the network says comes next without and with interventions, after the same text.
 
-    ids: the K likeliest of either, by the intact network's order, and the token that stands there;
-    intact, intervened: their probabilities, (K,).
+    target: the token that stands there; ids: the K likeliest of either, by the intact network's
+    order, and the target; intact, intervened: their probabilities, (K,).
     """
 
     place: int
+    target: int
     ids: tuple[int, ...]
     intact: Tensor
     intervened: Tensor
@@ -58,14 +61,16 @@ class NextToken:
 
 @torch.inference_mode()
 def head_importance(model: LoadedModel, run: Run, place: int, by: str = "zero") -> HeadImportance:
-    """Ablate every head of the intact network alone, for the token at `place` of the run's ids.
+    """Ablate every head of the intact network alone, for the token at `place` of the run's ids; at
+    their end, for the likeliest that would follow.
 
     by: "zero" or "mean" (see Ablate). Raises ValueError for a token that nothing predicts.
     """
     check_choice("by", by, ABLATED_BY)
     text = TextBefore.of(model, run, place)
-    target = run.ids[place]
-    before = text.log_probabilities([unchanged])[0, target]
+    intact = text.log_probabilities([unchanged])[0]
+    target = token_asked(run, place, intact)
+    before = intact[target]
     change = {}
     for kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):
         sites = [site for site in sites_of(run.config) if (site.stack, site.kind) == kind]
@@ -76,12 +81,13 @@ def head_importance(model: LoadedModel, run: Run, place: int, by: str = "zero") 
             rows.append(text.log_probabilities([hook], len(part))[:, target])
         after = torch.cat(rows)
         change[kind] = (after - before).view(len(sites), run.config.n_heads).cpu()
-    return HeadImportance(place=place, log_probability=before.item(), change=change)
+    return HeadImportance(place=place, target=target, log_probability=before.item(), change=change)
 
 
 @torch.inference_mode()
 def next_token(model: LoadedModel, run: Run, place: int, n_kept: int = 8) -> NextToken:
-    """The token at `place` of the run's ids, foreseen with the run's interventions and without.
+    """The token at `place` of the run's ids, foreseen with the run's interventions and without; at
+    their end, the likeliest of the intact network.
 
     Raises ValueError for a token that nothing predicts.
     """
@@ -91,9 +97,14 @@ def next_token(model: LoadedModel, run: Run, place: int, n_kept: int = 8) -> Nex
     intact = text.log_probabilities([unchanged])[0].exp()
     intervened = text.log_probabilities(hooks)[0].exp() if hooks else intact
     best = {*intact.topk(n_kept).indices.tolist(), *intervened.topk(n_kept).indices.tolist()}
-    ids = sorted(best | {run.ids[place]}, key=lambda token: -intact[token].item())
+    target = token_asked(run, place, intact)
+    ids = sorted(best | {target}, key=lambda token: -intact[token].item())
     return NextToken(
-        place=place, ids=tuple(ids), intact=intact[ids].cpu(), intervened=intervened[ids].cpu()
+        place=place,
+        target=target,
+        ids=tuple(ids),
+        intact=intact[ids].cpu(),
+        intervened=intervened[ids].cpu(),
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer.analysis.text_before import TextBefore
+from transformer.analysis.text_before import TextBefore, token_asked
 from transformer.checks import check_whole
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid, numeral
@@ -62,17 +62,18 @@ def logit_contribution(
     """What each part of the intact network adds to the logit of `target` as the token at `place` of
     the run's ids, predicted from the text before it; by an encoder, from the whole text.
 
-    target: id of a token; None = that which stands there. The scale of every norm that the stream
-    passes is held. Raises ValueError for a token that nothing predicts, for an id that there is
-    not, and for a network whose logits are no such sum.
+    target: id of a token; None = that which stands there, after the end the likeliest. The scale of
+    every norm that the stream passes is held. Raises ValueError for a token that nothing predicts,
+    for an id that there is not, and for a network whose logits are no such sum.
     """
     is_encoder = isinstance(model.network, EncoderOnly)
     text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, place)
-    target = run.ids[place] if target is None else target
-    check_whole("target", target, 0, run.config.output_vocab_size - 1)
+    if target is not None:
+        check_whole("target", target, 0, run.config.output_vocab_size - 1)
     written = WrittenAt(text.network.last_stack.name, text.at)
-    logit = float(text.logits([written])[0, target])
-    return attributed(model, written, place, target, logit)
+    logits = text.logits([written])[0]
+    wanted = token_asked(run, place, logits) if target is None else target
+    return attributed(model, written, place, wanted, float(logits[wanted]))
 
 
 def attributed(

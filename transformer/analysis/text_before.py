@@ -37,9 +37,9 @@ class TextBefore:
 
     @classmethod
     def of(cls, model: LoadedModel, run: Run, place: int) -> TextBefore:
-        """Before the token at `place` of the run's ids, one that a decoder predicted."""
-        first = run.trace_start + 1
-        last = min(len(run.ids) - 1, _last_read(run) + 1)
+        """Before the token at `place` of the run's ids, one that a decoder predicts; len(run.ids)
+        is the one that would follow the text."""
+        first, last = run.trace_start + 1, _last_read(run) + 1
         if not is_whole(place) or not first <= place <= last:
             raise invalid(
                 "the token must be one that the network predicted, at a place from "
@@ -108,6 +108,11 @@ class TextBefore:
         n_parameters = sum(one.numel() for one in self.network.parameters())
         operations = 2 * n_parameters * (len(self.ids) + len(self.source))
         return max(1, min(MAX_WEIGHTS // n_weights, int(MAX_OPERATIONS // operations)))
+
+
+def token_asked(run: Run, place: int, scores: Tensor) -> int:
+    """The token at `place` of the run's ids; after their end the likeliest by these scores (V,)."""
+    return run.ids[place] if place < len(run.ids) else int(scores.argmax())
 
 
 def _last_read(run: Run) -> int:

@@ -1,8 +1,9 @@
 """What a lesson can measure: each a function of the visitor's own run or batch, by its name.
 
-`token`, `query` and `key` count a stack's tokens from 0, as the page does; `site` is a place such
-as "decoder.5.self". Every measure gives a number, and raises ValueError for what the run does not
-have. Those of attention stand in `attention_measures`.
+`token`, `query` and `key` count a stack's tokens from 0, as the page does. `token` is the last one
+read, as the page's chosen token is: what is predicted is the one that follows it, and by an encoder
+the token itself. `site` is a place such as "decoder.5.self". Every measure gives a number, and
+raises ValueError for what the run does not have. Those of attention stand in `attention_measures`.
 """
 
 from __future__ import annotations
@@ -88,34 +89,34 @@ def record_of(context: GradingContext, site: str, head: int) -> AttentionRecord:
 
 @measured(mark("the probability"))
 def probability(context: GradingContext, token: int) -> float:
-    """That the network gave to a token that it wrote, before temperature and filters."""
+    """That the network gave to what it wrote after a token, before temperature and filters."""
     return float(_step(context, token).chosen.probability)
 
 
 @measured(mark("the probability of this token"))
 def candidate(context: GradingContext, token: int, text: str) -> float:
-    """Of another text at the place of a token that the network wrote; 0 far down the list."""
+    """Of another text after a token that the network went on from; 0 far down the list."""
     found = [one for one in _step(context, token).candidates if one.text == text]
     return float(found[0].probability) if found else 0.0
 
 
 @measured(mark("the number of tokens that the filters left"))
 def kept(context: GradingContext, token: int) -> float:
-    """Of the vocabulary, where a token was drawn."""
+    """Of the vocabulary, where the token that follows was drawn."""
     return float(_step(context, token).n_kept)
 
 
 @measured(mark("the surprise, in bits,"))
 def surprise(context: GradingContext, token: int) -> float:
-    """-log2 of the probability that the network gave the token before it came."""
+    """-log2 of the probability that the network gave to what follows the token."""
     found = context.models.with_lens(context.run).surprise or ()
-    value = found[check_whole("token", token, 0, len(found) - 1)]
+    value = found[check_whole("token", token, 0, len(found) - 2) + 1]
     return 0.0 if value is None else float(value)
 
 
 @measured(mark("the change of the token's log probability without this head"))
 def importance(context: GradingContext, site: str, head: int, token: int) -> float:
-    """How much it matters for one token: |change| where the head is ablated, in nats."""
+    """How much it matters for what follows a token: |change| where the head is ablated, in nats."""
     place = Site.parse(site)
     record_of(context, site, head)
     found = _importance(context, token)
@@ -125,17 +126,18 @@ def importance(context: GradingContext, site: str, head: int, token: int) -> flo
 @measured(mark("what this head adds to the token's logit"))
 def contribution(context: GradingContext, site: str, head: int, token: int) -> float:
     """Directly, in the intact network, with every normalisation's scale held fixed."""
-    place, family = Site.parse(site), context.run.config.family
+    place, is_encoder = Site.parse(site), context.run.config.family == "encoder"
     record_of(context, site, head)
-    if place.stack == "encoder" and family != "encoder":
+    if place.stack == "encoder" and not is_encoder:
         raise invalid("heads of {site} have no {name}", site=site, name="contribution")
-    found = context.models.ask(logit_contribution, context.run, place=token, target=None)
+    at = token if is_encoder else token + 1
+    found = context.models.ask(logit_contribution, context.run, place=at, target=None)
     return float(found.heads[place.kind][place.layer, head])
 
 
 @measured(mark("what its ablation costs beyond what it adds"))
 def indirect(context: GradingContext, site: str, head: int, token: int) -> float:
-    """The fall of the token's log probability without a head, in nats, less its direct
+    """The fall of the next token's log probability without a head, in nats, less its direct
     contribution: large where later parts read its output, negative where they compensate."""
     added = contribution(context, site, head, token)
     place = Site.parse(site)
@@ -177,11 +179,11 @@ def _guessed(context: GradingContext, token: int, text: str, *, from_left: bool)
 
 
 def _importance(context: GradingContext, token: int) -> HeadImportance:
-    return context.models.ask(head_importance, context.run, place=token, by="zero")
+    return context.models.ask(head_importance, context.run, place=token + 1, by="zero")
 
 
 def _step(context: GradingContext, token: int) -> GenerationStep:
-    run, first = context.run, context.run.n_prompt
+    run, first = context.run, context.run.n_prompt - 1
     return run.steps[check_whole("token", token, first, first + len(run.steps) - 1) - first]
 
 

@@ -167,14 +167,14 @@ def experiment_endpoints(service: Service, experiments: Experiments) -> list[Cal
 
         Args:
             run: the id that /generate or /trace gave
-            place: of the token, counted from 0
+            place: of the token, counted from 0; at the end of the ids, what would follow
             by: zero, or mean, the head's mean over the text
         """
         item = service.store.run(run)
         found = experiments.ask(head_importance, item, place=place, by=by)
         return {
             "place": place,
-            "token": item.labels[place],
+            "token": service.model(item.model).tokenizer.label(found.target),
             "log_probability": found.log_probability,
             "change": {f"{s} {k}": change.tolist() for (s, k), change in found.change.items()},
         }
@@ -184,7 +184,7 @@ def experiment_endpoints(service: Service, experiments: Experiments) -> list[Cal
 
         Args:
             run: the id that /generate or /trace gave
-            place: of the token, counted from 0
+            place: of the token, counted from 0; at the end of the ids, what would follow
         """
         item = service.store.run(run)
         found = experiments.ask(next_token_of, item, place=place)
@@ -192,7 +192,7 @@ def experiment_endpoints(service: Service, experiments: Experiments) -> list[Cal
         rows = zip(found.ids, found.intact.tolist(), found.intervened.tolist(), strict=True)
         return {
             "place": place,
-            "token": item.labels[place],
+            "token": tokens.label(found.target),
             "candidates": [
                 {"id": i, "token": tokens.label(i), "intact": intact, "altered": altered}
                 for i, intact, altered in rows

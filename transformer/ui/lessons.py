@@ -28,6 +28,7 @@ from transformer.views.export import lesson as lesson_page
 
 Answer = dict[str, Any]
 Opened = tuple[GradingContext, dict[str, str]]
+_FIELDS = {"token": "read"}  # of an answer, as a state of the page has it
 FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 
@@ -76,8 +77,8 @@ class Lessons:
         if "number" in found or "option" in found:
             return dict(found)
         if "token" in found and check.stack != "own":
-            return {"state": {"token": f"encoder.{found['token']}"}}
-        return {"state": {name: str(value) for name, value in found.items()}}
+            return {"state": {"read": f"encoder.{found['token']}"}}
+        return {"state": {_FIELDS.get(name, name): str(one) for name, one in found.items()}}
 
     def _ground(self, data: Mapping[str, Any]) -> GradingContext:
         store = self._experiments.store
@@ -188,10 +189,10 @@ def check_places(run: Run, view: Mapping[str, str]) -> None:
     site = view.get("site")
     if site is not None:
         check_head(int(view.get("head", "0")), run.trace[site].pattern.shape[1])
-    token = view.get("token", "0")
+    token = view.get("read", "0")
     if token.isdecimal() and int(token) >= len(run.labels):
         last = len(run.labels) - 1
-        raise invalid("token must be at most {last}; got {got}", last=last, got=token)
+        raise invalid("read must be at most {last}; got {got}", last=last, got=token)
 
 
 def lesson_file(lesson: Lesson, experiments: Experiments) -> str:
@@ -241,7 +242,7 @@ def _file_step(step: Step, part: Part, opened: Opened | None, runs: list[Run]) -
 
 def _shows(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
     """Of a state, what the file shows: {"tab", "site", "head", "stage", "token"}."""
-    stack, _, token = fields.get("token", "").rpartition(".")
+    stack, _, token = fields.get("read", "").rpartition(".")
     return {
         "tab": fields.get("tab", lesson_page.TABS[0]),
         "site": fields.get("site") or str(run.trace.sites[0]),

@@ -60,7 +60,7 @@ def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:
 def shown_first(name: str, config: ModelConfig, *, example: bool = False) -> dict[str, str]:
     """Of that what says how a run is shown, as a link has it; example: its own example, of whose
     tokens one is chosen."""
-    elsewhere = (*REQUEST, *(() if example else ("token",)))
+    elsewhere = (*REQUEST, *(() if example else ("read",)))
     return as_link({k: v for k, v in opening_of(name, config).items() if k not in elsewhere})
 
 

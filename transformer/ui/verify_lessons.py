@@ -126,8 +126,8 @@ def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
     if check.kind == "head" and fields:
         start = {"site": fields.get("site") or str(context.run.trace.sites[0])}
         start["head"] = int(fields.get("head", "0"))
-    elif check.kind == "token" and fields.get("token", "").isdecimal():
-        start = {"token": int(fields["token"]), "stack": "own"}
+    elif check.kind == "token" and fields.get("read", "").isdecimal():
+        start = {"token": int(fields["read"]), "stack": "own"}
     if start and check.grade(context, start).right:
         raise invalid("the page answers it already as it opens: {start}", start=start)
 
@@ -160,8 +160,8 @@ def _click(check: Check, given: Mapping[str, str], run: Run) -> Answer:
         return answer_of({"site": site, "cell": given["cell"]}, check, run)
     if check.kind == "head" and {"site", "head"} <= given.keys():
         return {"site": given["site"], "head": int(given["head"])}
-    if check.kind == "token" and "token" in given:
-        stack, _, token = given["token"].rpartition(".")
+    if check.kind == "token" and "read" in given:
+        stack, _, token = given["read"].rpartition(".")
         return {"stack": stack or "own", "token": int(token)}
     return {}
 
@@ -187,7 +187,7 @@ def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
     site = fields.get("mask_site" if masks else "site")
     found: dict[str, Any] = {"site": site, "head": fields.get("mask_head" if masks else "head")}
     found["sentence"] = fields.get("row") if masks else None
-    stack, _, token = fields.get("token", "").rpartition(".")
+    stack, _, token = fields.get("read", "").rpartition(".")
     if token.isdecimal() and not stack:
         place = int(token)
         found |= {

@@ -1,12 +1,13 @@
 // A text as tokens: given and generated, each generated one shaded by its probability, or all by what
 // one of them reads; and, for a translator, the source that its encoder reads.
 
-import { numeral, say } from "./messages.js";
-import { ReadingInWords, readingOf, weightAt, Token } from "./text.js";
-import { useEvent, usePart } from "./part.js";
 import { Player } from "./controls.js";
+import { placeRead } from "./looked_at.js";
+import { numeral, say } from "./messages.js";
+import { useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { emit, page, sameToken, setKey, setQuery } from "./store.js";
+import { ReadingInWords, Token, readingOf, weightAt } from "./text.js";
 
 const FEW = 1.5; // a weight's share of the shade is its root: 0.05 is seen as well as 0.5
 const SPECIAL = /^<\|[a-z]+\|>$/;
@@ -62,6 +63,9 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
   const labels = labelsOf(facts, stack);
   const ready = facts.state === "done";
   const chosen = page.query?.stack === stack ? page.query.index : -1;
+  // Without a choice it is the last one that is asked about: of a hidden word, the word itself.
+  const isLast = ready && !page.query && stack === "decoder" && page.run?.run === facts.run;
+  const usual = isLast ? placeRead() : -1;
 
   // A long text scrolls in its own box, and the page stays where it is.
   useLayoutEffect(() => {
@@ -107,6 +111,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
       generated,
       special: SPECIAL.test(label),
       unwritten: index > written,
+      "last-read": index === usual,
       asks: sameToken(read?.token, here),
       "is-query": sameToken(lit?.query, here),
       "is-key": sameToken(page.key ?? lit?.key, here),

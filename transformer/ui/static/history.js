@@ -4,7 +4,7 @@ import { continueFrom } from "./interventions.js";
 import { shownFields } from "../../web/fields.js";
 import { apply } from "./link.js";
 import { say } from "../../web/messages.js";
-import { on, page, reactive, setQuery, chosenRow, tracedFrom } from "../../web/store.js";
+import { on, page, reactive, setQuery } from "../../web/store.js";
 
 const MOST = 64; // runs; the server keeps fewer
 const NAME = 34; // characters of a text in a run's name
@@ -41,7 +41,7 @@ export const runName = ({ number, facts }) => {
 // Show a run again, as the shown one is; the network does not run while the server has it.
 export const showRun = (facts) => {
   const views = shownFields();
-  delete views.token; // a place in the run that was shown
+  delete views.read; // a place in the run that was shown
   delete views.cell;
   return apply({ ...views, ...facts.link }, facts);
 };
@@ -53,45 +53,8 @@ export const branchAt = (step, id) => {
   continueFrom([...ids.slice(start, start + step), id]);
 };
 on("run", (facts) => {
-  const index = facts?.n_prompt + branched - 1;
+  const index = facts?.n_prompt + branched - 2; // the last that was read before it
   const here = branched !== null && facts.forced_tokens.length === branched;
   branched = null;
   if (here) queueMicrotask(() => setQuery({ stack: facts.stack, index })); // once all have heard
-});
-
-// ---- which token is looked at: the chosen one, and with none chosen the same one everywhere ----
-
-const END = /^<\|endoftext\|>$/;
-
-// The place of the chosen token in the run's text; null without one, or for a token of a source or
-// the first of all (which nothing foresaw).
-export const chosenPlace = () => {
-  const { query, run } = page;
-  return query?.stack === run.stack && query.index > 0 ? query.index : null;
-};
-// The same; else the place of the last token that is no end of the text.
-export const placeOrLast = () => {
-  const { labels } = page.run;
-  const last = labels.length - 1;
-  return chosenPlace() ?? (last > 1 && END.test(labels[last]) ? last - 1 : last);
-};
-
-// The row of a stack's trace that is looked at; null where its stack is not the text's own and no
-// token of it is chosen.
-export const rowLookedAt = (stack) =>
-  chosenRow(stack) ?? (stack === page.run.stack ? placeOrLast() - tracedFrom(stack) : null);
-
-// The same text, continued or altered: the token that was looked at stays so.
-/** @type {any} */
-let shownBefore = null;
-on("run", (run) => {
-  const { chosen, text, model } = shownBefore ?? /** @type {any} */ ({});
-  const again = chosen && text === run.text && model === run.model;
-  shownBefore = { text: run.text, model: run.model, chosen: null };
-  const labels = chosen?.stack === run.stack ? run.labels : run.source_labels;
-  if (!again || chosen.index >= labels.length) return;
-  queueMicrotask(() => page.query ?? setQuery(chosen)); // once all have heard of the run
-});
-on("query", (query) => {
-  if (shownBefore) shownBefore.chosen = query;
 });

@@ -5,7 +5,6 @@
 import "./link.js";
 import "./connection.js";
 import "./history.js";
-import "./history.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import { page, setHead, setQuery, emit, setDark } from "../../web/store.js";
 import { fieldText, keptBy, setField, setFields } from "../../web/fields.js";
@@ -50,14 +49,27 @@ const tokenShown = () => {
   const { stack, index } = page.query;
   return stack === page.run.stack ? String(index) : `${stack}.${index}`;
 };
-keptBy("token", tokenShown, (token) => {
+/** @type {(token: string) => void} */
+const choose = (token) => {
   if (!page.run || token === "") return setQuery(null);
   const [stack, index] = token.includes(".") ? token.split(".") : [page.run.stack, token];
   const own = stack === page.run.stack;
   if (!own) oneOf("token's stack", stack, page.run.source_labels.length ? ["encoder"] : []);
   const labels = own ? page.run.labels : page.run.source_labels;
-  return setQuery({ stack, index: wholeNumber("token", index, 0, labels.length - 1) });
-});
+  return setQuery({ stack, index: wholeNumber("read", index, 0, labels.length - 1) });
+};
+keptBy("read", tokenShown, choose);
+// Links of before: there these tabs were about the chosen token itself, and not the one that follows.
+const OF_ITSELF = ["prediction", "what-if"];
+keptBy(
+  "token",
+  () => "",
+  (token) => {
+    if (token === "") return;
+    const predicted = page.run?.stack === "decoder" && OF_ITSELF.includes(fieldText("tab"));
+    choose(predicted && Number(token) > 0 ? String(Number(token) - 1) : token);
+  },
+);
 
 // Another model's own example is shown as its opening says; so is the first one of the visit.
 /** @type {string | null} */

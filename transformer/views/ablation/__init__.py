@@ -27,7 +27,7 @@ def answer_importance(
 ) -> Answer:
     """What each head of a kind of attention matters for one token: numbers, picture, a sentence."""
     found = models.ask(head_importance, item, place=place, by=by)
-    label = item.labels[place]
+    label = models.model(item.model).tokenizer.label(found.target)
     figure = importance_figure(found, stack, kind, label, by=by, dark=dark)
     return {
         "figure": figure,

@@ -1,13 +1,13 @@
 // What each head alone matters for one token: the question, the one that matters most, and a map.
 
-import { colourAt } from "../../web/colours.js";
 import { alter, isAblated, withAblation } from "../../ui/static/interventions.js";
-import { placeOrLast } from "../../ui/static/history.js";
+import { colourAt } from "../../web/colours.js";
+import { Figure } from "../../web/figure.js";
+import { Asked, placeAsked } from "../../web/looked_at.js";
 import { numeral, say, sayWith } from "../../web/messages.js";
 import { headMap } from "../../web/plots.js";
-import { attentionOf } from "../../web/sites.js";
-import { Figure } from "../../web/figure.js";
 import { html } from "../../web/preact.js";
+import { attentionOf } from "../../web/sites.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
@@ -68,15 +68,20 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
 };
 // The question, and its answer; see ablation.js for what it is given.
 export const Matter = ({ part, answer, asked, toggle, change }) => {
-  const place = placeOrLast();
-  const question = sayWith("How much does each head matter for “{token}”, token {place}?", {
-    token: html`<${Token} label=${page.run.labels[place]} />`,
-    place,
-  });
+  const place = placeAsked();
+  const { labels } = page.run;
+  const question =
+    place < labels.length
+      ? sayWith("How much does each head matter for “{token}”, token {place}?", {
+          token: html`<${Token} label=${labels[place]} />`,
+          place,
+        })
+      : say("How much does each head matter for the likeliest token?");
   const button = () =>
     html` <button type="button" class="ablation-most"
       onClick=${() => alter(withAblation(answer.most))}>${say("Switch off layer {layer}, head {head}", answer.most)}</button>`;
   return html`<div>
+    <${Asked} />
     <div class="whatif-buttons">
       <button type="button" class="matter" onClick=${() => change({ place })}>${question}</button>
     </div>

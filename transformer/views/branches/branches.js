@@ -1,9 +1,10 @@
 // Another token: what a step could have taken, and the branches that were tried, as a tree.
 
-import { beside, branchAt, pastRun, pastRuns, showRun } from "../../ui/static/history.js";
 import { experiment } from "../../ui/static/interventions.js";
+import { beside, branchAt, pastRun, pastRuns, showRun } from "../../ui/static/history.js";
+import { before, placeAsked } from "../../web/looked_at.js";
 import { numeral, say, sayN, sayWith } from "../../web/messages.js";
-import { mounted, useAnswer, usePart, openSection } from "../../web/part.js";
+import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef } from "../../web/preact.js";
 import { page, requestsFor, setQuery } from "../../web/store.js";
 import { Token } from "../../web/text.js";
@@ -14,12 +15,13 @@ import { Tree } from "./run_tree.js";
 const percent = (p) =>
   p > 0 && p < 0.001 ? `<${numeral("0.1")} %` : `${numeral((100 * p).toFixed(1))} %`;
 
-// The step that is looked at: of the chosen token, while it is one; else the one before, first 0.
+// The step that is looked at: of what follows the chosen token, while it is one; else the one before,
+// first 0.
 const useStep = (steps) => {
   const { run, query } = page;
   const last = useRef({ run, step: 0 });
   if (last.current.run !== run) last.current = { run, step: 0 };
-  const chosen = run && query?.stack === run.stack ? query.index - run.n_prompt : -1;
+  const chosen = run && query?.stack === run.stack ? placeAsked() - run.n_prompt : -1;
   if (chosen >= 0 && chosen < steps) last.current.step = chosen;
   return last.current.step;
 };
@@ -37,7 +39,7 @@ const Choice = ({ answer, at, branch }) => {
 };
 
 const Step = ({ step, steps, answer, asked }) => {
-  const go = (to) => setQuery({ stack: page.run.stack, index: page.run.n_prompt + to });
+  const go = (to) => setQuery(before(page.run.n_prompt + to));
   const { n_prompt: start } = pastRun(asked?.run)?.facts ?? page.run ?? {};
   const title = () =>
     sayWith("Token {place} is “{token}”. It could have been:", {

@@ -1,8 +1,9 @@
 // How likely each token of two runs was, and what each run weighed at the chosen one.
 
-import { fontPx } from "../../web/labels.js";
-import { numeral, say, sayWith } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
+import { fontPx } from "../../web/labels.js";
+import { Asked, before, placeAsked } from "../../web/looked_at.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
@@ -20,7 +21,7 @@ const numbersOf = ({ data: [bars], layout }) => ({
   corner: say("token"),
 });
 const choose = ({ points }, { layout: { meta } }) =>
-  setQuery({ stack: page.run.stack, index: meta.pairs[Math.round(points[0].x)][0] });
+  setQuery(before(meta.pairs[Math.round(points[0].x)][0]));
 
 // pair: {run, other}, the ids of A and B.
 export const Outcomes = ({ pair, server }) => {
@@ -37,7 +38,7 @@ export const Outcomes = ({ pair, server }) => {
     <h4>${say("How likely each generated token was: B − A")}</h4>
     <p class="compare-says">${none && say("There is nothing to draw: {reason}.", { reason: none })}</p>
     <div class="compare-drawn" hidden=${Boolean(none)}>
-      <p>${say("Up: the token was likelier in B. Down: it was likelier in A. These are the network's probabilities, before temperature and filters. Hatched: two different tokens. Click a bar to choose its token.")}</p>
+      <p>${say("Up: the token was likelier in B. Down: it was likelier in A. These are the network's probabilities, before temperature and filters. Hatched: two different tokens. Click a bar to choose the token before it.")}</p>
       <${Figure} part=${part} name="outcomes" figure=${answer?.figure} table=${numbersOf}
         wide=${say("Bars, one a token that both generated")} change=${change}
         on=${{ plotly_click: choose }} />
@@ -45,10 +46,11 @@ export const Outcomes = ({ pair, server }) => {
   </section>`;
 };
 
-// The chosen token if A generated it, else the first one that A generated.
+// What follows the chosen token if A generated it, else the first one that A generated.
 const placeOfA = () => {
-  const at = page.query?.stack === page.run.stack ? page.query.index : -1;
-  return at >= page.run.n_prompt ? at : page.run.n_prompt;
+  const { n_prompt: first, labels } = page.run;
+  const at = placeAsked();
+  return at >= first && at < labels.length ? at : first;
 };
 const slim = ({ layout }) => {
   layout.height -= layout.margin.t - 40;
@@ -79,6 +81,7 @@ export const Weighed = ({ pair, server }) => {
   const wanted = { ...pair, place: placeOfA(), dark: page.dark };
   const { answer, asked } = useAnswer(part, server.weighed, wanted);
   return html`<section class="compare-weighed" ...${part.shows(asked)}>
+    <${Asked} />
     <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>
     <${Figure} part=${part} name="weighed" figure=${answer?.figure} hidden=${Boolean(answer?.none)}
       change=${slim} table=${bothOf} />

@@ -1,15 +1,15 @@
 // What each part of the network adds to the logit of the chosen token.
 
 import { experiment, interventions } from "../../ui/static/interventions.js";
-import { placeOrLast } from "../../ui/static/history.js";
-import { numeral, say, sayWith } from "../../web/messages.js";
 import { useCells } from "../../web/cells.js";
 import { Figure } from "../../web/figure.js";
+import { Asked, placeAsked } from "../../web/looked_at.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useState } from "../../web/preact.js";
 import { page, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { headOf, HeadButtons, partInWords } from "./parts.js";
+import { HeadButtons, headOf, partInWords } from "./parts.js";
 
 const NUMBER_PX = 50; // room for a signed number in a cell of the map
 const NAMES_PX = 110; // the names of the rows
@@ -79,16 +79,19 @@ const Contribution = ({ server }) => {
   const { run, dark } = page;
   const { answer, asked } = useAnswer(part, server.contribution, wanted && { ...wanted, dark });
   const shown = wanted && asked?.run === wanted.run && answer;
-  const place = run && placeOrLast();
+  const place = run && placeAsked();
   const question =
     run &&
-    sayWith("What does each part add to “{token}”, token {place}?", {
-      token: html`<${Token} label=${run.labels[place]} />`,
-      place,
-    });
+    (place < run.labels.length
+      ? sayWith("What does each part add to “{token}”, token {place}?", {
+          token: html`<${Token} label=${run.labels[place]} />`,
+          place,
+        })
+      : say("What does each part add to the likeliest token?"));
   const facts = shown && { place: asked.place, total: answer.total, logit: answer.logit };
   return html`<section class="contribution whatif" ...${part.shows({ run: run?.run, ...facts })}>
     <p>${say("Every head and every feed-forward adds something to the residual stream, and the network's last step reads the logits from that stream. So the logit of a token is a sum, with one number for each part.")}</p>
+    ${run && html`<${Asked} />`}
     <div class="whatif-buttons">
       <button type="button" class="contributes" onClick=${() => ask({ run: run.run, place })}>${question}</button>
     </div>

@@ -18,12 +18,12 @@ def answer_next_token(models: ModelQueries, item: Run, *, place: int, dark: bool
     found = models.ask(next_token, item, place=place)
     labels = _labels(models, item, found.ids)
     return {
-        "figure": foreseen(found, labels, item.ids[place], dark=dark),
-        "label": item.labels[place],
+        "figure": foreseen(found, labels, found.target, dark=dark),
+        "label": labels[found.ids.index(found.target)],
         "intact": found.intact.tolist(),
         "altered": found.intervened.tolist(),
         "labels": labels,
-        "here": found.ids.index(item.ids[place]),
+        "here": found.ids.index(found.target),
     }
 
 

@@ -1,9 +1,9 @@
 // Before and after: what comes next by the intact and the altered network, and their two texts.
 
 import { experiment, interventions } from "../../ui/static/interventions.js";
-import { chosenPlace } from "../../ui/static/history.js";
-import { numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
+import { Asked, askedIfChosen } from "../../web/looked_at.js";
+import { numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
@@ -30,7 +30,7 @@ const Foreseen = ({ part, answer, place }) => {
     answer &&
     say(
       "After the same tokens, the intact network gives it {intact}, the altered " +
-        "one {altered}. Choose a token in the text to look at another place.",
+        "one {altered}. Choose another token in the text to see what follows that.",
       { intact: percent(intact[here]), altered: percent(altered[here]) },
     );
   return html`<section>
@@ -78,7 +78,7 @@ const Effect = ({ server }) => {
   const texts = useAnswer(part, server.intact_text, isAltered && { run });
   const both = texts.asked?.run === run ? texts.answer : null;
   // Unless a token is chosen: where the texts part.
-  const place = both && (chosenPlace() ?? Math.min(both.same, labels.length - 1));
+  const place = both && (askedIfChosen() ?? Math.min(both.same, labels.length - 1));
   const wanted = isAltered && both && { run, place, dark: page.dark };
   const { answer, asked } = useAnswer(part, server.next_token, wanted);
   const facts = isAltered && {
@@ -90,6 +90,7 @@ const Effect = ({ server }) => {
   };
   return html`<section class="effect whatif" ...${part.shows({ run, ...facts })}>
     <p class="effect-none" hidden=${isAltered}>${say("Nothing is altered now.")}</p>
+    ${isAltered && askedIfChosen() !== null && html`<${Asked} />`}
     <div class="two effect-body" hidden=${!isAltered}>
       <${Foreseen} part=${part} answer=${answer} place=${asked?.place} />
       <${Texts} answer=${both} labels=${labels} />

@@ -1,15 +1,15 @@
 // A formula beside our own lines that compute it and this run's tensors, for the chosen head and token.
 
 import { declaredFields } from "../../web/fields.js";
-import { placeOrLast, rowLookedAt } from "../../ui/static/history.js";
-import { say, sayWith } from "../../web/messages.js";
 import { fieldsOf } from "../../web/link_text.js";
-import { attentionOf, stackOf, siteName } from "../../web/sites.js";
+import { placeAsked, rowLookedAt } from "../../web/looked_at.js";
+import { say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
+import { attentionOf, siteName, stackOf } from "../../web/sites.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { axesText, Columns } from "./columns.js";
+import { Columns, axesText } from "./columns.js";
 
 // What is asked of the chosen head; null for one of the model before.
 const wanted = (topic) => {
@@ -19,7 +19,7 @@ const wanted = (topic) => {
   if (!there || layer >= there.n_layers || head >= page.run.n_heads) return null;
   const site = siteName(page.head);
   const query = rowLookedAt(stack);
-  return { run: page.run.run, site, head, query, topic, place: placeOrLast() };
+  return { run: page.run.run, site, head, query, topic, place: placeAsked() };
 };
 
 // What the numbers are of: a head, a layer or a token.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transformer.analysis.ablation import next_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.patching import most_changed, patch_effect
 from transformer.inference.model import Model
@@ -16,8 +17,8 @@ from transformer.views.patching.variants import TEACHING, text_before, variant
 
 
 def _last(item: Item) -> int:
-    """The last place that the network predicted with all of the text in sight."""
-    return min(len(item.ids), item.config.output_max_len + 1) - 1 if isinstance(item, Run) else 0
+    """The last place that the network predicts with all of the text in sight."""
+    return min(len(item.ids), item.config.output_max_len) if isinstance(item, Run) else 0
 
 
 _PLACE = Whole(name="place", use="selection", optional=True, least=1, most=_last)
@@ -54,32 +55,34 @@ def answer_patching(
 
     place: the token; None = of a translation the one that the other source changes most, else the
     first generated one. target: whose ln p it is, "other" = what the other run foresees there,
-    "here" = the token that stands there.
+    "here" = the token that stands there, after the end the likeliest of the intact network.
     """
     model = models.model(item.model)
     at = _place(models, item, other, place)
-    wanted = item.ids[at] if target == "here" else None
+    here = target == "here" or at == len(item.ids)
+    stands = models.ask(next_token, item, place=at).target if here else item.ids[at]
+    wanted = stands if target == "here" else None
     found = models.ask(
         patch_effect, item, other=other, place=at, stack=stack, part=part, kind=kind, target=wanted
     )
-    here, there = _labels(model, item, other, at, stack)
+    read, there = _labels(model, item, other, at, stack)
     label = model.tokenizer.label(found.target)
-    figure = patching_figure(found, here, there, label, part=part, dark=dark)
+    figure = patching_figure(found, read, there, label, part=part, dark=dark)
     return {
         "figure": figure,
         "place": at,
-        "stands": item.labels[at],
+        "stands": model.tokenizer.label(stands),
         "target": label,
         "before": found.before,
         "other": found.other,
         "limit": largest_change(found),
-        "lengths": [len(here), len(there)],
+        "lengths": [len(read), len(there)],
         "altered": bool(item.request.interventions),
     }
 
 
 def _place(models: ModelQueries, run: Run, other: str, place: int | None) -> int:
-    """The token to look at. Raises ValueError unless the network predicted it with all of the text
+    """The token to look at. Raises ValueError unless the network predicts it with all of the text
     in sight."""
     if run.trace_start:
         raise invalid(

@@ -1,13 +1,13 @@
 // Patch: another text's activity put in at each layer and place, and what that does to one token.
 
-import { cellBox, useCells } from "../../web/cells.js";
 import { typeText } from "../../ui/static/gradio.js";
 import { alter, experiment, generates, interventions } from "../../ui/static/interventions.js";
-import { fontPx, labelRoom } from "../../web/labels.js";
-import { chosenPlace } from "../../ui/static/history.js";
-import { numeral, say, sayWith } from "../../web/messages.js";
+import { cellBox, useCells } from "../../web/cells.js";
 import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
+import { fontPx, labelRoom } from "../../web/labels.js";
+import { Asked, askedIfChosen } from "../../web/looked_at.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
@@ -160,7 +160,7 @@ const Patching = ({ server }) => {
   const [asked, setAsked] = useState(/** @type {any} */ (null)); // of: the model and text of its map
   const { run, dark } = page;
   const translates = (run?.source_labels.length ?? 0) > 0;
-  const place = run && chosenPlace();
+  const place = run && askedIfChosen();
   const reads = run && generates() && { run: run.run, place };
   const { answer: other } = useAnswer(part, server.other_text, reads);
   const { text, type } = useText(other?.variant);
@@ -183,7 +183,7 @@ const Patching = ({ server }) => {
     alter([]);
   };
   const show =
-    !run || place === null
+    !run || place === null || place === run.labels.length
       ? say("Show what each patch changes")
       : sayWith("Show what each patch changes for token {place}, “{token}”", {
           place,
@@ -202,6 +202,7 @@ const Patching = ({ server }) => {
         onInput=${({ target }) => type(target.value)}></textarea>
     </label>
     <p class="patch-hint hint" role="status">${none}</p>
+    ${place !== null && run && html`<${Asked} />`}
     <${Choices} ...${{ chosen, choose, translates }} />
     <div class="whatif-buttons">
       <button type="button" class="main show-map" onClick=${() => showMap(chosen)}>${show}</button>

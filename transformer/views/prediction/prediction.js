@@ -1,12 +1,13 @@
 // One generated token's candidates; every token's surprise; what each layer would have said; and the
 // tree of a beam search.
 
+import { branchAt } from "../../ui/static/history.js";
 import { declaredFields } from "../../web/fields.js";
-import { branchAt, placeOrLast } from "../../ui/static/history.js";
-import { asSentence, numeral, say, sayN, sayWith, percentText } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
-import { mounted, useAnswer, useEvent, usePart, Section } from "../../web/part.js";
-import { html, useMemo, useState } from "../../web/preact.js";
+import { Asked, before, placeAsked, placeRead } from "../../web/looked_at.js";
+import { asSentence, numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
+import { Section, mounted, useAnswer, usePart } from "../../web/part.js";
+import { html, useMemo } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { useJourney } from "../journey/asked.js";
@@ -61,19 +62,7 @@ const seenText = ({ seen, chosen }) => [
   html`<${Token} label=${chosen} />`,
 ];
 
-const stepOf = (query) =>
-  page.run && query?.stack === page.run.stack ? query.index - page.run.n_prompt : -1;
-const lastStep = () => Math.max(0, placeOrLast() - page.run.n_prompt);
-// The chosen token's step, or the one that was looked at before.
-const useStep = () => {
-  const first = () => (stepOf(page.query) < 0 ? lastStep() : stepOf(page.query));
-  const [step, setStep] = useState(() => (page.run ? first() : 0));
-  useEvent("query", (query) => stepOf(query) >= 0 && setStep(stepOf(query)));
-  useEvent("run", () => setStep(lastStep()));
-  return step;
-};
-
-// Of a text that was only read: what may come next, by the network's own probabilities.
+// Where no step made what follows: what the network expects, by its own probabilities.
 const Coming = () => {
   const part = usePart();
   const { answer } = useJourney(part);
@@ -83,12 +72,12 @@ const Coming = () => {
   return html`<div class="coming" ...${part.shows({ place: answer?.place })}>
     <p>${
       answer &&
-      sayWith("Nothing is generated yet. After {token} the network expects:", {
+      sayWith("After {token} the network expects:", {
         token: html`<strong><${Token} label=${page.run.labels[answer.place] ?? ""} /></strong>`,
       })
     }</p>
     <ol>${answer?.likeliest.map(bar)}</ol>
-    <p class="hint">${say("Once a text is generated, each of its steps is shown here.")}</p>
+    <p class="hint">${say("What the network writes itself is shown with what it could have been.")}</p>
   </div>`;
 };
 
@@ -120,30 +109,33 @@ const Deeper = ({ server, fields }) => {
 const Prediction = ({ server }) => {
   const part = usePart();
   const fields = useMemo(() => declaredFields("prediction"), []);
-  const step = useStep();
   const { run, dark } = page;
   const steps = run?.probabilities.length ?? 0;
+  const step = run ? placeAsked() - run.n_prompt : -1;
+  const none = !(step >= 0 && step < steps);
   const { answer, asked } = useAnswer(
     part,
     server.candidates,
-    steps > 0 && { run: run.run, step, dark },
+    !none && { run: run.run, step, dark },
   );
-  const go = (to) => setQuery({ stack: run.stack, index: run.n_prompt + to });
-  const none = Boolean(run) && !steps;
-  return html`<div class="prediction" ...${part.shows({ run: asked?.run, step: asked?.step })}>
-    ${none && run.stack === "decoder" && html`<${Coming} />`}
-    <div class="step-head" hidden=${none}>
+  const go = (to) => setQuery(before(run.n_prompt + to));
+  const predicts = run?.stack === "decoder";
+  const facts = none ? { run: run?.run } : { run: asked?.run, step: asked?.step };
+  return html`<div class="prediction" ...${part.shows(facts)}>
+    ${predicts && html`<${Asked} />`}
+    <div class="step-head" hidden=${!predicts}>
       <button type="button" class="previous" aria-label=${say("Previous step")}
-        disabled=${!steps || step === 0} onClick=${() => go(step - 1)}>‹</button>
-      <h3 class="step-title">${answer && title(answer, asked.step, steps)}</h3>
+        disabled=${predicts && placeRead() === 0} onClick=${() => go(step - 1)}>‹</button>
+      <h3 class="step-title">${!none && answer && title(answer, asked.step, steps)}</h3>
       <button type="button" class="next" aria-label=${say("Next step")}
-        disabled=${step >= steps - 1} onClick=${() => go(step + 1)}>›</button>
+        disabled=${predicts && placeRead() >= run.labels.length - 1} onClick=${() => go(step + 1)}>›</button>
     </div>
+    ${none && predicts && html`<${Coming} />`}
     <div class="step-body" hidden=${none}>
       <p class="step-window">${answer && `${read(answer)} ${asSentence(answer.how)}`}</p>
       <p class="step-text">${answer && seenText(answer)}</p>
       <p>${say("First bar: the network's probability. Second bar: after temperature, top-k and top-p, from which the token was drawn; where nothing was drawn, one token has it all. A candidate without a second bar was cut, and the reason stands there. Click a bar to take its token instead: the text branches there (see What if?).")}</p>
-      <${Figure} part=${part} name="candidates" figure=${steps > 0 && answer?.figure} change=${narrow}
+      <${Figure} part=${part} name="candidates" figure=${!none && answer?.figure} change=${narrow}
         on=${{ plotly_click: branch }} />
     </div>
     <${Deeper} ...${{ server, fields }} />

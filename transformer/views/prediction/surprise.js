@@ -27,9 +27,9 @@ export const Surprise = ({ server }) => {
   return html`<div class="surprise-box" ...${part.shows({ run: asked?.run })}>
     <p class="surprise-says">${says && asSentence(says)}</p>
     <div class="surprise-body" hidden=${Boolean(answer?.none)}>
-      <p>${say("How many bits each token of the text cost the network: 0 if it was sure of it, 1 if it gave it a probability of one half, 2 for a quarter. Click a bar to choose its token.")} ${key("given", say("given"))} ${key("generated", say("generated"))}</p>
+      <p>${say("How many bits each token of the text cost the network: 0 if it was sure of it, 1 if it gave it a probability of one half, 2 for a quarter. Click a bar to choose the token before it.")} ${key("given", say("given"))} ${key("generated", say("generated"))}</p>
       <${TokenColumns} part=${part} name="surprise" figure=${answer?.figure} change=${change}
-        first=${run?.trace_start} wide=${say("Bars of surprise, one a token")} />
+        follows first=${run?.trace_start} wide=${say("Bars of surprise, one a token")} />
     </div>
   </div>`;
 };

@@ -2,13 +2,16 @@
 
 import { cellBox } from "../../web/cells.js";
 import { Figure } from "../../web/figure.js";
+import { before, placeAsked } from "../../web/looked_at.js";
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
 
-// The chosen token's column, scrolled into sight.
-const Band = ({ box, first }) => {
+// The column of the chosen token, or of what follows it, scrolled into sight.
+const Band = ({ box, first, follows }) => {
   const band = useRef(/** @type {any} */ (null));
-  const place = page.query?.stack === page.run?.stack ? (page.query?.index ?? -1) - first : -1;
+  const { run, query } = page;
+  const isChosen = query && query.stack === run?.stack;
+  const place = isChosen ? (follows ? placeAsked() : query.index) - first : -1;
   const { xaxis, yaxis } = box._fullLayout ?? {};
   const shown = xaxis && place >= 0 && place < Math.abs(xaxis.range[1] - xaxis.range[0]);
   const { left, width } = shown ? cellBox(box, place, place, 0, 0) : { left: 0, width: 0 };
@@ -23,12 +26,15 @@ const Band = ({ box, first }) => {
   return html`<div class="band column" hidden=${!shown} style=${shown ? at : {}} ref=${band} />`;
 };
 
-// A Figure whose first column is the token `first`; a click chooses one.
-export const TokenColumns = ({ first, ...figure }) => {
-  const choose = ({ points }) =>
-    setQuery({ stack: page.run.stack, index: first + Math.round(points[0].x) });
+// A Figure whose first column is the token `first`; a click chooses one, or, where a column says what
+// was expected of its token (follows), the one before it.
+export const TokenColumns = ({ first, follows = false, ...figure }) => {
+  const choose = ({ points }) => {
+    const index = first + Math.round(points[0].x);
+    setQuery(follows ? before(index) : { stack: page.run.stack, index });
+  };
   return html`<${Figure} ...${figure} on=${{ plotly_click: choose }}
-    over=${(box) => html`<${Band} ...${{ box, first }} />`} />`;
+    over=${(box) => html`<${Band} ...${{ box, first, follows }} />`} />`;
 };
 
 // A picture that neither zooms nor moves.

@@ -3,22 +3,22 @@
 
 import { decodeBytes, decodeFloats } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
-import { rowLookedAt } from "../../ui/static/history.js";
-import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
-import { siteName } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
+import { rowLookedAt } from "../../web/looked_at.js";
+import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
+import { siteName } from "../../web/sites.js";
 import { page, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import {
+  fitToWidth,
   largestDifference,
   numberText,
   smallText,
   stepsOf,
-  workOutRow,
-  fitToWidth,
   tableOfRow,
+  workOutRow,
 } from "./row_arithmetic.js";
 
 const MOST_ROWS = 32; // lines of the table; the other keys are summed in one

@@ -1,18 +1,19 @@
 // A run without a server: its text, attention, prediction, masks, positions and more, as components; and
 // how a page that carries its own data, in #data, and Plotly begins.
 
-import { say, numeral, sayWith } from "../../../web/messages.js";
-import { takePlotlyFrom } from "../../../web/plots.js";
-import { canUnpack, gunzip, unpack, filled } from "./pack.js";
-import { thinLabels } from "../../../web/labels.js";
-import { Figure } from "../../../web/figure.js";
-import { usePart, useEvent } from "../../../web/part.js";
-import { html, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
-import { page, setDark } from "../../../web/store.js";
-import { Token } from "../../../web/text.js";
 import { Select } from "../../../web/controls.js";
+import { Figure } from "../../../web/figure.js";
+import { thinLabels } from "../../../web/labels.js";
+import { Asked, before, placeAsked, placeRead } from "../../../web/looked_at.js";
+import { numeral, say, sayWith } from "../../../web/messages.js";
+import { usePart } from "../../../web/part.js";
+import { takePlotlyFrom } from "../../../web/plots.js";
+import { html, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
+import { page, setDark, setQuery } from "../../../web/store.js";
+import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "./attention.js";
+import { canUnpack, filled, gunzip, unpack } from "./pack.js";
 
 // ---- the start ----
 
@@ -148,21 +149,22 @@ export const Candidates = ({ token, candidates }) => {
 // prediction
 
 const Prediction = ({ steps, start, hidden }) => {
-  const stepOf = (token) => (token?.stack === page.run.stack ? token.index - start : -1);
-  const [at, setAt] = useState(Math.max(0, stepOf(page.query)));
-  useEvent("query", (token) => stepOf(token) >= 0 && setAt(stepOf(token)));
-  const step = steps[Math.min(at, steps.length - 1)];
+  const read = page.query ? placeRead() : start - 1; // at first, the last token that was given
+  const at = placeAsked(read) - start;
+  const step = steps[at];
+  const go = (value) => setQuery(before(start + Number(value)));
   const seen = () =>
     say("This step read tokens {first} to {last}; {count} tokens could be drawn.", {
       first: step.window[0],
       last: step.window[1] - 1,
       count: step.n_kept,
     });
-  return html`<section id="prediction" aria-labelledby="prediction-title" hidden=${hidden || !step}>
+  return html`<section id="prediction" aria-labelledby="prediction-title" hidden=${hidden || !steps.length}>
     <h2 id="prediction-title">${say("Prediction")}</h2>
+    ${step ? html`<${Asked} of=${read} />` : html`<p class="asked">${say("No step of this run chose what follows this token.")}</p>`}
     <div class="controls">
-      <label>${say("Step")} <${Select} id="step" options=${steps.map((_, place) => [place, place + 1])}
-        value=${at} set=${(value) => setAt(Number(value))} /></label>
+      <label>${say("Step")} <${Select} id="step" options=${[[-1, "–"], ...steps.map((_, place) => [place, place + 1])]}
+        value=${step ? at : -1} set=${go} /></label>
       <span id="step-note">${step && seen()}</span>
     </div>
     ${step && html`<${Candidates} ...${step} />`}
@@ -213,7 +215,7 @@ export const RunPage = ({ data, shown = null, inside = null, at = null, hidden =
   return html`<main hidden=${hidden}>
     <section id="tokens">
       <${Text} facts=${run} />
-      <p class="note">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if it was generated, to see what else it could have been.")}</p>
+      <p class="note">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>
     </section>
     <${Attention} ...${{ data, at }} hidden=${isHidden("attention")} />
     <${Prediction} steps=${steps} start=${run.n_prompt} hidden=${isHidden("prediction")} key=${run.run} />

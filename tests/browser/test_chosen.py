@@ -1,0 +1,75 @@
+"""A chosen token is the last one read; what is asked about it everywhere is the word after it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+from whatif import WhatIf
+
+pytestmark = pytest.mark.browser
+ADDRESS = """fields => {
+    location.hash = new URLSearchParams({ ...viz.run.link, ...fields }); }"""
+ASKING = (  # a part, its button, and what its answer is about
+    (".contribution", ".contributes", ".contribution-title bdi"),
+    (".ablation", ".matter", ".matter-title bdi"),
+)
+
+
+def test_every_view_names_the_word_that_follows_the_chosen_token(whatif: WhatIf) -> None:
+    visit, page = whatif.visit, whatif.page
+    place = page.evaluate("viz.run.n_prompt") + 2
+    read, word = visit.labels()[place : place + 2]
+    visit.tokens.nth(place).click()
+    said = f"Last token read: {read} ({place}). Asked about: {word}, token {place + 1}"
+    expect(page.locator(".token-says strong").nth(1)).to_have_text(word)
+    expect(page.locator(".next-word").filter(has_text="✓").locator("bdi")).to_have_text(word)
+    for part, button, title in ASKING:
+        whatif.see(part)
+        expect(page.locator(f"{part} .asked")).to_contain_text(said)
+        expect(page.locator(button)).to_contain_text(f"“{word}”, token {place + 1}")
+        with visit.drawn(part):
+            page.locator(button).click()
+        expect(page.locator(title)).to_have_text(word)
+    whatif.see(".patching")
+    expect(page.locator(".show-map bdi")).to_have_text(word)
+    whatif.see(".branches")
+    expect(page.locator(".branch-title bdi")).to_have_text(word)
+    visit.wait_drawn(".compare")
+    expect(page.locator(".weighed-title bdi").first).to_have_text(word)
+    visit.tab("Prediction")
+    visit.wait_drawn(".prediction")
+    expect(page.locator(".step-title bdi")).to_have_text(word)
+    expect(page.locator(".prediction .asked")).to_contain_text(said)
+
+
+def test_after_the_end_the_likeliest_word_is_asked_about(whatif: WhatIf) -> None:
+    visit, page = whatif.visit, whatif.page
+    last = page.evaluate("viz.run.labels.length") - 1
+    expect(visit.tokens.nth(last)).to_have_class("token generated last-read")
+    visit.tokens.nth(last).click()
+    likeliest = page.locator(".next-word bdi").first
+    page.wait_for_function("place => document.querySelector('.next-words').dataset.place === place",
+                           arg=str(last))  # fmt: skip
+    word = likeliest.inner_text()
+    for part, button, title in ASKING:
+        whatif.see(part)
+        expect(page.locator(f"{part} .asked")).to_contain_text("Nothing follows it yet")
+        with visit.drawn(part):
+            page.locator(button).click()
+        expect(page.locator(title)).to_have_text(word)
+    visit.tab("Prediction")
+    visit.wait_drawn(".prediction")
+    expect(page.locator(".coming li bdi").first).to_have_text(word)
+
+
+def test_an_old_links_token_shows_the_prediction_that_it_showed(whatif: WhatIf) -> None:
+    visit, page = whatif.visit, whatif.page
+    place = page.evaluate("viz.run.n_prompt") + 2
+    word = visit.labels()[place]
+    page.evaluate(ADDRESS, {"tab": "prediction", "token": str(place)})
+    page.wait_for_function("place => viz.query?.index === place", arg=place - 1)
+    visit.wait_drawn(".prediction")
+    expect(page.locator(".step-title bdi")).to_have_text(word)
+    visit.wait_for_address(f"read={place - 1}")
+    page.evaluate(ADDRESS, {"tab": "attention", "token": str(place)})  # there it was a row
+    page.wait_for_function("place => viz.query?.index === place", arg=place)

@@ -1,0 +1,72 @@
+// Which token is looked at, and what is asked about it: the chosen token is the last one that is read,
+// and asked about is the one that follows it. Of an encoder it is the chosen token itself.
+
+import { html } from "./preact.js";
+import { chosenRow, on, page, setQuery, tracedFrom } from "./store.js";
+import { Token } from "./text.js";
+import { sayWith } from "./messages.js";
+
+const END = /^<\|endoftext\|>$/;
+
+// The place of the last token read: the chosen one of the run's text; else the last that is no end.
+export const placeRead = () => {
+  const { query, run } = page;
+  const last = run.labels.length - 1;
+  const usual = last > 1 && END.test(run.labels[last]) ? last - 1 : last;
+  return query?.stack === run.stack ? query.index : usual;
+};
+// The place that is asked about; it may be the one after the end. of: a place that is read.
+export const placeAsked = (of = placeRead()) => (page.run.stack === "encoder" ? of : of + 1);
+// The same of the chosen token alone; null without one.
+export const askedIfChosen = () => (page.query?.stack === page.run.stack ? placeAsked() : null);
+// The token whose following one stands at a place.
+/** @type {(place: number) => import("./store.js").Query} */
+export const before = (place) => ({
+  stack: page.run.stack,
+  index: page.run.stack === "encoder" ? place : Math.max(0, place - 1),
+});
+
+// What is asked about, in words; after the end it is not known yet.
+// of: the last token read.
+export const Asked = ({ of = placeRead() }) => {
+  const { labels, stack } = page.run;
+  const token = (place) => html`<strong><${Token} label=${labels[place]} /></strong>`;
+  const place = placeAsked(of);
+  const told = { read: token(of), at: of, place };
+  const said = () => {
+    if (stack === "encoder") return sayWith("Asked about: {read}, token {place}, itself.", told);
+    return place < labels.length
+      ? sayWith(
+          "Last token read: {read} ({at}). Asked about: {token}, token {place}, which follows it.",
+          {
+            ...told,
+            token: token(place),
+          },
+        )
+      : sayWith(
+          "Last token read: {read} ({at}). Nothing follows it yet: asked about is the likeliest token of the intact network.",
+          told,
+        );
+  };
+  return html`<p class="asked" data-place=${place}>${said()}</p>`;
+};
+
+// The row of a stack's trace that is looked at; null where its stack is not the text's own and no
+// token of it is chosen.
+export const rowLookedAt = (stack) =>
+  chosenRow(stack) ?? (stack === page.run.stack ? placeRead() - tracedFrom(stack) : null);
+
+// The same text, continued or altered: the token that was looked at stays so.
+/** @type {any} */
+let last = null;
+on("run", (run) => {
+  const { chosen, text, model } = last ?? /** @type {any} */ ({});
+  const again = chosen && text === run.text && model === run.model;
+  last = { text: run.text, model: run.model, chosen: null };
+  const labels = chosen?.stack === run.stack ? run.labels : run.source_labels;
+  if (!again || chosen.index >= labels.length) return;
+  queueMicrotask(() => page.query ?? setQuery(chosen)); // once all have heard of the run
+});
+on("query", (query) => {
+  if (last) last.chosen = query;
+});
