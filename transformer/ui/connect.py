@@ -10,6 +10,7 @@ import gradio as gr
 from transformer.ui import handlers
 from transformer.ui.limits import AT_ONCE
 from transformer.ui.link import SETTINGS
+from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
 
 TOGGLED = """(name, lines) =>
@@ -28,7 +29,7 @@ def connect_generation(service: Service, model: gr.Dropdown, left: dict[str, Any
     ) -> Iterator[Any]:
         visitor = str(request.session_hash)
         try:
-            chosen = handlers.altered_settings(handlers.settings_of(*settings), altered)
+            chosen = settings_of(dict(zip(SETTINGS, settings, strict=True)), altered)
             for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
                 yield _or_skip(facts), status, gr.Button(interactive=running)
         except (ValueError, RecursionError) as error:

@@ -21,6 +21,7 @@ from transformer.ui.examples import Example, example_of, is_offered
 from transformer.ui.limits import AT_ONCE
 from transformer.ui.link import SETTINGS, PageState, read_link, read_typed
 from transformer.ui.page_data import run_facts
+from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
 
 # Controls that the page may not have drawn yet: they keep only the last part of an answer in parts.
@@ -189,9 +190,7 @@ def _made(
 ) -> Iterator[tuple[Changes, dict[str, Any] | None, str | None]]:
     """Yields (changes, facts of the finished run or None, what was wrong or None)."""
     try:
-        settings = handlers.settings_of(*(values[setting] for setting in SETTINGS))
-        altered = {"interventions": link.interventions, "forced_tokens": link.forced_tokens}
-        chosen = handlers.altered_settings(settings, altered)
+        chosen = settings_of(values, link.altered)
         if _is_stored(service, name, text, chosen):
             return
         if _is_known(service, known, name, text, chosen):

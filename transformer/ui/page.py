@@ -24,6 +24,7 @@ from transformer.ui.language import named, remade, wording
 from transformer.ui.lessons import offered
 from transformer.ui.open_link import connect_links
 from transformer.ui.page_data import headline, how_chosen
+from transformer.ui.page_request import INTACT
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
 from transformer.ui.tour import cards, first_head
@@ -110,7 +111,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     with gr.Row(elem_id="buttons"):
         start = gr.Button(example.action, variant="primary", elem_id="generate")
         stop = gr.Button(wording("Stop"), interactive=False, elem_id="stop")
-    altered = component("altered", handlers.INTACT)
+    altered = component("altered", INTACT)
     seed = component("seed")
     status = component(
         "status", handlers.said("done", wording("A stored example, read by this model."))
