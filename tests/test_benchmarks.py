@@ -24,8 +24,8 @@ from benchmarks import (
     training,
     visitors,
 )
-from benchmarks.__main__ import SPINCOUNT, with_earlier
-from transformer import build_transformer, serve
+from benchmarks.__main__ import with_earlier
+from transformer import build_transformer
 
 SHAPE = networks.QUICK_SHAPES["quick"]
 TRANSFORMERS = [name for name in generation.PEERS if name.startswith("transformers,")]
@@ -99,11 +99,6 @@ def test_other_work_is_seen():
     other.kill()
     other.wait()
     assert seen is None or 0.1 < seen <= 1
-
-
-def test_threads_wait_for_work_as_long_as_the_pages_do():
-    assert f'"GOMP_SPINCOUNT", "{SPINCOUNT}"' in (results.ROOT / "app.py").read_text()
-    assert serve.SPINCOUNT == SPINCOUNT
 
 
 def test_every_installed_tool_is_timed_and_the_others_are_named(tmp_path):
@@ -224,16 +219,6 @@ def test_figures_without_avx_512_have_a_place_of_their_own(monkeypatch):
     assert "avx512" not in place
 
 
-def test_steps_are_counted_by_the_place_of_the_token_that_they_read():
-    stream = [float(networks.N_PROMPT + step - 1) for step in range(100)]
-    assert generation.a_step([stream, stream], 64, 4) == (62 + 63 + 64 + 65) / 4
-
-
-def test_weights_that_x_transformers_cannot_hold_are_refused(network):
-    with pytest.raises(ValueError, match="bias; needed: zeros"):
-        peers.x_transformers_names(network)
-
-
 @pytest.mark.parametrize("shape", training.QUICK_SHAPES, ids=str)
 def test_our_loop_and_the_plain_ones_learn_the_same_rows(shape):
     found = training.measure(shape, n_steps=3)
@@ -269,13 +254,6 @@ def test_a_tools_page_gets_its_libraries_and_nothing_else(browser, tmp_path):
         assert int(nodes) == 6
     without = drawing._draw(browser, page, "#vis svg", 1, {})
     assert without == ["0.0 MB", "nothing drawn in 1 s", "–"]
-
-
-def test_without_npm_the_row_says_why(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    libraries, row = drawing._libraries(tmp_path)
-    assert not libraries
-    assert row[1].startswith("not measured: npm is needed")
 
 
 def test_what_npm_cannot_fetch_is_named(tmp_path, monkeypatch):

@@ -15,9 +15,8 @@ import serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transformer.ui.components import PLOTLY_JS
-from transformer.ui.limits import CLOSED, MAX_REQUEST_BYTES, NO_HASH, TOO_LARGE
-from transformer.ui.modules import MODULES, PACKAGE
+from transformer.ui.limits import MAX_REQUEST_BYTES, NO_HASH, TOO_LARGE
+from transformer.ui.modules import PACKAGE
 
 API = "gradio_api"
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -164,44 +163,6 @@ def test_no_file_is_served(client: httpx.Client, path: str) -> None:
         assert "import " not in answer.text
 
 
-def test_the_page_is_sent_compressed(client: httpx.Client) -> None:
-    packed = client.get("/", headers={"accept-encoding": "gzip, br"})
-    plain = client.get("/", headers={"accept-encoding": "identity"})
-    assert packed.headers["content-encoding"] == "br"
-    assert "content-encoding" not in plain.headers
-    assert int(packed.headers["content-length"]) < 0.5 * len(plain.content)
-    assert "window.gradio_config" in packed.text
-
-
-def test_plotlys_script_is_served(client: httpx.Client) -> None:
-    answer = client.get(MODULES.address(PLOTLY_JS))
-    assert answer.status_code == 200
-    assert answer.content == (PACKAGE / PLOTLY_JS).read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "upload"),
-        ("GET", "upload_progress?upload_id=a"),
-        ("POST", "process_recording"),
-        ("POST", "vibe-edit/"),
-        ("GET", "vibe-code"),
-        ("POST", "run/generate"),
-        ("POST", "api/generate"),
-        ("GET", "heartbeat/x"),
-        ("GET", "runs"),
-        ("GET", "custom_component/a/client/b/c"),
-        ("GET", "proxy=https://example.org/"),
-    ],
-)
-def test_what_the_page_does_not_use_is_closed(client: httpx.Client, method: str, path: str) -> None:
-    answer = client.request(
-        method, f"{API}/{path}", files={"files": b"x"} if "upload" in path else None
-    )
-    assert (answer.status_code, answer.json()) == (404, {"detail": CLOSED})
-
-
 def test_a_session_without_a_name_does_not_end_the_queue_for_everybody(
     client: httpx.Client,
 ) -> None:
@@ -260,14 +221,6 @@ def test_the_description_of_the_api_is_not_kept_with_another_callers_host(
     assert "elsewhere.example" not in ours.text
     assert set(ours.json()["named_endpoints"]) == set(theirs.json()["named_endpoints"])
     assert "/generate" in ours.json()["named_endpoints"]
-
-
-def test_a_state_that_somebody_put_into_a_temporary_folder_is_not_read(
-    client: httpx.Client,
-) -> None:
-    for path in ("", "config"):
-        config = client.get(path, params={"deep_link": "abc"}).text
-        assert '"deep_link_state":"invalid"' not in config.replace(" ", "")
 
 
 def test_other_sites_get_no_cookies_and_pages_keep_to_their_server(client: httpx.Client) -> None:

@@ -30,9 +30,7 @@ from transformer.ui.gradio_patches import NoSessions
 from transformer.ui.limits import (
     ANSWERS,
     BUSY,
-    MAX_VISITOR_WAITING,
     MISTAKE,
-    YOURS_WAIT,
 )
 from transformer.ui.page_queue import Messages, Queue
 from transformer.ui.service import Service
@@ -113,20 +111,6 @@ def test_our_queue_goes_on_without_those_whose_messages_are_not_kept(
         return await with_strangers(page(), sessions)
 
     assert loops.run(asked()) == [True, 0]
-
-
-def test_our_queue_at_rest_hardly_takes_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def looks() -> int:
-        gradio_patches.install()
-        queue = page()._queue
-        looked: list[int] = []
-        monkeypatch.setattr(Queue, "__len__", lambda _: looked.append(1) or 0)
-        queue.start()
-        await asyncio.sleep(0.5)
-        queue.close()
-        return len(looked)
-
-    assert 0 < loops.run(looks()) < 60  # Gradio's own looks four hundred times
 
 
 def test_a_queue_that_ends_by_a_mistake_says_where_and_not_what(
@@ -210,18 +194,6 @@ def test_unfetched_answers_go_by_bytes_the_oldest_first(monkeypatch: pytest.Monk
     bounded(monkeypatch, most_bytes=3_000_000)
     kept, sets = sessions_after(*[(f"s{place}", 900_000) for place in range(6)])
     assert kept == sets == ["s3", "s4", "s5", "last"]
-
-
-def test_unfetched_answers_go_by_number_and_by_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    bounded(monkeypatch, most=4)
-    assert sessions_after(*[(f"s{place}", 1) for place in range(6)])[0] == [
-        "s3",
-        "s4",
-        "s5",
-        "last",
-    ]
-    bounded(monkeypatch, age_s=-1.0)
-    assert sessions_after(*[(f"s{place}", 1) for place in range(6)])[0] == []
 
 
 def test_who_still_waits_for_something_keeps_its_answers_the_longest(
@@ -325,24 +297,6 @@ def test_no_endpoint_holds_a_place_of_the_model_while_it_waits_for_one_of_the_ex
     assert lines["generate"] == lines["trace"] == "model"
 
 
-def test_answers_that_are_finished_one_after_the_other_are_bounded_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Without a new request in between."""
-    bounded(monkeypatch, most_bytes=3_000_000)
-
-    async def asked() -> int:
-        queue = page()._queue
-        for place in range(6):
-            await queue.push(body(queue.blocks, f"s{place}"), sent_from("here"), None)
-        for event in list(queue.event_ids_to_events.values()):
-            output = {"data": ["x" * 900_000]}
-            queue.send_message(event, ProcessCompletedMessage(output=output, success=True))
-        return sum(box.n_bytes for box in queue.pending_messages_per_session.values())
-
-    assert 2_000_000 < loops.run(asked()) <= 3_000_000
-
-
 def fetched(given: Any) -> list[str]:
     """What the server fetches for an input that says this."""
     asked = []
@@ -419,11 +373,8 @@ def turns(*asked: tuple[str, str]) -> list[str]:
 MANY = [("a", "greedy")] * 4 + [("b", "other"), ("a", "neighbour")]
 
 
-def test_gradio_serves_whoever_asks_the_most() -> None:
+def test_gradio_serves_whoever_asks_the_most_and_we_addresses_and_their_sessions_in_turn() -> None:
     assert turns(*MANY) == [session for _, session in MANY]
-
-
-def test_addresses_and_their_sessions_are_served_in_turn() -> None:
     gradio_patches.install()
     assert turns(*MANY) == ["greedy", "other", "neighbour", *["greedy"] * 3]
 
@@ -453,14 +404,6 @@ def test_a_full_queue_makes_room_for_another_address_and_tells_who_made_it() -> 
     assert refused(*many, ("b", "other"), waiting=4) == ([], [], 6)
     gradio_patches.install()
     assert refused(*many, ("b", "other"), waiting=4) == ([BUSY], [BUSY], 4)
-
-
-def test_a_session_has_its_share_of_the_queue() -> None:
-    gradio_patches.install()
-    many = [("a", "one")] * (MAX_VISITOR_WAITING + 2)
-    assert refused(*many, ("a", "two"), waiting=60) == (
-        [YOURS_WAIT] * 2, [], MAX_VISITOR_WAITING + 1
-    )  # fmt: skip
 
 
 def headers_for_another_site(path: str, method: str, **more: str) -> httpx.Headers:
@@ -571,12 +514,6 @@ def test_gradios_loading_message_has_a_clock_that_rest_js_stops() -> None:
     clock = re.compile(r"performance\.now\(\)-[^;]*/1e3")
     found = [path.name for path in assets.glob("*.js") if clock.search(path.read_text("utf-8"))]
     assert any(name.startswith("statustracker") for name in found)
-
-
-def test_gradios_page_has_the_places_that_ours_begins_at() -> None:
-    source = (Path(gr.__file__).parent / "templates" / gradio_patches.PAGE).read_text("utf-8")
-    assert source.count("<head>") == 1
-    assert len(gradio_patches.BASE.findall(source)) == 1
 
 
 def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model) -> None:

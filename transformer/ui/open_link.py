@@ -16,7 +16,7 @@ import gradio as gr
 from transformer.messages import invalid, say, translated
 from transformer.runs.request import request_of
 from transformer.ui import handlers
-from transformer.ui.choose_model import Changes, words_of
+from transformer.ui.connect import Changes, words_of
 from transformer.ui.examples import Example, example_of, is_offered
 from transformer.ui.limits import AT_ONCE
 from transformer.ui.link import SETTINGS, PageState, read_link, read_typed
@@ -30,7 +30,7 @@ OUT_OF_SIGHT = ("card", "table", "lines", *SETTINGS)
 
 def connect_links(service: Service, controls: Mapping[str, Any]) -> None:
     """The page's script sends the link that the page was opened with, if it was; nothing else runs
-    when a page opens. controls: by name, `choosing.controls_of` and "share"."""
+    when a page opens. controls: by name, `connect.controls_of` and "share"."""
 
     def open_link(event: gr.EventData, request: gr.Request, *values: Any) -> Iterator[Any]:
         asked = event._data if isinstance(event._data, dict) else {"query": event._data}
