@@ -82,34 +82,25 @@ async def with_strangers(made: gr.Blocks, sessions: list[str | None]) -> list[An
             except KeyError:  # raised after it was put into the queue
                 continue
             queue.pending_messages_per_session.clear()
-        await asyncio.sleep(0.1)
+        for _ in range(500):
+            if queue.stopped or not len(queue):
+                break
+            await asyncio.sleep(0.01)
         return [not queue.stopped, len(queue)]
     finally:
         queue.close()
 
 
-STRANGERS = [[""] * 3, ["pushed out"] * 3]
-
-
-@pytest.mark.parametrize("sessions", STRANGERS)
+@pytest.mark.parametrize("session", ["", "pushed out"])
 def test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept(
-    sessions: list[str | None], capsys: pytest.CaptureFixture[str]
+    session: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def asked() -> list[Any]:
-        return await with_strangers(page(), sessions)
+        return await with_strangers(page(), [session] * 3)
 
     going_on, _ = loops.run(asked())
     assert not going_on
-
-
-@pytest.mark.parametrize("sessions", STRANGERS)
-def test_our_queue_goes_on_without_those_whose_messages_are_not_kept(
-    sessions: list[str | None],
-) -> None:
-    async def asked() -> list[Any]:
-        gradio_patches.install()
-        return await with_strangers(page(), sessions)
-
+    gradio_patches.install()
     assert loops.run(asked()) == [True, 0]
 
 
@@ -184,15 +175,14 @@ def bounded(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
     gradio_patches.install()
 
 
-def test_gradio_keeps_answers_that_nobody_fetches() -> None:
-    answers = [(f"s{place}", 1_000_000) for place in range(40)]
+def test_gradio_keeps_answers_that_nobody_fetches_and_ours_go_by_bytes_the_oldest_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = [(f"s{place}", 900_000) for place in range(6)]
     kept, sets = sessions_after(*answers)
-    assert len(kept) == len(sets) == 41
-
-
-def test_unfetched_answers_go_by_bytes_the_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(kept) == len(sets) == 7
     bounded(monkeypatch, most_bytes=3_000_000)
-    kept, sets = sessions_after(*[(f"s{place}", 900_000) for place in range(6)])
+    kept, sets = sessions_after(*answers)
     assert kept == sets == ["s3", "s4", "s5", "last"]
 
 
@@ -255,8 +245,13 @@ def test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not() -> None:
     assert held(NoSessions) == 0
 
 
-def test_what_a_session_changes_is_no_other_sessions() -> None:
-    async def asked() -> None:
+def test_what_a_session_changes_is_no_other_sessions_and_the_page_needs_nothing_kept(
+    tiny_model: Model,
+) -> None:
+    """And no endpoint holds a place of the model while it waits for one of the experiments: two
+    that do, and one the other way round, would wait for each other for ever."""
+
+    async def asked() -> gr.Blocks:
         with gr.Blocks(analytics_enabled=False) as made:
             box = gr.Textbox()
         holder = NoSessions()
@@ -266,32 +261,13 @@ def test_what_a_session_changes_is_no_other_sessions() -> None:
         assert mine[box._id] is changed
         assert box._id in mine
         assert holder["me"][box._id] is holder["you"][box._id] is box
+        return build(Service([tiny_model]))
 
-    loops.run(asked())
-
-
-def test_nothing_on_the_page_is_kept_by_gradio_for_a_visitor(tiny_model: Model) -> None:
-    """`NoSession` may keep nothing because of that."""
-
-    async def asked() -> list[gr.blocks.Block]:
-        made = build(Service([tiny_model]))
-        assert isinstance(made._queue, Queue)
-        assert isinstance(made.app.state_holder, NoSessions)
-        return [block for block in made.blocks.values() if block.stateful]
-
-    assert loops.run(asked()) == []
-
-
-def test_no_endpoint_holds_a_place_of_the_model_while_it_waits_for_one_of_the_experiments(
-    tiny_model: Model,
-) -> None:
-    """Two that do, and one the other way round, would wait for each other for ever."""
-
-    async def asked() -> dict[str, str]:
-        functions = build(Service([tiny_model])).fns.values()
-        return {str(one.api_name): str(one.concurrency_id) for one in functions}
-
-    lines = loops.run(asked())
+    page = loops.run(asked())
+    assert isinstance(page._queue, Queue)
+    assert isinstance(page.app.state_holder, NoSessions)
+    assert [block for block in page.blocks.values() if block.stateful] == []
+    lines = {str(one.api_name): str(one.concurrency_id) for one in page.fns.values()}
     asking = ("importance", "next_token", "patching", "breaks", "score", "view")
     assert {lines[name] for name in asking} == {"experiments"}
     assert lines["generate"] == lines["trace"] == "model"
