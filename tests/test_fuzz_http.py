@@ -12,10 +12,10 @@ import httpx
 import plotly
 import pytest
 import serving
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from transformer.ui.limits import MAX_REQUEST_BYTES, NO_HASH, TOO_LARGE
+from transformer.ui.limits import NO_HASH
 
 API = "gradio_api"
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -65,6 +65,7 @@ def test_any_question_is_answered(
 @given(
     data=st.lists(values, max_size=12), place=st.one_of(values, st.integers(0, 30)), session=values
 )
+@example(data=[], place=-1, session="0")
 def test_any_event_is_answered(
     client: httpx.Client, data: list[Any], place: Any, session: Any
 ) -> None:
@@ -104,19 +105,6 @@ def test_a_body_that_is_no_good_is_refused(client: httpx.Client, path: str, body
     headers = {"content-type": "application/json"}
     answer = client.post(path, content=body, headers=headers)
     check(answer)
-
-
-def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
-    client: httpx.Client,
-) -> None:
-    large = b"x" * (MAX_REQUEST_BYTES + 1)
-    said = client.post(f"{API}/queue/join", content=large)
-    assert (said.status_code, said.json()) == (413, {"detail": f"{TOO_LARGE}; got 1,000,001."})
-    in_json = {"content-type": "application/json"}
-    unsaid = client.post(f"{API}/queue/join", content=iter([large, large]), headers=in_json)
-    assert unsaid.status_code in (400, 413)
-    form = {"files": ("a", large)}
-    assert client.post("resources/heatmap", files=form).status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -194,14 +182,6 @@ def test_the_description_of_the_api_is_not_kept_with_another_callers_host(
     assert "elsewhere.example" not in ours.text
     assert set(ours.json()["named_endpoints"]) == set(theirs.json()["named_endpoints"])
     assert "/generate" in ours.json()["named_endpoints"]
-
-
-def test_other_sites_get_no_cookies_and_pages_keep_to_their_server(client: httpx.Client) -> None:
-    headers = {"Host": "served.example", "Origin": "https://elsewhere.example"}
-    answer = client.get("", headers=headers)
-    assert "access-control-allow-credentials" not in answer.headers
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert "connect-src 'self'" in answer.headers["content-security-policy"]
 
 
 def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(
