@@ -9,6 +9,11 @@ TOOLS := node_modules
 PORT ?= 7860
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps
+# A group of pyproject.toml; pip reads one itself from 25.1 on.
+GROUP = $$($(BIN)/python -c 'import tomllib; \
+	print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"])')
+PRETTIER := $(NODE) $(TOOLS)/prettier/bin/prettier.cjs --log-level warn '**/*.js' package.json \
+	tsconfig.json '!**/vendor/**' '!.venv*/**'
 
 .PHONY: run test mutants lint format lock bench load soak space space-files clean
 
@@ -23,7 +28,7 @@ lint: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(NODE) $(TOOLS)/prettier/bin/prettier.cjs --check --log-level warn .
+	$(PRETTIER) --check
 	$(NODE) $(TOOLS)/eslint/bin/eslint.js .
 	$(NODE) $(TOOLS)/typescript/bin/tsc
 	$(NODE) $(TOOLS)/typescript/bin/tsc --project tsconfig.strict.json
@@ -31,10 +36,10 @@ lint: $(VENV)/.dev $(TOOLS)/.done
 format: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(NODE) $(TOOLS)/prettier/bin/prettier.cjs --write --log-level warn .
+	$(PRETTIER) --write
 
 mutants: $(VENV)/.dev
-	$(PIP) -r requirements-mutants.txt
+	$(PIP) $(call GROUP,mutants)
 	$(BIN)/python tests/mutants.py $(ARGS)
 
 lock: | $(BIN)/python
@@ -85,7 +90,7 @@ $(TOOLS)/.done: package.json package-lock.json $(VENV)/.dev
 	$(NODE) npm ci --no-audit --no-fund --loglevel error
 	touch $@
 
-$(PEERS)/.done: requirements-peers.txt
+$(PEERS)/.done: pyproject.toml | $(BIN)/python
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check $(call GROUP,peers)
 	touch $@

@@ -94,7 +94,7 @@ class Visitor:
         facts, status = outputs[0], outputs[1]
         if not isinstance(status, dict) or status["kind"] != "done":
             raise Refused(str(status))
-        self._again[facts["run"]] = facts["again"]
+        self._again[facts["run"]] = facts["link"]
         return dict(facts)
 
     async def ask(self, question: str, /, **data: Any) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import torch
 from builders import spread
 
 from benchmarks import (
-    busy,
     drawing,
     floor,
     generation,
@@ -24,8 +23,8 @@ from benchmarks import (
     training,
     visitors,
 )
-from benchmarks.__main__ import SPINCOUNT, with_earlier
-from transformer import build_transformer, serve
+from benchmarks.__main__ import with_earlier
+from transformer import build_transformer
 
 SHAPE = networks.QUICK_SHAPES["quick"]
 TRANSFORMERS = [name for name in generation.PEERS if name.startswith("transformers,")]
@@ -91,19 +90,6 @@ def test_figures_that_were_measured_beside_other_work_say_so():
     )
     assert "other work" not in quiet
     assert "; 40% of the cores busy with other work." in noisy
-
-
-def test_other_work_is_seen():
-    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    seen = busy.others_share(1.0)
-    other.kill()
-    other.wait()
-    assert seen is None or 0.1 < seen <= 1
-
-
-def test_threads_wait_for_work_as_long_as_the_pages_do():
-    assert f'"GOMP_SPINCOUNT", "{SPINCOUNT}"' in (results.ROOT / "app.py").read_text()
-    assert serve.SPINCOUNT == SPINCOUNT
 
 
 def test_every_installed_tool_is_timed_and_the_others_are_named(tmp_path):
@@ -212,28 +198,6 @@ def test_what_a_step_must_read_is_every_layer_and_the_head(network):
     assert networks.decoder_bytes(network) == 4 * numbers
 
 
-def test_figures_without_avx_512_have_a_place_of_their_own(monkeypatch):
-    free = results.place_of(results.machine())
-    held = results.held_to_avx2()
-    assert held["CC"].endswith(" -mno-avx512f")
-    for name, value in held.items():
-        monkeypatch.setenv(name, value)
-    place = results.place_of(results.machine())
-    assert place != free
-    assert "held to AVX2" in place
-    assert "avx512" not in place
-
-
-def test_steps_are_counted_by_the_place_of_the_token_that_they_read():
-    stream = [float(networks.N_PROMPT + step - 1) for step in range(100)]
-    assert generation.a_step([stream, stream], 64, 4) == (62 + 63 + 64 + 65) / 4
-
-
-def test_weights_that_x_transformers_cannot_hold_are_refused(network):
-    with pytest.raises(ValueError, match="bias; needed: zeros"):
-        peers.x_transformers_names(network)
-
-
 @pytest.mark.parametrize("shape", training.QUICK_SHAPES, ids=str)
 def test_our_loop_and_the_plain_ones_learn_the_same_rows(shape):
     found = training.measure(shape, n_steps=3)
@@ -269,21 +233,3 @@ def test_a_tools_page_gets_its_libraries_and_nothing_else(browser, tmp_path):
         assert int(nodes) == 6
     without = drawing._draw(browser, page, "#vis svg", 1, {})
     assert without == ["0.0 MB", "nothing drawn in 1 s", "–"]
-
-
-def test_without_npm_the_row_says_why(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    libraries, row = drawing._libraries(tmp_path)
-    assert not libraries
-    assert row[1].startswith("not measured: npm is needed")
-
-
-def test_what_npm_cannot_fetch_is_named(tmp_path, monkeypatch):
-    npm = tmp_path / "npm"
-    npm.write_text("#!/bin/sh\necho 404 >&2\nexit 1\n")
-    npm.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    _, row = drawing._libraries(tmp_path)
-    assert (
-        row[1] == "not measured: npm could not fetch requirejs@2.3.6, d3@5.7.0, jquery@2.1.0: 404"
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -20,63 +21,19 @@ from transformer.ui import build
 from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
 from transformer.views import PICTURES
-from transformer.views.declaration import Picture
 
-HUGE = 10**400
 NESTED: list[Any] = []
 for _ in range(900):
     NESTED = [NESTED]
 ODD = [
-    None,
-    True,
-    False,
-    0,
-    -1,
-    1,
-    2**31,
-    -(2**63),
-    HUGE,
-    0.0,
-    -0.0,
-    1.5,
-    math.nan,
-    math.inf,
-    -math.inf,
-    "",
-    " ",
-    "\x00",
-    "\ud800",
-    "a\udfff",
-    "x" * 3000,
-    "é" * 50,
-    "\u202e",
-    "<script>alert(1)</script>",
-    "{{value}}",
-    "${alert(1)}",
-    "../../etc/passwd",
-    "..%2f..%2f",
-    "/etc/passwd",
-    "tiny\x00",
-    "decoder.0.self",
-    "decoder.-1.self",
-    "decoder.99.self",
-    "decoder.0.cross",
-    "a.b.c",
-    "....",
-    "weights",
-    "mean",
-    "linear",
-    [],
-    {},
-    [None],
-    ["a"],
-    ["a"] * 9,
-    ["\ud800"],
-    NESTED,
-    {"a": {"b": []}},
-    {"__type__": "update"},
+    None, True, False, 0, -1, 1, 2**31, -(2**63), 10**400, 0.0, -0.0, 1.5, math.nan, math.inf,
+    -math.inf, "", " ", "\x00", "\ud800", "a\udfff", "x" * 3000, "é" * 50, "\u202e",
+    "<script>alert(1)</script>", "{{value}}", "${alert(1)}", "../../etc/passwd", "..%2f..%2f",
+    "/etc/passwd", "tiny\x00", "decoder.0.self", "decoder.-1.self", "decoder.99.self",
+    "decoder.0.cross", "a.b.c", "....", "weights", "mean", "linear", [], {}, [None], ["a"],
+    ["a"] * 9, ["\ud800"], NESTED, {"a": {"b": []}}, {"__type__": "update"},
     {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
-]
+]  # fmt: skip
 values = st.one_of(
     st.sampled_from(ODD),
     st.text(max_size=20),
@@ -85,9 +42,15 @@ values = st.one_of(
     st.recursive(st.none() | st.text(max_size=5) | st.integers(), st.lists, max_leaves=5),
 )
 EXAMPLES = settings(
-    max_examples=80,
+    max_examples=40,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+NAMED = (
+    "models", "limits", "views", "generate", "translate", "trace", "fill", "batch", "attention",
+    "positions", "importance", "next_token", "patching", "breaks", "score", "view",
+)  # fmt: skip
+EVENTS = ("page_generate", "page_batch", "page_open")
+SHOWN = [one.name for one in PICTURES.values() if not one.idle]
 
 
 @pytest.fixture(scope="module")
@@ -96,23 +59,23 @@ def service(tiny_model: Model, tiny_encoder: Model) -> Service:
 
 
 @pytest.fixture(scope="module")
-def endpoints(service: Service) -> dict[str, Any]:
+def endpoints(service: Service) -> dict[str, Callable[..., Any]]:
     """Every function that an event of the page or of the API calls, by its name."""
 
     async def made() -> gr.Blocks:  # inside a loop, else Gradio opens some and leaves them open
         return build(service)
 
-    return {fn.api_name: fn.fn for fn in loops.run(made()).fns.values() if fn.fn}
+    return {str(fn.api_name): fn.fn for fn in loops.run(made()).fns.values() if fn.fn}
 
 
 def is_sentence(text: str) -> bool:
     return bool(text.strip()) and "\n" not in text and len(text) < 600 and "Traceback" not in text
 
 
-def answer(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """What it gives (all that it yields), or the sentence that it refuses with."""
+def answer(function: Callable[..., Any], **arguments: Any) -> Any:
+    """What it gives (all that it yields), or None where it refuses with a sentence."""
     try:
-        given = function(*args, **kwargs)
+        given = function(**arguments)
         return list(given) if inspect.isgenerator(given) else given
     except (gr.Error, ValueError) as error:
         said = str(error)
@@ -120,98 +83,87 @@ def answer(function: Any, *args: Any, **kwargs: Any) -> Any:
     return None
 
 
-def wanted(function: Any) -> list[inspect.Parameter]:
-    return list(inspect.signature(function, eval_str=True).parameters.values())
+def usual(service: Service, name: str, function: Callable[..., Any]) -> dict[str, Any]:
+    """Arguments that are answered, by name."""
+    good = {
+        "text": "Hi", "texts": ["Hi"], "model": "tiny", "run": service.examples["tiny"][0],
+        "place": 1, "other": "Hello", "picture": "heatmap", "max_new_tokens": 2,
+    }  # fmt: skip
+    wanted = inspect.signature(function).parameters.values()
+    return {
+        one.name: good.get(one.name, one.default)
+        for one in wanted
+        if one.name in good or one.default is not one.empty
+    }
 
 
-NAMED = ("models", "limits", "generate", "translate", "trace", "batch", "attention", "view")
+def test_all_endpoints_are_named_here(endpoints: dict[str, Callable[..., Any]]) -> None:
+    private = {name for name in endpoints if name.startswith("page_")}
+    assert endpoints.keys() - private == set(NAMED)
+    assert set(EVENTS) < private
 
 
 @pytest.mark.parametrize("name", NAMED)
 @EXAMPLES
 @given(data=st.data())
-def test_a_named_endpoint_answers_or_gives_a_sentence(
-    endpoints: dict[str, Any], service: Service, name: str, data: st.DataObject
+def test_an_endpoint_answers_or_gives_a_sentence(
+    endpoints: dict[str, Callable[..., Any]], service: Service, name: str, data: st.DataObject
 ) -> None:
-    function = endpoints[name]
-    good = {"text": "Hi", "texts": ["Hi"], "model": "tiny", "run": service.examples["tiny"][0]}
-    arguments = {}
-    for parameter in wanted(function):
-        choices = [values]
-        if parameter.name in good:
-            choices.append(st.just(good[parameter.name]))
-        elif parameter.default is not inspect.Parameter.empty:
-            choices.append(st.just(parameter.default))
-        arguments[parameter.name] = data.draw(st.one_of(choices), label=parameter.name)
-    if isinstance(arguments.get("max_new_tokens"), int) and arguments["max_new_tokens"] > 8:
-        arguments["max_new_tokens"] = 1_000
-    found = answer(function, **arguments)
-    json.dumps(found)
+    arguments = usual(service, name, endpoints[name])
+    for wrong in data.draw(st.sets(st.sampled_from(sorted(arguments)))) if arguments else ():
+        arguments[wrong] = data.draw(values, label=wrong)
+    json.dumps(answer(endpoints[name], **arguments))
 
 
-@pytest.mark.parametrize("name", ["generate", "trace", "attention"])
-@pytest.mark.parametrize("got", ODD, ids=lambda got: type(got).__name__)
+@pytest.mark.parametrize("name", ["generate", "attention", "patching"])
 def test_every_odd_value_for_every_parameter_gets_a_sentence(
-    endpoints: dict[str, Any], service: Service, name: str, got: Any
+    endpoints: dict[str, Callable[..., Any]], service: Service, name: str
 ) -> None:
-    good = {"text": "Hi", "run": service.examples["tiny"][0]}
-    for parameter in wanted(endpoints[name]):
-        arguments = {"max_new_tokens": 2} if name == "generate" else {}
-        arguments |= {p.name: good[p.name] for p in wanted(endpoints[name]) if p.name in good}
-        json.dumps(answer(endpoints[name], **arguments | {parameter.name: got}))
+    arguments = usual(service, name, endpoints[name])
+    for parameter in arguments:
+        for got in ODD:
+            json.dumps(answer(endpoints[name], **arguments | {parameter: got}))
 
 
+@pytest.mark.parametrize("name", EVENTS)
 @EXAMPLES
 @given(data=st.data())
 def test_the_pages_events_answer_or_give_a_sentence(
-    endpoints: dict[str, Any], data: st.DataObject
+    service: Service, endpoints: dict[str, Callable[..., Any]], name: str, data: st.DataObject
 ) -> None:
+    known = st.sampled_from(["tiny", "Hi", "greedy", "sample", "beam"])
+    count = {"page_generate": 11, "page_batch": 2, "page_open": 8}[name]
+    drawn = [data.draw(st.one_of(values, known)) for _ in range(count)]
     request = gr.Request(session_hash="visitor")
-    name = data.draw(st.sampled_from(["page_generate", "page_batch"]))
-    function = endpoints[name]
-    counts = {"page_generate": 11, "page_batch": 2}
-    drawn = [
-        data.draw(st.one_of(values, st.sampled_from(["tiny", "Hi", "greedy", "sample", "beam"])))
-        for _ in range(counts[name])
-    ]
-    takes_request = any(p.annotation is gr.Request for p in wanted(function))
-    answer(function, *([request] if takes_request else []), *drawn)
+    first = [gr.EventData(None, data.draw(values))] if name == "page_open" else []
+    given = endpoints[name](*first, request, *drawn)
+    list(given) if inspect.isgenerator(given) else None
+    assert service.sessions.under_way() == 0
 
 
-@pytest.mark.parametrize("name", [one.name for one in PICTURES.values() if not one.idle])
+KINDS: dict[str, st.SearchStrategy[Any]] = {
+    "site": st.sampled_from(["decoder.0.self", "decoder.1.cross", "encoder.0.self"]),
+    "stack": st.sampled_from(["decoder", "encoder"]),
+    "kind": st.sampled_from(["self", "cross"]),
+    "which": st.sampled_from(["mean", "rollout", "joint", "causal", "padding", "matrix"]),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
 @settings(EXAMPLES, max_examples=30)
 @given(data=st.data())
 @example(data=None)
 def test_a_view_answers_or_gives_a_sentence(
     service: Service, name: str, data: st.DataObject | None
 ) -> None:
-    ask = asking(Experiments(service), name)
-    keys = [key for pair in service.examples.values() for key in pair]
+    """Arguments of the right names, most of them with values of the right kind."""
     asked: Any = {"run": NESTED}
     if data is not None:
-        asked = data.draw(_arguments(PICTURES[name], keys))
-    found = ask(asked)
-    assert isinstance(found, dict)
-    if "error" in found:
-        assert is_sentence(found["error"]), found
-
-
-def _arguments(picture: Picture, keys: list[str]) -> st.SearchStrategy[dict[str, Any]]:
-    """Arguments of the right names, most of them with values of the right kind."""
-    kinds: dict[str, st.SearchStrategy[Any]] = {
-        "run": st.sampled_from(keys),
-        "batch": st.sampled_from(keys),
-        "site": st.sampled_from(["decoder.0.self", "decoder.1.cross", "encoder.0.self"]),
-        "stack": st.sampled_from(["decoder", "encoder"]),
-        "kind": st.sampled_from(["self", "cross"]),
-        "which": st.sampled_from(
-            ["mean", "rollout", "joint", "causal", "padding", "combined", "matrix"]
-        ),
-    }
-    small = st.integers(-1, 60)
-    chosen = {"run": kinds["run"], "batch": kinds["batch"]}
-    chosen = {picture.takes if picture.takes in chosen else "run": st.sampled_from(keys)}
-    for parameter in picture.parameters:
-        likely = st.one_of(kinds.get(parameter.name, small), st.just(parameter.default))
-        chosen[parameter.name] = st.one_of(likely, likely, likely, values)
-    return st.fixed_dictionaries(chosen)
+        picture, keys = PICTURES[name], [key for two in service.examples.values() for key in two]
+        subject = "batch" if picture.takes == "batch" else "run"
+        asked = {subject: data.draw(st.sampled_from(keys))}
+        for one in picture.parameters:
+            likely = KINDS.get(one.name, st.integers(-1, 60)) | st.just(one.default)
+            asked[one.name] = data.draw(st.one_of(likely, likely, likely, values))
+    found = asking(Experiments(service), name)(asked)
+    assert "error" not in found or is_sentence(found["error"]), found

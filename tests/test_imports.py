@@ -53,8 +53,6 @@ KNOWN_BY = {
     "ray": {"analysis"},
     "transformers": set(),
 }
-# What still goes against the rules. Nothing may be added; what is mended must be taken out.
-NOT_YET: set[tuple[str, str]] = set()
 
 
 def room(path):
@@ -129,50 +127,12 @@ def circles(edges):
     }
 
 
-def test_there_are_files_to_look_at_and_a_rule_for_each():
-    assert len(FILES) > 10
-    assert {room(path) for path in FILES} <= set(MAY_IMPORT)
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_imports_only_what_its_room_may(path):
-    name = module_of(path).removeprefix("transformer").removeprefix(".")
-    known = {what for file, what in NOT_YET if file == name and what != "circle"}
-    assert set(offences(path)) == known
+    assert list(offences(path)) == []
 
 
 def test_no_file_imports_itself_through_others():
     edges = {module_of(path): set(imports(path)) - {"transformer"} for path in FILES}
-    found = {name for circle in circles(edges) for name in circle}
-    assert found == {f"transformer.{file}" for file, what in NOT_YET if what == "circle"}
-
-
-def test_no_room_may_import_itself_through_others():
-    assert circles(MAY_IMPORT) == set()
-
-
-def test_a_circle_is_found():
-    edges = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}
-    assert circles(edges) == {frozenset("abc")}
-    assert circles({"a": {"b"}, "b": set()}) == set()
-
-
-def test_the_rule_sees_every_way_of_importing(tmp_path):
-    path = tmp_path / "sample.py"
-    path.write_text(
-        "import gradio as gr\n"
-        "from transformer.model import trace\n"
-        "from transformer import Run\n"
-        "from transformer.tokenizer import Tokenizer\n"
-        "def f():\n    import transformer.checkpoint\n"
-    )
-    found = list(imports(path))
-    assert found == [
-        "gradio",
-        "transformer.model.trace",
-        "transformer.Run",
-        "transformer.tokenizer",
-        "transformer.checkpoint",
-    ]
-    rooms = [room_of_module(name) for name in found[1:]]
-    assert rooms == ["model", "", "tokenizer", "checkpoint"]
+    assert circles(edges) == circles(MAY_IMPORT) == set()
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}}) == {frozenset("abc")}

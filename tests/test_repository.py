@@ -77,17 +77,12 @@ def test_the_spaces_front_matter_agrees_with_the_requirements():
     assert len(head["short_description"]) <= 60
 
 
-def test_every_requirement_is_pinned_exactly():
-    for name in ("requirements.txt", "requirements-dev.txt"):
-        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
-            assert not line or line.startswith(("#", "-r ")) or "==" in line, line
-
-
 def test_the_locks_hold_all_that_is_needed_in_the_versions_that_are_pinned():
     page, more = locked("requirements.lock"), locked("requirements-dev.lock")
     for name, known in (("requirements.txt", page), ("requirements-dev.txt", page | more)):
         lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-        pinned = [line for line in lines if "==" in line]
+        pinned = [line for line in lines if not line.startswith(("#", "-r "))]
+        assert all("==" in line for line in pinned)
         for pin in map(Requirement, pinned):
             if pin.name != "torch":
                 assert known[canonicalize_name(pin.name)][0].specifier == pin.specifier
@@ -95,16 +90,9 @@ def test_the_locks_hold_all_that_is_needed_in_the_versions_that_are_pinned():
         assert {"sympy", "starlette"} < brought
         assert brought <= known.keys()
         for one in brought:
-            assert metadata.version(one) in known[one][0].specifier, one
-
-
-def test_every_package_of_the_locks_has_hashes_of_its_files():
-    for name in ("requirements.lock", "requirements-dev.lock"):
-        for pin, hashes in locked(name).values():
-            assert re.fullmatch(r"==[\d.a-z]+", str(pin.specifier)), pin
-            assert hashes, pin
-            assert all(re.fullmatch("--hash=sha256:[0-9a-f]{64}", one) for one in hashes), pin
-            assert len(set(hashes)) == len(hashes), pin
+            pin, hashes = known[one]
+            assert metadata.version(one) in pin.specifier, one
+            assert hashes, one
 
 
 def test_every_tool_for_the_scripts_is_pinned_exactly_and_from_no_registry_of_its_own():

@@ -1,9 +1,12 @@
-"""The named endpoints give what the Python calls give, and the same sentences."""
+"""The named endpoints give what the Python calls give, and the same sentences: asked by the real
+client."""
 
 from __future__ import annotations
 
 import base64
+import json
 import re
+import urllib.request
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,14 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 from serving import NAMES, Server
 
+from transformer.analysis.ablation import head_importance, next_token
+from transformer.analysis.held_out import broken
+from transformer.analysis.logit_lens import surprise
+from transformer.analysis.patching import patch_effect
+
+TEXT = "The dog ran"
+SILENCE = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0, 2]}
+SETTINGS = {"max_new_tokens": 8, "interventions": [SILENCE]}
 SAMPLED = {"max_new_tokens": 12, "temperature": 0.9, "top_k": 20, "seed": 5}
 
 
@@ -21,15 +32,6 @@ def test_models_lists_every_model_with_its_configuration(client: Client, server:
     assert [model["name"] for model in models] == list(NAMES)
     assert models[0]["n_heads"] == server.model.config.n_heads
     assert models[0]["n_parameters"] == server.model.n_parameters
-
-
-def test_only_the_named_endpoints_are_public(client: Client) -> None:
-    endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(endpoints) == {
-        "/models", "/generate", "/translate", "/fill", "/trace", "/batch", "/attention",
-        "/positions", "/limits", "/importance", "/next_token", "/patching", "/breaks", "/score",
-        "/view", "/views",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -86,75 +88,72 @@ def test_a_batch_is_padded_and_each_row_reads_as_it_does_alone(
     assert not any(head["allowed"][0][lengths[0] :])
 
 
-def test_the_bundled_model_answers_by_name(client: Client) -> None:
-    got = client.predict("Once upon a time", "stories", 8, api_name="/generate")
-    assert got["model"] == "stories"
-    assert 1 <= len(got["steps"]) <= 8
-    assert got["text"].startswith("Once upon a time")
-
-
-BAD = [
-    ({"text": ""}, "the text is empty"),
-    ({"text": "   \n"}, "the text is empty"),
-    ({"text": "a" * 100_000}, "at most 2,000 characters; got 100,000"),
-    ({"text": 7}, "must be a string; got int"),
-    ({"text": "Hi", "temperature": -1}, "temperature must be a number from 0.01 to 10; got -1"),
-    ({"text": "Hi", "temperature": "hot"}, "temperature must be a number"),
-    ({"text": "Hi", "top_k": 0}, "top_k must be a whole number"),
-    ({"text": "Hi", "top_k": 2.5}, "top_k must be a whole number"),
-    ({"text": "Hi", "top_p": 1.5}, "top_p must be a number"),
-    (
-        {"text": "Hi", "max_new_tokens": 100_000},
-        "max_new_tokens must be a whole number from 1 to 200",
-    ),
-    ({"text": "Hi", "max_new_tokens": "many"}, "max_new_tokens must be a whole number"),
-    ({"text": "Hi", "seed": -1}, "seed must be a whole number"),
-    (
-        {"text": "Hi", "model": "gpt-9"},
-        re.escape(f"model must be one of {list(NAMES)}"),
-    ),
-]
-
-
-@pytest.mark.parametrize(("arguments", "sentence"), BAD)
-def test_a_bad_value_gives_its_sentence_and_the_next_request_is_served(
-    client: Client, arguments: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(AppError, match=sentence):
-        client.predict(**arguments, api_name="/generate")
-    assert client.predict("Hi", "tiny", 1, api_name="/generate")["text"].startswith("Hi")
-
-
-@pytest.mark.parametrize(
-    ("texts", "sentence"),
-    [
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    *(("generate", {"text": "Hi"} | wrong, sentence) for wrong, sentence in [
+        ({"text": "   \n"}, "the text is empty"),
+        ({"text": "a" * 100_000}, "at most 2,000 characters; got 100,000"),
+        ({"text": 7}, "must be a string; got int"),
+        ({"temperature": -1}, "temperature must be a number from 0.01 to 10; got -1"),
+        ({"temperature": "hot"}, "temperature must be a number"),
+        ({"top_k": 0}, "top_k must be a whole number"),
+        ({"top_k": 2.5}, "top_k must be a whole number"),
+        ({"top_p": 1.5}, "top_p must be a number"),
+        ({"max_new_tokens": 100_000}, "max_new_tokens must be a whole number from 1 to 200"),
+        ({"max_new_tokens": "many"}, "max_new_tokens must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"model": "gpt-9"}, f"model must be one of {list(NAMES)}"),
+        ({"interventions": [SILENCE | {"layer": 9}]}, "this network has no site decoder.9.self"),
+        ({"interventions": [{"type": "explode"}]}, "an intervention's type must be one of"),
+        ({"interventions": [SILENCE] * 65}, "at most 64 interventions; got 65"),
+        ({"forced_tokens": [10**9]}, "a forced token must be an id from 0 to"),
+    ]),
+    *(("batch", {"texts": texts}, sentence) for texts, sentence in [
         ([], "from 1 to 8 texts; got 0"),
         (["a"] * 9, "from 1 to 8 texts; got 9"),
         (["a", ""], "the text is empty"),
         ("a single string", "must be a list of strings; got str"),
         (["a", 3], "must be a string; got int"),
-    ],
-)
-def test_a_bad_batch_gives_its_sentence(client: Client, texts: Any, sentence: str) -> None:
-    with pytest.raises(AppError, match=sentence):
-        client.predict(texts, api_name="/batch")
+    ]),
+    *(("translate", {"model": "tiny-translator", "texts": ["Hi"]} | wrong, sentence)
+      for wrong, sentence in [
+        ({"texts": ["Hi", " "]}, "text 1 of 2, counted from 0: the text is empty"),
+        ({"beams": 99}, "beams must be a whole number from 1 to 16; got 99"),
+        ({"length_penalty": 9}, "length_penalty must be a number from 0 to 5"),
+        ({"model": "tiny"}, "translating needs an encoder-decoder; tiny is"),
+        ({"texts": ["word " * 60]}, "tokens long; tiny-translator reads at most 40"),
+    ]),
+    *(("attention", {"run": "RUN"} | wrong, sentence) for wrong, sentence in [
+        ({"run": "guess"}, "no longer keeps this run"),
+        ({"site": "decoder.9.self"}, "no record of site decoder.9.self"),
+        ({"site": "nowhere"}, "a site is written STACK.LAYER.KIND"),
+        ({"head": 3}, "head must be a whole number from 0 to 2"),
+        ({"row": 1}, "row must be a whole number from 0 to 0"),
+        ({"packed": 1}, "packed must be true or false; got 1"),
+    ]),
+    ("positions", {"run": "RUN", "stack": "encoder"}, "must be one of ['decoder']; got 'encoder'"),
+    ("fill", {"text": "The [MASK] ran.", "model": "tiny"}, "only an encoder alone "),
+    ("score", {"text": "Hi", "target": "Le chien"}, "a target is for a translator"),
+    ("view", {"picture": "candidates", "run": "RUN", "parameters": {"step": "x"}},
+     "step must be a whole number from 0; got 'x'"),
+    ("view", {"picture": "heatmap", "run": "RUN", "parameters": [["row", 1]]},
+     "parameters must be an object; got [['row', 1]]"),
+    ("view", {"picture": "nothing", "run": "RUN"}, "picture must be one of"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("decoder.9.self", 0), "no record of site decoder.9.self"),
-        (("nowhere", 0), "a site is written STACK.LAYER.KIND"),
-        (("decoder.0.self", 3), "head must be a whole number from 0 to 2"),
-        (("decoder.0.self", 0, 1), "row must be a whole number from 0 to 0"),
-    ],
-)
-def test_a_place_that_is_not_there_gives_its_sentence(
-    client: Client, arguments: tuple[Any, ...], sentence: str
+@pytest.mark.parametrize(("name", "arguments", "sentence"), REFUSED)
+def test_a_bad_value_gives_the_sentence_that_python_gives(
+    client: Client, read: str, name: str, arguments: dict[str, Any], sentence: str
 ) -> None:
-    run = client.predict("Hi", api_name="/trace")["run"]
-    with pytest.raises(AppError, match=sentence):
-        client.predict(run, *arguments, api_name="/attention")
+    given = {key: read if value == "RUN" else value for key, value in arguments.items()}
+    with pytest.raises(AppError, match=re.escape(sentence)):
+        client.predict(**given, api_name=f"/{name}")
+
+
+@pytest.fixture(scope="module")
+def read(client: Client) -> str:
+    """The id of a run."""
+    return str(client.predict("Hi", api_name="/trace")["run"])
 
 
 def test_a_packed_head_and_packed_positions_hold_the_same_numbers(client: Client) -> None:
@@ -182,13 +181,6 @@ def test_a_large_matrix_is_given_packed_or_not_at_all(client: Client) -> None:
         client.predict(run["run"], api_name="/attention")
     packed = client.predict(run["run"], packed=True, api_name="/attention")
     assert packed["weights"]["shape"] == [side, side]
-    with pytest.raises(AppError, match="packed must be true or false; got 1"):
-        client.predict(run["run"], packed=1, api_name="/attention")
-
-
-def test_an_unknown_run_gives_its_sentence(client: Client) -> None:
-    with pytest.raises(AppError, match="no longer keeps this run"):
-        client.predict("guess", api_name="/attention")
 
 
 @pytest.mark.parametrize(
@@ -227,28 +219,6 @@ def test_a_translated_batch_is_padded_on_both_sides(client: Client, server: Serv
     assert all(not any(row[n_source:]) for row in head["allowed"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"texts": ["Hi", " "]}, "text 1 of 2, counted from 0: the text is empty"),
-        ({"texts": ["Hi"], "beams": 99}, "beams must be a whole number from 1 to 16; got 99"),
-        ({"texts": ["Hi"], "length_penalty": 9}, "length_penalty must be a number from 0 to 5"),
-        ({"texts": ["Hi"], "model": "tiny"}, "translating needs an encoder-decoder; tiny is"),
-        ({"texts": ["word " * 60]}, "tokens long; tiny-translator reads at most 40"),
-    ],
-)
-def test_a_bad_translation_gives_its_sentence(
-    client: Client, arguments: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(AppError, match=sentence):
-        client.predict(**{"model": "tiny-translator", **arguments}, api_name="/translate")
-
-
-def test_only_an_encoder_alone_fills_in(client: Client) -> None:
-    with pytest.raises(AppError, match=r"only an encoder alone .*; tiny is decoder"):
-        client.predict("The [MASK] ran.", "tiny", api_name="/fill")
-
-
 @pytest.mark.parametrize("text", ["🦊💃🌙", "Ça va où ?", "漢字かな", "\x00\x01", "<b>x</b>"])
 def test_odd_sources_are_translated_or_refused_but_never_break(client: Client, text: str) -> None:
     (got,) = client.predict([text], "tiny-translator", 2, 1.0, 5, api_name="/translate")
@@ -271,7 +241,112 @@ def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
     assert got["window"][1] - got["window"][0] >= 1
     numbers = client.predict("worked", run, {"query": 0}, api_name="/view")
     assert sum(numbers["weights"]) == pytest.approx(1, abs=1e-5)
-    with pytest.raises(AppError, match=r"step must be a whole number from 0; got 'x'"):
-        client.predict("candidates", run, {"step": "x"}, api_name="/view")
-    with pytest.raises(AppError, match="picture must be one of"):
-        client.predict("nothing", run, None, api_name="/view")
+
+
+def test_generate_and_trace_alter_the_network_for_their_run_alone(
+    client: Client, server: Server
+) -> None:
+    got = client.predict(TEXT, **SETTINGS, api_name="/generate")
+    run = server.model.generate(TEXT, **SETTINGS)
+    assert got["ids"] == list(run.ids)
+    head = client.predict(got["run"], "decoder.1.self", 1, api_name="/attention")
+    torch.testing.assert_close(
+        torch.tensor(head["weights"]),
+        run.trace["decoder.1.self"].pattern[0, 1],
+        atol=1e-5,
+        rtol=0,
+    )
+    intact = client.predict(TEXT, max_new_tokens=8, api_name="/generate")
+    assert intact["ids"] == list(server.model.generate(TEXT, max_new_tokens=8).ids)
+    read = client.predict(TEXT, interventions=[SILENCE], api_name="/trace")
+    assert read["tokens"] == list(run.tokens[: run.n_prompt])
+
+
+def test_taken_tokens_come_first(client: Client, server: Server) -> None:
+    step = server.model.generate(TEXT, max_new_tokens=3).steps[0]
+    taken = [step.candidates[1].id]
+    got = client.predict(TEXT, max_new_tokens=5, forced_tokens=taken, api_name="/generate")
+    run = server.model.generate(TEXT, max_new_tokens=5, forced_tokens=taken)
+    assert got["ids"] == list(run.ids)
+    assert got["ids"][got["n_prompt"]] == taken[0] != step.token
+
+
+def test_importance_and_next_token_are_those_of_the_run(client: Client, server: Server) -> None:
+    got = client.predict(TEXT, **SETTINGS, api_name="/generate")
+    run = server.model.generate(TEXT, **SETTINGS)
+    place = len(run.ids) - 2
+    importance = client.predict(got["run"], place, "mean", api_name="/importance")
+    wanted = head_importance(server.model, run, place, "mean")
+    change = torch.tensor(importance["change"]["decoder self"])
+    torch.testing.assert_close(change, wanted.change["decoder", "self"], atol=1e-4, rtol=0)
+    assert importance["token"] == run.labels[place]
+    foreseen = client.predict(got["run"], place, api_name="/next_token")
+    both = next_token(server.model, run, place)
+    assert [candidate["id"] for candidate in foreseen["candidates"]] == list(both.ids)
+    for name, expected in (("intact", both.intact), ("altered", both.intervened)):
+        shown = [candidate[name] for candidate in foreseen["candidates"]]
+        assert shown == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_patching_is_that_of_the_run(client: Client, server: Server) -> None:
+    got = client.predict(TEXT, api_name="/trace")
+    run = server.model.trace(TEXT)
+    place = len(run.ids) - 1
+    shown = client.predict(got["run"], "The cat ran", place, api_name="/patching")
+    wanted = patch_effect(server.model, run, "The cat ran", place)
+    assert (shown["target"], shown["before"]) == (
+        wanted.target,
+        pytest.approx(wanted.before, abs=1e-4),
+    )
+    torch.testing.assert_close(torch.tensor(shown["change"]), wanted.change, atol=1e-4, rtol=0)
+
+
+def test_breaks_say_why_and_what_they_cost(client: Client, server: Server) -> None:
+    shown = client.predict(api_name="/breaks")
+    wanted = broken(server.model)
+    assert [(each["what"], each["why"]) for each in shown] == [(b.what, b.why) for b in wanted]
+
+
+def test_a_text_is_scored_token_by_token(client: Client, server: Server) -> None:
+    got = client.predict(TEXT, api_name="/score")
+    run = server.model.trace(TEXT)
+    bits = [bit for bit in surprise(server.model, run) if bit is not None]
+    assert got["total_bits"] == pytest.approx(sum(bits), rel=1e-4)
+    assert got["bits_per_byte"] == pytest.approx(sum(bits) / len(TEXT.encode()), rel=1e-4)
+    assert got["tokens"] == list(run.tokens)
+
+
+def test_a_translator_scores_a_target_and_its_end(client: Client, server: Server) -> None:
+    model = server.translator
+    got = client.predict("Hello", model.name, "Le chat", api_name="/score")
+    target = [*model.tokenizer.encode("Le chat"), model.tokenizer.end_id]
+    source, start = model.prepare("Hello")
+    with torch.inference_mode():
+        logits = model.network(torch.tensor([source]), torch.tensor([[*start, *target[:-1]]]))[0]
+    nats = torch.nn.functional.cross_entropy(logits, torch.tensor(target), reduction="sum")
+    assert got["total_bits"] == pytest.approx(
+        nats.item() / torch.tensor(2.0).log().item(), rel=1e-3
+    )
+
+
+def test_positions_are_the_networks_own(client: Client, server: Server) -> None:
+    got = client.predict(TEXT, api_name="/trace")
+    shown = client.predict(got["run"], "decoder", api_name="/positions")
+    matrix = server.model.trace(TEXT).position_matrices["decoder"]
+    torch.testing.assert_close(torch.tensor(shown["matrix"]), matrix, atol=1e-5, rtol=0)
+
+
+def test_plain_http_submits_and_polls(server: Server) -> None:
+    address = f"{server.url.rstrip('/')}/gradio_api/call/score"
+    request = urllib.request.Request(
+        address,
+        data=json.dumps({"data": [TEXT, server.model.name, ""]}).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        event = json.load(answer)["event_id"]
+    with urllib.request.urlopen(f"{address}/{event}", timeout=20) as stream:
+        lines = stream.read().decode().splitlines()
+    assert lines[0] == "event: complete"
+    (got,) = json.loads(lines[1].removeprefix("data: "))
+    assert got["tokens"] == list(server.model.trace(TEXT).tokens)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import httpx
 import loops
 import pytest
 import serving
@@ -23,12 +19,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from transformer import Model
 from transformer.ui import api as tools
+from transformer.ui import launch
 from transformer.ui.limits import (
-    CLOSED,
     MAX_CALLS,
-    MAX_REQUEST_BYTES,
     MAX_VISITOR_RUNS,
-    POST_ONLY,
 )
 
 # On a machine that does much else, the framework's own request to itself runs out of time, and its
@@ -171,22 +165,6 @@ def test_calls_at_the_same_time_get_their_own_results_and_end(url: str, model: M
     assert [made["ids"] for made in found] == alone
 
 
-def test_only_the_door_of_the_tools_is_open_and_its_limits_hold(url: str) -> None:
-    with httpx.Client(base_url=url) as client:
-        for path in ("sse", "schema", "messages/", "http"):
-            shut = client.get(f"gradio_api/mcp/{path}")
-            assert (shut.status_code, shut.json()) == (404, {"detail": CLOSED})
-        looked = client.get("gradio_api/mcp/", headers={"accept": "text/html"})
-        assert (looked.status_code, looked.json()) == (405, {"detail": POST_ONLY})
-        large = client.post("gradio_api/mcp/", content=b"x" * (MAX_REQUEST_BYTES + 1))
-        assert large.status_code == 413
-
-
-def test_without_the_option_there_are_no_tools() -> None:
-    answer = httpx.post(f"{serving.running().url}gradio_api/mcp/", json={})
-    assert (answer.status_code, answer.json()) == (404, {"detail": CLOSED})
-
-
 @pytest.mark.parametrize("version", [None, "1.20.0", "2.3.0"])
 def test_without_the_package_the_option_is_refused_in_one_sentence(
     version: str | None, monkeypatch: pytest.MonkeyPatch
@@ -198,25 +176,6 @@ def test_without_the_package_the_option_is_refused_in_one_sentence(
 
     monkeypatch.setattr(tools.metadata, "version", installed)
     told = rf"needs the package mcp>=1.21,<2; installed: {version or 'none'}; allowed: pip install"
-    with pytest.raises(ValueError, match=told):
-        tools.check_tools()
-
-
-def test_the_program_ends_before_it_loads_anything_without_the_package(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(
-        "from importlib import metadata\n"
-        "found = metadata.version\n"
-        "def version(name):\n"
-        "    if name == 'mcp':\n"
-        "        raise metadata.PackageNotFoundError(name)\n"
-        "    return found(name)\n"
-        "metadata.version = version\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "app.py", "--mcp", "--checkpoints", "missing"],
-        cwd=serving.ROOT, capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
-    assert ended.returncode == 1
-    assert ended.stderr.startswith("serving tools over MCP needs the package mcp>=1.21,<2; inst")
-    assert ended.stderr.count("\n") == 1
+    for refused in (tools.check_tools, lambda: launch([], mcp=True)):  # before it loads anything
+        with pytest.raises(ValueError, match=told):
+            refused()

@@ -94,8 +94,8 @@ test("a server that does not keep a run is told how it was made", async () => {
     if (!data.made) throw Object.assign(new Error("x"), { gone: true });
     return { weights: 1 };
   };
-  setRun(/** @type {any} */ ({ run: "known", again: { text: "Hello" } }));
-  setRun(/** @type {any} */ ({ run: "other", again: { text: "Bye" } }));
+  setRun(/** @type {any} */ ({ run: "known", link: { text: "Hello" } }));
+  setRun(/** @type {any} */ ({ run: "other", link: { text: "Bye" } }));
   assert.deepEqual(await ask(question, { run: "known", head: 1 }), { weights: 1 });
   const made = { known: { text: "Hello" } };
   assert.deepEqual(asked, [

@@ -13,7 +13,7 @@ import pytest
 
 from transformer.inference import deadline
 from transformer.ui import request_guard
-from transformer.ui.asgi_guard import API, FROM, RESOURCES, SESSION, AsgiGuard, is_open
+from transformer.ui.asgi_guard import API, FROM, RESOURCES, SESSION, AsgiGuard
 from transformer.ui.fair_scheduler import Asker
 from transformer.ui.limits import (
     BUSY,
@@ -35,94 +35,32 @@ from transformer.ui.sessions import asker, shares
 
 Headers = Sequence[tuple[bytes, bytes]]
 IN_JSON: Headers = ((b"content-type", b"application/json"),)
+JOIN, TOOLS = API + "queue/join", API + "mcp/"
+GONE = {"type": "http.disconnect"}
 
 
 class Inside:
-    """The app behind the gate: remembers what it was asked, and reads the body if it is to."""
+    """The app behind the gate: keeps the scopes that it was asked with, and reads the body."""
 
     def __init__(self, error: Exception | None = None) -> None:
-        self.asked: list[str] = []
+        self.scopes: list[Any] = []
+        self.askers: list[Asker] = []
+        self.bodies: list[bytes] = []
         self.error = error
 
+    @property
+    def asked(self) -> list[str]:
+        return [scope["path"] for scope in self.scopes]
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        self.asked.append(scope["path"])
-        while (await receive()).get("more_body"):
-            pass
+        self.scopes.append(scope)
+        self.askers.append(asker())
+        self.bodies.append((await receive()).get("body", b""))
         if self.error:
             raise self.error
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await receive()
         await send({"type": "http.response.body", "body": b"{}"})
-
-
-def exchange(
-    inside: Any,
-    path: str,
-    *messages: dict[str, Any],
-    method: str = "POST",
-    query: bytes = b"",
-    length: int | None = None,
-    left: list[str] | None = None,
-    tools: bool = False,
-    headers: Headers = IN_JSON,
-) -> tuple[int, Any]:
-    """(status, content) of one request to a gate before `inside`."""
-    gate = gate_before(inside, left=left, tools=tools)
-    asked = {"method": method, "query": query, "length": length, "headers": headers}
-    return loops.run(answered(gate, path, *messages, **asked))
-
-
-@pytest.mark.parametrize(
-    "given", [b'""', b'"' + b"x" * 65 + b'"', b"1", b"[]", b"true", b'{"a": 1}']
-)
-@pytest.mark.parametrize("path", ["queue/join", "call/generate", "cancel"])
-def test_a_session_that_cannot_be_one_is_refused_before_the_queue_sees_it(
-    path: str, given: bytes
-) -> None:
-    inside = Inside()
-    sent = body(b'{"data": [], "session_hash": ' + given + b"}")
-    assert exchange(inside, API + path, sent) == (400, {"detail": NO_HASH})
-    assert inside.asked == []
-
-
-@pytest.mark.parametrize("given", [b'"a"', b'"' + b"x" * 64 + b'"', b"null"])
-def test_a_session_that_may_be_one_comes_to_the_queue_with_all_that_was_sent(given: bytes) -> None:
-    got = []
-
-    async def inside(scope: Any, receive: Any, send: Any) -> None:
-        got.append(await receive())
-        await Inside()(scope, receive, send)
-
-    whole = b'{"data": ["words"], "session_hash": ' + given + b"}"
-    halves = [body(whole[:9], more=True), body(whole[9:])]
-    assert exchange(inside, API + "queue/join", *halves)[0] == 200
-    assert (got[0]["body"], got[0]["more_body"]) == (whole, False)
-
-
-def test_a_queue_that_has_ended_is_told_by_the_health(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = gate_before(Inside())
-    gate.health = lambda: {"status": "stopped"}
-    assert loops.run(answered(gate, "/health", method="GET")) == (503, {"status": "stopped"})
-
-
-def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_guard, "BODY_S", 0.02)
-
-    async def asked() -> tuple[int, Any]:
-        sent: list[dict[str, Any]] = []
-
-        async def receive() -> dict[str, Any]:
-            await asyncio.sleep(0.005)
-            return body(b"{", more=True)
-
-        async def send(message: dict[str, Any]) -> None:
-            sent.append(message)
-
-        scope = {"type": "http", "method": "POST", "path": API + "queue/join", "headers": IN_JSON}
-        await gate_before(Inside())({**scope, "query_string": b""}, receive, send)
-        return sent[0]["status"], json.loads(sent[1]["body"])
-
-    assert loops.run(asked()) == (408, {"detail": TOO_SLOW})
 
 
 def gate_before(inside: Any, *, left: list[str] | None = None, tools: bool = False) -> AsgiGuard:
@@ -145,6 +83,7 @@ async def answered(
     headers: Headers = IN_JSON,
     client: str = "127.0.0.1",
 ) -> tuple[int, Any]:
+    """(status, content) of one request."""
     coming = [*messages, {"type": "http.request", "body": b""}]
     sent: list[dict[str, Any]] = []
 
@@ -160,248 +99,142 @@ async def answered(
     return sent[0]["status"], json.loads(sent[1]["body"] or b"null")
 
 
+def exchange(
+    inside: Any,
+    path: str,
+    *messages: dict[str, Any],
+    left: list[str] | None = None,
+    tools: bool = False,
+    **asked: Any,
+) -> tuple[int, Any]:
+    """The same of a new gate before `inside`."""
+    return loops.run(
+        answered(gate_before(inside, left=left, tools=tools), path, *messages, **asked)
+    )
+
+
 def body(content: bytes, more: bool = False) -> dict[str, Any]:
     return {"type": "http.request", "body": content, "more_body": more}
-
-
-GONE = {"type": "http.disconnect"}
-
-
-def test_health_is_answered_at_the_gate() -> None:
-    inside = Inside()
-    assert exchange(inside, "/health", method="GET") == (200, {"status": "ok"})
-    assert inside.asked == []
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["/", "/config", "/theme.css", "/assets/index.js", API + "queue/join", API + "queue/data",
-     RESOURCES + "heatmap", API + "call/generate", API + "info", API + "app_id"],
-)  # fmt: skip
-def test_what_the_page_uses_is_open(path: str) -> None:
-    inside = Inside()
-    assert exchange(inside, path)[0] == 200
-    assert inside.asked == [path]
-    assert is_open(path)
-
-
-def test_the_pages_modules_never_come_to_the_framework() -> None:
-    inside = Inside()
-    assert exchange(inside, "/modules/x/web/store.js", method="GET")[0] == 404
-    assert inside.asked == []
-
-
-def test_a_body_is_bounded_by_what_it_says_and_by_what_it_is() -> None:
-    said = exchange(Inside(), API + "queue/join", length=MAX_REQUEST_BYTES + 1)
-    assert said == (413, {"detail": f"{TOO_LARGE}; got 1,000,001."})
-    half = body(b"x" * (MAX_REQUEST_BYTES // 2 + 1), more=True)
-    assert exchange(Inside(), API + "queue/join", half, half) == (413, {"detail": f"{TOO_LARGE}."})
-    assert exchange(Inside(), API + "queue/join", half, body(b""))[0] == 200
-
-
-TOOL_PATHS = (API + "mcp", API + "mcp/")
-
-
-@pytest.mark.parametrize("path", TOOL_PATHS)
-def test_tools_are_called_by_post_where_they_are_served_and_nowhere_else(path: str) -> None:
-    assert exchange(Inside(), path) == (404, {"detail": CLOSED})
-    inside = Inside()
-    assert exchange(inside, path, tools=True) == (200, {})
-    assert inside.asked == [path]
-    for method in ("GET", "DELETE"):
-        refused = exchange(inside, path, method=method, tools=True)
-        assert refused == (405, {"detail": POST_ONLY})
-    assert exchange(inside, path, tools=True, length=MAX_REQUEST_BYTES + 1)[0] == 413
-    assert inside.asked == [path]
-
-
-@pytest.mark.parametrize(
-    "rest",
-    ["sse", "messages/", "schema", "http", "http/", "x", "../mcp", "</script>/gradio_api/mcp"],
-)
-def test_other_doors_of_the_tools_are_shut_even_where_they_are_served(rest: str) -> None:
-    inside = Inside()
-    assert exchange(inside, f"{API}mcp/{rest}", tools=True) == (404, {"detail": CLOSED})
-    assert inside.asked == []
-
-
-def test_the_frameworks_own_request_for_a_tool_comes_from_where_the_call_does() -> None:
-    async def both() -> list[Any]:
-        seen: list[Any] = []
-
-        async def inside(scope: Any, receive: Any, send: Any) -> None:
-            seen.append(scope)
-            await Inside()(scope, receive, send)
-
-        gate = gate_before(inside, tools=True)
-        forged = [*IN_JSON, (FROM, b"10.0.0.1"), (FROM, b"guessed 10.0.0.1")]
-        await answered(gate, TOOL_PATHS[1], headers=forged, client="10.0.0.9")
-        await answered(gate, f"{API}call/x", headers=seen[0]["headers"], client="127.0.0.1")
-        await answered(gate, f"{API}call/x", headers=forged, client="10.0.0.9")
-        return [(scope["client"][0], len(scope["headers"])) for scope in seen]
-
-    assert loops.run(both()) == [("10.0.0.9", 2), ("10.0.0.9", 1), ("10.0.0.9", 1)]
-
-
-def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refused() -> None:
-    async def many() -> tuple[int, list[Any]]:
-        go_on, begun = asyncio.Event(), []
-
-        async def inside(scope: Any, receive: Any, send: Any) -> None:
-            begun.append(scope)
-            await go_on.wait()
-            await Inside()(scope, receive, send)
-
-        gate = gate_before(inside, tools=True)
-        at_once = int(gate.shares["tools"].resource.address or 0)
-        count = at_once + MAX_CALLS_WAITING
-        calls = [asyncio.ensure_future(answered(gate, TOOL_PATHS[1])) for _ in range(count + 1)]
-        while len(begun) < at_once:
-            await asyncio.sleep(0.001)
-        assert await calls.pop() == (503, {"detail": BUSY})
-        go_on.set()
-        return count, [status for status, _ in await asyncio.gather(*calls)]
-
-    count, found = loops.run(many())
-    assert found == [200] * count
-
-
-def test_a_mistake_inside_is_a_sentence_without_its_values(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    foreign = exchange(Inside(KeyError("my secret")), API + "queue/join")
-    assert foreign == (400, {"detail": "The request could not be read."})
-    assert capsys.readouterr() == ("", "")
-
-    async def ours(scope: Any, receive: Any, send: Any) -> None:
-        lines_of({"my secret": 1})
-
-    assert exchange(ours, "/") == (500, {"detail": "The server made a mistake."})
-    out, told = capsys.readouterr()
-    assert re.fullmatch(r"ValueError in limits\.py, line \d+\n", told)
-    assert out == ""
-
-
-def test_who_goes_before_the_answer_is_finished_is_told_by_name() -> None:
-    left: list[str] = []
-    exchange(
-        Inside(),
-        API + "queue/data",
-        body(b""),
-        GONE,
-        method="GET",
-        query=b"session_hash=abc",
-        left=left,
-    )
-    exchange(Inside(), API + "call/generate/event1", body(b""), GONE, method="GET", left=left)
-    exchange(Inside(), API + "call/generate", body(b""), GONE, left=left)
-    exchange(Inside(), API + "queue/data", method="GET", query=b"session_hash=stays", left=left)
-    assert left == ["abc", "event1"]
 
 
 def named(session: bytes) -> Headers:
     return [*IN_JSON, (SESSION, session)]
 
 
-def test_a_question_is_its_sessions() -> None:
-    async def inside(scope: Any, receive: Any, send: Any) -> None:
-        asked.append(asker())
-        await Inside()(scope, receive, send)
+# --- what comes in and what does not --------------------------------------------------------------
 
-    asked: list[Asker] = []
-    for method in ("GET", "POST"):
-        exchange(inside, RESOURCES + "heatmap", method=method, headers=named(b"mine"))
-    exchange(inside, RESOURCES + "heatmap")
-    assert asked == [Asker("127.0.0.1", session) for session in ("mine", "mine", "")]
+CLOSED_PATHS = [
+    "/monitoring", "/docs", "/openapi.json", "/login", "/svelte/x", "/configs", "/x",
+    *(API + name for name in (
+        "upload", "file=/etc/passwd", "proxy=http://a.example", "vibe-code/", "deep_link",
+        "stream/a/b", "run/generate", "heartbeat/x", "user", "callx", "queue/", "queue/status",
+        "info/x", "mcp", "mcp/", "process_recording", "custom_component/a/client/b/c")),
+]  # fmt: skip
+TOOL_DOORS = ["sse", "messages/", "schema", "http", "http/", "x", "../mcp", "</script>/mcp"]
+PLAIN = ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"]
+POSTED = [RESOURCES + "x", JOIN, API + "call/generate", API + "cancel"]
+NO_SESSION = [b'""', b'"' + b"x" * 65 + b'"', b"1", b"[]", b"true", b'{"a": 1}']
+CROSS = (b"sec-fetch-site", b"cross-site")
+WANTED = "A request must have the content type application/json; got"
+REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
+    *((path, {}, 404, CLOSED) for path in CLOSED_PATHS),
+    *((f"{API}mcp/{door}", {"tools": True}, 404, CLOSED) for door in TOOL_DOORS),
+    *(
+        (path, {"tools": True, "method": method}, 405, POST_ONLY)
+        for path in (TOOLS, TOOLS[:-1])
+        for method in ("GET", "DELETE")
+    ),
+    (TOOLS, {"tools": True, "length": MAX_REQUEST_BYTES + 1}, 413, f"{TOO_LARGE}; got 1,000,001."),
+    (JOIN, {"length": MAX_REQUEST_BYTES + 1}, 413, f"{TOO_LARGE}; got 1,000,001."),
+    *(
+        (path, {"method": method}, 405, METHODS_ONLY)
+        for path in ("/health", "/", JOIN)
+        for method in ("CONNECT", "TRACE", "PUT", "BREW")
+    ),
+    # Another site's page may send these types at once, and JSON after a preflight alone.
+    *(
+        (path, {"headers": [(b"content-type", kind.encode())]}, 415, f"{WANTED} '{kind}'.")
+        for path in POSTED
+        for kind in PLAIN
+    ),
+    *((path, {"headers": []}, 415, f"{WANTED} none.") for path in POSTED),
+    *(
+        (path, {"messages": b'{"data": [], "session_hash": ' + given + b"}"}, 400, NO_HASH)
+        for path in POSTED[1:]
+        for given in NO_SESSION
+    ),
+    *((path, {"headers": named(b"x" * 65)}, 400, NO_HASH) for path in ("/leave", POSTED[0])),
+    *((path, {"headers": [*named(b"abc"), CROSS]}, 403, FOREIGN) for path in ("/leave", POSTED[0])),
+]
 
 
-def stopped_by(*messages: dict[str, Any]) -> bool:
-    """Whether what a question runs in its thread hears that it is to stop."""
-    heard = []
-
-    async def inside(scope: Any, receive: Any, send: Any) -> None:
-        await receive()
-        await asyncio.sleep(0.02)
-        heard.append(await asyncio.to_thread(deadline.is_over))
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"{}"})
-
-    async def asked() -> None:
-        coming = [body(b"{}"), *messages]
-
-        async def receive() -> dict[str, Any]:
-            return coming.pop(0) if coming else await asyncio.sleep(60) or {}
-
-        async def send(_: dict[str, Any]) -> None:
-            pass
-
-        scope = {"type": "http", "method": "POST", "path": RESOURCES + "heatmap"}
-        await gate_before(inside)({**scope, "headers": IN_JSON, "query_string": b""}, receive, send)
-
-    loops.run(asked())
-    return bool(heard[0])
-
-
-def test_a_question_whose_asker_has_gone_is_told_to_stop() -> None:
-    assert stopped_by(GONE)
-    assert not stopped_by()
-
-
-def test_what_leaves_without_a_name_is_nobody() -> None:
-    """All tools' calls are of no session: an empty name would end them all."""
-    left: list[str] = []
-    assert exchange(Inside(), "/leave", left=left) == (204, None)
-    assert exchange(Inside(), "/leave", headers=named(b""), left=left) == (204, None)
-    for path in ("/leave", RESOURCES + "heatmap"):
-        got = exchange(Inside(), path, headers=named(b"x" * 65), left=left)
-        assert got == (400, {"detail": NO_HASH})
-    assert left == []
+@pytest.mark.parametrize(("path", "asked", "status", "told"), REFUSED)
+def test_a_request_is_refused_in_a_sentence_before_the_framework_sees_it(
+    path: str, asked: dict[str, Any], status: int, told: str
+) -> None:
+    inside, left = Inside(), list[str]()
+    given = dict(asked)
+    messages = [body(given.pop("messages"))] if "messages" in given else []
+    assert exchange(inside, path, *messages, left=left, **given) == (status, {"detail": told})
+    assert inside.asked == left == []
 
 
 @pytest.mark.parametrize(
-    "path", [RESOURCES + "x", *(API + name for name in ("queue/join", "call/generate", "cancel"))]
-)
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"]
-)
-def test_what_a_browser_sends_without_asking_first_is_refused(path: str, kind: str) -> None:
-    """Another site's page may send these types at once, and JSON after a preflight alone."""
+    ("path", "asked"),
+    [
+        *((path, {}) for path in ("/", "/config", "/theme.css", "/assets/index.js", *POSTED)),
+        *((API + name, {}) for name in ("queue/data", "info", "app_id")),
+        *((path, {"tools": True}) for path in (TOOLS, TOOLS[:-1])),
+        *((POSTED[0], {"headers": [*IN_JSON, (CROSS[0], it)]}) for it in (b"none", b"same-origin")),
+    ],
+)  # fmt: skip
+def test_what_the_page_programs_and_tools_use_is_open(path: str, asked: dict[str, Any]) -> None:
     inside = Inside()
-    got = exchange(inside, path, body(b"{}"), headers=[(b"content-type", kind.encode())])
-    told = f"A request must have the content type application/json; got '{kind}'."
-    assert got == (415, {"detail": told})
-    nothing = exchange(inside, path, body(b"{}"), headers=[])
-    assert nothing == (415, {"detail": told.replace(f"'{kind}'", "none")})
-    assert inside.asked == []
+    assert exchange(inside, path, **asked) == (200, {})
+    assert inside.asked == [path]
 
 
-@pytest.mark.parametrize("path", ["/leave", RESOURCES + "heatmap"])
-def test_a_page_of_another_site_may_not_ask_what_the_page_asks(path: str) -> None:
-    left: list[str] = []
-    for site, status in (("cross-site", 403), ("same-origin", None), ("none", None)):
-        headers = [*named(b"abc"), (b"sec-fetch-site", site.encode())]
-        got = exchange(Inside(), path, headers=headers, left=left)
-        assert got == (403, {"detail": FOREIGN}) if status else got[0] in (200, 204)
-    assert left == (["abc"] * 2 if path == "/leave" else [])
+@pytest.mark.parametrize("given", [b'"a"', b'"' + b"x" * 64 + b'"', b"null"])
+def test_a_session_that_may_be_one_comes_to_the_queue_with_all_that_was_sent(given: bytes) -> None:
+    whole, inside = b'{"data": ["words"], "session_hash": ' + given + b"}", Inside()
+    assert exchange(inside, JOIN, body(whole[:9], more=True), body(whole[9:]))[0] == 200
+    assert inside.bodies == [whole]
 
 
-def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_an_end() -> None:
+def test_health_and_modules_are_answered_at_the_gate() -> None:
     inside = Inside()
     gate = gate_before(inside)
-    gate.shutdown.begun = True
-    for method, path in (("GET", "/"), ("GET", "/health"), ("POST", API + "queue/join")):
-        answer = loops.run(answered(gate, path, body(b"{}"), method=method))
-        assert answer == (503, {"detail": ENDING})
+    assert loops.run(answered(gate, "/health", method="GET")) == (200, {"status": "ok"})
+    gate.health = lambda: {"status": "stopped"}
+    assert loops.run(answered(gate, "/health", method="GET")) == (503, {"status": "stopped"})
+    assert loops.run(answered(gate, "/modules/x/web/store.js", method="GET"))[0] == 404
     assert inside.asked == []
-    stream = API + "queue/data"
-    assert loops.run(answered(gate, stream, method="GET", query=b"session_hash=a"))[0] == 200
-    assert inside.asked == [stream]
 
 
-@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "PUT", "BREW"])
-def test_other_methods_are_refused_in_a_sentence(method: str) -> None:
-    for path in ("/health", "/", API + "queue/join"):
-        assert exchange(Inside(), path, method=method) == (405, {"detail": METHODS_ONLY})
+def test_a_body_is_bounded_by_what_it_is_too() -> None:
+    half = body(b"x" * (MAX_REQUEST_BYTES // 2 + 1), more=True)
+    assert exchange(Inside(), JOIN, half, half) == (413, {"detail": f"{TOO_LARGE}."})
+    assert exchange(Inside(), JOIN, half, body(b""))[0] == 200
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_guard, "BODY_S", 0.02)
+
+    async def asked() -> tuple[int, Any]:
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(0.005)
+            return body(b"{", more=True)
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": JOIN, "headers": IN_JSON}
+        await gate_before(Inside())({**scope, "query_string": b""}, receive, send)
+        return sent[0]["status"], json.loads(sent[1]["body"])
+
+    assert loops.run(asked()) == (408, {"detail": TOO_SLOW})
 
 
 @pytest.mark.parametrize(
@@ -419,39 +252,142 @@ def test_other_methods_are_refused_in_a_sentence(method: str) -> None:
 def test_gradio_gets_only_what_it_keeps_from_other_visitors(
     path: str, given: bytes, passed: bytes
 ) -> None:
-    got = []
+    inside = Inside()
+    assert exchange(inside, path, method="GET", query=given)[0] == 200
+    assert [scope["query_string"] for scope in inside.scopes] == [passed]
+
+
+# --- tools ----------------------------------------------------------------------------------------
+
+
+def test_the_frameworks_own_request_for_a_tool_comes_from_where_the_call_does() -> None:
+    async def both() -> list[Any]:
+        inside = Inside()
+        gate = gate_before(inside, tools=True)
+        forged = [*IN_JSON, (FROM, b"10.0.0.1"), (FROM, b"guessed 10.0.0.1")]
+        await answered(gate, TOOLS, headers=forged, client="10.0.0.9")
+        await answered(gate, f"{API}call/x", headers=inside.scopes[0]["headers"])
+        await answered(gate, f"{API}call/x", headers=forged, client="10.0.0.9")
+        return [(scope["client"][0], len(scope["headers"])) for scope in inside.scopes]
+
+    assert loops.run(both()) == [("10.0.0.9", 2), ("10.0.0.9", 1), ("10.0.0.9", 1)]
+
+
+def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refused() -> None:
+    """Calls that are half sent keep nobody out."""
+
+    async def many() -> tuple[int, list[Any]]:
+        go_on, begun = asyncio.Event(), []
+
+        async def inside(scope: Any, receive: Any, send: Any) -> None:
+            begun.append(scope)
+            await go_on.wait()
+            await Inside()(scope, receive, send)
+
+        gate = gate_before(inside, tools=True)
+        scope = {"type": "http", "method": "POST", "path": TOOLS, "headers": IN_JSON}
+        never = asyncio.Event().wait
+        half = [
+            asyncio.ensure_future(gate({**scope, "query_string": b""}, never, never))
+            for _ in range(MAX_CALLS)
+        ]
+        at_once = int(gate.shares["tools"].resource.address or 0)
+        count = at_once + MAX_CALLS_WAITING
+        calls = [asyncio.ensure_future(answered(gate, TOOLS)) for _ in range(count + 1)]
+        while len(begun) < at_once:
+            await asyncio.sleep(0)
+        assert await calls.pop() == (503, {"detail": BUSY})
+        go_on.set()
+        found = await asyncio.gather(*calls)
+        for call in half:
+            call.cancel()
+        return count, [status for status, _ in found]
+
+    count, found = loops.run(many())
+    assert found == [200] * count
+
+
+# --- mistakes, and who leaves ---------------------------------------------------------------------
+
+
+def test_a_mistake_inside_is_a_sentence_without_its_values(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    foreign = exchange(Inside(KeyError("my secret")), JOIN)
+    assert foreign == (400, {"detail": "The request could not be read."})
+    assert capsys.readouterr() == ("", "")
+
+    async def ours(scope: Any, receive: Any, send: Any) -> None:
+        lines_of({"my secret": 1})
+
+    assert exchange(ours, "/") == (500, {"detail": "The server made a mistake."})
+    out, told = capsys.readouterr()
+    assert re.fullmatch(r"ValueError in limits\.py, line \d+\n", told)
+    assert out == ""
+
+
+def test_who_goes_before_the_answer_is_finished_or_says_so_is_told_by_name() -> None:
+    """All tools' calls are of no session: an empty name would end them all."""
+    left: list[str] = []
+    stream, gone = {"method": "GET", "left": left}, [body(b""), GONE]
+    exchange(Inside(), API + "queue/data", *gone, query=b"session_hash=abc", **stream)
+    exchange(Inside(), API + "call/generate/event1", *gone, **stream)
+    exchange(Inside(), API + "call/generate", *gone, left=left)
+    exchange(Inside(), API + "queue/data", query=b"session_hash=stays", **stream)
+    assert left == ["abc", "event1"]
+    for headers in (IN_JSON, named(b""), named(b"closes")):
+        assert exchange(Inside(), "/leave", headers=headers, left=left) == (204, None)
+    assert left == ["abc", "event1", "closes"]
+
+
+def test_a_question_is_its_sessions() -> None:
+    inside = Inside()
+    for asked in ({"headers": named(b"mine")}, {"headers": named(b"mine"), "method": "GET"}, {}):
+        exchange(inside, RESOURCES + "heatmap", **asked)
+    assert inside.askers == [Asker("127.0.0.1", session) for session in ("mine", "mine", "")]
+
+
+@pytest.mark.parametrize("has_gone", [True, False])
+def test_a_question_whose_asker_has_gone_is_told_to_stop(has_gone: bool) -> None:
+    heard = []
 
     async def inside(scope: Any, receive: Any, send: Any) -> None:
-        got.append(scope["query_string"])
-        await Inside()(scope, receive, send)
+        await receive()
+        while has_gone and not deadline.is_over():
+            await asyncio.sleep(0)
+        heard.append(await asyncio.to_thread(deadline.is_over))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
 
-    assert exchange(inside, path, method="GET", query=given)[0] == 200
-    assert got == [passed]
+    async def asked() -> None:
+        coming = [body(b"{}"), *([GONE] if has_gone else [])]
 
-
-def test_half_sent_calls_of_tools_do_not_keep_the_others_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def many() -> tuple[int, Any]:
-        gate = gate_before(Inside(), tools=True)
-
-        async def never() -> dict[str, Any]:
-            await asyncio.sleep(60)
-            return GONE
+        async def receive() -> Any:
+            return coming.pop(0) if coming else await asyncio.Event().wait()
 
         async def send(_: dict[str, Any]) -> None:
             pass
 
-        scope = {"type": "http", "method": "POST", "path": TOOL_PATHS[1], "headers": IN_JSON}
-        scope |= {"query_string": b""}
-        half = [asyncio.ensure_future(gate(scope, never, send)) for _ in range(MAX_CALLS)]
-        await asyncio.sleep(0.01)
-        answer = await answered(gate, TOOL_PATHS[1])
-        for call in half:
-            call.cancel()
-        return answer
+        scope = {"type": "http", "method": "POST", "path": RESOURCES + "heatmap"}
+        await gate_before(inside)({**scope, "headers": IN_JSON, "query_string": b""}, receive, send)
 
-    assert loops.run(many()) == (200, {})
+    loops.run(asked())
+    assert heard == [has_gone]
+
+
+def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_an_end() -> None:
+    inside = Inside()
+    gate = gate_before(inside)
+    gate.shutdown.begun = True
+    for method, path in (("GET", "/"), ("GET", "/health"), ("POST", JOIN)):
+        answer = loops.run(answered(gate, path, body(b"{}"), method=method))
+        assert answer == (503, {"detail": ENDING})
+    stream = API + "queue/data"
+    assert loops.run(answered(gate, stream, method="GET", query=b"session_hash=a"))[0] == 200
+    assert inside.asked == [stream]
+
+
+# --- headers --------------------------------------------------------------------------------------
 
 
 def test_headers_keep_a_page_to_its_own_server() -> None:
@@ -471,8 +407,8 @@ def test_headers_keep_a_page_to_its_own_server() -> None:
 
 def test_only_named_pages_may_show_the_page_inside_them() -> None:
     assert policy_for([]) == POLICY
-    named = ["https://courses.example", "http://10.0.0.7:8000", "https://*.school.example"]
-    assert policy_for(named) == f"{POLICY} {' '.join(named)}"
+    others = ["https://courses.example", "http://10.0.0.7:8000", "https://*.school.example"]
+    assert policy_for(others) == f"{POLICY} {' '.join(others)}"
     for one in ("*", "https://a.example/x", "https://a;script-src *", "a.example", "", "data:"):
         with pytest.raises(ValueError, match="https://HOST"):
             policy_for([one])
@@ -481,34 +417,13 @@ def test_only_named_pages_may_show_the_page_inside_them() -> None:
         headers = [(b"content-type", b"text/html")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
 
-    sent: list[dict[str, Any]] = []
+    sent: list[Any] = []
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: Any) -> None:
         sent.append(message)
 
     gate = gate_before(html)
-    gate.policy = policy_for(named)
-    scope = {
-        "type": "http", "path": "/", "method": "GET", "headers": [], "query_string": b"",
-    }  # fmt: skip
+    gate.policy = policy_for(others)
+    scope = {"type": "http", "path": "/", "method": "GET", "headers": [], "query_string": b""}
     loops.run(gate(scope, send, send))
-    assert (b"content-security-policy", policy_for(named).encode()) in sent[0]["headers"]
-
-
-def test_a_page_that_closes_says_who_leaves() -> None:
-    left: list[str] = []
-    assert exchange(Inside(), "/leave", headers=named(b"abc"), left=left) == (204, None)
-    assert left == ["abc"]
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["/monitoring", "/docs", "/openapi.json", "/login", "/svelte/x", "/configs", "/x",
-     *(API + name for name in ("upload", "file=/etc/passwd", "proxy=http://a.example", "vibe-code/",
-                               "deep_link", "stream/a/b", "run/generate", "heartbeat/x", "user",
-                               "callx", "queue/", "queue/status", "info/x"))],
-)  # fmt: skip
-def test_what_is_not_named_is_closed(path: str) -> None:
-    inside = Inside()
-    assert exchange(inside, path) == (404, {"detail": CLOSED})
-    assert inside.asked == []
+    assert (b"content-security-policy", gate.policy.encode()) in sent[0]["headers"]

@@ -6,7 +6,6 @@ import base64
 import dataclasses
 import math
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask
 from transformer.ui import experiments as module
 from transformer.ui.experiments import Experiments
-from transformer.ui.fair_scheduler import Asker
 from transformer.ui.service import Service
 
 SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
@@ -79,16 +77,13 @@ def test_importance_is_given_as_numbers_and_picture(
 def test_contributions_are_given_as_numbers_and_picture(
     experiments: Experiments, model: Model, altered: str
 ) -> None:
-    run = experiments.store.run(altered)
-    place = len(run.ids) - 2
-    answer = ask(experiments, "contribution", run=altered, place=place, target=3)
-    found = logit_contribution(model, run, place, 3)
+    asked = {"run": altered, "place": 7, "target": 3}
+    answer = ask(experiments, "contribution", **asked)
+    found = logit_contribution(model, experiments.store.run(altered), 7, 3)
     np.testing.assert_allclose(answer["heads"]["self"], found.heads["self"], atol=1e-6)
     assert answer["total"] == pytest.approx(answer["logit"], abs=1e-4)
     assert answer["label"] == model.tokenizer.label(3)
     assert '"heatmap"' in answer["figure"]
-    wrong = ask(experiments, "contribution", run=altered, place=place, target=10**6)["error"]
-    assert wrong.startswith("target must be a whole number from 0 to ")
 
 
 def test_importance_is_reckoned_once_for_a_token(
@@ -116,28 +111,19 @@ def test_the_next_token_comes_with_its_labels(
     assert found.ids[answer["here"]] == run.ids[place]
 
 
+@pytest.mark.parametrize("change", [SILENCE, EditMask("decoder", without=["padding"])])
 def test_the_intact_text_is_that_of_the_same_request(
-    experiments: Experiments, model: Model, altered: str
+    experiments: Experiments, model: Model, change: Any
 ) -> None:
-    run = experiments.store.run(altered)
+    """And is the same where no change touches it."""
+    run = experiments.service.generate("tiny", "The fox", **SETTINGS, interventions=[change])
     intact = model.generate("The fox", **SETTINGS)
-    assert intact.ids != run.ids
-    answer = ask(experiments, "intact_text", run=altered)
-    assert answer["labels"] == list(intact.labels)
-    assert answer["n_prompt"] == run.n_prompt
-    same, equal = answer["same"], answer["equal"]
-    assert not equal
-    assert intact.ids[:same] == run.ids[:same]
-    assert intact.ids[same] != run.ids[same]
-
-
-def test_a_text_that_no_change_touches_is_the_same(experiments: Experiments, model: Model) -> None:
-    run = experiments.service.generate(
-        "tiny", "The fox", **SETTINGS, interventions=[EditMask("decoder", without=["padding"])]
-    )
     answer = ask(experiments, "intact_text", run=experiments.store.put(run))
-    assert answer["equal"]
-    assert answer["same"] == len(run.ids)
+    assert (answer["labels"], answer["n_prompt"]) == (list(intact.labels), run.n_prompt)
+    same = answer["same"]
+    assert intact.ids[:same] == run.ids[:same]
+    assert answer["equal"] == (intact.ids == run.ids) == (change is not SILENCE)
+    assert intact.ids[same : same + 1] != run.ids[same : same + 1] or answer["equal"]
 
 
 def test_losses_are_measured_when_asked_for_and_then_known(
@@ -168,14 +154,6 @@ def test_a_prompt_goes_on_greedily_without_an_idea(
     assert answer["labels"] == list(alone.labels[alone.n_prompt :])
 
 
-def test_a_text_that_takes_too_long_is_given_up(
-    experiments: Experiments, altered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
-    answer = ask(experiments, "broken_text", run=altered)
-    assert "takes longer than" in answer["error"]
-
-
 def test_the_used_mask_is_the_recorded_one(experiments: Experiments) -> None:
     edit = EditMask("decoder", layer=1, forbid=[(2, None)], allow=[(0, 3)])
     run = experiments.service.generate("tiny", "The fox", **SETTINGS, interventions=[edit])
@@ -201,6 +179,8 @@ def test_what_cannot_be_answered_gets_a_sentence(experiments: Experiments, alter
         ({"kind": "cross"}, "ablated: decoder self"),
     ]:
         assert sentence in ask(experiments, "importance", **{**good, **wrong})["error"]
+    far = ask(experiments, "contribution", run=altered, place=7, target=10**6)["error"]
+    assert far.startswith("target must be a whole number from 0 to ")
     assert "what must be one of" in ask(experiments, "broken_text", run=altered, what="x")["error"]
     assert "model must be one of" in ask(experiments, "broken", model="x")["error"]
     read = experiments.store.put(experiments.service.read("tiny-encoder", "The fox"))
@@ -234,6 +214,8 @@ def test_a_question_ends_within_its_time_and_when_nobody_waits_for_it(
     monkeypatch.setattr(module, "MAX_SECONDS", 0.0)
     told = question(experiments, name, run, 4)
     assert told == {"error": "this takes longer than one request may: take a shorter text"}
+    monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
+    assert "takes longer than" in ask(experiments, "broken_text", run=run)["error"]
     monkeypatch.undo()
     assert "figure" in question(experiments, name, run, 4)
 
@@ -275,23 +257,11 @@ def test_what_is_too_much_for_the_time_is_refused_before_it_begins(
         question(experiments, name, run, 3)
 
 
-def test_who_has_gone_does_not_wait_for_its_turn(
-    experiments: Experiments, altered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone = threading.Event()
-    gone.set()
-    taken = experiments.service.shares.taken
-    with taken("experiments", Asker("another")), deadline.until(deadline.Deadline(60, gone)):
-        began = time.monotonic()
-        assert "busy" in ask(experiments, "intact_text", run=altered)["error"]
-        assert time.monotonic() - began < 5
-
-
 def test_one_question_at_a_time_and_no_endless_waiting(
     experiments: Experiments, altered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE_S", 0.01)
-    asked, done = threading.Event(), threading.Event()
+    asked, done, gone = threading.Event(), threading.Event(), threading.Event()
+    gone.set()
 
     def slow(*_: Any, **__: Any) -> None:
         asked.set()
@@ -305,8 +275,10 @@ def test_one_question_at_a_time_and_no_endless_waiting(
     thread.start()
     try:
         assert asked.wait(30)
-        answer = ask(experiments, "intact_text", run=altered)
-        assert "The server is busy" in answer["error"]
+        with deadline.until(deadline.Deadline(60, gone)):  # who has gone does not wait
+            assert "The server is busy" in ask(experiments, "intact_text", run=altered)["error"]
+        monkeypatch.setattr(module, "PATIENCE_S", 0.01)
+        assert "The server is busy" in ask(experiments, "intact_text", run=altered)["error"]
     finally:
         done.set()
         thread.join()

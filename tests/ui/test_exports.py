@@ -124,7 +124,8 @@ def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None
         waiting = [asyncio.ensure_future(answer(place)) for place in range(3)]
         with deadline.until(deadline.Deadline(60, gone)):
             waiting.append(asyncio.ensure_future(answer(3)))
-        await asyncio.sleep(0.05)
+        while sum(shares["files"].counts().values()) < 4:
+            await asyncio.sleep(0)
         gone.set()
         refused = await answer(4)
         go_on.set()

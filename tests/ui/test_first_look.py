@@ -13,8 +13,8 @@ from PIL import Image
 from serving import tiny_model
 
 from transformer.messages import speaking
-from transformer.ui.first_look import first_look
 from transformer.ui.handlers import example
+from transformer.ui.page import first_look
 from transformer.ui.service import Service
 from transformer.ui.tour import first_head
 from transformer.views.attention.grid import palette

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from links import CONTROLS
 from serving import tiny_translator
 
 from transformer import Model
@@ -15,6 +15,7 @@ from transformer.runs.request import Request
 from transformer.ui import handlers
 from transformer.ui.examples import EXAMPLES, example_of, is_offered
 from transformer.ui.page_data import how_chosen
+from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
 
 
@@ -36,7 +37,7 @@ def test_an_encoder_reads_what_is_entered(service: Service) -> None:
 
 
 def test_a_temperature_of_0_among_the_pages_settings_is_greedy(service: Service) -> None:
-    settings = handlers.settings_of("sample", 0, 40, 0.9, 4, 1, 5, 3)
+    settings = settings_of(CONTROLS | {"temperature": 0, "length": 5})
     *_, (facts, status, _) = handlers.generate(service, "visitor", "tiny", "The fox", settings)
     assert status["kind"] == "done"
     assert facts is not None
@@ -45,26 +46,8 @@ def test_a_temperature_of_0_among_the_pages_settings_is_greedy(service: Service)
     assert facts["link"]["method"] == "greedy"
 
 
-def test_an_empty_setting_is_told_by_its_name_on_the_page() -> None:
-    for place, name in enumerate(("Temperature", "Top-k", "Top-p")):
-        values: list[Any] = [0.7, 40, 0.9]
-        values[place] = None
-        with pytest.raises(ValueError, match=f"{name} is empty: give a number"):
-            handlers.settings_of("sample", *values, None, None, 5, 3)
-    assert handlers.settings_of("greedy", None, None, None, None, None, 5, 3)["seed"] == 3
-
-
 def test_a_search_shows_its_source_first_and_its_best_text_at_the_end(service: Service) -> None:
-    settings = handlers.settings_of(
-        method="beam",
-        temperature=1,
-        top_k=0,
-        top_p=1,
-        beams=3,
-        length_penalty=1.5,
-        length=8,
-        seed=0,
-    )
+    settings = settings_of(CONTROLS | {"method": "beam", "beams": 3, "penalty": 1.5, "length": 8})
     started, finished = handlers.generate(
         service, "visitor", "tiny-translator", "The fox", settings
     )

@@ -18,8 +18,9 @@ from transformer.ui import link
 from transformer.ui import open_link as opening
 from transformer.ui.examples import EXAMPLES
 from transformer.ui.handlers import example as example_facts
-from transformer.ui.link import SETTINGS, read_link, state_of_run
+from transformer.ui.link import SETTINGS, read_link
 from transformer.ui.page_data import batch_facts, run_facts
+from transformer.ui.page_request import state_of_run
 from transformer.ui.service import Service
 
 
@@ -91,15 +92,6 @@ def test_the_controls_stand_as_the_link_says_and_else_as_they_were(service: Serv
     assert first["model"].value == "tiny"
 
 
-def test_a_stopped_run_is_made_again_as_far_as_it_went(service: Service) -> None:
-    _, steps = service.stream("tiny", "The fox", max_new_tokens=30, temperature=1.0, seed=4)
-    kept = [next(steps) for _ in range(5)]
-    run = service.finish("tiny", "The fox", kept, max_new_tokens=30, temperature=1.0, seed=4)
-    assert run.stopped == "cancelled"
-    again, _ = shown(service, urlencode(state_of_run(run)))
-    assert again.ids == run.ids
-
-
 @pytest.mark.parametrize(
     ("stopped", "n_steps", "length"),
     [("cancelled", 0, 1), ("cancelled", 2, 2), ("time", 2, 2), ("length", 2, 9), ("end", 2, 9)],
@@ -108,8 +100,11 @@ def test_a_link_asks_for_as_many_tokens_as_give_its_run_again(
     tiny_model: Model, stopped: str, n_steps: int, length: int
 ) -> None:
     run = tiny_model.generate("The fox", max_new_tokens=9)
-    run = dataclasses.replace(run, steps=run.steps[:n_steps], stopped=stopped)
-    assert state_of_run(run)["length"] == str(length)
+    forced = dataclasses.replace(run.request, forced_tokens=run.ids[-9:][:3])
+    run = dataclasses.replace(run, steps=run.steps[:n_steps], stopped=stopped, request=forced)
+    state = state_of_run(run)
+    assert state["length"] == str(length)
+    assert len(read_link(urlencode(state)).forced_tokens) == min(3, length)
 
 
 def test_a_link_may_hold_as_many_names_as_are_allowed() -> None:
@@ -267,13 +262,13 @@ def test_another_model_reads_the_visitors_own_texts_and_leaves_ours(service: Ser
     first, *_, last = chosen("The fox", "The dog\nA bird")
     run = service.store.run(last["share"]["run"])
     assert (first["text"].value, run.request.text, run.request.beams) == ("The fox", "The fox", 4)
-    assert (first["lines"], last["masks"]["texts"]) == ("The dog\nA bird", ["The dog", "A bird"])
+    assert first["lines"] == last["masks"]["link"]["lines"] == "The dog\nA bird"
     assert last["share"]["problems"] == []
 
     first, *_, last = chosen(EXAMPLES["decoder"].text, "")
     example = EXAMPLES["encoder-decoder"]
     assert first["text"].value == service.store.run(last["share"]["run"]).request.text
-    assert first["lines"].split("\n") == last["masks"]["texts"]
+    assert first["lines"].split("\n") == list(service.store.batch(last["masks"]["batch"]).texts)
     assert example.text.startswith(first["text"].value)
 
     *_, last = chosen("fox " * 400, "")

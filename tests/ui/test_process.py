@@ -136,16 +136,6 @@ def test_a_wrong_argument_is_named_with_what_is_allowed(
     assert answer.json()["detail"].startswith(told)
 
 
-@pytest.mark.parametrize("parameters", ["abc", [["row", 1]], 3])
-def test_parameters_of_a_view_that_are_no_object_are_refused(
-    server: Bounded, parameters: Any
-) -> None:
-    with server.client() as client:
-        joined = client.post(f"{API}/call/view", json={"data": ["heatmap", "x", parameters]})
-        answer = client.get(f"{API}/call/view/{joined.json()['event_id']}")
-    assert f"parameters must be an object; got {parameters!r}" in answer.text
-
-
 def generated(client: httpx.Client, n_tokens: int = 2) -> str:
     """The id of a run."""
     asked = ["Once", "stories", n_tokens, *[None] * 4, 1, 1, 1.0, None, None]

@@ -12,7 +12,6 @@ import segno
 from transformer.ui.qr import (
     MOST_CHARACTERS,
     MOST_VERSION,
-    code_of,
     code_question,
     is_here,
     own_address,
@@ -29,39 +28,43 @@ HERE = (
 
 
 @pytest.mark.parametrize(
-    "page", ["https://me-page.hf.space/", "http://class.example:8000/a/b/", "http://10.0.0.7:7860/"]
-)
-def test_a_public_address_stays_what_it_is(page: str) -> None:
-    assert reachable(page, "127.0.0.1", 7860) == page  # a proxy may stand before the page
+    ("page", "host", "own", "address"),
+    [
+        *((page, "127.0.0.1", None, page) for page in (  # a proxy may stand before the page
+            "https://me-page.hf.space/", "http://class.example:8000/a/b/", "http://10.0.0.7:7860/",
+        )),
+        *((page, "0.0.0.0", "10.1.2.3", "http://10.1.2.3:7861/") for page in HERE),
+        (HERE[0], "::", "fd00::7", "http://[fd00::7]:7861/"),
+        (HERE[0], "10.1.2.4", None, "http://10.1.2.4:7861/"),
+    ],
+)  # fmt: skip
+def test_a_code_leads_to_an_address_that_others_can_open(
+    page: str, host: str, own: str | None, address: str
+) -> None:
+    assert reachable(page, host, 7861, lambda: own) == address
 
 
-@pytest.mark.parametrize("page", HERE)
-def test_a_page_of_this_machine_alone_says_how_others_could_open_it(page: str) -> None:
-    for host in ("127.0.0.1", "localhost", "::1", None):
-        with pytest.raises(ValueError, match=r"python app\.py --host 0\.0\.0\.0"):
-            reachable(page, host, 7860)
-
-
-@pytest.mark.parametrize("page", HERE)
-def test_a_page_that_others_can_open_has_the_machines_own_address(page: str) -> None:
-    assert reachable(page, "0.0.0.0", 7861, lambda: "10.1.2.3") == "http://10.1.2.3:7861/"
-    assert reachable(page, "::", 7861, lambda: "fd00::7") == "http://[fd00::7]:7861/"
-    assert reachable(page, "10.1.2.4", 7861, lambda: None) == "http://10.1.2.4:7861/"
-    with pytest.raises(ValueError, match="on no network"):
-        reachable(page, "0.0.0.0", 7861, lambda: None)
+@pytest.mark.parametrize(
+    ("page", "host", "sentence"),
+    [
+        *((page, host, r"python app\.py --host 0\.0\.0\.0")
+          for page in HERE for host in ("127.0.0.1", "localhost", "::1", None)),
+        *((page, "0.0.0.0", "on no network") for page in HERE),
+        *((page, "0.0.0.0", "address of the web") for page in (
+            "", "javascript:alert(1)", "file:///etc", "http:///x", "http://ü.example/",
+        )),
+    ],
+)  # fmt: skip
+def test_where_nobody_else_could_open_it_there_is_no_code(
+    page: str, host: str | None, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        reachable(page, host, 7861, lambda: None)
 
 
 def test_the_machines_own_address_is_none_of_itself_alone() -> None:
     found = own_address()
     assert found is None or not is_here(found)
-
-
-def test_what_is_no_address_of_the_web_has_no_code() -> None:
-    for page in ("", "javascript:alert(1)", "file:///etc", "http:///x", "http://ü.example/"):
-        with pytest.raises(ValueError, match="address of the web"):
-            reachable(page, "0.0.0.0", 1)
-    with pytest.raises(ValueError, match="query must be a string; got None"):
-        code_of(page="http://a.example/", query=None, host=None, port=None)
 
 
 def test_a_code_is_never_finer_than_the_last_row_can_read() -> None:
@@ -85,7 +88,8 @@ def test_the_page_asks_for_a_code_and_hears_why_there_is_none() -> None:
     assert ask({"page": "https://a.example/", "query": ""})["address"] == "https://a.example/"
     for wrong, told in (
         ({"page": HERE[0], "query": ""}, "this machine alone"),
-        ({"query": ""}, "page"),
+        ({"query": ""}, "page must be a string; got None"),
+        ({"page": "http://a.example/"}, "query must be a string; got None"),
     ):
         with pytest.raises(ValueError, match=told):
             ask(wrong)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from contextvars import copy_context
 
 import pytest
 from serving import tiny_translator
 
 from transformer import Model
-from transformer.inference.deadline import Deadline, is_over, until, why_over
+from transformer.inference.deadline import Deadline, is_over, until
 from transformer.ui import handlers, sessions
 from transformer.ui.page_data import outcome
 from transformer.ui.service import Service
@@ -21,11 +22,6 @@ SEARCH = {"beams": 3, "length_penalty": 1.0, "max_new_tokens": 20}
 @pytest.fixture(scope="module")
 def service(tiny_model: Model) -> Service:
     return Service([tiny_model, tiny_translator()])
-
-
-def test_without_a_limit_nothing_is_ever_over() -> None:
-    assert not is_over()
-    assert why_over() is None
 
 
 def test_deadline_tells_time_from_a_raised_flag_and_keeps_the_first_reason() -> None:
@@ -89,25 +85,25 @@ def test_the_page_says_that_the_time_was_up(
 
 def test_stop_ends_what_one_visitor_has_under_way_and_nothing_else(service: Service) -> None:
     settings = {"max_new_tokens": 25}
-    mine = handlers.generate(service, "mine", "tiny", "The fox", settings)
-    other = handlers.generate(service, "other", "tiny", "The fox", settings)
-    next(mine), next(other)
-    assert service.sessions.under_way() == 2
-    service.sessions.stop("mine")
-    *_, (facts, status, _) = mine
-    assert facts is not None
-    assert facts["stopped"] == "cancelled"
-    assert "You stopped it." in status["text"]
-    *_, (facts, _, _) = other
-    assert facts is not None
-    assert len(facts["probabilities"]) == 25
-    assert service.sessions.under_way() == 0
+    mine, other, closed = (
+        handlers.generate(service, name, "tiny", "The fox", settings) for name in "abc"
+    )
 
+    def asked() -> None:
+        next(mine), next(other)
+        assert service.sessions.under_way() == 2
+        service.sessions.stop("a")
+        *_, (facts, status, _) = mine
+        assert facts is not None
+        assert facts["stopped"] == "cancelled"
+        assert "You stopped it." in status["text"]
+        *_, (facts, _, _) = other
+        assert facts is not None
+        assert len(facts["probabilities"]) == 25
+        next(closed)
+        closed.close()
 
-def test_a_closed_generator_is_no_longer_under_way(service: Service) -> None:
-    running = handlers.generate(service, "gone", "tiny", "The fox", {"max_new_tokens": 9})
-    next(running)
-    running.close()
+    copy_context().run(asked)  # two generators of one context end in the order in which they began
     assert service.sessions.under_way() == 0
 
 
@@ -120,6 +116,10 @@ def test_who_leaves_is_told_to_all_who_must_know() -> None:
         assert not other.is_over()
     assert told == ["a"]
     here.leave("unknown")
+    with here.request("") as patience:  # a tool's call, of no session
+        here.leave("")
+        assert not patience.is_over()
+    assert here.under_way() == 0
 
 
 def test_every_reason_for_an_end_has_its_words(tiny_model: Model) -> None:
@@ -127,10 +127,3 @@ def test_every_reason_for_an_end_has_its_words(tiny_model: Model) -> None:
     assert not isinstance(run, list)
     for why in ("end", "length", "cancelled", "time", "read"):
         assert outcome(dataclasses.replace(run, stopped=why), 1.0).endswith(".")
-
-
-def test_nobody_is_stopped_by_a_name_that_is_none() -> None:
-    here = Sessions()
-    with here.request("") as patience:
-        here.leave("")
-        assert not patience.is_over()

@@ -157,7 +157,9 @@ class Run(Drawable):
         early = self.stopped in ("cancelled", "time") and self.search is None
         if not early:
             return self.request
-        return dataclasses.replace(self.request, max_new_tokens=max(1, len(self.steps)))
+        length = max(1, len(self.steps))
+        forced = self.request.forced_tokens[:length]
+        return dataclasses.replace(self.request, max_new_tokens=length, forced_tokens=forced)
 
     def queries(self, stack: str) -> tuple[str, ...]:
         """Labels of a stack's own traced tokens: the rows of its attention."""

@@ -21,10 +21,9 @@ from transformer.ui.api import check_tools, in_json
 from transformer.ui.asgi_guard import AsgiGuard
 from transformer.ui.components import put_first
 from transformer.ui.experiments import Experiments
-from transformer.ui.first_look import first_look
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
 from transformer.ui.modules import MODULES
-from transformer.ui.page import build
+from transformer.ui.page import build, first_look
 from transformer.ui.page_queue import Queue
 from transformer.ui.process import Shutdown, raise_file_limit, shorten_logs
 from transformer.ui.qr import code_question

@@ -221,7 +221,8 @@ def experiment_endpoints(service: Service, experiments: Experiments) -> list[Cal
             kind: of the attention whose heads are patched, self or cross
             target: id of the token that is asked for; by default what the other text predicts
         """
-        item, part = service.store.run(run), FORMER_NAMES.get(part, part)
+        item = service.store.run(run)
+        part = FORMER_NAMES.get(part, part) if isinstance(part, str) else part
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
         found = experiments.ask(patch_effect, item, other=other, place=place, **where)
         return {

@@ -57,7 +57,7 @@ JSON = resources.JSON
 FROM = b"x-asked-from"  # of a tool's call, on the framework's own request to the server
 OURS = str(Path(__file__).resolve().parent.parent)
 # Every request passes through these.
-PASSED_ON = ("asgi_guard.py", "request_guard.py", "gradio_patches/queue.py")
+PASSED_ON = ("asgi_guard.py", "request_guard.py", "page_queue.py")
 
 
 class AsgiGuard:

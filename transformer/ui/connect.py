@@ -1,17 +1,25 @@
-"""Which handler the page's buttons and boxes call, and what of the page it changes."""
+"""What the page's buttons, boxes and list of models call, and what of the page that changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gradio as gr
 
+from transformer.inference.model import Model
+from transformer.messages import say
 from transformer.ui import handlers
+from transformer.ui.components import calling
+from transformer.ui.examples import METHODS, example_of
 from transformer.ui.limits import AT_ONCE
 from transformer.ui.link import SETTINGS
+from transformer.ui.page_data import headline, model_card, settings_table
+from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
 
+CHOSEN = ("model", "text", "lines")
+Changes = dict[str, Any]  # what changes on the page, by the control's name
 TOGGLED = """(name, lines) =>
   [name, lines, document.querySelector("#without-padding").ariaPressed !== "true"]"""
 # preprocess: the handlers check every value themselves, with the sentences that the API gives too.
@@ -28,7 +36,7 @@ def connect_generation(service: Service, model: gr.Dropdown, left: dict[str, Any
     ) -> Iterator[Any]:
         visitor = str(request.session_hash)
         try:
-            chosen = handlers.altered_settings(handlers.settings_of(*settings), altered)
+            chosen = settings_of(dict(zip(SETTINGS, settings, strict=True)), altered)
             for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
                 yield _or_skip(facts), status, gr.Button(interactive=running)
         except (ValueError, RecursionError) as error:
@@ -77,6 +85,48 @@ def connect_batch(
     right["bare"].click(
         inputs=[*given, right["bare"]], js=TOGGLED, api_name="page_batch_unpadded", **asked
     )
+
+
+def controls_of(
+    model: gr.Dropdown,
+    headline_text: gr.Markdown,
+    left: Mapping[str, Any],
+    right: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The page's controls by name, the settings with the names that they have in a link."""
+    return {
+        "model": model, "headline": headline_text,
+        **{name: right[name] for name in ("card", "table", "lines", "masks")},
+        **{f"chip {place}": chip for place, chip in enumerate(left["chips"])},
+        **dict(zip(SETTINGS, left["settings"], strict=True)),
+        **{name: left[name] for name in ("text", "start", "stop", "status", "tokens")},
+    }  # fmt: skip
+
+
+def words_of(model: Model) -> Changes:
+    """What stands on the page about a model, and on the controls that suit it."""
+    example = example_of(model)
+    chips = enumerate(example.suggestions)
+    choices = [(say(METHODS[method]), method) for method in example.methods]
+    return {
+        "headline": headline(model),
+        "card": model_card(model),
+        "table": settings_table(model),
+        "text": gr.Textbox(label=say(example.label)),
+        **{f"chip {place}": gr.Button(suggestion) for place, suggestion in chips},
+        "start": gr.Button(say(example.action)),
+        "method": gr.Radio(choices=choices, value=example.methods[0]),
+    }
+
+
+def connect_choice(controls: Mapping[str, Any]) -> None:
+    """A visitor's choice in the list of models: link.js asks for another model's page.
+
+    Gradio 6.31 tells of a choice also where the list was left without one.
+    """
+    given = [controls[name] for name in CHOSEN]
+    choose = calling("ui/static/link.js", "chooseModel(model, { text, lines })", *CHOSEN)
+    controls["model"].input(None, given, None, js=choose, api_visibility="private")
 
 
 def _or_skip(facts: dict[str, Any] | None) -> Any:

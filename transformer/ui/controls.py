@@ -10,15 +10,10 @@ import gradio as gr
 from transformer.inference.model import Model
 from transformer.runs.request import MAX_BEAMS
 from transformer.ui.components import component
-from transformer.ui.examples import METHODS, Example, example_of
+from transformer.ui.examples import METHODS, STARTS, Example, example_of
 from transformer.ui.language import remade, wording
 from transformer.ui.limits import MAX_NEW_TOKENS
 from transformer.ui.page_data import model_card, settings_table
-
-# What the settings stand at, at first.
-STARTS = {
-    "temperature": 0.7, "top_k": 40, "top_p": 1, "beams": 4, "penalty": 1, "length": 40, "seed": 3,
-}  # fmt: skip
 
 
 def drawn_by(example: Example) -> list[Any]:

@@ -21,6 +21,12 @@ METHODS = {
 }
 
 
+# What the settings stand at, at first.
+STARTS = {
+    "temperature": 0.7, "top_k": 40, "top_p": 1, "beams": 4, "penalty": 1, "length": 40, "seed": 3,
+}  # fmt: skip
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Example:
     """Words on the controls, and a run and a batch that are stored when the server starts.

@@ -9,78 +9,17 @@ from typing import Any
 from transformer.checks import Refused
 from transformer.inference.deadline import Deadline, until
 from transformer.interventions.descriptions import without_padding_mask
-from transformer.messages import invalid, mark, say, say_n
+from transformer.messages import say, say_n
 from transformer.runs.steps import GenerationStep
-from transformer.ui.examples import BEAM, METHODS, SAMPLE
 from transformer.ui.limits import lines_of, sentence_of
 from transformer.ui.page_data import batch_facts, outcome, run_facts, running_facts
+from transformer.ui.page_request import WORDS
 from transformer.ui.service import Service
 from transformer.ui.tour import shown_first
 
-INTACT: dict[str, list[Any]] = {"interventions": [], "forced_tokens": []}
-# What the page calls the settings, which a request's own sentences begin with.
-WORDS = {
-    "max_new_tokens": mark("New tokens"),
-    "temperature": mark("Temperature"),
-    "top_k": mark("Top-k"),
-    "top_p": mark("Top-p"),
-    "beams": mark("Beams"),
-    "length_penalty": mark("Length penalty"),
-    "seed": mark("Seed"),
-}
 Progress = tuple[dict[str, Any] | None, dict[str, Any], bool]
 
 SHOWN_EVERY_S = 0.05
-
-
-def settings_of(
-    method: Any,
-    temperature: Any,
-    top_k: Any,
-    top_p: Any,
-    beams: Any,
-    length_penalty: Any,
-    length: Any,
-    seed: Any,
-) -> dict[str, Any]:
-    """Request's settings from the page's controls, where top-k 0 and top-p 1 mean "off".
-
-    Raises ValueError for an unknown method; the rest is checked by the request itself.
-    """
-    if not isinstance(method, str) or method not in METHODS:
-        raise invalid(
-            "the method must be one of {allowed}; got {got}",
-            allowed=list(METHODS),
-            got=repr(method),
-        )
-    settings: dict[str, Any] = {"max_new_tokens": length, "seed": seed}
-    if method == SAMPLE:
-        settings |= {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    if method == BEAM:
-        settings |= {"beams": beams, "length_penalty": length_penalty}
-    for name, value in settings.items():
-        if value is None:
-            raise invalid("{setting} is empty: give a number", setting=say(WORDS[name]))
-    off = {"top_k": 0, "top_p": 1}
-    return {name: None if value == off.get(name) else value for name, value in settings.items()}
-
-
-def altered_settings(settings: dict[str, Any], altered: Any) -> dict[str, Any]:
-    """Settings with what the visitor altered: {"interventions": [...], "forced_tokens": [...]}.
-
-    An altered network does not search: a beam search becomes greedy. Raises ValueError for anything
-    else; what an intervention may be is checked by the request.
-    """
-    if not isinstance(altered, dict) or set(altered) - set(INTACT):
-        raise invalid(
-            "what is altered must be an object with {allowed}; got {got}",
-            allowed=list(INTACT),
-            got=repr(altered),
-        )
-    given = {name: value for name, value in altered.items() if value}
-    if given:
-        settings = {k: v for k, v in settings.items() if k not in ("beams", "length_penalty")}
-    return settings | given
 
 
 def generate(

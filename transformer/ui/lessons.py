@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from transformer.checks import check_choice, check_whole
 from transformer.lessons import all_lessons
@@ -18,11 +17,9 @@ from transformer.lessons.stored import stored
 from transformer.messages import invalid, language, say
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
-from transformer.ui.controls import STARTS
-from transformer.ui.examples import example_of
 from transformer.ui.experiments import Experiments
-from transformer.ui.handlers import altered_settings, settings_of
-from transformer.ui.link import SETTINGS, pairs_of, read_link
+from transformer.ui.link import pairs_of, read_state
+from transformer.ui.page_request import batch_of, run_of
 from transformer.ui.tour import as_link
 from transformer.views.export import lesson as lesson_page
 
@@ -108,7 +105,7 @@ def state_of(given: Mapping[str, Any] | str) -> dict[str, str]:
     """A step's state as a link's fields. Raises ValueError for one that no page could show."""
     text = given if isinstance(given, str) else None
     fields = pairs_of(text.removeprefix("#")) if text is not None else as_link(given)  # type: ignore[arg-type]
-    if problems := read_link(urlencode(fields)).problems:
+    if problems := read_state(fields).problems:
         raise ValueError(" ".join(problems))
     return fields
 
@@ -162,25 +159,9 @@ def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
 
 def shown_by(experiments: Experiments, fields: Mapping[str, str]) -> GradingContext:
     """The run and the batch that a state of the page shows. Raises ValueError for none."""
-    service = experiments.service
-    link = read_link(urlencode(fields))
-    name = link.model or next(iter(service.models))
-    example = example_of(service.model(name))
-    run = service.store.run(service.example(name)[0])
-    if link.asks_for_a_run:
-        text = example.text if link.text is None else link.text
-        values = {"method": example.methods[0], **STARTS} | link.settings
-        settings = altered_settings(
-            settings_of(*(values[one] for one in SETTINGS)),
-            {"interventions": link.interventions, "forced_tokens": link.forced_tokens},
-        )
-        if service.model(name).config.family == "encoder":
-            run = service.read(name, text)
-        else:
-            run = service.generate(name, text, **settings)
-    lines = link.lines.split("\n") if link.lines else None
-    batch = service.batch(name, lines) if lines else service.store.batch(service.example(name)[1])
-    check_places(run, link.view)
+    state = read_state(fields)
+    run, batch = run_of(experiments.service, state), batch_of(experiments.service, state)
+    check_places(run, state.view)
     return GradingContext(run=run, models=experiments, batch=batch)
 
 

@@ -16,15 +16,12 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from transformer.interventions.descriptions import to_dict
 from transformer.messages import invalid, numeral, say
-from transformer.runs.run import Batch, Run
-from transformer.ui.examples import BEAM, GREEDY, SAMPLE
 from transformer.views import VIEWS
 from transformer.views.declaration import tab_name, tabs
 from transformer.views.parameters import Choice, Parameter, Whole, Words
@@ -76,6 +73,11 @@ class PageState:
     problems: tuple[str, ...]
 
     @property
+    def altered(self) -> dict[str, list[Any]]:
+        """What is altered for its run."""
+        return {"interventions": self.interventions, "forced_tokens": self.forced_tokens}
+
+    @property
     def asks_for_a_run(self) -> bool:
         """Whether it wants another run than a model's stored one."""
         return self.text is not None or bool(
@@ -84,16 +86,20 @@ class PageState:
 
 
 def read_link(query: Any) -> PageState:
-    """The state that a query string holds.
+    """The state that a query string holds. Raises ValueError if it cannot be read at all."""
+    return read_state(pairs_of(query))
 
-    Raises ValueError if it cannot be read at all. Numbers, texts and interventions are checked
-    where they are used, as for any other request.
+
+def read_state(state: Mapping[str, str]) -> PageState:
+    """The same of its names and values.
+
+    Numbers, texts and interventions are checked where they are used, as for any other request.
     """
     values: dict[str, Any] = {}
     view: dict[str, str] = {}
     problems = []
     shown = view_fields()
-    for given, text in pairs_of(query).items():
+    for given, text in state.items():
         name = OLD_NAMES.get(given, given)
         try:
             if name in shown:
@@ -146,46 +152,6 @@ def read_typed(given: Any) -> dict[str, Any]:
         with contextlib.suppress(ValueError):
             found |= {name: _READERS[name](str(given[name]))} if name in given else {}
     return found
-
-
-def state_of_run(run: Run) -> dict[str, str]:
-    """What a link must hold so that the page makes this run again.
-
-    A run that was stopped early is made again with as many tokens as it has.
-    """
-    request = run.request
-    state = {"model": run.model, "text": request.text}
-    if run.config.family == "encoder":
-        return state
-    if request.beams > 1:
-        state |= {"method": BEAM, "beams": str(request.beams)}
-        state["penalty"] = _text(request.length_penalty)
-    elif request.sampling is None:
-        state["method"] = GREEDY
-    else:
-        off = {"temperature": 1, "top_k": 0, "top_p": 1}
-        given = {name: getattr(request, name) for name in off}
-        drawn = {name: _text(off[name] if given[name] is None else given[name]) for name in off}
-        state |= {"method": SAMPLE, **drawn, "seed": str(request.seed)}
-    state["length"] = str(length_of(run))
-    if request.forced_tokens:
-        state["forced_tokens"] = ",".join(map(str, request.forced_tokens))
-    if request.interventions:
-        altered = [to_dict(intervention) for intervention in request.interventions]
-        state["alter"] = json.dumps(altered, separators=(",", ":"), ensure_ascii=False)
-    return state
-
-
-def length_of(run: Run) -> int:
-    """How many tokens to ask for so that the run comes out again: as many as it has, if it was
-    stopped early."""
-    early = run.stopped in ("cancelled", "time") and run.search is None
-    return max(1, len(run.steps)) if early else run.request.max_new_tokens
-
-
-def state_of_batch(batch: Batch) -> dict[str, str]:
-    """What a link must hold so that the page reads this batch again, with the same model."""
-    return {"lines": "\n".join(batch.texts)}
 
 
 def pairs_of(query: Any) -> dict[str, str]:
@@ -295,11 +261,6 @@ def _altered(text: str) -> list[Any]:
     if not isinstance(values, list):
         raise invalid("it must be a list; got {got}", got=type(values).__name__)
     return values
-
-
-def _text(number: float) -> str:
-    """As short as it can be read back."""
-    return str(int(number)) if number == int(number) else repr(number)
 
 
 _READERS: dict[str, Callable[[str], Any]] = {

@@ -16,11 +16,12 @@ import gradio as gr
 from transformer.messages import invalid, say, translated
 from transformer.runs.request import request_of
 from transformer.ui import handlers
-from transformer.ui.choose_model import Changes, words_of
+from transformer.ui.connect import Changes, words_of
 from transformer.ui.examples import Example, example_of, is_offered
 from transformer.ui.limits import AT_ONCE
 from transformer.ui.link import SETTINGS, PageState, read_link, read_typed
 from transformer.ui.page_data import run_facts
+from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
 
 # Controls that the page may not have drawn yet: they keep only the last part of an answer in parts.
@@ -29,7 +30,7 @@ OUT_OF_SIGHT = ("card", "table", "lines", *SETTINGS)
 
 def connect_links(service: Service, controls: Mapping[str, Any]) -> None:
     """The page's script sends the link that the page was opened with, if it was; nothing else runs
-    when a page opens. controls: by name, `choosing.controls_of` and "share"."""
+    when a page opens. controls: by name, `connect.controls_of` and "share"."""
 
     def open_link(event: gr.EventData, request: gr.Request, *values: Any) -> Iterator[Any]:
         asked = event._data if isinstance(event._data, dict) else {"query": event._data}
@@ -189,9 +190,7 @@ def _made(
 ) -> Iterator[tuple[Changes, dict[str, Any] | None, str | None]]:
     """Yields (changes, facts of the finished run or None, what was wrong or None)."""
     try:
-        settings = handlers.settings_of(*(values[setting] for setting in SETTINGS))
-        altered = {"interventions": link.interventions, "forced_tokens": link.forced_tokens}
-        chosen = handlers.altered_settings(settings, altered)
+        chosen = settings_of(values, link.altered)
         if _is_stored(service, name, text, chosen):
             return
         if _is_known(service, known, name, text, chosen):

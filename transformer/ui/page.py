@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import html
 import os
+import re
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
 
+from transformer.analysis.atlas import atlas
 from transformer.inference.model import Model
 from transformer.learning.moments import story_moments
-from transformer.messages import mark
+from transformer.messages import language, mark
+from transformer.messages.markup import translated
+from transformer.runs.head_data import head_view
 from transformer.training.exercises import EXERCISES
 from transformer.ui import handlers
 from transformer.ui.api import add_endpoints
-from transformer.ui.choose_model import connect_choice, controls_of
 from transformer.ui.components import calling, component, in_base64, view_component
-from transformer.ui.connect import PRIVATE, connect_batch, connect_generation
+from transformer.ui.connect import (
+    PRIVATE,
+    connect_batch,
+    connect_choice,
+    connect_generation,
+    controls_of,
+)
 from transformer.ui.controls import ABOVE, BELOW, drawn_by, settings_of
 from transformer.ui.examples import Example, example_of
 from transformer.ui.experiments import Experiments
@@ -25,16 +38,22 @@ from transformer.ui.language import named, remade, wording
 from transformer.ui.lessons import offered
 from transformer.ui.open_link import connect_links
 from transformer.ui.page_data import headline, how_chosen
+from transformer.ui.page_request import INTACT
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
 from transformer.ui.tour import cards, first_head
 from transformer.views import PICTURES, VIEWS
+from transformer.views.attention.grid import data_url, mosaic, tiles
+from transformer.views.attention.heatmap import head_title
 from transformer.views.declaration import tab_name, tabs
 
 ALL = "(...values) => [values]"
 DRAWS = (
     '(method) => (method === "greedy" ? "sample" : method)'  # with a temperature tokens are drawn
 )
+TEMPLATE = Path(__file__).parent / "static" / "first_look.html"
+FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
+HOLE = re.compile(r"/\*(text|title|heads|head)\*/")
 TITLE = mark("Transformer, seen from inside")
 
 
@@ -112,7 +131,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
         start = gr.Button(example.action, variant="primary", elem_id="generate")
         stop = gr.Button(wording("Stop"), interactive=False, elem_id="stop")
     around = partial(component, script="around_text")
-    altered = around("altered", handlers.INTACT)
+    altered = around("altered", INTACT)
     seed = around("seed")
     status = around(
         "status", handlers.said("done", wording("A stored example, read by this model."))
@@ -145,3 +164,28 @@ def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
             placed |= {view.name: view_component(view, values) for view in shown}
             placed |= BELOW[tab](model) if tab in BELOW else {}
     return placed
+
+
+def first_look(service: Service) -> Callable[[], str]:
+    """Makes what the page shows before its scripts have run, in the language of the request: the
+    stored example and its heads, as pictures, which are made once. views/attention takes them away.
+
+    A phone needs seconds until Gradio's controls stand.
+    """
+    template = TEMPLATE.read_text(encoding="utf-8")
+    name = next(iter(service.models))
+    run = service.store.run(service.example(name)[0])
+    site, head = first_head(handlers.example(service, name)[0])
+    small = atlas(run, site.stack, site.kind)
+    few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)
+    heads = data_url(mosaic(small._replace(pixels=few)))
+    large = data_url(tiles(small)[site.layer, head])
+    view = head_view(run, site, head)
+
+    def markup() -> str:
+        words = {"text": run.text, "title": head_title(view)}
+        parts = {name: html.escape(text) for name, text in words.items()}
+        parts |= {"heads": heads, "head": large}
+        return HOLE.sub(lambda found: parts[found[1]], translated(template, language()))
+
+    return markup

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +15,7 @@ from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
 from transformer.ui.language import wording
 from transformer.ui.limits import MAX_SECONDS
-from transformer.ui.link import state_of_batch, state_of_run
-from transformer.ui.regenerate import request_of_batch, request_of_run
+from transformer.ui.page_request import state_of_batch, state_of_run
 from transformer.ui.tour import shown_first
 from transformer.views.prediction.candidates import how_briefly
 
@@ -56,7 +56,6 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
         "interventions": interventions_of_request(run.request),
         "link": state_of_run(run),
         "opening": shown_first(run.model, run.config),
-        "again": request_of_run(run),
     }
 
 
@@ -109,9 +108,10 @@ def batch_facts(
     return {
         "batch": key,
         "padding_hidden": not interventions,
+        "model": batch.model,
         "texts": list(batch.texts),
         "link": state_of_batch(batch),
-        "again": request_of_batch(batch, interventions),
+        "alter": json.dumps([to_dict(one) for one in interventions]),
         "outputs": list(batch.outputs),
         "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),
         "lengths": batch.padding.sum(dim=1).tolist(),

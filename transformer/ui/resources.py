@@ -3,7 +3,7 @@ each view, and `POST` of an object for everything.
 
 An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
 `api_values.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
-answers 410: asked once more by POST, with "made" saying how it was made (see `regenerate`), it is
+answers 410: asked once more by POST, with "made" saying how it was made (see `page_request`), it is
 made again.
 """
 
@@ -41,8 +41,8 @@ from transformer.ui.limits import (
     MISTAKE,
     sentence_of,
 )
+from transformer.ui.page_request import Regenerator
 from transformer.ui.questions import Question, questions
-from transformer.ui.regenerate import Regenerator
 from transformer.ui.request_guard import QUALITY, takes_brotli
 from transformer.ui.sessions import asker
 from transformer.ui.store import RunExpired

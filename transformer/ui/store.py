@@ -34,7 +34,7 @@ class RunStore:
     """id -> Run or Batch, in a memory budget; pinned ones stay.
 
     An id is 128 random bits: a run can only be reached by those who know its id. A run that the
-    budget dropped is made again from its request (see `regenerate`). Numbers memoized on a run
+    budget dropped is made again from its request (see `page_request`). Numbers memoized on a run
     count in the same budget.
     """
 

@@ -36,20 +36,20 @@ import { batch as together, signal } from "./preact.js";
  * @property {string} state
  * @property {Record<string, string>} link
  * @property {Record<string, string>} opening how it is first shown: fields of the state
- * @property {any} again what makes it once more, see ui/regenerate.py
  */
 /**
  * @typedef {object} Batch several texts, read together
  * @property {string} batch its id on the server
  * @property {boolean} padding_hidden whether the padding mask was in place
  * @property {string[]} texts
+ * @property {string} model
+ * @property {string} alter what was altered while it was read, as a link has it
  * @property {string[]} outputs
  * @property {number[]} lengths
  * @property {string[]} stacks
  * @property {Kind[]} kinds
  * @property {number} n_heads
  * @property {Record<string, string>} link
- * @property {any} again
  */
 /**
  * @typedef {object} Mounted what Gradio 6.31 gives to a component's script
@@ -107,13 +107,14 @@ export const emit = (name, detail) => {
   for (const listener of listeners.get(name) ?? []) listener(detail);
 };
 
-// What makes a run or batch again where the server does not keep it, by its id; the newest of them.
-/** @type {Map<string, any>} */
+// The state that makes a run or batch again where the server does not keep it, by its id; the newest of
+// them. See ui/page_request.py.
+/** @type {Map<string, Record<string, string>>} */
 const requests = new Map();
 const MOST = 128;
-/** @type {(id: string, request: any) => void} */
+/** @type {(id: string, request: Record<string, string>) => void} */
 const remember = (id, request) => {
-  if (!request) return;
+  if (!id) return;
   requests.set(id, request);
   if (requests.size > MOST) requests.delete([...requests.keys()][0]);
 };
@@ -127,7 +128,7 @@ export const requestsFor = ({ run, other, batch }) => {
 // A finished run, or a batch, that the pictures are to show.
 /** @param {Run} run */
 export const setRun = (run) => {
-  remember(run.run, run.again);
+  remember(run.run, run.link);
   together(() => {
     page.run = run;
     page.query = /** @type {any} */ (null);
@@ -139,7 +140,8 @@ export const setRun = (run) => {
 /** @param {Batch} batch */
 export const setBatch = (batch) => {
   page.batch = batch;
-  remember(batch.batch, batch.again);
+  const { model, texts, alter } = batch;
+  remember(batch.batch, { model, lines: texts.join("\n"), alter });
   emit("batch", batch);
 };
 

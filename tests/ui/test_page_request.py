@@ -1,4 +1,4 @@
-"""Any server answers for any run: what the page knows of it makes the same one again."""
+"""A run from the page's state, and again from what the page knows of it: on any server the same."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from transformer.runs.run import Batch, Run
 from transformer.ui import handlers
 from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Resource
+from transformer.ui.link import read_state
 from transformer.ui.page_data import run_facts
-from transformer.ui.regenerate import MOST, Regenerator
+from transformer.ui.page_request import MOST, Regenerator, batch_of, run_of, settings_of
 from transformer.ui.resources import resource_app
 from transformer.ui.service import Service
 from transformer.ui.store import RunExpired
@@ -26,9 +27,10 @@ from transformer.ui.store import RunExpired
 ALTERED = [to_dict(Ablate("decoder", 0, [1]))]
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("tiny", {"max_new_tokens": 6}),
-    ("tiny", {"max_new_tokens": 6, "temperature": 0.9, "top_k": 9, "min_p": 0.01, "seed": 4}),
+    ("tiny", {"max_new_tokens": 6, "temperature": 0.9, "top_k": 9, "seed": 4}),
     ("tiny", {"max_new_tokens": 6, "forced_tokens": [5, 6], "interventions": ALTERED}),
     ("tiny-translator", {"max_new_tokens": 6, "beams": 3, "length_penalty": 0.5}),
+    ("tiny-encoder", {}),
 ]
 
 
@@ -71,19 +73,10 @@ def same(left: Run, right: Run) -> bool:
 def test_another_server_makes_the_same_run_under_the_same_id(
     here: Service, there: Service, name: str, settings: dict[str, Any]
 ) -> None:
-    run = here.generate(name, "The fox", **settings)
+    run = here.generate(name, "The fox", **settings) if settings else here.read(name, "The fox")
     key = here.store.put(run)
-    facts = run_facts(run, key)
-    Regenerator(there).make({key: facts["again"]})
+    Regenerator(there).make({key: run_facts(run, key)["link"]})
     assert same(there.store.run(key), run)
-
-
-def test_a_text_that_was_only_read_is_read_again(here: Service, there: Service) -> None:
-    for name, altered in (("tiny-encoder", ()), ("tiny", ALTERED)):
-        run = here.read(name, "The fox", altered)
-        key = here.store.put(run)
-        Regenerator(there).make({key: run_facts(run, key)["again"]})
-        assert same(there.store.run(key), run)
 
 
 @pytest.mark.parametrize("name", ["tiny", "tiny-translator"])
@@ -94,7 +87,7 @@ def test_a_batch_is_read_again_as_it_was(
     facts, _ = handlers.read_batch(here, "me", name, "The fox\nTom ran home", padding_hidden=hidden)
     assert facts is not None
     key = facts["batch"]
-    Regenerator(there).make({key: facts["again"]})
+    Regenerator(there).make({key: facts["link"] | {n: facts[n] for n in ("model", "alter")}})
     first, again = here.store.batch(key), there.store.batch(key)
     assert isinstance(again, Batch)
     assert first.labels == again.labels
@@ -109,7 +102,7 @@ def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_i
     key = here.store.put(run)
     asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
     assert posted(there, "heatmap", asked)[0] == 410
-    made = {key: run_facts(run, key)["again"]}
+    made = {key: run_facts(run, key)["link"]}
     status, answered = posted(there, "heatmap", asked | {"made": made})
     assert (status, answered) == posted(here, "heatmap", asked)
     assert status == 200
@@ -117,9 +110,14 @@ def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_i
     assert posted(there, "kept", {"runs": [key]}) == (200, {"kept": [True]})
 
 
-def test_stored_examples_are_known_everywhere(here: Service, there: Service) -> None:
+def test_the_stored_examples_are_those_of_every_server_and_a_state_without_more_is_theirs(
+    here: Service, there: Service
+) -> None:
     assert here.examples == there.examples
-    assert len({key for keys in here.examples.values() for key in keys}) == 2 * len(here.examples)
+    for name, (run, batch) in here.examples.items():
+        asked = read_state({"model": name, "tab": "masks"})
+        assert run_of(there, asked) is there.store.run(run)
+        assert batch_of(there, asked) is there.store.batch(batch)
 
 
 def test_a_run_that_was_stopped_early_is_made_as_far_as_it_came(
@@ -131,7 +129,7 @@ def test_a_run_that_was_stopped_early_is_made_as_far_as_it_came(
     *_, (facts, _, _) = running
     assert facts is not None
     assert facts["stopped"] == "cancelled"
-    Regenerator(there).make({facts["run"]: facts["again"]})
+    Regenerator(there).make({facts["run"]: facts["link"]})
     assert list(there.store.run(facts["run"]).labels) == facts["labels"]
 
 
@@ -147,7 +145,7 @@ def test_many_questions_at_once_make_a_run_once(
 
     monkeypatch.setattr(there, "generate", counted)
     again = Regenerator(there)
-    made = {"a" * 22: {"model": "tiny", "text": "Hello", "settings": {"max_new_tokens": 9}}}
+    made = {"a" * 22: {"model": "tiny", "text": "Hello", "method": "greedy", "length": "9"}}
     threads = [threading.Thread(target=again.make, args=[made]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -163,22 +161,10 @@ def test_where_too_many_are_made_the_page_is_told_to_ask_on(there: Service) -> N
         Regenerator(there).make({"d" * 22: GOOD})
 
 
-def test_an_idle_view_of_a_run_that_is_not_there_is_answered_too(
-    here: Service, there: Service
-) -> None:
-    run = here.generate("tiny", "The fox", max_new_tokens=4)
-    key = here.store.put(run)
-    asked = {"run": key, "stack": "decoder", "kind": "self"}
-    assert posted(there, "metrics", asked)[0] == 410
-    assert posted(there, "metrics", asked | {"made": {key: {"model": "no"}}})[0] == 400
-    made = {key: run_facts(run, key)["again"]}
-    assert posted(there, "metrics", asked | {"made": made})[0] == 200
-
-
 def test_nothing_is_kept_of_a_run_for_which_nobody_waits(there: Service) -> None:
     gone = threading.Event()
     gone.set()
-    made = {"b" * 22: {"model": "tiny", "text": "Hello", "settings": {"max_new_tokens": 9}}}
+    made = {"b" * 22: {"model": "tiny", "text": "Hello", "method": "greedy", "length": "9"}}
     with (
         deadline.until(deadline.Deadline(60, gone)),
         pytest.raises(ValueError, match="nobody waits"),
@@ -187,7 +173,7 @@ def test_nothing_is_kept_of_a_run_for_which_nobody_waits(there: Service) -> None
     assert not there.store.has("b" * 22)
 
 
-GOOD = {"model": "tiny", "text": "Hello", "settings": {"max_new_tokens": 3}}
+GOOD = {"model": "tiny", "text": "Hello", "method": "greedy", "length": "3"}
 
 
 @pytest.mark.parametrize(
@@ -199,12 +185,12 @@ GOOD = {"model": "tiny", "text": "Hello", "settings": {"max_new_tokens": 3}}
         ({"../../etc/passwd-aaaaaa": GOOD}, "by its id"),
         ({"c" * 22: 7}, "how it was made"),
         ({"c" * 22: GOOD | {"model": "none"}}, "model must be one of"),
-        ({"c" * 22: GOOD | {"settings": 3}}, "settings must be an object"),
-        ({"c" * 22: GOOD | {"settings": {"name": "x"}}}, "settings must be an object"),
-        ({"c" * 22: GOOD | {"settings": {"max_new_tokens": 10**9}}}, "max_new_tokens"),
+        ({"c" * 22: GOOD | {"length": 3}}, "how it was made"),
+        ({"c" * 22: GOOD | {"name": "x"}}, "does not know such a part"),
+        ({"c" * 22: GOOD | {"length": "1000000000"}}, "max_new_tokens"),
         ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
-        ({"c" * 22: {"model": "tiny", "texts": 5}}, "must be a list"),
-        ({"c" * 22: {}}, "model must be one of"),
+        ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
+        ({"c" * 22: {}}, "how it was made"),
     ],
 )
 def test_what_makes_no_run_gets_a_sentence(there: Service, made: Any, sentence: str) -> None:
@@ -212,3 +198,48 @@ def test_what_makes_no_run_gets_a_sentence(there: Service, made: Any, sentence: 
     status, told = posted(there, "heatmap", asked)
     assert (status, sentence in told["detail"]) == (400, True)
     assert not there.store.has("c" * 22)
+
+
+CONTROLS: dict[str, Any] = {
+    "method": "sample", "temperature": 0.7, "top_k": 40, "top_p": 0.9, "beams": 3, "penalty": 1.5,
+    "length": 5, "seed": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "altered", "settings"),
+    [
+        ({}, {}, {"temperature": 0.7, "top_k": 40, "top_p": 0.9, "seed": 3}),
+        (
+            {"top_k": 0, "top_p": 1},
+            {},
+            {"temperature": 0.7, "top_k": None, "top_p": None, "seed": 3},
+        ),
+        ({"method": "greedy", "top_k": None}, {}, {}),
+        ({"method": "beam"}, {"forced_tokens": []}, {"beams": 3, "length_penalty": 1.5}),
+        ({"method": "beam"}, {"forced_tokens": [4]}, {"forced_tokens": [4]}),
+    ],
+)
+def test_the_controls_make_a_requests_settings(
+    changed: dict[str, Any], altered: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    assert settings_of(CONTROLS | changed, altered) == {"max_new_tokens": 5} | settings
+
+
+@pytest.mark.parametrize(
+    ("changed", "altered", "sentence"),
+    [
+        ({"temperature": None}, {}, "Temperature is empty: give a number"),
+        ({"top_k": None}, {}, "Top-k is empty"),
+        ({"top_p": None}, {}, "Top-p is empty"),
+        ({"length": None, "method": "greedy"}, {}, "New tokens is empty"),
+        ({"method": ["sample"]}, {}, "the method must be one of"),
+        ({}, {"seed": [1]}, r"an object with \['interventions', 'forced_tokens'\]; got"),
+        ({}, "x", "an object with"),
+    ],
+)
+def test_controls_that_make_no_request_get_a_sentence(
+    changed: dict[str, Any], altered: Any, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        settings_of(CONTROLS | changed, altered)
