@@ -15,7 +15,7 @@ from transformer.messages.update import problems
 from transformer.model.presets import preset
 from transformer.network_words import attention_name, attention_title
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "transformer"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE / "messages"]
 # The network's errors are plain English, and translated where they are shown.

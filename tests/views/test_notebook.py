@@ -20,7 +20,7 @@ import transformer
 from transformer import Model
 from transformer import views as figures
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LARGEST = 300_000
 NOTEBOOK = ROOT / "notebooks" / "tour.ipynb"
 
