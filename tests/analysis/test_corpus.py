@@ -203,23 +203,6 @@ def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share() -> 
     assert figure.layout.meta["table"]["cells"][2] == [0.8, 1.0, "first token"]
 
 
-def test_every_pair_of_clusters_left_is_farther_apart_than_what_was_joined() -> None:
-    rng = np.random.default_rng(3)
-    heads = [
-        dossier(*divmod(n, 8), **dict(pairs(("entropy", "previous", "first"), numbers)))
-        for n, numbers in enumerate(rng.random((40, 3)))
-    ]
-    rows = standardised(np.array([[m["mean"] for m in h["metrics"].values()] for h in heads]))
-    apart = np.sqrt(np.square(rows[:, None] - rows).mean(axis=-1))
-    found = [[layer * 8 + head for layer, head in one.heads] for one in clusters(heads)]
-    assert sorted(place for one in found for place in one) == list(range(40))
-    assert 1 < len(found) < 40
-    between = [apart[np.ix_(a, b)].mean() for a in found for b in found if a < b]
-    assert min(between) > FARTHEST
-    sizes = [len(one) for one in found]
-    assert sizes == sorted(sizes, reverse=True)
-
-
 def test_clusters_are_those_of_a_plain_loop_over_all_pairs() -> None:
     for name in bundled_names():
         content = json.loads((BUNDLED / name / "heads.json").read_text(encoding="utf-8"))
@@ -251,15 +234,6 @@ def test_a_file_about_other_heads_is_refused(
     (tmp_path / "tiny" / "heads.json").write_text(content)
     with pytest.raises(ValueError, match="no usable file about heads"):
         load(tmp_path / "tiny")
-
-
-def test_nothing_is_measured_without_a_text(tiny_model: Model, tmp_path: Path) -> None:
-    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
-    data, out = tmp_path / "data.txt", tmp_path / "out"
-    model = str(tmp_path / "tiny")
-    data.write_text("\n")
-    with pytest.raises(SystemExit, match="holds no text"):
-        main([model, "--data", str(data), "--out", str(out)])
 
 
 def test_a_dataset_of_the_hub_is_streamed(

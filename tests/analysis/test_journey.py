@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from builders import EIGHT, tiny
-from pictured import HOSTILE, relabelled
 from torch import Tensor, nn
 
 import transformer
@@ -331,15 +329,6 @@ def test_an_answer_holds_what_the_picture_draws(
             wanted = streams.norm(dim=-1).mean(dim=1)
             np.testing.assert_allclose(found["encoder"]["norms"], wanted, rtol=1e-5)
     assert asked(experiments, "journey", run)["next"] is None or run.stopped == "end"
-
-
-def test_hostile_labels_stay_what_they_are(experiments: Experiments, tiny_model: Model) -> None:
-    run = relabelled(run_of(tiny_model), HOSTILE)
-    assert isinstance(run, Run)
-    for place, label in enumerate(run.labels):
-        said = asked(experiments, "journey", run, place=place)["finding"]
-        assert json.loads(json.dumps(said)) == said
-        assert said.startswith(f"After {label} ")
 
 
 def test_a_small_network_waits_for_no_turn_and_a_large_one_is_refused(

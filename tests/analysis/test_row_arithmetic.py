@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import json
 import math
 
 import numpy as np
 import pytest
 import torch
 from asking import asking
-from pictured import HOSTILE, batch_of, planted, relabelled
+from pictured import batch_of, planted
 from torch.nn import functional as F
 
 from transformer import Model, Run, Site, Trace
@@ -73,11 +72,6 @@ def test_every_row_agrees_with_the_networks_own_scores_weights_and_output(
             np.testing.assert_allclose(found.output, output[0, head, query].numpy(), atol=1e-5)
             assert found.weight_difference == np.abs(found.weights - expected).max()
             assert found.agrees
-
-
-def test_without_a_choice_the_last_query_is_worked_out(run: Run) -> None:
-    assert row_arithmetic(run, "decoder.0.self", 1).query == len(run.ids) - 1
-    assert row_arithmetic(run, "decoder.0.self", 1).query_label == run.labels[-1]
 
 
 def test_a_sentence_of_a_batch_has_rows_of_its_own(tiny_model: Model) -> None:
@@ -157,27 +151,6 @@ def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run: Run, dark: boo
         assert cells.zmax == -cells.zmin == np.abs(cells.z).max()
     assert figure.layout.font.color == style.theme(dark).text
     assert "layer 1, head 1, query 4" in figure.layout.title.text
-
-
-def test_token_text_is_shown_as_text(run: Run) -> None:
-    hostile = relabelled(run, HOSTILE)
-    figure = worked_row(hostile, "decoder.0.self", 0, 1)
-    plain = json.loads(figure.to_json())
-    assert plain["layout"].pop("meta")["row_labels"] == list(hostile.labels)
-    shown = json.dumps(plain)
-    for bad in ("<s>", "<b>x", "</script", "w" * 61):
-        assert bad not in shown
-    assert figure.layout.yaxis2.ticktext == ("\u2068&lt;b&gt;x&lt;/b&gt;\u2069",)
-    assert not any("%{" in note.text or "&lt;" in note.text for note in figure.layout.annotations)
-
-
-def test_a_long_text_keeps_its_height_and_at_most_32_labels(run: Run) -> None:
-    generator = torch.Generator().manual_seed(1)
-    q, k, v = (torch.randn(300, 8, generator=generator).tolist() for _ in range(3))
-    figure = worked_row(made(run, q, k, v), "decoder.0.self", 0)
-    assert len(figure.layout.yaxis.ticktext) <= 32
-    assert figure.layout.height < 1000
-    assert len(figure.data[0].z) == 300
 
 
 # --- what the page is sent ------------------------------------------------------------------------

@@ -264,10 +264,6 @@ def test_what_was_not_kept_is_told(
         moment(given)
 
 
-def test_the_page_shows_them(on_the_page: Moments, tiny_model: Model) -> None:
-    assert "moments" in parts_of(tiny_model)
-
-
 def parts_of(model: Model) -> set[Any]:
     async def asked() -> set[Any]:
         page = build(Service([model]))

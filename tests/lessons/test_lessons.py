@@ -201,12 +201,6 @@ def test_a_generated_token_is_graded_by_its_probability(ground: GradingContext):
         check.grade(ground, {"token": 1})
 
 
-def test_a_cell_is_graded_by_the_mask(ground: GradingContext):
-    check = check_of({"click": "cell", "of": "is_hidden", "site": SITE})
-    assert check.grade(ground, {"query": 2, "key": 3}).right
-    assert not check.grade(ground, {"query": 3, "key": 3}).right
-
-
 def test_a_number_has_its_tolerance(ground: GradingContext):
     given = {"site": SITE, "head": 0, "query": 4}
     row = ground.run.trace[SITE].pattern[0, 0, 4].double()
@@ -302,11 +296,6 @@ def test_a_heads_contribution_and_what_its_silence_costs_beyond_it(
     assert of(ground, "indirect", place) == pytest.approx(beyond, abs=1e-5)
     with pytest.raises(ValueError, match="head must be a whole number"):
         of(ground, "contribution", place | {"head": 2})
-
-
-def test_every_quantity_is_known_by_its_name_and_its_words():
-    assert {name for name, one in MEASURES.items() if not (one.words or one.yes)} == set()
-    assert MEASURES["weight"].arguments == ("site", "head", "query", "key")
 
 
 def test_what_the_network_says_is_graded_on_the_run(tiny_model: Model, experiments: Experiments):

@@ -1,5 +1,7 @@
 """What the project says: every sentence through the catalogue, in the language of the request."""
 
+from __future__ import annotations
+
 import ast
 import re
 from pathlib import Path
@@ -8,8 +10,19 @@ import pytest
 
 from transformer import BREAKS, Break, messages
 from transformer.interventions.breaks import NAMES
-from transformer.messages import chosen, invalid, mark, numeral, say, say_n, speaking, translated
-from transformer.messages.catalogues import catalogue, languages
+from transformer.messages import (
+    catalogues,
+    chosen,
+    invalid,
+    mark,
+    markup,
+    numeral,
+    say,
+    say_n,
+    speaking,
+    translated,
+)
+from transformer.messages.catalogues import Catalogue, catalogue, languages
 from transformer.messages.extract import NETWORK, SAYING, errors_of_network, sentences, sources
 from transformer.messages.update import problems
 from transformer.model.presets import preset
@@ -145,11 +158,14 @@ def test_the_browser_chooses_the_language(shouted):
     assert [chosen(header) for header in asked] == ["pl", "pl", "pl", "en", "en", "en", "en"]
 
 
-@pytest.mark.parametrize("path", SAYING_FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_sentence_of_an_error_is_said(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert list(unsaid(tree)) == [], "write: raise invalid('... {got}', got=...)"
-    assert list(wrongly_said(tree)) == []
+def test_every_sentence_of_an_error_is_said():
+    wrong = {}
+    for path in SAYING_FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        wrong[str(path.relative_to(ROOT))] = [*unsaid(tree), *wrongly_said(tree)]
+    assert {path: found for path, found in wrong.items() if found} == {}, (
+        "write: raise invalid('... {got}', got=...)"
+    )
 
 
 def test_the_rule_finds_what_it_is_for():
@@ -206,9 +222,47 @@ def test_a_visitor_reads_the_networks_errors_in_his_language(language):
     assert translated(found.value) == str(found.value)
 
 
-@pytest.mark.parametrize("template", sorted(errors_of_network()))
-def test_a_sentence_of_the_network_is_found_again_by_its_template(template):
-    names = re.findall(r"\{(\w+)\}", template)
-    values = {name: f"<{at}>" for at, name in enumerate(names)}
-    with speaking("de"):
-        assert translated(ValueError(template.format(**values))) == say(template, **values)
+def test_a_sentence_of_the_network_is_found_again_by_its_template():
+    for template in errors_of_network():
+        values = {name: f"<{name}>" for name in re.findall(r"\{(\w+)\}", template)}
+        with speaking("de"):
+            said = translated(ValueError(template.format(**values)))
+            assert said == say(template, **values)
+
+
+TEMPLATE = """<!doctype html>
+<title>Every head</title>
+<style>@media (x) { p > b { color: red; } }</style>
+<script>if (a > 1 && b < 2) more("words > here");</script>
+<section>
+  <h3 class="title">Edit the mask</h3>
+  <p>
+    Rows: query;
+    columns: key.
+  </p>
+  <p>/*text*/</p><p>×</p><p>7</p>
+</section>"""
+
+
+def test_texts_are_sentences_and_scripts_styles_and_numbers_are_not():
+    assert list(markup.sentences(TEMPLATE)) == [
+        "Every head",
+        "Edit the mask",
+        "Rows: query; columns: key.",
+    ]
+
+
+def test_a_template_is_put_into_another_language_and_nothing_else_of_it_changes(monkeypatch):
+    known = {sentence: f"⟦{sentence}⟧" for sentence in markup.sentences(TEMPLATE)}
+    monkeypatch.setattr(
+        "transformer.messages.markup.catalogue", lambda _: Catalogue(messages=known)
+    )
+    found = markup.translated(TEMPLATE, "xx")
+    assert '<h3 class="title">⟦Edit the mask⟧</h3>' in found
+    assert found.replace("⟦", "").replace("⟧", "").split() == TEMPLATE.split()
+
+
+@pytest.mark.parametrize("language", ["en", "nowhere"])
+def test_without_a_catalogue_a_template_stays_as_it_is(language):
+    assert catalogues.catalogue(language).messages == {}
+    assert markup.translated(TEMPLATE, language) == TEMPLATE

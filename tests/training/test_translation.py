@@ -82,15 +82,6 @@ def test_sentences_come_back_in_their_order_however_they_are_put_together(
     assert translate(tiny_encoder_decoder, sentences[::-1], beams=beams) == found[::-1]
 
 
-def test_the_command_prints_bleu_with_its_signature(trained, capsys):
-    assert main(["evaluate", str(trained / "o"), "--data", str(trained / "valid.tsv")]) == 0
-    printed = capsys.readouterr().out
-    assert "BLEU" in printed
-    assert "tok:13a" in printed
-    assert "chrF 100.00" in printed
-    assert "beam 4, length penalty 1: 16 sentences" in printed
-
-
 def test_scores_compare_with_the_references(trained):
     model = transformer.load(trained / "o")
     right = score_translations(model, PAIRS)

@@ -2,51 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
-import plotly.graph_objects as go
 import pytest
-from pictured import HOSTILE, relabelled
+from pictured import relabelled
 
 from transformer import Batch, Run
 from transformer.views import (
-    PICTURES,
-    alignment,
-    architecture,
-    attention_difference,
     attention_heatmap,
-    attention_rollout,
-    beam_tree,
-    candidates,
-    candidates_compared,
-    foreseen,
-    head_grid,
-    importance,
-    input_strips,
-    input_token,
-    joint_attention,
-    logit_lens,
-    mask_figure,
-    mask_removed,
-    mean_attention,
-    metrics_figure,
-    padded_batch,
-    patching,
-    position_curves,
-    position_matrix,
-    position_shift,
-    position_similarity,
-    probability_difference,
-    query_lines,
-    surprise,
-    worked_row,
 )
-from transformer.views.contribution.contribution import contribution
-from transformer.views.corpus.corpus import heads_over_texts
 from transformer.views.drawing import style
-from transformer.views.masked.masked import masked
-from transformer.views.rotary.rotary import rotary_distance, rotary_pair
 
 # --- the large heatmap ----------------------------------------------------------------------------
 
@@ -182,74 +146,7 @@ def test_an_unknown_choice_is_refused_with_the_allowed_ones(
 # --- token text is hostile ------------------------------------------------------------------------
 
 
-def all_figures(run: Run, batch: Batch, dark: bool = False) -> list[go.Figure]:
-    return [
-        attention_heatmap(run, "decoder.0.self", 0, dark=dark),
-        head_grid(run, "decoder", "self", dark=dark),
-        mask_figure(batch, 0, "combined", dark=dark),
-        padded_batch(batch, dark=dark),
-        position_matrix(run, dark=dark),
-        position_curves(run, [0, 3], dark=dark),
-        position_similarity(run, dark=dark),
-        candidates(run, 0, dark=dark),
-    ]
-
-
-def texts_for_plotly(figure: go.Figure) -> list[str]:
-    """Every string of the figure that Plotly reads as its markup: all but layout.meta."""
-    plain = json.loads(figure.to_json())
-    plain["layout"].pop("meta", None)
-    found: list[str] = []
-
-    def walk(value: object) -> None:
-        if isinstance(value, str):
-            found.append(value)
-        elif isinstance(value, dict):
-            for part in value.values():
-                walk(part)
-        elif isinstance(value, list):
-            for part in value:
-                walk(part)
-
-    walk(plain)
-    return found
-
-
-def test_templates_hold_no_token_text(run: Run, batch: Batch) -> None:
-    before = all_figures(run, batch)
-    after = all_figures(relabelled(run, HOSTILE), batch)
-    for plain, hostile in zip(before, after, strict=True):
-        assert [t.hovertemplate for t in plain.data if "hovertemplate" in t] == [
-            t.hovertemplate for t in hostile.data if "hovertemplate" in t
-        ]
-
-
-def test_meta_holds_the_labels_as_they_are(run: Run) -> None:
-    figure = attention_heatmap(relabelled(run, HOSTILE), "decoder.1.self", 1, stage="masked")
-    assert figure.layout.meta["query_labels"][: len(HOSTILE)] == list(HOSTILE)
-    assert (figure.layout.meta["site"], figure.layout.meta["head"]) == ("decoder.1.self", 1)
-    assert figure.layout.meta["stage"] == "masked"
-
-
 def test_long_tokens_are_cut_on_axes_and_longer_in_the_hover(run: Run) -> None:
     figure = attention_heatmap(relabelled(run, ("w" * 300,)), "decoder.0.self", 0)
     assert max(map(len, figure.layout.xaxis.ticktext)) <= style.TICK_CHARACTERS + 2
     assert "w" * 59 + "…" in figure.data[0].text[0][0]
-
-
-# --- every figure ---------------------------------------------------------------------------------
-
-
-def test_the_pictures_name_every_figure_function() -> None:
-    functions = {picture.figure for picture in PICTURES.values()} - {None}
-    expected = {
-        attention_heatmap, head_grid, mask_figure, padded_batch, position_matrix, position_curves,
-        position_similarity, candidates, alignment, beam_tree, worked_row, mask_removed,
-        query_lines, mean_attention, attention_rollout, joint_attention, metrics_figure,
-        input_strips, input_token, position_shift, surprise, logit_lens, architecture, importance,
-        foreseen, attention_difference, probability_difference, candidates_compared, patching,
-        contribution, masked, rotary_distance, rotary_pair, heads_over_texts,
-    }  # fmt: skip
-    assert functions == expected
-    drawn = [picture for picture in PICTURES.values() if picture.figure is not None]
-    assert all(picture.title and picture.help.endswith(".") for picture in drawn)

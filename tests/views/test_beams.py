@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,6 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from builders import spread
-from pictured import HOSTILE
 
 from transformer import Model, Run, build_transformer
 from transformer.inference.beam import BeamNode, Hypothesis, beam_search
@@ -155,29 +153,6 @@ def test_an_unfinished_hypothesis_can_be_the_best(drawn_up: Run) -> None:
 # --- what is drawn --------------------------------------------------------------------------------
 
 
-def test_columns_are_steps_and_the_likeliest_is_on_top(drawn_up: Run) -> None:
-    figure = beam_tree(drawn_up)
-    places = {
-        words: list(zip(trace.x, trace.y, strict=True)) for words, trace in marks(figure).items()
-    }
-    assert places == {
-        "went on": [(0, 0), (0, 1), (1, 1), (1, 2)],
-        "ended here": [(1, 0), (2, 0)],
-        "cut": [(0, 2), (2, 1)],
-    }
-    low, high = figure.layout.xaxis.range
-    assert low < -1
-    assert high > 2
-    bottom, top = figure.layout.yaxis.range
-    assert bottom > 2
-    assert top < 0
-    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == (
-        "step",
-        "rank by score",
-    )
-    assert list(figure.layout.xaxis.tickvals) == [0, 1, 2]
-
-
 def test_lines_lead_from_parents_to_children_and_the_best_path_is_thickest(drawn_up: Run) -> None:
     figure = beam_tree(drawn_up)
     assert lines(figure) == {
@@ -193,23 +168,6 @@ def test_every_node_of_a_real_search_has_its_line(searched: Run) -> None:
     drawn = [line for found in lines(beam_tree(searched)).values() for line in found]
     expected = [(one.step, max(one.parent, 0), one.rank) for one in beam_nodes(searched)]
     assert sorted(drawn) == sorted(expected)
-
-
-def test_states_differ_in_shape_colour_and_words(drawn_up: Run) -> None:
-    figure = beam_tree(drawn_up)
-    traces = marks(figure)
-    assert set(traces) == set(WORDS.values())
-    assert len({trace.marker.symbol for trace in traces.values()}) == 3
-    assert len({trace.marker.color for trace in traces.values()}) == 3
-    in_legend = {trace.name for trace in figure.data if trace.showlegend is not False}
-    assert in_legend == {*WORDS.values(), "best hypothesis"}
-
-
-def test_the_best_path_has_larger_marks_and_bold_labels(drawn_up: Run) -> None:
-    trace = marks(beam_tree(drawn_up))["went on"]
-    sizes = list(trace.marker.size)
-    assert sizes[1] == sizes[2] > sizes[0] == sizes[3]
-    assert [text.startswith("<b>") for text in trace.text] == [False, True, True, False]
 
 
 def test_the_hover_tells_token_step_score_probability_and_state(drawn_up: Run) -> None:
@@ -228,33 +186,6 @@ def test_the_hover_tells_token_step_score_probability_and_state(drawn_up: Run) -
     assert sum("the best hypothesis" in text for text in everything) == 1
 
 
-def test_meta_holds_the_nodes_as_plain_data(drawn_up: Run) -> None:
-    meta = json.loads(beam_tree(drawn_up).to_json())["layout"]["meta"]
-    assert meta["nodes"] == [dataclasses.asdict(one) for one in beam_nodes(drawn_up)]
-    assert meta["nodes"][6] == {
-        "step": 2, "rank": 0, "label": "t2", "parent": 1, "score": -2.5, "state": "ended",
-        "best": True,
-    }  # fmt: skip
-
-
-def test_a_long_search_is_wide_and_many_beams_are_tall(plain: Run) -> None:
-    def chain(length: int, n_ranks: int) -> Any:
-        steps = [
-            [
-                node(3 + rank, -1 if step == 0 else 0, -step - rank, "alive")
-                for rank in range(n_ranks)
-            ]
-            for step in range(length)
-        ]
-        best = Hypothesis(ids=(3,) * length, score=1.0 - length, normalised=-1.0, ended=False)
-        return beam_tree(with_search(plain, steps, [best])).layout
-
-    assert chain(1, 2).width == 480
-    assert chain(40, 2).width - chain(39, 2).width == 84
-    assert chain(40, 2).width >= 40 * 84
-    assert chain(3, 8).height - chain(3, 2).height >= 6 * 24
-
-
 # --- token text, themes, errors -------------------------------------------------------------------
 
 
@@ -268,55 +199,6 @@ def walk(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
             yield from walk(part, key)
     else:
         yield key, value
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_token_text_is_escaped_and_isolated_wherever_plotly_shows_it(
-    searched: Run, dark: bool
-) -> None:
-    tokens = [*HOSTILE, "مرحبا", "שלום", "象" * 9, "d", "e"]
-    assert searched.search is not None
-    used = sorted({one.token for nodes in searched.search.tree for one in nodes})
-    turns = [tokens[turn:] + tokens[:turn] for turn in (0, 6)]
-    shown: set[str] = set()
-    for turn in turns:
-        labels = dict(zip(used, turn, strict=False))
-        figure = beam_tree(dataclasses.replace(searched, candidate_labels=labels), dark=dark)
-        content = json.loads(figure.to_json())
-        meta = content["layout"].pop("meta")
-        assert {one["label"] for one in meta["nodes"]} == set(labels.values())
-        strings = [text for _, text in walk(content) if isinstance(text, str)]
-        for text in strings:
-            bare = text.removeprefix("<b>").removesuffix("</b>")
-            assert not any(bad in bare for bad in ("<s>", "<b>", "</script", "w" * 61))
-        assert not figure.layout.annotations
-        assert not any(
-            "%{" in text for key, text in walk(content["layout"]) if isinstance(text, str)
-        )
-        for trace in marks(figure).values():
-            shown |= {text.removeprefix("<b>").removesuffix("</b>") for text in trace.text}
-            shown |= {text.split("<br>")[0] for text in trace.customdata}
-    assert shown >= {
-        "\u2068&lt;b&gt;x&lt;/b&gt;\u2069",
-        "\u2068{{value}}\u2069",
-        "\u2068مرحبا\u2069",
-        "\u2068שלום\u2069",
-        "\u2068象象象…\u2069",
-    }
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_both_themes_are_see_through_and_readable(drawn_up: Run, dark: bool) -> None:
-    figure = beam_tree(drawn_up, dark=dark)
-    colours = style.theme(dark)
-    assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == style.CLEAR
-    assert figure.layout.font.color == colours.text
-    assert {trace.marker.color for trace in marks(figure).values()} == {
-        colours.accent, colours.key, colours.muted,
-    }  # fmt: skip
-    sizes = [size for key, size in walk(json.loads(figure.to_json())) if key.endswith("font.size")]
-    assert len(sizes) > 5
-    assert min(sizes) >= 14
 
 
 def test_a_run_without_a_search_is_refused(plain: Run) -> None:

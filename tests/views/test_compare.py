@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from typing import Any
 
@@ -12,14 +11,14 @@ import pytest
 from asking import asking
 from hypothesis import given
 from hypothesis import strategies as st
-from pictured import HOSTILE, relabelled, sampled_run
+from pictured import relabelled, sampled_run
 
 from transformer import Ablate, Model, Run
 from transformer.runs.memory_budget import ENTRY_BYTES, MemoryBudget
 from transformer.ui.limits import KEPT
 from transformer.ui.store import RunStore, size_of
 from transformer.views import attention_difference, candidates_compared, probability_difference
-from transformer.views.compare.compare import NothingShared, Pair, align, opposite
+from transformer.views.compare.compare import NothingShared, align, opposite
 from transformer.views.compare.outcomes import foreseen_by_both, generated_pairs
 
 STEP = 2
@@ -207,31 +206,6 @@ def test_a_token_that_was_taken_though_unlikely_bounds_nothing(run: Run) -> None
 # --- hostile labels, and what the page is answered ------------------------------------------------
 
 
-def test_token_text_that_looks_like_markup_stays_text(run: Run, branch: Run) -> None:
-    a, b = relabelled(run, HOSTILE), relabelled(branch, (*HOSTILE[:-1], "other"))
-    figures = (
-        attention_difference(a, a, "decoder.0.self", 0),
-        probability_difference(a, b),
-        candidates_compared(a, b, 0, 0),
-    )
-    for figure in figures:
-        drawn = json.loads(figure.to_json())
-        drawn["layout"].pop("meta")
-        text = json.dumps(drawn, ensure_ascii=False)
-        assert "<b>x</b>" not in text
-        assert "</script>" not in text
-        assert "<s>" not in text
-    assert HOSTILE[1] in figures[0].layout.meta["key_labels"]
-    assert any("&lt;b&gt;x&lt;/b&gt;" in text for text in figures[0].layout.xaxis.ticktext)
-
-
-def test_the_page_gets_both_texts_with_their_counts(run: Run, branch: Run) -> None:
-    (text,) = ask("compare", run, branch)["texts"]
-    assert (text["a"], text["b"]) == (list(run.labels), list(branch.labels))
-    assert sum(text["counts"].values()) == len(text["pairs"])
-    assert text["pairs"][run.n_prompt + STEP] == [run.n_prompt + STEP] * 2 + ["replaced"]
-
-
 def test_the_page_gets_what_both_weighed_at_a_place(run: Run, branch: Run) -> None:
     place = run.n_prompt + STEP
     answer = ask("weighed", run, branch, place=place)
@@ -259,7 +233,3 @@ def test_asking_which_runs_are_kept_does_not_keep_them(run: Run) -> None:
     third = store.put(run)  # the first one goes, although it was asked about last
     assert kept({"runs": [first, second, third]}) == {"kept": [False, True, True]}
     assert "at most 256" in kept({"runs": ["x"] * 257})["error"]
-
-
-def test_pairs_say_what_they_are() -> None:
-    assert [Pair(0, 0, True).state, Pair(1, 2, False).state] == ["equal", "replaced"]

@@ -18,7 +18,7 @@ from transformer.ui.link import read_link, view_fields
 from transformer.ui.modules import PAGE, STYLE, Modules
 from transformer.ui.store import RunStore
 from transformer.views import saving
-from transformer.views.declaration import Picture, View, find_views, tabs
+from transformer.views.declaration import View, find_views, tabs
 from transformer.views.drawing.table import as_csv, rows_of
 from transformer.views.export.gallery import gallery
 from transformer.views.parameters import Choice, Flag, HeadOrMean, Number, Whole, Wholes, Words
@@ -210,11 +210,3 @@ def test_points_are_rows_with_the_name_of_their_trace() -> None:
         ["trace", "place", "bits"], ["one", 1, 3], ["one", 2, 4], [],
         ["trace", "place", "bits"], ["two", 0, 5],
     ]  # fmt: skip
-
-
-def test_a_picture_without_an_answer_of_its_own_gives_its_figure(run: Run) -> None:
-    picture = Picture(
-        name="p", figure=lambda run, *, n: n, parameters=(Whole(name="n", default=4),)
-    )
-    assert picture.ask(run, given={}) == {"figure": 4}
-    assert picture.ask(run, given={"n": 2}) == {"figure": 2}

@@ -10,7 +10,6 @@ from transformer import Batch, Model, Run
 from transformer.views import (
     candidates,
     mask_figure,
-    mask_heatmap,
     masks_of,
     padded_batch,
     position_curves,
@@ -30,12 +29,6 @@ def test_padding_and_causal_masks_make_up_the_recorded_one(batch: Batch) -> None
     assert not masks_of(batch, 0)["causal"].all()
 
 
-def test_an_encoder_has_no_causal_mask(two_way: Batch) -> None:
-    found = masks_of(two_way, 0)
-    assert found["causal"].all()
-    np.testing.assert_array_equal(found["padding"], found["combined"])
-
-
 @pytest.mark.parametrize("which", ["padding", "causal", "combined"])
 def test_a_mask_figure_fills_the_allowed_cells_only(batch: Batch, which: str) -> None:
     figure = mask_figure(batch, 2, which)
@@ -43,15 +36,6 @@ def test_a_mask_figure_fills_the_allowed_cells_only(batch: Batch, which: str) ->
     np.testing.assert_array_equal(np.isnan(figure.data[0].z), ~allowed)
     assert (figure.data[0].z[allowed] == 1).all()
     assert which.capitalize() in figure.layout.title.text
-
-
-def test_masks_refuse_what_they_do_not_know(batch: Batch) -> None:
-    with pytest.raises(ValueError, match=r"which must be one of \['padding'"):
-        mask_figure(batch, 0, "future")
-    with pytest.raises(ValueError, match="row must be a whole number from 0 to 2; got 3"):
-        mask_figure(batch, 3, "causal")
-    with pytest.raises(ValueError, match="got 1 and 2 labels for a mask of 2 x 3"):
-        mask_heatmap(["a"], ["b", "c"], np.ones((2, 3), dtype=bool), "Mask")
 
 
 def test_the_padded_batch_shows_where_text_ends(batch: Batch) -> None:

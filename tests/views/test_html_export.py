@@ -148,11 +148,6 @@ def test_token_text_cannot_leave_the_data(scripted_page: Path) -> None:
     assert data_of(scripted_page)["text"].startswith(SCRIPTED)
 
 
-def test_the_page_brings_the_plotly_js_of_the_servers_page(scripted_page: Path) -> None:
-    ours = Path(transformer.__file__).parent / html.PLOTLY
-    assert unpacked(scripted_page, "plotly") == ours.read_bytes()
-
-
 def test_an_encoder_decoder_has_its_three_kinds_in_the_page(
     tiny_encoder_decoder: Model, tmp_path: Path
 ) -> None:

@@ -107,13 +107,6 @@ def test_a_text_that_slid_starts_at_its_first_traced_token(slid: Run) -> None:
     assert len(meta["labels"]) == 32
 
 
-def test_a_translations_surprise_is_of_the_decoders_text(translation: Run) -> None:
-    figure = surprise(translation)
-    assert figure.layout.meta["labels"] == list(translation.labels)
-    shown = [2**-b for b in figure.data[0].y[1:]]
-    assert shown == pytest.approx([s.chosen.probability for s in translation.steps], rel=1e-3)
-
-
 def test_where_nothing_is_foreseen_a_sentence_says_so(
     tiny_encoder: Model, tiny_encoder_decoder: Model
 ) -> None:
@@ -231,18 +224,3 @@ def test_columns_that_are_not_there_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
         logit_lens(slid, **arguments)
-
-
-def test_what_the_lens_does_to_a_model_is_said_honestly(
-    run: Run, tiny_encoder: Model, translation: Run
-) -> None:
-    for item in (run, translation):
-        assert "final norm and head, put on streams" in logit_lens(item).layout.title.subtitle.text
-    read = with_lens(tiny_encoder, tiny_encoder.trace("the fox"))
-    assert isinstance(read, Run)
-    figure = logit_lens(read)
-    assert "has no final norm" in figure.layout.title.subtitle.text
-    assert figure.layout.xaxis2.visible is False  # an encoder foresees nothing
-
-
-# --- both -----------------------------------------------------------------------------------------

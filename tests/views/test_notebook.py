@@ -13,7 +13,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 import warm
-from pictured import HOSTILE, batch_of, relabelled
+from pictured import HOSTILE, relabelled
 from playwright.sync_api import expect
 
 import transformer
@@ -58,12 +58,6 @@ def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder: Model) ->
         }.get(known, ())
         look = {"stage": "scores"} if known is figures.attention_heatmap else {}
         assert mine.to_json() == known(run, *choices, **look).to_json()
-
-
-def test_a_batch_draws_each_of_its_texts(tiny_model: Model) -> None:
-    batch = batch_of(tiny_model, "the fox", "the bird said hello")
-    figure = batch.attention("decoder.0.self", 1, row=1)
-    assert figure.layout.meta["query_labels"] == list(batch.labels[1])
 
 
 def test_an_unknown_view_lists_the_views(tiny_model: Model) -> None:

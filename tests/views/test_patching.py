@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from asking import asking
-from pictured import HOSTILE
 from serving import tiny_translator
 
 from transformer import Model, Run
@@ -88,18 +87,6 @@ def test_a_patch_that_changes_nothing_leaves_a_scale_with_two_ends() -> None:
     assert cells.zmin < 0 < cells.zmax
 
 
-def test_token_text_that_looks_like_markup_stays_text() -> None:
-    found = PatchEffect(target=1, before=-1.0, other=-1.0, change=torch.zeros(1, len(HOSTILE)))
-    figure = patching(found, HOSTILE, HOSTILE[::-1], HOSTILE[1])
-    drawn = json.loads(figure.to_json())
-    drawn["layout"].pop("meta")
-    text = json.dumps(drawn, ensure_ascii=False)
-    assert "<b>x</b>" not in text
-    assert "</script>" not in text
-    assert "&lt;b&gt;x&lt;/b&gt;" in figure.layout.title.text
-    assert figure.layout.meta["column_labels"][0] == f"{HOSTILE[0]} ← {HOSTILE[-1]}"
-
-
 # --- where another source changes a translation ---------------------------------------------------
 
 
@@ -115,12 +102,6 @@ def test_the_most_changed_token_is_the_one_whose_probability_falls_most() -> Non
 
     drops = {place: told(TEXT, place) - told(OTHER, place) for place in range(1, len(run.ids))}
     assert most_changed(model, run, OTHER) == max(drops, key=lambda place: drops[place])
-
-
-def test_a_model_without_a_source_is_refused(tiny_model: Model) -> None:
-    run = tiny_model.generate(TEXT, max_new_tokens=2)
-    with pytest.raises(ValueError, match="needed: an encoder-decoder"):
-        most_changed(tiny_model, run, OTHER)
 
 
 # --- another text to start from -------------------------------------------------------------------

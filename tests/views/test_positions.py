@@ -100,12 +100,6 @@ def test_one_tokens_lines_are_its_row_of_each_strip(run: Run) -> None:
             input_token(run, place)  # type: ignore[arg-type]
 
 
-def test_a_trace_without_embeddings_is_refused(run: Run) -> None:
-    bare = dataclasses.replace(run, trace=type(run.trace)())
-    with pytest.raises(ValueError, match="holds no embeddings"):
-        input_strips(bare)
-
-
 # --- the formula beside the model's own -----------------------------------------------------------
 
 
