@@ -413,25 +413,42 @@ def test_the_code_is_the_file_as_it_stands(pair: tuple[Model, Run]) -> None:
             for line in code["lines"]:
                 text = "".join(text for text, _ in line["pieces"])
                 if line["number"] is not None:
-                    assert lines[line["number"] - 1].strip() == text.strip()
+                    stands, _, part = lines[line["number"] - 1].partition("  # equation: ")
+                    assert stands.strip() == text.strip()
+                    assert part in ("", *(one for _, parts in line["pieces"] for one in parts))
 
 
-def test_a_line_that_moved_on_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    code = Code("model.functional.attention_scores", ("q", "return «q» @"))
-    ((lit, parts),) = [piece for piece in code.read()["lines"][-1]["pieces"] if piece[1]]
-    assert (lit, parts) == ("q", ["q"])
-    for piece in ("return «query» @", "«k»", "return «q» + k"):  # none, many, none
-        with pytest.raises(ValueError, match="in it once; found"):
-            Code(code.symbol, ("q", piece)).read()
+def lit(code: Code) -> list[tuple[str, list[str]]]:
+    """The pieces that stand out, with their parts."""
+    pieces = (piece for line in code.read()["lines"] for piece in line["pieces"])
+    return [(text, parts) for text, parts in pieces if parts]
+
+
+SCORES = "model.functional.attention_scores"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "mark", "old", "new", "found"),
+    [
+        ("inference.sampling.keep_top_p", "top_p", "before >= p", "before > p", "before > p"),
+        ("inference.sampling.keep_top_p", "top_p", "  # equation: top_p", "", None),
+        (SCORES, ("q", "return «q» @"), "return q", "return q", "q"),
+        (SCORES, ("q", "return «q» @"), "return q", "return 2 * q", None),
+    ],
+)  # fmt: skip
+def test_a_line_that_was_edited_is_shown_as_it_is_now(
+    monkeypatch: pytest.MonkeyPatch, symbol: str, mark: Any, old: str, new: str, found: str | None
+) -> None:
     read = inspect.getsource
     source._source.cache_clear()
     with monkeypatch.context() as changed:
-        changed.setattr(
-            inspect, "getsource", lambda of: read(of).replace("return q @", "return query @")
-        )
-        with pytest.raises(ValueError, match="found 0 lines"):
-            code.read()
-        source._source.cache_clear()
+        changed.setattr(inspect, "getsource", lambda of: read(of).replace(old, new))
+        code = Code(symbol, mark)
+        part = mark if isinstance(mark, str) else mark[0]
+        assert lit(code) == ([] if found is None else [(found, [part])])
+        text = "".join(text for line in code.read()["lines"] for text, _ in line["pieces"])
+        assert new.strip() in text
+        assert "# equation" not in text
         with pytest.raises(ValueError, match=r"there is no model\.functional\.nothing"):
             Code("model.functional.nothing").read()
     source._source.cache_clear()

@@ -161,21 +161,15 @@ def _code(active: dict[str, float]) -> list[Code]:
     found = [
         Code(
             f"{_FILE}.apply_temperature",
-            ("scaled", "return «logits / temperature»"),
+            "scaled",
             ("logits", "return «logits» /"),
             ("temperature", "/ «temperature»"),
         )
     ]
-    lines = {
-        "top_k": "logits.masked_fill(«logits < kth», -math.inf)",
-        "top_p": "outside = «before >= p»",
-        "min_p": "logits.masked_fill(«probabilities < floor», -math.inf)",
-    }
-    found += [Code(f"{_FILE}.{_KEEPS[name]}", (name, lines[name])) for name in active]
+    found += [Code(f"{_FILE}.{_KEEPS[name]}", name) for name in active]
     drawn_from = "apply_sampling(_without(logits, padding_id), sampling).softmax(dim=-1)"
-    drawn = "torch.searchsorted(cumulative, uniform[:, None] * total, right=True)"
     return [
         *found,
         Code("inference.generation._take", ("probabilities", f"filtered = «{drawn_from}»")),
-        Code(f"{_FILE}.draw", ("drawn", f"chosen = «{drawn}»")),
-    ]  # fmt: skip
+        Code(f"{_FILE}.draw", "drawn"),
+    ]
