@@ -7,8 +7,7 @@ import torch
 
 import transformer
 from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.head_finding import strongest
-from transformer.analysis.head_metrics import head_metrics
+from transformer.analysis.head_metrics import head_metrics, strongest
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.interventions.descriptions import Ablate, Break

@@ -12,9 +12,8 @@ import torch
 from pictured import relabelled, sampled_run
 
 from transformer import Model, Run, Site, Trace
-from transformer.analysis.head_finding import strongest
 from transformer.analysis.head_measures import ALL, measure, repeats_of
-from transformer.analysis.head_metrics import MIN_ROWS, Metrics, named_after
+from transformer.analysis.head_metrics import MIN_ROWS, Metrics, named_after, strongest
 from transformer.views import head_metrics, metrics_figure
 
 N = 9

@@ -12,10 +12,8 @@ from torch import nn
 
 from transformer import Model
 from transformer.model.network import Transformer
-from transformer.training.muon import Muon, orthogonalise
-from transformer.training.optimizer import make_optimizer
+from transformer.training.optimizer import Muon, make_optimizer, orthogonalise, side_by_side
 from transformer.training.recipe import Settings
-from transformer.training.side_by_side import side_by_side
 from transformer.training.state import FILE, load_state, save_state
 
 

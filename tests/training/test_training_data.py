@@ -18,8 +18,7 @@ import transformer
 from transformer.plain_text import plain
 from transformer.training.data import Batches, collate, windows_of
 from transformer.training.download import clean_pairs, split_pairs
-from transformer.training.evaluate import score_documents, windows
-from transformer.training.memorised import longest_shared_passage
+from transformer.training.evaluate import longest_shared_passage, score_documents, windows
 from transformer.training.recipe import Settings, load_recipe, recipe_names
 from transformer.training.tasks import Translation
 

@@ -9,9 +9,17 @@ import numpy as np
 from transformer.messages import say
 from transformer.runs.steps import GenerationStep
 from transformer.views.equations.mathml import Node, equal, frac, mi, of, row, sub, sup, total
-from transformer.views.equations.shown import FIRST, Look, Topic, number, one, tensor
+from transformer.views.equations.shown import (
+    FIRST,
+    Look,
+    Topic,
+    cells_of,
+    label_of,
+    number,
+    one,
+    tensor,
+)
 from transformer.views.equations.source import Code
-from transformer.views.equations.vocabulary import cells_of, label_of
 
 _SEARCH = "inference.beam._Search"
 

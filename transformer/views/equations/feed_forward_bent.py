@@ -21,8 +21,15 @@ from transformer.views.equations.mathml import (
     sub,
     sup,
 )
-from transformer.views.equations.one_layer import changed, layer_of, stream_row
-from transformer.views.equations.shown import Look, Topic, row_of, tensor
+from transformer.views.equations.shown import (
+    Look,
+    Topic,
+    changed,
+    layer_of,
+    row_of,
+    stream_row,
+    tensor,
+)
 from transformer.views.equations.source import Code
 
 _BENDS = {"relu": "ReLU", "gelu": "GELU", "gelu-tanh": "GELU", "silu": "SiLU"}

@@ -24,9 +24,18 @@ from transformer.views.equations.mathml import (
     total,
     words,
 )
-from transformer.views.equations.shown import FIRST, Look, Topic, tensor
+from transformer.views.equations.shown import (
+    FIRST,
+    Look,
+    Topic,
+    cells_of,
+    chance,
+    logit,
+    of_vocabulary,
+    taken_of,
+    tensor,
+)
 from transformer.views.equations.source import Code
-from transformer.views.equations.vocabulary import cells_of, chance, logit, of_vocabulary, taken_of
 
 _FILE = "inference.sampling"
 _KEEPS = {"top_k": "keep_top_k", "top_p": "keep_top_p", "min_p": "keep_min_p"}

@@ -23,8 +23,16 @@ from transformer.views.equations.mathml import (
     row,
     sup,
 )
-from transformer.views.equations.one_layer import changed, layer_of, stream_row
-from transformer.views.equations.shown import Look, Topic, one, row_of, tensor
+from transformer.views.equations.shown import (
+    Look,
+    Topic,
+    changed,
+    layer_of,
+    one,
+    row_of,
+    stream_row,
+    tensor,
+)
 from transformer.views.equations.source import Code
 
 

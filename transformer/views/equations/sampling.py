@@ -8,16 +8,20 @@ from transformer.runs.steps import GenerationStep
 from transformer.views.equations.beams_seen import found_by_beams
 from transformer.views.equations.filters_seen import sampled
 from transformer.views.equations.mathml import equal, frac, mi, of, row, sub, sup, total
-from transformer.views.equations.shown import FIRST, Look, Topic, no_such, tensor
-from transformer.views.equations.source import Code
-from transformer.views.equations.vocabulary import (
+from transformer.views.equations.shown import (
+    FIRST,
+    Look,
+    Topic,
     cells_of,
     chance,
     label_of,
     logit,
+    no_such,
     of_vocabulary,
     taken_of,
+    tensor,
 )
+from transformer.views.equations.source import Code
 
 
 def sampling(look: Look, place: int | None) -> Topic:

@@ -1,6 +1,6 @@
 // A light figure's colours in the dark.
 
-/** @typedef {Record<string, string>} Table what each colour becomes, see drawing/dark_mode.py */
+/** @typedef {Record<string, string>} Table what each colour becomes, see drawing/style.py */
 
 /** @type {(colour: string, table: Table) => string} */
 const changed = (colour, table) => {
