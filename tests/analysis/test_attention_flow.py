@@ -11,7 +11,6 @@ import pytest
 import torch
 from pictured import with_weights
 
-from transformer import Batch, Run
 from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
 from transformer.views import attention_heatmap, attention_rollout, joint_attention, mean_attention
 from transformer.views.drawing import style
@@ -29,7 +28,7 @@ FLOWS: list[Callable[..., go.Figure]] = [mean_attention, attention_rollout, join
 # --- many heads in one picture --------------------------------------------------------------------
 
 
-def test_two_layers_worked_by_hand(run: Run) -> None:
+def test_two_layers_worked_by_hand(run):
     worked = with_weights(run, WORKED)
     # Means: [[1, 0], [1/2, 1/2]] and [[1, 0], [3/4, 1/4]].
     np.testing.assert_array_equal(
@@ -45,7 +44,7 @@ def test_two_layers_worked_by_hand(run: Run) -> None:
     )
 
 
-def test_rollout_is_every_path_through_the_layers_summed(translation: Run) -> None:
+def test_rollout_is_every_path_through_the_layers_summed(translation):
     """An oracle without matrices: a token reaches a key over all tokens in between."""
     found = rollout_weights(translation, "encoder")
     n = len(translation.source_labels)
@@ -63,9 +62,7 @@ def test_rollout_is_every_path_through_the_layers_summed(translation: Run) -> No
 
 @pytest.mark.parametrize("draw", FLOWS)
 @pytest.mark.parametrize("dark", [False, True])
-def test_flows_are_drawn_like_attention(
-    run: Run, draw: Callable[..., go.Figure], dark: bool
-) -> None:
+def test_flows_are_drawn_like_attention(run, draw, dark):
     figure = draw(run, "decoder", dark=dark)
     one = attention_heatmap(run, "decoder.0.self", 0, dark=dark)
     allowed = run.trace["decoder.0.self"].allowed[0].numpy()
@@ -82,14 +79,14 @@ def test_flows_are_drawn_like_attention(
     )  # nothing lies under the mask
 
 
-def test_the_mean_of_cross_attention_has_source_columns(translation: Run) -> None:
+def test_the_mean_of_cross_attention_has_source_columns(translation):
     figure = mean_attention(translation, "decoder", "cross", 0)
     expected = translation.trace["decoder.0.cross"].pattern[0].mean(dim=0)
     np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
     assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
 
 
-def test_a_row_of_a_batch_reads_no_padding(two_way: Batch) -> None:
+def test_a_row_of_a_batch_reads_no_padding(two_way):
     found = rollout_weights(two_way, "encoder", row=0)
     real = two_way.padding[0].numpy()
     assert (found[np.ix_(real, ~real)] == 0).all()
@@ -98,7 +95,7 @@ def test_a_row_of_a_batch_reads_no_padding(two_way: Batch) -> None:
 
 
 @pytest.mark.parametrize("draw", FLOWS)
-def test_flows_refuse_what_is_not_there(run: Run, draw: Callable[..., go.Figure]) -> None:
+def test_flows_refuse_what_is_not_there(run, draw):
     for arguments, sentence in (
         ({"stack": "encoder"}, "no encoder self-attention was recorded"),
         ({"layer": 2}, "layer must be a whole number from 0 to 1, or None; got 2"),
@@ -115,7 +112,7 @@ def test_flows_refuse_what_is_not_there(run: Run, draw: Callable[..., go.Figure]
 
 
 @pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
-def test_an_own_range_ends_at_the_largest_weight_and_says_which(run: Run, scale: str) -> None:
+def test_an_own_range_ends_at_the_largest_weight_and_says_which(run, scale):
     weights = torch.full((1, 1, 9, 9), 1e-3).tril()
     weights[0, 0, 7, 3] = 0.36
     dim = with_weights(run, weights)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import partial, reduce
 from itertools import combinations
 from operator import add
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,7 +44,7 @@ def summaries(model: Model, *, ablate: bool = False) -> list[Summary]:
     return [summary_of(model, text, at, ablate=ablate) for at, text in enumerate(TEXTS)]
 
 
-def test_means_are_those_of_the_single_runs(tiny_model: Model) -> None:
+def test_means_are_those_of_the_single_runs(tiny_model):
     whole = reduce(add, summaries(tiny_model))
     runs = [tiny_model.trace(text) for text in TEXTS]
     singles = [head_metrics(run, "decoder", "self").heads for run in runs]
@@ -60,7 +59,7 @@ def test_means_are_those_of_the_single_runs(tiny_model: Model) -> None:
     assert (whole.n_texts, whole.n_tokens) == (4, sum(len(run.ids) for run in runs))
 
 
-def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder: Model) -> None:
+def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder):
     all_of_them = summaries(tiny_encoder_decoder, ablate=True)
     whole = reduce(add, all_of_them)
     assert set(whole.kinds) == {"encoder.self", "decoder.self", "decoder.cross"}
@@ -71,7 +70,7 @@ def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder: Model) -> None
         assert same(left + right, whole)
 
 
-def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model: Model) -> None:
+def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model):
     found = summary_of(tiny_model, TEXTS[0], 0, ablate=True).kinds["decoder.self"]
     ids = torch.tensor([tiny_model.trace(TEXTS[0]).ids])
 
@@ -88,7 +87,7 @@ def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model: Model
     assert int(found.n_costs) == 1
 
 
-def test_where_each_kind_of_token_reads_adds_up(tiny_model: Model) -> None:
+def test_where_each_kind_of_token_reads_adds_up(tiny_model):
     heads = dossiers(reduce(add, summaries(tiny_model)))
     assert len(heads) == 4
     for head in heads:
@@ -97,7 +96,7 @@ def test_where_each_kind_of_token_reads_adds_up(tiny_model: Model) -> None:
             assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
 
 
-def test_kinds_of_tokens() -> None:
+def test_kinds_of_tokens():
     labels = ["<|endoftext|>", "Tom", "my", "␣was", "n", "'", "t", "␣3", ".", "⏎", "‹C3›"]
     named = [KINDS[kind] for kind in kinds_of(labels)]
     assert named == [
@@ -106,7 +105,7 @@ def test_kinds_of_tokens() -> None:
     ]  # fmt: skip
 
 
-def test_a_file_of_lines_or_of_parted_texts(tmp_path: Path) -> None:
+def test_a_file_of_lines_or_of_parted_texts(tmp_path):
     path = tmp_path / "texts"
     path.write_text("one\n\ntwo \n")
     assert list(texts_of(path)) == ["one", "two"]
@@ -118,7 +117,7 @@ def test_a_file_of_lines_or_of_parted_texts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_workers_and_interruptions_change_nothing(tiny_model: Model, tmp_path: Path) -> None:
+def test_workers_and_interruptions_change_nothing(tiny_model, tmp_path):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
     data.write_text("\n".join(f"{text} {n}" for n in range(60) for text in TEXTS))
@@ -138,9 +137,7 @@ def test_workers_and_interruptions_change_nothing(tiny_model: Model, tmp_path: P
     assert all(path.stat().st_mtime_ns == time for path, time in others.items())
 
 
-def test_the_command_writes_dossiers_and_the_texts_that_they_name(
-    tiny_model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_dossiers_and_the_texts_that_they_name(tiny_model, tmp_path, capsys):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     data = tmp_path / "data.txt"
     data.write_text("\n".join([*TEXTS, "long " * 40]))
@@ -172,7 +169,7 @@ def dossier(layer: int, head: int, **means: float) -> dict[str, Any]:
     return {"kind": "decoder.self", "layer": layer, "head": head, "metrics": metrics, "cost": None}
 
 
-def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share() -> None:
+def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share():
     low = {"entropy": 1.0, "previous": 0.1, "first": 0.1}
     heads = [
         dossier(0, 0, **low | {"previous": 0.9}), dossier(0, 1, **low),
@@ -203,7 +200,7 @@ def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share() -> 
     assert figure.layout.meta["table"]["cells"][2] == [0.8, 1.0, "first token"]
 
 
-def test_clusters_are_those_of_a_plain_loop_over_all_pairs() -> None:
+def test_clusters_are_those_of_a_plain_loop_over_all_pairs():
     for name in bundled_names():
         content = json.loads((BUNDLED / name / "heads.json").read_text(encoding="utf-8"))
         for kind in {head["kind"] for head in content["heads"]}:
@@ -227,18 +224,14 @@ def test_clusters_are_those_of_a_plain_loop_over_all_pairs() -> None:
     "content",
     ["[]", '{"heads": 3}', '{"heads": [{"kind": "decoder.self", "layer": 9, "head": 0}]}', "{"],
 )
-def test_a_file_about_other_heads_is_refused(
-    tiny_model: Model, tmp_path: Path, content: str
-) -> None:
+def test_a_file_about_other_heads_is_refused(tiny_model, tmp_path, content):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     (tmp_path / "tiny" / "heads.json").write_text(content)
     with pytest.raises(ValueError, match="no usable file about heads"):
         load(tmp_path / "tiny")
 
 
-def test_a_dataset_of_the_hub_is_streamed(
-    tiny_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dataset_of_the_hub_is_streamed(tiny_model, tmp_path, monkeypatch):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     asked, read = [], []
 

@@ -6,13 +6,11 @@ import os
 import signal
 import sys
 from functools import partial
-from pathlib import Path
 
 import psutil
 import pytest
 from builders import save_model
 
-from transformer import Model
 from transformer.analysis.corpus import over_texts
 from transformer.analysis.corpus.__main__ import main
 from transformer.analysis.corpus.parts import texts_of
@@ -28,9 +26,7 @@ def workers() -> list[psutil.Process]:
 
 
 @pytest.mark.slow
-def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(
-    tiny_model: Model, tmp_path: Path
-) -> None:
+def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(tiny_model, tmp_path):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
     data.write_text("\n".join(f"the fox {n} said hello to the bird" for n in range(N_TEXTS)))
@@ -62,9 +58,7 @@ def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(
     assert not workers()
 
 
-def test_without_ray_one_sentence_says_what_to_install(
-    tiny_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_ray_one_sentence_says_what_to_install(tiny_model, tmp_path, monkeypatch):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     data = tmp_path / "data.txt"
     data.write_text("a text")

@@ -11,7 +11,7 @@ import pytest
 import torch
 from pictured import relabelled, sampled_run
 
-from transformer import Model, Run, Site, Trace
+from transformer import Run, Site, Trace
 from transformer.analysis.head_measures import ALL, measure, repeats_of
 from transformer.analysis.head_metrics import MIN_ROWS, Metrics, named_after, strongest
 from transformer.views import head_metrics, metrics_figure
@@ -77,9 +77,7 @@ def by_loops(
 @pytest.mark.parametrize(
     ("stack", "kind"), [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]
 )
-def test_every_metric_is_what_a_loop_over_the_cells_gives(
-    translation: Run, stack: str, kind: str
-) -> None:
+def test_every_metric_is_what_a_loop_over_the_cells_gives(translation, stack, kind):
     words = relabelled(translation, ("a", "b", "c", "b", "d", "d"))
     source = ("b", "c", "b", "b", "c")[: len(translation.source_labels)]
     words = dataclasses.replace(words, source_labels=source)
@@ -99,9 +97,7 @@ def test_every_metric_is_what_a_loop_over_the_cells_gives(
         assert head.most_read_key == int(most)
 
 
-def test_each_kind_of_attention_has_the_metrics_that_mean_something_there(
-    translation: Run,
-) -> None:
+def test_each_kind_of_attention_has_the_metrics_that_mean_something_there(translation):
     names = {
         where: {metric.name for metric in head_metrics(translation, *where).metrics}
         for where in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross"))
@@ -112,12 +108,12 @@ def test_each_kind_of_attention_has_the_metrics_that_mean_something_there(
     assert not {"distance", "previous", "itself", "next"} & names["decoder", "cross"]
 
 
-def test_rows_that_may_read_one_key_only_are_left_out_and_counted(run: Run) -> None:
+def test_rows_that_may_read_one_key_only_are_left_out_and_counted(run):
     found = head_metrics(run, "decoder", "self")
     assert (found.n_rows, found.n_left_out) == (len(run.ids) - 1, 1)
 
 
-def test_a_text_of_one_token_has_no_numbers(tiny_model: Model) -> None:
+def test_a_text_of_one_token_has_no_numbers(tiny_model):
     one = with_scores(sampled_run(tiny_model), torch.zeros(1, 2, 1, 1))
     found = head_metrics(one, "decoder", "self")
     assert found.n_rows == 0
@@ -128,7 +124,7 @@ def test_a_text_of_one_token_has_no_numbers(tiny_model: Model) -> None:
 # --- the baselines --------------------------------------------------------------------------------
 
 
-def test_an_even_head_is_worked_out_under_the_same_mask(run: Run) -> None:
+def test_an_even_head_is_worked_out_under_the_same_mask(run):
     n = len(run.ids)
     rows = range(2, n + 1)  # allowed keys of the rows that can choose
     even = head_metrics(run, "decoder", "self").even
@@ -138,7 +134,7 @@ def test_an_even_head_is_worked_out_under_the_same_mask(run: Run) -> None:
     assert even["distance"] == pytest.approx(np.mean([(k - 1) / 2 for k in rows]), abs=1e-5)
 
 
-def test_shuffled_copies_are_the_keys_at_other_places_and_the_same_each_time(run: Run) -> None:
+def test_shuffled_copies_are_the_keys_at_other_places_and_the_same_each_time(run):
     found = head_metrics(run, "decoder", "self")
     record = run.trace["decoder.1.self"]
     assert record.q is not None
@@ -161,7 +157,7 @@ def test_shuffled_copies_are_the_keys_at_other_places_and_the_same_each_time(run
         np.testing.assert_equal(dict(one.shuffled), dict(other.shuffled))
 
 
-def test_shuffling_the_keys_changes_no_entropy_without_a_mask(translation: Run) -> None:
+def test_shuffling_the_keys_changes_no_entropy_without_a_mask(translation):
     """Why entropy, the largest weight and the most-read share are held against an even head."""
     record = translation.trace["encoder.0.self"]
     order = torch.randperm(record.scores.shape[-1])
@@ -195,7 +191,7 @@ def labels(found: Metrics) -> list[str | None]:
     return [head.label for head in found.heads]
 
 
-def test_heads_that_clearly_do_one_thing_are_named_after_it(run: Run) -> None:
+def test_heads_that_clearly_do_one_thing_are_named_after_it(run):
     found = head_metrics(with_scores(run, planted_scores(), causal=False), "decoder", "self")
     assert labels(found) == [
         "reads the previous token", "reads itself", "reads the first token", "reads one token",
@@ -217,7 +213,7 @@ def again(shift: int) -> torch.Tensor:
     return scores
 
 
-def test_heads_that_look_for_their_own_token_are_told_apart(run: Run) -> None:
+def test_heads_that_look_for_their_own_token_are_told_apart(run):
     both = torch.cat([again(1), again(0)], dim=1)
     found = head_metrics(with_scores(run, both, tokens=REPEATING), "decoder", "self")
     assert found.n_repeats == 6
@@ -235,7 +231,7 @@ def test_heads_that_look_for_their_own_token_are_told_apart(run: Run) -> None:
         assert found.even[name] == pytest.approx(np.mean([1 / k for k in rows]), abs=1e-6)
 
 
-def test_a_repeat_needs_a_token_between_and_leave_to_read_it() -> None:
+def test_a_repeat_needs_a_token_between_and_leave_to_read_it():
     future = torch.ones(5, 5, dtype=torch.bool).tril()
     assert repeats_of("aabab", future).tolist() == [[3, 1], [4, 2]]
     future[4, 3] = False
@@ -243,7 +239,7 @@ def test_a_repeat_needs_a_token_between_and_leave_to_read_it() -> None:
     assert repeats_of("abcde", future).tolist() == []
 
 
-def test_a_text_that_repeats_nothing_has_no_such_number(run: Run) -> None:
+def test_a_text_that_repeats_nothing_has_no_such_number(run):
     plain = with_scores(run, planted_scores())
     found = head_metrics(plain, "decoder", "self")
     assert found.n_repeats == 0
@@ -253,7 +249,7 @@ def test_a_text_that_repeats_nothing_has_no_such_number(run: Run) -> None:
     assert said == "this text repeats no token with another between"
 
 
-def test_few_repeats_give_no_label(run: Run) -> None:
+def test_few_repeats_give_no_label(run):
     size = 7  # the first four repeats of the ten tokens
     scores = again(1)[..., :size, :size]
     found = head_metrics(with_scores(run, scores, tokens=REPEATING[:size]), "decoder", "self")
@@ -262,7 +258,7 @@ def test_few_repeats_give_no_label(run: Run) -> None:
     assert found.heads[0].named_after != "induction"
 
 
-def test_a_cross_head_that_walks_along_the_source_reads_in_order(translation: Run) -> None:
+def test_a_cross_head_that_walks_along_the_source_reads_in_order(translation):
     walking = torch.zeros(1, 2, 12, N)
     for row in range(12):
         walking[0, 0, row, row * N // 12] = 8.0
@@ -273,7 +269,7 @@ def test_a_cross_head_that_walks_along_the_source_reads_in_order(translation: Ru
     assert math.isnan(found.even["order"])
 
 
-def test_a_few_rows_give_no_label(run: Run) -> None:
+def test_a_few_rows_give_no_label(run):
     scores = planted_scores()[..., :MIN_ROWS, :MIN_ROWS]
     found = head_metrics(with_scores(run, scores), "decoder", "self")
     assert found.n_rows == MIN_ROWS - 1
@@ -290,8 +286,8 @@ def test_a_few_rows_give_no_label(run: Run) -> None:
     ],
 )
 def test_a_label_asks_for_weight_for_the_even_head_and_for_the_shuffled_copies(
-    previous: float, even: float, shuffled: float, label: str | None
-) -> None:
+    previous, even, shuffled, label
+):
     values = {"entropy": 1.0, "largest": 0.5, "previous": previous, "most_read": 0.3}
     base = {"entropy": 2.0, "largest": 0.2, "previous": even, "most_read": 0.2}
     name = named_after(values, base, {"previous": (0.1, shuffled)})
@@ -301,7 +297,7 @@ def test_a_label_asks_for_weight_for_the_even_head_and_for_the_shuffled_copies(
 # --- the strongest finding ------------------------------------------------------------------------
 
 
-def test_the_finding_is_the_labelled_head_furthest_above_an_even_one(run: Run) -> None:
+def test_the_finding_is_the_labelled_head_furthest_above_an_even_one(run):
     looks_back = torch.zeros(1, 1, 10, 10)
     looks_back[0, 0].diagonal(-1).fill_(9.0)
     both = with_scores(run, torch.cat([looks_back, again(1)], dim=1), tokens=REPEATING)
@@ -322,7 +318,7 @@ def test_the_finding_is_the_labelled_head_furthest_above_an_even_one(run: Run) -
     assert best.weight == pytest.approx(float(weights[best.query, best.key]))
 
 
-def test_without_a_label_the_nearest_head_is_the_finding_and_is_said_to_be_so(run: Run) -> None:
+def test_without_a_label_the_nearest_head_is_the_finding_and_is_said_to_be_so(run):
     scores = torch.zeros(1, 2, 30, 30)
     scores[0, 1].diagonal(-1).fill_(2.0)  # more than others, but below LEAST_WEIGHT
     leaning = with_scores(run, scores)
@@ -335,7 +331,7 @@ def test_without_a_label_the_nearest_head_is_the_finding_and_is_said_to_be_so(ru
     assert strongest(even, head_metrics(even, "decoder", "self")) is None
 
 
-def test_of_heads_in_order_and_of_one_token_the_clearest_cell_is_told(translation: Run) -> None:
+def test_of_heads_in_order_and_of_one_token_the_clearest_cell_is_told(translation):
     walking = torch.zeros(1, 1, 12, N)
     for row in range(12):
         walking[0, 0, row, row * N // 12] = 8.0 + row
@@ -355,7 +351,7 @@ def test_of_heads_in_order_and_of_one_token_the_clearest_cell_is_told(translatio
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run: Run, dark: bool) -> None:
+def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run, dark):
     run = relabelled(run, ("a", "b", "c"))
     found = head_metrics(run, "decoder", "self")
     for metric in found.metrics:
@@ -372,7 +368,7 @@ def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run: Run, dark: bool)
         )
 
 
-def test_what_is_not_there_is_refused(run: Run) -> None:
+def test_what_is_not_there_is_refused(run):
     with pytest.raises(ValueError, match="no encoder self-attention was recorded; recorded: dec"):
         head_metrics(run, "encoder", "self")
     with pytest.raises(ValueError, match=r"metric must be one of \['entropy'.*; got 'order'"):

@@ -14,13 +14,7 @@ from torch import Tensor, nn
 
 import transformer
 from transformer import Model
-from transformer.analysis.journey import (
-    Journey,
-    journey,
-    last_read,
-    reading_weights,
-    without_head,
-)
+from transformer.analysis.journey import Journey, journey, last_read, reading_weights, without_head
 from transformer.analysis.logit_contribution import LogitContribution
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
 from transformer.model.norms import RMSNorm
@@ -101,7 +95,7 @@ def normed(norm: nn.Module | None, x: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, norm.eps)
 
 
-def test_the_parts_sum_to_the_logit_of_a_plain_pass_at_every_place(model: Model) -> None:
+def test_the_parts_sum_to_the_logit_of_a_plain_pass_at_every_place(model):
     run = run_of(model)
     for place in range(run.trace_start, len(run.ids)):
         found, logits = journey(model, run, place), plain(model, run, place)
@@ -119,7 +113,7 @@ def test_the_parts_sum_to_the_logit_of_a_plain_pass_at_every_place(model: Model)
     assert another.total == pytest.approx(float(logits[7]), abs=1e-3)
 
 
-def test_the_lens_is_the_final_norm_and_the_unembedding_of_each_stream(model: Model) -> None:
+def test_the_lens_is_the_final_norm_and_the_unembedding_of_each_stream(model):
     run, network = run_of(model), model.network
     stack = network.last_stack
     for place in (run.trace_start, len(run.ids) - 1):
@@ -134,7 +128,7 @@ def test_the_lens_is_the_final_norm_and_the_unembedding_of_each_stream(model: Mo
         assert int(found.lens_ids[-1]) == int(found.logits.argmax())
 
 
-def test_without_a_head_is_a_plain_pass_with_its_z_zeroed(model: Model) -> None:
+def test_without_a_head_is_a_plain_pass_with_its_z_zeroed(model):
     run = run_of(model)
     place = len(run.ids) - 2
     for site in sites_of(model.config):
@@ -146,7 +140,7 @@ def test_without_a_head_is_a_plain_pass_with_its_z_zeroed(model: Model) -> None:
         assert not torch.allclose(found, plain(model, run, place), atol=1e-3)
 
 
-def test_the_weights_of_two_tokens_are_the_traces(model: Model) -> None:
+def test_the_weights_of_two_tokens_are_the_traces(model):
     run = run_of(model)
     for stack, kind in run.trace.kinds():
         weights = run.trace.weights(stack, kind)[:, 0]  # (L, H, Tq, Tk)
@@ -157,7 +151,7 @@ def test_the_weights_of_two_tokens_are_the_traces(model: Model) -> None:
             torch.testing.assert_close(found, weights[:, :, row, column], atol=1e-6, rtol=1e-5)
 
 
-def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model: Model) -> None:
+def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model):
     silence = Ablate("decoder", 0, [1])
     run = tiny_model.generate(TEXT, max_new_tokens=3, interventions=[silence])
     found = journey(tiny_model, run)
@@ -178,9 +172,7 @@ def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model: Model) ->
         one.remove()
 
 
-def test_where_a_logit_is_no_sum_of_parts_the_rest_is_told(
-    tiny_model: Model, tokenizer: Tokenizer
-) -> None:
+def test_where_a_logit_is_no_sum_of_parts_the_rest_is_told(tiny_model, tokenizer):
     altered = (
         Break("no-final-norm"), EditMask("decoder", without=["causal"]),
         Patch("decoder", 0, [1], "Nobody said hello"),
@@ -200,9 +192,7 @@ def test_where_a_logit_is_no_sum_of_parts_the_rest_is_told(
     assert "cannot be told apart" in finding(read, found, tokenizer)
 
 
-def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(
-    tiny_model: Model,
-) -> None:
+def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_model):
     long = tiny_model.generate(TEXT * 2, max_new_tokens=30)
     assert long.trace_start > 0
     found = journey(tiny_model, long)
@@ -222,8 +212,8 @@ def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(
 
 
 def test_the_first_place_is_the_last_token_that_is_no_end_or_the_hidden_one(
-    tiny_model: Model, tiny_encoder: Model, tokenizer: Tokenizer
-) -> None:
+    tiny_model, tiny_encoder, tokenizer
+):
     run = tiny_model.generate("The fox", max_new_tokens=2, forced_tokens=[5, tokenizer.end_id])
     assert run.ids[-1] == tokenizer.end_id
     assert last_read(tiny_model, run) == len(run.ids) - 2
@@ -231,14 +221,14 @@ def test_the_first_place_is_the_last_token_that_is_no_end_or_the_hidden_one(
     assert last_read(tiny_encoder, read) == 1
 
 
-def test_errors_say_what_is_allowed(tiny_model: Model, tiny_encoder: Model) -> None:
+def test_errors_say_what_is_allowed(tiny_model, tiny_encoder):
     run, read = run_of(tiny_model), run_of(tiny_encoder)
     last = len(run.ids) - 1
     for place in (-1, last + 1, True, "3"):
         with pytest.raises(ValueError, match=f"place must be a whole number from 0 to {last}"):
-            journey(tiny_model, run, place)  # type: ignore[arg-type]
+            journey(tiny_model, run, place)
         with pytest.raises(ValueError, match="place must be a whole number from 0 to"):
-            without_head(tiny_model, run, "decoder.0.self", 0, place)  # type: ignore[arg-type]
+            without_head(tiny_model, run, "decoder.0.self", 0, place)
     with pytest.raises(ValueError, match="place must be a whole number from 0 to"):
         journey(tiny_encoder, read, len(read.ids))
     with pytest.raises(ValueError, match="target must be a whole number from 0 to 319"):
@@ -279,7 +269,7 @@ def chances(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
     return [(row["label"], round(100 * row["probability"])) for row in rows]
 
 
-def test_the_names_second_letter_comes_from_layer_5_head_0(experiments: Experiments) -> None:
+def test_the_names_second_letter_comes_from_layer_5_head_0(experiments):
     run: Any = experiments.service.model("stories").trace(LOKI)
     found = asked(experiments, "journey", run)
     assert chances(found["likeliest"])[:2] == [("o", 86), ("y", 2)]
@@ -304,8 +294,8 @@ def test_the_names_second_letter_comes_from_layer_5_head_0(experiments: Experime
 
 
 def test_an_answer_holds_what_the_picture_draws(
-    experiments: Experiments, tiny_model: Model, tiny_encoder: Model, tiny_encoder_decoder: Model
-) -> None:
+    experiments, tiny_model, tiny_encoder, tiny_encoder_decoder
+):
     for model in (tiny_model, tiny_encoder, tiny_encoder_decoder):
         run, size = run_of(model), model.config.n_layers * model.config.n_heads
         found = asked(experiments, "journey", run, place=3)
@@ -332,8 +322,8 @@ def test_an_answer_holds_what_the_picture_draws(
 
 
 def test_a_small_network_waits_for_no_turn_and_a_large_one_is_refused(
-    experiments: Experiments, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    experiments, tiny_model, monkeypatch
+):
     run = run_of(tiny_model)
     head = {"site": "decoder.0.self", "head": 0}
     monkeypatch.setattr(experiments, "_in_turn", None)  # would be a TypeError
@@ -376,7 +366,7 @@ def told(run: Run, tokens: Tokenizer, place: int, **changes: Any) -> str:
     return finding(run, found, tokens)
 
 
-def test_each_finding_is_what_the_numbers_say(tiny_model: Model, tokenizer: Tokenizer) -> None:
+def test_each_finding_is_what_the_numbers_say(tiny_model, tokenizer):
     run, place = run_of(tiny_model), 4
     word, read = tokenizer.label(70), run_of(tiny_model).labels[place]
     alone = {"heads": {"self": torch.tensor([[0.1, 0.1], [0.1, 3.0]])}}

@@ -114,7 +114,7 @@ def replay(steps: list[Any], head: nn.Linear, target: int, without: Any, held: l
     return float(head.weight[target].detach().double().numpy() @ x) + bias
 
 
-def test_each_part_adds_what_is_missing_without_it_and_all_sum_to_the_logit(model: Model) -> None:
+def test_each_part_adds_what_is_missing_without_it_and_all_sum_to_the_logit(model):
     text = "The fox said hello"
     reads_all = model.config.family == "encoder"
     run: Any = model.trace(text) if reads_all else model.generate(text, max_new_tokens=4)
@@ -150,7 +150,7 @@ def test_each_part_adds_what_is_missing_without_it_and_all_sum_to_the_logit(mode
     assert max(float(heads.abs().max()) for heads in found.heads.values()) > 0.01
 
 
-def test_the_logit_of_another_token_can_be_asked_for(tiny_model: Model) -> None:
+def test_the_logit_of_another_token_can_be_asked_for(tiny_model):
     run = tiny_model.generate("The fox", max_new_tokens=3)
     place = run.n_prompt
     with torch.inference_mode():
@@ -164,15 +164,15 @@ def test_the_logit_of_another_token_can_be_asked_for(tiny_model: Model) -> None:
 
 
 def test_what_has_no_such_sum_is_refused_in_a_sentence(
-    tiny_model: Model, tiny_encoder: Model, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tiny_model, tiny_encoder, tokenizer, monkeypatch
+):
     run = tiny_model.generate("The fox", max_new_tokens=2)
     place = run.n_prompt
     with pytest.raises(ValueError, match="the token must be one that the network predicted"):
         logit_contribution(tiny_model, run, 0)
     for target in (-1, tiny_model.config.output_vocab_size, True, "3"):
         with pytest.raises(ValueError, match="target must be a whole number from 0 to"):
-            logit_contribution(tiny_model, run, place, target)  # type: ignore[arg-type]
+            logit_contribution(tiny_model, run, place, target)
     read: Any = tiny_encoder.trace("The fox")
     with pytest.raises(ValueError, match="place must be a whole number from 0 to"):
         logit_contribution(tiny_encoder, read, len(read.ids))
@@ -215,7 +215,7 @@ FOUND = LogitContribution(
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_cells_of_the_map_are_the_parts_and_sum_to_the_logit(dark: bool) -> None:
+def test_the_cells_of_the_map_are_the_parts_and_sum_to_the_logit(dark):
     figure = contribution(FOUND, "<b>", dark=dark)
     (trace,) = figure.data
     assert figure.layout.meta["row_labels"] == [
@@ -239,7 +239,7 @@ def test_the_cells_of_the_map_are_the_parts_and_sum_to_the_logit(dark: bool) -> 
     assert trace.customdata[3][0] == "layer 1, head 0"
 
 
-def test_the_sentence_names_what_adds_most_and_what_takes_away() -> None:
+def test_the_sentence_names_what_adds_most_and_what_takes_away():
     assert sentence(FOUND) == (
         "Of the logit 5.50, layer 1, head 0 adds most: +3.00. Next comes the feed-forward of "
         "layer 0 with +2.00. Most is taken away by layer 0, head 1: -1.00."

@@ -33,9 +33,7 @@ def by_hand(scores: list[list[float]], allowed: list[list[bool]]) -> list[list[f
 
 @pytest.mark.parametrize("row", [0, 1, 2])
 @pytest.mark.parametrize("which", ["padding", "causal"])
-def test_weights_are_a_softmax_over_what_the_other_mask_allows(
-    batch: Batch, row: int, which: str
-) -> None:
+def test_weights_are_a_softmax_over_what_the_other_mask_allows(batch, row, which):
     length = batch.ids.shape[1]
     real = batch.padding[row].tolist()
     past = [[key <= query for key in range(length)] for query in range(length)]
@@ -48,7 +46,7 @@ def test_weights_are_a_softmax_over_what_the_other_mask_allows(
     np.testing.assert_allclose(z[np.array(left)], found.weights[np.array(left)], atol=1e-6)
 
 
-def test_with_its_mask_the_same_arithmetic_gives_the_networks_own_weights(batch: Batch) -> None:
+def test_with_its_mask_the_same_arithmetic_gives_the_networks_own_weights(batch):
     found = without_mask(batch, 1, "decoder.0.self", 0, "padding")  # the longest has no padding
     np.testing.assert_allclose(found.weights, found.real, atol=1e-6)
     assert not found.freed.any()
@@ -56,7 +54,7 @@ def test_with_its_mask_the_same_arithmetic_gives_the_networks_own_weights(batch:
     assert sentence_of(found).startswith("Here the padding mask hides nothing")
 
 
-def test_the_share_is_the_mean_over_text_queries_alone(translated: Batch) -> None:
+def test_the_share_is_the_mean_over_text_queries_alone(translated):
     found = without_mask(translated, 0, "decoder.1.cross", 1, "padding")
     weights = translated.trace["decoder.1.cross"].scores[0, 1].double().softmax(-1)
     assert translated.target_padding is not None
@@ -73,14 +71,14 @@ def test_the_share_is_the_mean_over_text_queries_alone(translated: Batch) -> Non
     assert 0 < found.mean_freed_weight < 1
 
 
-def test_the_causal_mask_hides_padding_from_text_already(batch: Batch) -> None:
+def test_the_causal_mask_hides_padding_from_text_already(batch):
     found = without_mask(batch, 2, "decoder.0.self", 1, "padding")
     assert found.mean_freed_weight == 0
     assert found.freed_weight[~found.text].min() > 0
     assert "the causal mask already hides it from the text" in sentence_of(found)
 
 
-def test_the_difference_of_each_row_sums_to_0_and_has_a_scale_around_0(two_way: Batch) -> None:
+def test_the_difference_of_each_row_sums_to_0_and_has_a_scale_around_0(two_way):
     figure = mask_removed(two_way, 0, "encoder.1.self", 0, "padding", show="difference")
     cells = figure.data[0]
     np.testing.assert_allclose(cells.z.sum(axis=1), 0, atol=1e-6)
@@ -90,13 +88,13 @@ def test_the_difference_of_each_row_sums_to_0_and_has_a_scale_around_0(two_way: 
     assert (cells.z[:, ~two_way.padding[0].numpy()] > 0).all()
 
 
-def test_the_mean_of_heads_is_the_mean_of_their_weights(batch: Batch) -> None:
+def test_the_mean_of_heads_is_the_mean_of_their_weights(batch):
     each = [without_mask(batch, 0, "decoder.1.self", head, "causal").weights for head in (0, 1)]
     mean = without_mask(batch, 0, "decoder.1.self", "mean", "causal").weights
     np.testing.assert_allclose(mean, (each[0] + each[1]) / 2)
 
 
-def test_only_masks_that_act_can_be_taken_away(two_way: Batch, translated: Batch) -> None:
+def test_only_masks_that_act_can_be_taken_away(two_way, translated):
     with pytest.raises(ValueError, match=r"which must be one of \['padding'\]; got 'causal'"):
         mask_removed(two_way, 0, "encoder.0.self", 0, "causal")
     with pytest.raises(ValueError, match=r"\['padding'\]; got 'causal'"):
@@ -109,7 +107,7 @@ def test_only_masks_that_act_can_be_taken_away(two_way: Batch, translated: Batch
     assert {site.kind for site in sites if acting_masks(site) == ("padding",)} == {"self", "cross"}
 
 
-def test_the_page_is_told_the_masks_that_act_and_the_share(batch: Batch, two_way: Batch) -> None:
+def test_the_page_is_told_the_masks_that_act_and_the_share(batch, two_way):
     store = RunStore()
     ask = asking(store, "removal")
     asked = {"row": 0, "head": 1, "site": "decoder.0.self"}
@@ -122,9 +120,7 @@ def test_the_page_is_told_the_masks_that_act_and_the_share(batch: Batch, two_way
     assert set(answer["figures"]) == {"weights", "difference"}
 
 
-def test_a_mask_that_the_network_went_without_is_not_taken_away_again(
-    tiny_model: Model, tiny_encoder: Model
-) -> None:
+def test_a_mask_that_the_network_went_without_is_not_taken_away_again(tiny_model, tiny_encoder):
     store = RunStore()
     answers = {}
     for model in (tiny_model, tiny_encoder):

@@ -13,7 +13,7 @@ from asking import asking
 from pictured import batch_of, planted
 from torch.nn import functional as F
 
-from transformer import Model, Run, Site, Trace
+from transformer import Run, Site, Trace
 from transformer.analysis.row_arithmetic import TOLERANCE
 from transformer.ui.store import RunStore
 from transformer.views import row_arithmetic, worked_row
@@ -37,7 +37,7 @@ def made(run: Run, q: list[list[float]], k: list[list[float]], v: list[list[floa
 # --- the numbers ----------------------------------------------------------------------------------
 
 
-def test_a_row_worked_by_hand(run: Run) -> None:
+def test_a_row_worked_by_hand(run):
     # D = 4, so the divisor is 2: the second query's dots are 2 ln 3 and 0, its weights 3/4 and 1/4.
     third = math.log(3.0)
     q = [[0.0, 0.0, 0.0, 0.0], [third, third, 0.0, 1.0], [0.0, 1.0, 2.0, 0.0]]
@@ -54,9 +54,7 @@ def test_a_row_worked_by_hand(run: Run) -> None:
 
 
 @pytest.mark.parametrize("site", ["encoder.1.self", "decoder.0.self", "decoder.1.cross"])
-def test_every_row_agrees_with_the_networks_own_scores_weights_and_output(
-    translation: Run, site: str
-) -> None:
+def test_every_row_agrees_with_the_networks_own_scores_weights_and_output(translation, site):
     record = translation.trace[site]
     assert record.q is not None
     mask = record.allowed[:, None]
@@ -74,7 +72,7 @@ def test_every_row_agrees_with_the_networks_own_scores_weights_and_output(
             assert found.agrees
 
 
-def test_a_sentence_of_a_batch_has_rows_of_its_own(tiny_model: Model) -> None:
+def test_a_sentence_of_a_batch_has_rows_of_its_own(tiny_model):
     batch = batch_of(tiny_model, "the fox", "hello to the bird", "no")
     found = row_arithmetic(batch, "decoder.1.self", 1, 3, row=1)
     expected = batch.trace["decoder.1.self"].pattern[1, 1, 3].numpy()
@@ -82,7 +80,7 @@ def test_a_sentence_of_a_batch_has_rows_of_its_own(tiny_model: Model) -> None:
     assert found.key_labels == batch.labels[1]
 
 
-def test_numbers_that_were_changed_are_said_not_to_agree(run: Run) -> None:
+def test_numbers_that_were_changed_are_said_not_to_agree(run):
     record = run.trace["decoder.0.self"]
     bent = record.pattern.clone()
     bent[0, 1, 4, 2] += 2 * TOLERANCE
@@ -93,7 +91,7 @@ def test_numbers_that_were_changed_are_said_not_to_agree(run: Run) -> None:
     assert row_arithmetic(changed, record.site, 1, 3).agrees
 
 
-def test_a_row_with_nothing_allowed_is_uniform_as_in_the_network(run: Run) -> None:
+def test_a_row_with_nothing_allowed_is_uniform_as_in_the_network(run):
     record = run.trace["decoder.0.self"]
     trace = Trace(records={record.site: dataclasses.replace(
         record,
@@ -118,13 +116,13 @@ def test_a_row_with_nothing_allowed_is_uniform_as_in_the_network(run: Run) -> No
         ({"row": 1}, "row must be a whole number from 0 to 0; got 1"),
     ],
 )
-def test_an_unknown_row_is_refused(run: Run, choice: dict[str, object], sentence: str) -> None:
+def test_an_unknown_row_is_refused(run, choice, sentence):
     asked = {"site": "decoder.0.self", "head": 0, "query": 0} | choice
     with pytest.raises(ValueError, match=sentence.format(last=len(run.ids) - 1)):
-        worked_row(run, **asked)  # type: ignore[arg-type]
+        worked_row(run, **asked)
 
 
-def test_a_record_without_queries_is_refused(run: Run) -> None:
+def test_a_record_without_queries_is_refused(run):
     bare = planted(run, 5, (3, 1), 0.9)
     with pytest.raises(ValueError, match=r"decoder\.1\.self holds no queries, keys and values"):
         row_arithmetic(bare, "decoder.1.self", 0, 0)
@@ -134,7 +132,7 @@ def test_a_record_without_queries_is_refused(run: Run) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run: Run, dark: bool) -> None:
+def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run, dark):
     figure = worked_row(run, "decoder.1.self", 1, 4, dark=dark)
     found = row_arithmetic(run, "decoder.1.self", 1, 4)
     keys, q, scores, weights, output = figure.data
@@ -156,7 +154,7 @@ def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run: Run, dark: boo
 # --- what the page is sent ------------------------------------------------------------------------
 
 
-def test_the_page_is_sent_exact_numbers_and_beyond_the_trace_the_last_row(run: Run) -> None:
+def test_the_page_is_sent_exact_numbers_and_beyond_the_trace_the_last_row(run):
     store = RunStore()
     ask = asking(store, "worked")
     key = store.put(run)

@@ -30,8 +30,8 @@ def bias_of(mask: Tensor | None) -> Tensor | None:
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("padding", [None, padding_mask(IDS, 0)], ids=["whole", "padded"])
 def test_self_attention_has_the_numbers_and_the_gradient_of_the_readable_one(
-    padding: Tensor | None, causal: bool, part: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    padding, causal, part, monkeypatch
+):
     monkeypatch.setattr("transformer.training.attention.PART", part)
     parts = torch.randn(N_ROWS, 4, 3 * SIZE, dtype=torch.float64, requires_grad=True)
     found = trained_attention(parts, None, bias_of(padding), causal, N_HEADS)
@@ -45,7 +45,7 @@ def test_self_attention_has_the_numbers_and_the_gradient_of_the_readable_one(
     assert torch.allclose(ours, theirs, atol=1e-12)
 
 
-def test_cross_attention_has_the_gradient_that_differences_give() -> None:
+def test_cross_attention_has_the_gradient_that_differences_give():
     asking = torch.randn(N_ROWS, 2, SIZE, dtype=torch.float64, requires_grad=True)
     answering = torch.randn(N_ROWS, 4, 2 * SIZE, dtype=torch.float64, requires_grad=True)
     bias = bias_of(padding_mask(IDS, 0))
@@ -55,7 +55,7 @@ def test_cross_attention_has_the_gradient_that_differences_give() -> None:
 
 
 @pytest.mark.parametrize("crosses", [False, True])
-def test_in_bfloat16_the_block_learns_as_pytorchs_own(crosses: bool) -> None:
+def test_in_bfloat16_the_block_learns_as_pytorchs_own(crosses):
     changes = dict(vocab_size=10, d_model=SIZE, n_heads=N_HEADS, n_layers=1, attention_dropout=0.0)
     block = MultiHeadAttention(
         preset("gpt", **changes), Site("decoder", 0, "cross" if crosses else "self")

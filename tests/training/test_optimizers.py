@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 
 import pytest
 import torch
@@ -86,7 +85,7 @@ def updated_by(optimizer: torch.optim.Optimizer, network: nn.Module, *, none: bo
         optimizer.zero_grad(set_to_none=none)
 
 
-def test_they_share_one_tensor_a_shape_and_keep_their_values() -> None:
+def test_they_share_one_tensor_a_shape_and_keep_their_values():
     parts = [
         nn.Parameter(torch.full(shape, float(n))) for n, shape in enumerate([(2, 3), (4,), (2, 3)])
     ]
@@ -102,7 +101,7 @@ def test_they_share_one_tensor_a_shape_and_keep_their_values() -> None:
     assert wholes[0].grad.tolist() == [[[0] * 3] * 2, [[1] * 3] * 2]
 
 
-def test_a_network_is_updated_as_by_torch_adamw(tiny_model: Model) -> None:
+def test_a_network_is_updated_as_by_torch_adamw(tiny_model):
     ours, theirs = trainable(tiny_model), trainable(tiny_model)
     settings = Settings(optimizer="adamw", weight_decay=0.1)
     optimizer = make_optimizer(ours, settings)
@@ -131,7 +130,7 @@ def test_a_network_is_updated_as_by_torch_adamw(tiny_model: Model) -> None:
     assert sum(len(group["params"]) for group in optimizer.param_groups) < len(named) / 2
 
 
-def test_gradients_set_to_none_are_refused(tiny_model: Model) -> None:
+def test_gradients_set_to_none_are_refused(tiny_model):
     network = trainable(tiny_model)
     optimizer = make_optimizer(network, Settings())
     network(torch.tensor([[1, 2]])).sum().backward()
@@ -141,9 +140,7 @@ def test_gradients_set_to_none_are_refused(tiny_model: Model) -> None:
         optimizer.step()
 
 
-def test_a_training_state_without_their_moments_is_refused(
-    tiny_model: Model, tmp_path: Path
-) -> None:
+def test_a_training_state_without_their_moments_is_refused(tiny_model, tmp_path):
     network = trainable(tiny_model)
     optimizer = make_optimizer(network, Settings())
     updated_by(optimizer, network, none=False)

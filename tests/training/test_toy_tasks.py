@@ -47,7 +47,7 @@ def written(model: Model, sign: str, rows: list[Row]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_learns_to_reverse(preset: str) -> None:
+def test_every_preset_learns_to_reverse(preset):
     """Whole words, of which guessing would find one in thousands."""
     task = "reverse"
     small = SMALL | ONE_KEY_HEAD.get(preset, {})
@@ -63,7 +63,7 @@ def test_every_preset_learns_to_reverse(preset: str) -> None:
 
 
 @pytest.mark.parametrize("task", EXERCISES)
-def test_an_exercise_asks_what_it_says(task: str) -> None:
+def test_an_exercise_asks_what_it_says(task):
     exercise = EXERCISES[task]
     rng = random.Random(2)
     rows = exercise.rows(rng, 200, held_out=False)
@@ -84,7 +84,7 @@ def test_an_exercise_asks_what_it_says(task: str) -> None:
             assert answer == (question if task == "copy" else "".join(reversed(question)))
 
 
-def test_the_same_arguments_give_the_same_steps_whatever_else_is_drawn() -> None:
+def test_the_same_arguments_give_the_same_steps_whatever_else_is_drawn():
     wanted = dict(task="reverse", preset="gpt", n_steps=3, seed=4, d_model=16, d_ff=16)
     torch.manual_seed(11)
     one = [step.loss for step in steps(**wanted)]
@@ -100,7 +100,7 @@ def test_the_same_arguments_give_the_same_steps_whatever_else_is_drawn() -> None
     assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn from the shared generator
 
 
-def test_a_training_can_be_left_and_a_step_can_be_asked() -> None:
+def test_a_training_can_be_left_and_a_step_can_be_asked():
     training = steps(task="sort", n_steps=50, d_model=16, n_heads=2, d_ff=16)
     first = next(training)
     early = first.model("early")
@@ -113,7 +113,7 @@ def test_a_training_can_be_left_and_a_step_can_be_asked() -> None:
     assert run.trace.weights("decoder", "self").shape[0] == 2
 
 
-def test_a_model_that_learned_is_saved_and_loaded(tmp_path) -> None:
+def test_a_model_that_learned_is_saved_and_loaded(tmp_path):
     model = last(
         task="copy", preset="vaswani-2017", n_steps=2, d_model=16, n_heads=2, d_ff=16
     ).model()
@@ -132,6 +132,6 @@ def test_a_model_that_learned_is_saved_and_loaded(tmp_path) -> None:
         (dict(task="copy", n_heads=3), "n_heads"),
     ],
 )
-def test_what_cannot_be_trained_is_told(wanted: dict, told: str) -> None:
+def test_what_cannot_be_trained_is_told(wanted, told):
     with pytest.raises(ValueError, match=told):
         steps(**wanted)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import Model
 from transformer.analysis.ablation import HeadImportance, NextToken, head_importance, next_token
 from transformer.interventions.descriptions import Ablate
 from transformer.views import foreseen, importance
@@ -31,7 +30,7 @@ NEXT = NextToken(
 )
 
 
-def test_the_map_has_layers_down_and_heads_across() -> None:
+def test_the_map_has_layers_down_and_heads_across():
     figure = importance(FOUND, "decoder", "cross", "fox")
     np.testing.assert_array_equal(figure.data[0].z, FOUND.change["decoder", "cross"].numpy())
     np.testing.assert_allclose(figure.data[0].customdata, np.exp(figure.data[0].z))
@@ -40,19 +39,19 @@ def test_the_map_has_layers_down_and_heads_across() -> None:
     assert figure.layout.meta["column_labels"] == ["head 0", "head 1", "head 2"]
 
 
-def test_heads_that_change_nothing_leave_a_scale_with_two_ends() -> None:
+def test_heads_that_change_nothing_leave_a_scale_with_two_ends():
     still = dataclasses.replace(FOUND, change={("decoder", "self"): torch.zeros(2, 3)})
     (trace,) = importance(still, "decoder", "self", "fox").data
     assert trace.zmin < 0 < trace.zmax
     assert largest_change(still) == trace.zmax
 
 
-def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
+def test_an_unknown_kind_is_refused_with_those_there_are():
     with pytest.raises(ValueError, match="ablated: encoder self, decoder cross"):
         importance(FOUND, "decoder", "self", "fox")
 
 
-def test_the_bars_are_both_networks_probabilities() -> None:
+def test_the_bars_are_both_networks_probabilities():
     figure = foreseen(NEXT, ["fox", "bird", "dog"], here=4)
     intact, altered = figure.data
     np.testing.assert_allclose(intact.x, NEXT.intact)
@@ -65,7 +64,7 @@ def test_the_bars_are_both_networks_probabilities() -> None:
     assert figure.layout.xaxis.range[1] > 0.7
 
 
-def test_figures_of_a_real_run_hold_what_was_found(tiny_model: Model) -> None:
+def test_figures_of_a_real_run_hold_what_was_found(tiny_model):
     silence = Ablate("decoder", 0, [1])
     run = tiny_model.generate("The fox", max_new_tokens=4, interventions=[silence])
     place = len(run.ids) - 1

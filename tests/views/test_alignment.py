@@ -20,9 +20,7 @@ from transformer.views.drawing import style
 
 @pytest.mark.parametrize("head", [0, 1])
 @pytest.mark.parametrize("layer", [0, 1])
-def test_a_token_is_joined_to_what_the_query_that_predicted_it_read_most(
-    translation: Run, layer: int, head: int
-) -> None:
+def test_a_token_is_joined_to_what_the_query_that_predicted_it_read_most(translation, layer, head):
     weights = translation.trace[Site("decoder", layer, "cross")].pattern[0, head]
     links = alignment(translation, layer, head).layout.meta["links"]
     assert [link[0] for link in links] == list(range(1, len(translation.labels)))
@@ -31,7 +29,7 @@ def test_a_token_is_joined_to_what_the_query_that_predicted_it_read_most(
         assert source == weights[target - 1].argmax()
 
 
-def test_by_read_a_token_is_joined_to_what_its_own_query_read_most(translation: Run) -> None:
+def test_by_read_a_token_is_joined_to_what_its_own_query_read_most(translation):
     weights = translation.trace["decoder.1.cross"].pattern[0, 1]
     links = alignment(translation, 1, 1, by="read").layout.meta["links"]
     assert links == [[t, int(w.argmax()), float(w.max())] for t, w in enumerate(weights)]
@@ -47,15 +45,11 @@ def test_by_read_a_token_is_joined_to_what_its_own_query_read_most(translation: 
         ("mean", "mean", [(1, 0, 0.5), (2, 1, 0.375)]),
     ],
 )
-def test_hand_worked_averages_over_layers_and_heads(
-    translation: Run, layer: int | str, head: int | str, expected: list[tuple[int, int, float]]
-) -> None:
+def test_hand_worked_averages_over_layers_and_heads(translation, layer, head, expected):
     assert list(alignment_links(worked(translation), layer, head).links) == expected
 
 
-def test_the_start_is_not_predicted_and_an_unread_last_token_reads_nothing(
-    translation: Run,
-) -> None:
+def test_the_start_is_not_predicted_and_an_unread_last_token_reads_nothing(translation):
     made = worked(translation)
     longer = dataclasses.replace(made, labels=("<s>", "le", "chat", "<end>"))
     written = alignment_links(longer, 0, 0)
@@ -71,14 +65,14 @@ def test_the_start_is_not_predicted_and_an_unread_last_token_reads_nothing(
     assert "nothing predicted it" in columns(alignment(longer, 0, 0))[1].customdata[0]
 
 
-def test_a_source_alone_has_only_its_start_token(tiny_encoder_decoder: Model) -> None:
+def test_a_source_alone_has_only_its_start_token(tiny_encoder_decoder):
     run = tiny_encoder_decoder.trace("the fox")
     assert alignment(run, 0, 0).layout.meta["links"] == []
     (link,) = alignment(run, 0, 0, by="read").layout.meta["links"]
     assert link[1] == run.trace["decoder.0.cross"].pattern[0, 0, 0].argmax()
 
 
-def test_a_threshold_adds_every_other_weight_of_at_least_this(translation: Run) -> None:
+def test_a_threshold_adds_every_other_weight_of_at_least_this(translation):
     weights = translation.trace["decoder.0.cross"].pattern[0].mean(dim=0).numpy()
     found = alignment_links(translation, 0, "mean", threshold=0.125)
     shown = {(place, key) for place, key, _ in (*found.links, *found.others)}
@@ -123,9 +117,7 @@ def batch(tiny_encoder_decoder: Model) -> Batch:
 
 @pytest.mark.parametrize("by", ["written", "read"])
 @pytest.mark.parametrize("row", [0, 1, 2])
-def test_a_padded_text_has_the_lines_that_it_has_alone(
-    batch: Batch, tiny_encoder_decoder: Model, row: int, by: str
-) -> None:
+def test_a_padded_text_has_the_lines_that_it_has_alone(batch, tiny_encoder_decoder, row, by):
     source = batch.ids[row][batch.padding[row]]
     assert batch.target_ids is not None
     assert batch.target_padding is not None
@@ -143,7 +135,7 @@ def test_a_padded_text_has_the_lines_that_it_has_alone(
     assert meta["target_labels"] == tiny_encoder_decoder.tokenizer.labels(target.tolist())
 
 
-def test_padding_is_not_drawn(batch: Batch) -> None:
+def test_padding_is_not_drawn(batch):
     for row in range(3):
         source, target = columns(alignment(batch, "mean", "mean", row=row, threshold=0.0))
         assert batch.target_padding is not None
@@ -171,16 +163,12 @@ def test_padding_is_not_drawn(batch: Batch) -> None:
         ({"threshold": "0.5"}, "threshold must be a number from 0 to 1; got '0.5'"),
     ],
 )
-def test_an_unknown_choice_is_refused_with_the_allowed_ones(
-    translation: Run, arguments: dict[str, Any], sentence: str
-) -> None:
+def test_an_unknown_choice_is_refused_with_the_allowed_ones(translation, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         alignment(translation, **({"layer": 0, "head": 0} | arguments))
 
 
-def test_a_network_without_cross_attention_is_refused(
-    tiny_model: Model, tiny_encoder: Model
-) -> None:
+def test_a_network_without_cross_attention_is_refused(tiny_model, tiny_encoder):
     for model, there in ((tiny_model, "decoder self"), (tiny_encoder, "encoder self")):
         sentence = f"no decoder cross-attention was recorded; recorded: {there}"
         for item in (model.trace("the fox"), model.trace(["the fox", "no"])):
@@ -248,9 +236,7 @@ def segments(figure: go.Figure, thin: bool = False) -> dict[tuple[int, int], Any
 
 
 @pytest.mark.parametrize("threshold", [None, 0.1])
-def test_the_lines_that_are_drawn_are_those_of_the_data(
-    translation: Run, threshold: float | None
-) -> None:
+def test_the_lines_that_are_drawn_are_those_of_the_data(translation, threshold):
     figure = alignment(translation, 1, "mean", threshold=threshold)
     found = alignment_links(translation, 1, "mean", threshold=threshold)
     assert set(segments(figure)) == {link[:2] for link in found.links}
@@ -259,7 +245,7 @@ def test_the_lines_that_are_drawn_are_those_of_the_data(
     assert ("at least 0.1" in figure.layout.xaxis.title.text) == (threshold is not None)
 
 
-def test_lines_widen_and_darken_with_the_weight_on_a_scale_from_0_to_1(translation: Run) -> None:
+def test_lines_widen_and_darken_with_the_weight_on_a_scale_from_0_to_1(translation):
     weights = uneven(40, 9)
     figure = alignment(
         with_cross(translation, weights, list("abcdefghi"), ["t"] * 40), 0, 0, by="read"
@@ -274,7 +260,7 @@ def test_lines_widen_and_darken_with_the_weight_on_a_scale_from_0_to_1(translati
             assert abs((value - low) / (high - low) - weight) <= 0.0626  # half a bucket
 
 
-def test_columns_stand_left_and_right_with_token_0_on_top(translation: Run) -> None:
+def test_columns_stand_left_and_right_with_token_0_on_top(translation):
     made = worked(translation)
     figure = alignment(made, 0, 0)
     source, target = columns(figure)
@@ -290,9 +276,7 @@ def test_columns_stand_left_and_right_with_token_0_on_top(translation: Run) -> N
     assert [colour == muted for colour in source.textfont.color] == [False, True, False, True]
 
 
-def test_the_margins_hold_the_longest_tokens_and_leave_a_phone_room_for_the_lines(
-    translation: Run,
-) -> None:
+def test_the_margins_hold_the_longest_tokens_and_leave_a_phone_room_for_the_lines(translation):
     for text in ("w" * 300, "象" * 300, "🦊" * 300, "Z" * 300):
         figure = alignment(with_cross(translation, WORKED, [text] * 4, [text] * 3), 0, 0)
         margin = figure.layout.margin
@@ -303,7 +287,7 @@ def test_the_margins_hold_the_longest_tokens_and_leave_a_phone_room_for_the_line
     assert short.layout.margin.l < 90
 
 
-def test_the_hover_tells_both_tokens_the_weight_and_the_second(translation: Run) -> None:
+def test_the_hover_tells_both_tokens_the_weight_and_the_second(translation):
     made = worked(translation)
     _, target = columns(alignment(made, 0, 1))
     assert target.hovertemplate == "%{customdata}<extra></extra>"

@@ -45,7 +45,7 @@ def of(config: ModelConfig, name: str) -> Block:
 
 
 @each_config
-def test_each_block_has_the_parameters_of_its_modules(config: ModelConfig) -> None:
+def test_each_block_has_the_parameters_of_its_modules(config):
     built: Any = network(config)
     assert sum(block.n_parameters for block in blocks(config)) == built.n_parameters
     for stack in {block.stack for block in blocks(config)}:
@@ -65,7 +65,7 @@ def test_each_block_has_the_parameters_of_its_modules(config: ModelConfig) -> No
 
 
 @each_config
-def test_shared_and_tied_matrices_are_said_and_counted_once(config: ModelConfig) -> None:
+def test_shared_and_tied_matrices_are_said_and_counted_once(config):
     built: Any = network(config)
     head = of(config, "head")
     assert (head.shared_with is not None) == config.tie_embeddings
@@ -82,11 +82,11 @@ def test_shared_and_tied_matrices_are_said_and_counted_once(config: ModelConfig)
 
 
 @pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder", "tiny_encoder_decoder"])
-def test_shapes_are_those_of_a_real_pass(name: str, request: pytest.FixtureRequest) -> None:
+def test_shapes_are_those_of_a_real_pass(name, request):
     model: Model = request.getfixturevalue(name)
     run = model.trace("the fox said")
     stack = last_stack(model.config)
-    length = len(run.queries(stack))  # type: ignore[union-attr,arg-type,call-arg]
+    length = len(run.queries(stack))
     sizes = {"T": length, "S": len(getattr(run, "source_labels", ()))}
 
     def real(step: tuple[str | int, ...]) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ def test_shapes_are_those_of_a_real_pass(name: str, request: pytest.FixtureReque
 
 
 @each_config
-def test_norms_stand_where_the_network_has_them(config: ModelConfig) -> None:
+def test_norms_stand_where_the_network_has_them(config):
     names = [block.name for block in blocks(config)]
     assert len(set(names)) == len(names)
     assert {block.kind for block in blocks(config)} <= set(KINDS)
@@ -136,7 +136,7 @@ def rectangles(plan: Arrangement) -> list[tuple[float, float, float, float]]:
 
 
 @each_config
-def test_nothing_lies_on_anything_or_outside(config: ModelConfig) -> None:
+def test_nothing_lies_on_anything_or_outside(config):
     plan = arrange(config)
     found = rectangles(plan)
     for one, other in itertools.combinations(found, 2):
@@ -149,7 +149,7 @@ def test_nothing_lies_on_anything_or_outside(config: ModelConfig) -> None:
 
 
 @each_config
-def test_no_line_runs_through_a_box(config: ModelConfig) -> None:
+def test_no_line_runs_through_a_box(config):
     plan = arrange(config)
     boxes = rectangles(plan)[: len(plan.boxes)]
     for link in plan.links:
@@ -161,9 +161,7 @@ def test_no_line_runs_through_a_box(config: ModelConfig) -> None:
 
 
 @each_config
-def test_layer_blocks_stand_in_a_frame_and_each_sublayer_has_its_residual(
-    config: ModelConfig,
-) -> None:
+def test_layer_blocks_stand_in_a_frame_and_each_sublayer_has_its_residual(config):
     plan = arrange(config)
     stacks = {block.stack for block in blocks(config)}
     assert len(plan.frames) == len(stacks)
@@ -181,7 +179,7 @@ def test_layer_blocks_stand_in_a_frame_and_each_sublayer_has_its_residual(
 
 
 @each_config
-def test_the_figure_says_what_the_blocks_say(config: ModelConfig) -> None:
+def test_the_figure_says_what_the_blocks_say(config):
     figure, found = architecture(config), blocks(config)
     (bars,) = figure.data
     assert list(bars.customdata) == [block.name for block in found]
@@ -195,7 +193,7 @@ def test_the_figure_says_what_the_blocks_say(config: ModelConfig) -> None:
     assert f"{total:,}" in figure.layout.title.subtitle.text
 
 
-def test_a_run_is_drawn_as_its_network(tiny_encoder_decoder: Model) -> None:
+def test_a_run_is_drawn_as_its_network(tiny_encoder_decoder):
     run = tiny_encoder_decoder.generate("the fox", max_new_tokens=3)
     drawn, described = architecture(run), architecture(tiny_encoder_decoder.config)
     assert drawn.to_json() == described.to_json()

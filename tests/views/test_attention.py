@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 from pictured import relabelled
 
-from transformer import Batch, Run
-from transformer.views import (
-    attention_heatmap,
-)
+from transformer.views import attention_heatmap
 from transformer.views.drawing import style
 
 # --- the large heatmap ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("head", [0, 1])
-def test_weights_are_the_traces_own_and_masked_cells_are_left_out(run: Run, head: int) -> None:
+def test_weights_are_the_traces_own_and_masked_cells_are_left_out(run, head):
     figure = attention_heatmap(run, ("decoder", 1, "self"), head)
     record = run.trace["decoder.1.self"]
     allowed = record.allowed[0].numpy()
@@ -28,7 +25,7 @@ def test_weights_are_the_traces_own_and_masked_cells_are_left_out(run: Run, head
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
 
 
-def test_scores_fill_every_cell_and_masked_scores_only_the_allowed_ones(run: Run) -> None:
+def test_scores_fill_every_cell_and_masked_scores_only_the_allowed_ones(run):
     record = run.trace["decoder.0.self"]
     scores, allowed = record.scores[0, 1].numpy(), record.allowed[0].numpy()
     before = attention_heatmap(run, "decoder.0.self", 1, stage="scores").data[0]
@@ -42,7 +39,7 @@ def test_scores_fill_every_cell_and_masked_scores_only_the_allowed_ones(run: Run
 
 @pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
 @pytest.mark.parametrize("stage", ["scores", "masked", "weights"])
-def test_hover_numbers_are_true_whatever_is_coloured(run: Run, stage: str, scale: str) -> None:
+def test_hover_numbers_are_true_whatever_is_coloured(run, stage, scale):
     figure = attention_heatmap(run, "decoder.1.self", 0, stage=stage, scale=scale)
     record = run.trace["decoder.1.self"]
     numbers = figure.data[0].customdata
@@ -51,7 +48,7 @@ def test_hover_numbers_are_true_whatever_is_coloured(run: Run, stage: str, scale
     np.testing.assert_array_equal(numbers[..., 2] == 1, record.allowed[0].numpy())
 
 
-def test_scales_keep_the_ends_and_the_order_of_weights(run: Run) -> None:
+def test_scales_keep_the_ends_and_the_order_of_weights(run):
     weights = run.trace["decoder.1.self"].pattern[0, 0].numpy()
     allowed = run.trace["decoder.1.self"].allowed[0].numpy()
     for scale, expected in (
@@ -65,7 +62,7 @@ def test_scales_keep_the_ends_and_the_order_of_weights(run: Run) -> None:
         assert trace.colorbar.tickvals[-1] == 1
 
 
-def test_mean_head_is_the_average(run: Run) -> None:
+def test_mean_head_is_the_average(run):
     record = run.trace["decoder.0.self"]
     trace = attention_heatmap(run, "decoder.0.self", "mean", stage="scores").data[0]
     np.testing.assert_allclose(trace.z, record.scores[0].mean(0).numpy(), atol=1e-6)
@@ -74,7 +71,7 @@ def test_mean_head_is_the_average(run: Run) -> None:
     )
 
 
-def test_row_selects_the_sentence_of_a_batch(batch: Batch) -> None:
+def test_row_selects_the_sentence_of_a_batch(batch):
     for row in range(3):
         figure = attention_heatmap(batch, "decoder.0.self", 0, stage="scores", row=row)
         np.testing.assert_array_equal(
@@ -83,7 +80,7 @@ def test_row_selects_the_sentence_of_a_batch(batch: Batch) -> None:
         assert tuple(figure.layout.meta["key_labels"]) == batch.labels[row]
 
 
-def test_cross_attention_has_target_rows_and_source_columns(translation: Run) -> None:
+def test_cross_attention_has_target_rows_and_source_columns(translation):
     figure = attention_heatmap(translation, "decoder.1.cross", 1)
     assert tuple(figure.layout.meta["query_labels"]) == translation.labels
     assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
@@ -93,7 +90,7 @@ def test_cross_attention_has_target_rows_and_source_columns(translation: Run) ->
     )
 
 
-def test_query_0_is_on_top_and_cells_are_square(run: Run) -> None:
+def test_query_0_is_on_top_and_cells_are_square(run):
     layout = attention_heatmap(run, "decoder.0.self", 0).layout
     n = len(run.ids)
     assert layout.yaxis.range == (n - 0.5, -0.5)
@@ -104,7 +101,7 @@ def test_query_0_is_on_top_and_cells_are_square(run: Run) -> None:
     assert "layer 0, head 0" in layout.title.text
 
 
-def test_repeated_tokens_keep_their_own_places(run: Run) -> None:
+def test_repeated_tokens_keep_their_own_places(run):
     figure = attention_heatmap(relabelled(run, ("the",)), "decoder.0.self", 0)
     n = len(run.ids)
     assert list(figure.layout.xaxis.tickvals) == list(range(n))
@@ -112,7 +109,7 @@ def test_repeated_tokens_keep_their_own_places(run: Run) -> None:
     assert figure.data[0].z.shape == (n, n)
 
 
-def test_an_axis_has_at_most_32_ticks(run: Run) -> None:
+def test_an_axis_has_at_most_32_ticks(run):
     for length in (1, 31, 32, 33, 64, 65, 512):
         places, texts = style.axis_labels([str(n) for n in range(length)])
         assert len(places) == len(texts) <= 32
@@ -135,18 +132,16 @@ def test_an_axis_has_at_most_32_ticks(run: Run) -> None:
         {"row": 1},
     ],
 )
-def test_an_unknown_choice_is_refused_with_the_allowed_ones(
-    run: Run, arguments: dict[str, object]
-) -> None:
+def test_an_unknown_choice_is_refused_with_the_allowed_ones(run, arguments):
     given = {"site": "decoder.0.self", "head": 0} | arguments
     with pytest.raises(ValueError, match=r"recorded: decoder|from 0 to|one of \['"):
-        attention_heatmap(run, **given)  # type: ignore[arg-type]
+        attention_heatmap(run, **given)
 
 
 # --- token text is hostile ------------------------------------------------------------------------
 
 
-def test_long_tokens_are_cut_on_axes_and_longer_in_the_hover(run: Run) -> None:
+def test_long_tokens_are_cut_on_axes_and_longer_in_the_hover(run):
     figure = attention_heatmap(relabelled(run, ("w" * 300,)), "decoder.0.self", 0)
     assert max(map(len, figure.layout.xaxis.ticktext)) <= style.TICK_CHARACTERS + 2
     assert "w" * 59 + "…" in figure.data[0].text[0][0]

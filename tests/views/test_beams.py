@@ -37,7 +37,7 @@ def searched(plain: Run) -> Run:
         "pre-norm", vocab_size=11, d_model=16, n_heads=2, n_layers=2, d_ff=32, max_len=12
     )
     (found,) = beam_search(
-        spread(network).eval().requires_grad_(False),  # type: ignore[arg-type]
+        spread(network).eval().requires_grad_(False),
         [[7, 3, 4, 8, 9, END]], start_id=START, end_id=END, beams=3, max_new_tokens=8,
     )  # fmt: skip
     steps, states = len(found.steps), {node.state for nodes in found.steps for node in nodes}
@@ -102,7 +102,7 @@ def lines(figure: go.Figure) -> dict[str, set[tuple[int, int, int]]]:
 # --- nodes ----------------------------------------------------------------------------------------
 
 
-def test_nodes_are_ranked_by_score_and_keep_their_parents(drawn_up: Run) -> None:
+def test_nodes_are_ranked_by_score_and_keep_their_parents(drawn_up):
     assert [dataclasses.astuple(one) for one in beam_nodes(drawn_up)] == [
         # step, rank, label, parent, score, state, best
         (0, 0, "t3", -1, -0.5, "alive", False),
@@ -116,7 +116,7 @@ def test_nodes_are_ranked_by_score_and_keep_their_parents(drawn_up: Run) -> None
     ]
 
 
-def test_the_nodes_are_those_of_the_search(searched: Run) -> None:
+def test_the_nodes_are_those_of_the_search(searched):
     assert searched.search is not None
     nodes = beam_nodes(searched)
     for step, expected in enumerate(searched.search.tree):
@@ -127,7 +127,7 @@ def test_the_nodes_are_those_of_the_search(searched: Run) -> None:
         assert [one.rank for one in found] == list(range(len(expected)))
 
 
-def test_the_best_path_spells_the_best_hypothesis(searched: Run) -> None:
+def test_the_best_path_spells_the_best_hypothesis(searched):
     assert searched.search is not None
     best = searched.search.hypotheses[0]
     path = [one for one in beam_nodes(searched) if one.best]
@@ -138,7 +138,7 @@ def test_the_best_path_spells_the_best_hypothesis(searched: Run) -> None:
     assert path[-1].score == best.score
 
 
-def test_an_unfinished_hypothesis_can_be_the_best(drawn_up: Run) -> None:
+def test_an_unfinished_hypothesis_can_be_the_best(drawn_up):
     assert drawn_up.search is not None
     steps = [list(nodes) for nodes in drawn_up.search.tree[:2]]
     open_end = Hypothesis(ids=(3, 3), score=-2.0, normalised=-0.1, ended=False)
@@ -153,7 +153,7 @@ def test_an_unfinished_hypothesis_can_be_the_best(drawn_up: Run) -> None:
 # --- what is drawn --------------------------------------------------------------------------------
 
 
-def test_lines_lead_from_parents_to_children_and_the_best_path_is_thickest(drawn_up: Run) -> None:
+def test_lines_lead_from_parents_to_children_and_the_best_path_is_thickest(drawn_up):
     figure = beam_tree(drawn_up)
     assert lines(figure) == {
         "to cut ones": {(0, 0, 2), (2, 2, 1)},
@@ -164,13 +164,13 @@ def test_lines_lead_from_parents_to_children_and_the_best_path_is_thickest(drawn
     assert widths["best hypothesis"] > 2 * max(widths["to cut ones"], widths["to kept ones"])
 
 
-def test_every_node_of_a_real_search_has_its_line(searched: Run) -> None:
+def test_every_node_of_a_real_search_has_its_line(searched):
     drawn = [line for found in lines(beam_tree(searched)).values() for line in found]
     expected = [(one.step, max(one.parent, 0), one.rank) for one in beam_nodes(searched)]
     assert sorted(drawn) == sorted(expected)
 
 
-def test_the_hover_tells_token_step_score_probability_and_state(drawn_up: Run) -> None:
+def test_the_hover_tells_token_step_score_probability_and_state(drawn_up):
     traces = marks(beam_tree(drawn_up))
     assert traces["ended here"].hovertemplate == "%{customdata}<extra></extra>"
     assert traces["ended here"].customdata[1].split("<br>") == [
@@ -201,6 +201,6 @@ def walk(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def test_a_run_without_a_search_is_refused(plain: Run) -> None:
+def test_a_run_without_a_search_is_refused(plain):
     with pytest.raises(ValueError, match=r"this run was not a beam search.* got beams=1; allowed:"):
         beam_tree(plain)

@@ -42,7 +42,7 @@ def ran(script: str) -> str:
     return done.stdout
 
 
-def test_a_bundle_does_what_its_modules_do_and_each_runs_once() -> None:
+def test_a_bundle_does_what_its_modules_do_and_each_runs_once():
     assert needed_by("a/start.js", read=PARTS.__getitem__) == [
         "b/sums.js",
         "a/effect.js",
@@ -51,13 +51,13 @@ def test_a_bundle_does_what_its_modules_do_and_each_runs_once() -> None:
     assert ran(bundle("a/start.js", read=PARTS.__getitem__)) == "42 3 2\n"
 
 
-def test_a_bundle_may_give_what_each_of_its_modules_exports() -> None:
+def test_a_bundle_may_give_what_each_of_its_modules_exports():
     text = bundle("a/start.js", "b/sums.js", read=PARTS.__getitem__, with_exports=True)
     look = 'console.log(Object.keys(modules).join(), modules["b/sums.js"].double(4));'
     assert ran(text + look) == "42 3 2\nb/sums.js,a/effect.js,a/start.js 8\n"
 
 
-def test_a_bundle_takes_the_minified_files_of_packages() -> None:
+def test_a_bundle_takes_the_minified_files_of_packages():
     parts = {
         "use.js": 'import make from "./make.js";\nimport { two, last } from "./sum.js";\n'
         "console.log(make(two), last);\n",
@@ -81,14 +81,14 @@ def test_a_bundle_takes_the_minified_files_of_packages() -> None:
         'const text = "<!--";',
     ],
 )
-def test_what_cannot_stand_in_one_inline_module_is_refused(line: str) -> None:
+def test_what_cannot_stand_in_one_inline_module_is_refused(line):
     parts = {"a.js": f"const one = 1;\n{line}\n", "x.js": ""}
     with pytest.raises(ValueError, match=re.escape(line.split("<")[0])):
         bundle("a.js", read=parts.__getitem__)
 
 
 @pytest.mark.parametrize("name", [html.SCRIPT, lesson.SCRIPT, notebook.SCRIPT])
-def test_pages_without_a_server_draw_with_the_pages_own_modules(name: str) -> None:
+def test_pages_without_a_server_draw_with_the_pages_own_modules(name):
     needed = needed_by(name)
     assert "web/head_grid.js" in needed
     own = {one.name for one in (PACKAGE / "views/export/static").glob("*.js")}

@@ -49,7 +49,7 @@ def ask(name: str, *runs: Run, **data: Any) -> dict[str, Any]:
 # --- which tokens belong together -----------------------------------------------------------------
 
 
-def test_tokens_are_equal_replaced_or_in_one_text_only() -> None:
+def test_tokens_are_equal_replaced_or_in_one_text_only():
     pairs = align(["the", "cat", "sat", "down"], ["the", "dog", "sat", "right", "there"])
     assert [(pair.a, pair.b, pair.state) for pair in pairs] == [
         (0, 0, "equal"),
@@ -65,7 +65,7 @@ WORDS = st.lists(st.sampled_from("abcd"), max_size=9)
 
 
 @given(WORDS, WORDS)
-def test_every_token_stands_once_and_in_order(a: list[str], b: list[str]) -> None:
+def test_every_token_stands_once_and_in_order(a, b):
     pairs = align(a, b)
     assert [pair.a for pair in pairs if pair.a is not None] == list(range(len(a)))
     assert [pair.b for pair in pairs if pair.b is not None] == list(range(len(b)))
@@ -74,7 +74,7 @@ def test_every_token_stands_once_and_in_order(a: list[str], b: list[str]) -> Non
         assert pair.same == (both and a[pair.a or 0] == b[pair.b or 0])
 
 
-def test_what_stands_opposite_a_step_has_read_the_same_before() -> None:
+def test_what_stands_opposite_a_step_has_read_the_same_before():
     a, b = ["x", "y", "z", "and"], ["x", "y", "and", "z"]
     pairs = align(a, b)
     assert opposite(pairs, 2) == 2  # both have read x y
@@ -88,9 +88,7 @@ def test_what_stands_opposite_a_step_has_read_the_same_before() -> None:
 
 
 @pytest.mark.parametrize("head", [1, "mean"])
-def test_each_cell_is_the_weight_in_b_minus_the_weight_in_a(
-    run: Run, branch: Run, head: Any
-) -> None:
+def test_each_cell_is_the_weight_in_b_minus_the_weight_in_a(run, branch, head):
     figure = attention_difference(run, branch, "decoder.1.self", head)
     cells, meta = figure.data[0], figure.layout.meta
     weights = [
@@ -105,7 +103,7 @@ def test_each_cell_is_the_weight_in_b_minus_the_weight_in_a(
     largest = 0.0
     for row, query in enumerate(rows):
         for column, key in enumerate(rows):
-            if query.a < key.a and query.b < key.b:  # type: ignore[operator]
+            if query.a < key.a and query.b < key.b:
                 assert math.isnan(cells.z[row, column])
                 continue
             both = [float(weights[0][query.a, key.a]), float(weights[1][query.b, key.b])]
@@ -119,20 +117,18 @@ def test_each_cell_is_the_weight_in_b_minus_the_weight_in_a(
         for side in (0, 1)
     ]
     assert meta["kept"] == pytest.approx(shares)
-    changed = [f"{run.labels[p.a]} → {branch.labels[p.b]}" for p in rows if not p.same]  # type: ignore[index]
+    changed = [f"{run.labels[p.a]} → {branch.labels[p.b]}" for p in rows if not p.same]
     assert [label for label in meta["key_labels"] if " → " in label] == changed
 
 
-def test_a_run_differs_from_itself_in_nothing(run: Run) -> None:
+def test_a_run_differs_from_itself_in_nothing(run):
     figure = attention_difference(run, run, "decoder.0.self", 0)
     assert np.nanmax(np.abs(figure.data[0].z)) == 0
     assert figure.layout.meta["kept"] == pytest.approx([1, 1])
     assert figure.data[0].zmax == 1
 
 
-def test_two_heads_of_two_networks_are_compared(
-    run: Run, tiny_encoder_decoder: Model, tiny_model: Model
-) -> None:
+def test_two_heads_of_two_networks_are_compared(run, tiny_encoder_decoder, tiny_model):
     silent = tiny_model.generate(
         run.request.text, max_new_tokens=6, interventions=[Ablate("decoder", 0, [0])]
     )
@@ -152,7 +148,7 @@ def test_two_heads_of_two_networks_are_compared(
 # --- how likely each token was --------------------------------------------------------------------
 
 
-def test_bars_are_differences_of_the_generated_tokens_probabilities(run: Run, branch: Run) -> None:
+def test_bars_are_differences_of_the_generated_tokens_probabilities(run, branch):
     figure = probability_difference(run, branch)
     bars, meta = figure.data[0], figure.layout.meta
     assert meta["pairs"][: STEP + 1] == [[run.n_prompt + k] * 2 for k in range(STEP + 1)]
@@ -166,18 +162,15 @@ def test_bars_are_differences_of_the_generated_tokens_probabilities(run: Run, br
     assert list(figure.layout.yaxis.range) == [-1, 1]
 
 
-def test_runs_that_generated_nothing_together_are_refused_with_their_counts(
-    run: Run, tiny_model: Model
-) -> None:
+def test_runs_that_generated_nothing_together_are_refused_with_their_counts(run, tiny_model):
     read = tiny_model.trace("the fox said")
-    assert isinstance(read, Run)
     with pytest.raises(NothingShared, match="A generated 6, B 0"):
         generated_pairs(run, read)
     assert "B 0" in ask("outcomes", run, read)["none"]
     assert "figure" in ask("outcomes", run, run)
 
 
-def test_candidates_of_two_steps_stand_beside_each_other(run: Run, branch: Run) -> None:
+def test_candidates_of_two_steps_stand_beside_each_other(run, branch):
     place = STEP + 1  # here the texts before differ
     figure = candidates_compared(run, branch, place, place)
     for name, one, bars in (("a", run, figure.data[0]), ("b", branch, figure.data[1])):
@@ -193,7 +186,7 @@ def test_candidates_of_two_steps_stand_beside_each_other(run: Run, branch: Run) 
     assert [row.a for row in same] == pytest.approx([row.b for row in same])
 
 
-def test_a_token_that_was_taken_though_unlikely_bounds_nothing(run: Run) -> None:
+def test_a_token_that_was_taken_though_unlikely_bounds_nothing(run):
     step = run.steps[0]
     unlikely = dataclasses.replace(step.candidates[0], id=319, probability=1e-9)
     odd = dataclasses.replace(
@@ -206,7 +199,7 @@ def test_a_token_that_was_taken_though_unlikely_bounds_nothing(run: Run) -> None
 # --- hostile labels, and what the page is answered ------------------------------------------------
 
 
-def test_the_page_gets_what_both_weighed_at_a_place(run: Run, branch: Run) -> None:
+def test_the_page_gets_what_both_weighed_at_a_place(run, branch):
     place = run.n_prompt + STEP
     answer = ask("weighed", run, branch, place=place)
     assert answer["places"] == [place, place]
@@ -215,7 +208,7 @@ def test_the_page_gets_what_both_weighed_at_a_place(run: Run, branch: Run) -> No
     assert "error" in ask("weighed", run, branch, place="x")
 
 
-def test_a_steps_choices_have_their_ids(run: Run) -> None:
+def test_a_steps_choices_have_their_ids(run):
     step = run.steps[STEP]
     answer = ask("choices", run, step=STEP)
     assert answer["taken"] == step.token
@@ -225,7 +218,7 @@ def test_a_steps_choices_have_their_ids(run: Run) -> None:
     assert "from 0 to 5; got 6" in ask("choices", run, step=6)["error"]
 
 
-def test_asking_which_runs_are_kept_does_not_keep_them(run: Run) -> None:
+def test_asking_which_runs_are_kept_does_not_keep_them(run):
     store = RunStore(MemoryBudget(2 * (size_of(run) + ENTRY_BYTES), KEPT))
     kept = asking(store, "kept")
     first, second = store.put(run), store.put(run)

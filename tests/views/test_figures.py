@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import Batch, Model, Run
 from transformer.views import (
     candidates,
     mask_figure,
@@ -20,7 +19,7 @@ from transformer.views import (
 # --- masks ----------------------------------------------------------------------------------------
 
 
-def test_padding_and_causal_masks_make_up_the_recorded_one(batch: Batch) -> None:
+def test_padding_and_causal_masks_make_up_the_recorded_one(batch):
     for row in range(3):
         found = masks_of(batch, row)
         np.testing.assert_array_equal(found["padding"] & found["causal"], found["combined"])
@@ -30,7 +29,7 @@ def test_padding_and_causal_masks_make_up_the_recorded_one(batch: Batch) -> None
 
 
 @pytest.mark.parametrize("which", ["padding", "causal", "combined"])
-def test_a_mask_figure_fills_the_allowed_cells_only(batch: Batch, which: str) -> None:
+def test_a_mask_figure_fills_the_allowed_cells_only(batch, which):
     figure = mask_figure(batch, 2, which)
     allowed = masks_of(batch, 2)[which]
     np.testing.assert_array_equal(np.isnan(figure.data[0].z), ~allowed)
@@ -38,7 +37,7 @@ def test_a_mask_figure_fills_the_allowed_cells_only(batch: Batch, which: str) ->
     assert which.capitalize() in figure.layout.title.text
 
 
-def test_the_padded_batch_shows_where_text_ends(batch: Batch) -> None:
+def test_the_padded_batch_shows_where_text_ends(batch):
     figure = padded_batch(batch)
     assert (figure.layout.xaxis.tick0, figure.layout.xaxis.dtick) == (0, 1)  # whole positions
     z = figure.data[0].z
@@ -48,16 +47,16 @@ def test_the_padded_batch_shows_where_text_ends(batch: Batch) -> None:
 # --- positions ------------------------------------------------------------------------------------
 
 
-def test_the_position_matrix_is_the_models_own(run: Run, tiny_model: Model) -> None:
+def test_the_position_matrix_is_the_models_own(run, tiny_model):
     figure = position_matrix(run)
-    matrix = tiny_model.network.embedding.positions.matrix.numpy()  # type: ignore[union-attr]
+    matrix = tiny_model.network.embedding.positions.matrix.numpy()
     np.testing.assert_array_equal(figure.data[0].z, matrix)
     assert figure.data[0].zmin == -figure.data[0].zmax == -float(np.abs(matrix).max())
     assert figure.layout.meta["used"] == len(run.ids)
     assert figure.layout.shapes[0].y0 == len(run.ids) - 0.5
 
 
-def test_curves_are_columns_of_the_matrix(run: Run) -> None:
+def test_curves_are_columns_of_the_matrix(run):
     figure = position_curves(run, [5, 0])
     matrix = run.position_matrices["decoder"].numpy()
     assert [line.name for line in figure.data] == ["dimension 5", "dimension 0"]
@@ -66,19 +65,19 @@ def test_curves_are_columns_of_the_matrix(run: Run) -> None:
 
 
 @pytest.mark.parametrize("dimensions", [[16], [-1], [0, 0], [], list(range(13)), [True], [1.5]])
-def test_unknown_dimensions_are_refused(run: Run, dimensions: list[int]) -> None:
+def test_unknown_dimensions_are_refused(run, dimensions):
     with pytest.raises(ValueError, match=r"from 0 to 15|1 to 12 different"):
         position_curves(run, dimensions)
 
 
-def test_similarity_is_the_cosine(run: Run) -> None:
+def test_similarity_is_the_cosine(run):
     z = position_similarity(run).data[0].z
     matrix = run.position_matrices["decoder"].double()
     expected = torch.nn.functional.cosine_similarity(matrix[:, None], matrix[None], dim=-1)
     np.testing.assert_allclose(z, expected.numpy(), atol=1e-6)
 
 
-def test_each_stack_has_its_own_positions(translation: Run) -> None:
+def test_each_stack_has_its_own_positions(translation):
     assert position_matrix(translation, "encoder").layout.meta["used"] == len(
         translation.source_labels
     )
@@ -90,7 +89,7 @@ def test_each_stack_has_its_own_positions(translation: Run) -> None:
 # --- prediction -----------------------------------------------------------------------------------
 
 
-def test_candidates_are_the_steps_own_numbers(run: Run) -> None:
+def test_candidates_are_the_steps_own_numbers(run):
     step = run.steps[2]
     figure = candidates(run, 2)
     shown = list(step.candidates[:10])
@@ -106,17 +105,16 @@ def test_candidates_are_the_steps_own_numbers(run: Run) -> None:
     assert "top-k 5" in figure.layout.title.subtitle.text
 
 
-def test_a_chosen_token_outside_the_shown_ones_is_added(run: Run) -> None:
+def test_a_chosen_token_outside_the_shown_ones_is_added(run):
     step = next(s for s in run.steps if s.candidates[0].id != s.token)
     figure = candidates(run, step.index, limit=1)
     assert len(figure.data[0].x) == 2
     assert "▶" in figure.layout.yaxis.ticktext[1]
 
 
-def test_an_unknown_step_is_refused(run: Run, tiny_model: Model) -> None:
+def test_an_unknown_step_is_refused(run, tiny_model):
     with pytest.raises(ValueError, match="step_index must be a whole number from 0 to 5; got 6"):
         candidates(run, 6)
     read = tiny_model.trace("the fox")
-    assert isinstance(read, Run)
     with pytest.raises(ValueError, match="generated nothing"):
         candidates(read, 0)

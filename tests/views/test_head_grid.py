@@ -24,7 +24,7 @@ def run(tiny_model: Model) -> Run:
 # --- one head -------------------------------------------------------------------------------------
 
 
-def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model: Model) -> None:
+def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model):
     asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
     text, most = "the fox said " * 8, 40
     long = tiny_model.generate(text, max_new_tokens=most)
@@ -44,7 +44,7 @@ def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model
 # --- all heads ------------------------------------------------------------------------------------
 
 
-def test_the_atlas_is_the_square_root_of_the_weights(run: Run) -> None:
+def test_the_atlas_is_the_square_root_of_the_weights(run):
     small = atlas(run, "decoder", "self")
     weights = run.trace.weights("decoder")[:, 0].numpy()
     assert small.pixels.shape == weights.shape
@@ -55,7 +55,7 @@ def test_the_atlas_is_the_square_root_of_the_weights(run: Run) -> None:
 
 
 @pytest.mark.parametrize("length", [64, 65, 127, 200, 512])
-def test_a_single_bright_cell_survives_the_reduction(run: Run, length: int) -> None:
+def test_a_single_bright_cell_survives_the_reduction(run, length):
     for cell in ((length - 1, 0), (length // 2, length // 3), (length - 1, length - 1)):
         small = atlas(planted(run, length, cell, 0.81), "decoder", "self")
         assert small.pixels.shape == (2, 2, 64, 64)
@@ -64,19 +64,19 @@ def test_a_single_bright_cell_survives_the_reduction(run: Run, length: int) -> N
         assert small.pixels[0].max() == round(255 * 0.01)
 
 
-def test_a_reduced_pixel_is_masked_only_if_all_its_cells_are(run: Run) -> None:
+def test_a_reduced_pixel_is_masked_only_if_all_its_cells_are(run):
     small = atlas(planted(run, 128, (5, 5), 0.5), "decoder", "self")
     np.testing.assert_array_equal(small.masked, np.triu(np.ones((64, 64)), 1))
 
 
-def test_the_atlas_lists_what_there_is(run: Run) -> None:
+def test_the_atlas_lists_what_there_is(run):
     with pytest.raises(ValueError, match="recorded: decoder self"):
         atlas(run, "decoder", "cross")
     with pytest.raises(ValueError, match="row must be a whole number from 0 to 0; got 4"):
         atlas(run, "decoder", "self", row=4)
 
 
-def test_the_head_grid_shows_each_head_at_its_place(run: Run) -> None:
+def test_the_head_grid_shows_each_head_at_its_place(run):
     figure = head_grid(run, "decoder", "self")
     small = atlas(run, "decoder", "self")
     png = base64.b64decode(figure.data[0].source.split(",", 1)[1])

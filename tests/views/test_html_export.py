@@ -15,7 +15,7 @@ import numpy as np
 from pictured import SCRIPTED
 
 import transformer
-from transformer import Model, Run, with_lens
+from transformer import with_lens
 from transformer.views import PICTURES
 from transformer.views.export import html
 from transformer.views.export.gallery import gallery
@@ -88,7 +88,7 @@ def data_of(page: Path) -> dict[str, Any]:
 # --- the page's content ---------------------------------------------------------------------------
 
 
-def test_the_page_holds_the_numbers_of_the_trace(scripted_page: Path, scripted: Run) -> None:
+def test_the_page_holds_the_numbers_of_the_trace(scripted_page, scripted):
     (found,) = data_of(scripted_page)["attention"]
     for layer, heads in enumerate(found["layers"]):
         record = scripted.trace["decoder", layer, "self"]
@@ -99,7 +99,7 @@ def test_the_page_holds_the_numbers_of_the_trace(scripted_page: Path, scripted: 
     assert found["query_labels"] == list(scripted.queries("decoder"))
 
 
-def test_heads_that_were_changed_travel_as_recorded(scripted: Run) -> None:
+def test_heads_that_were_changed_travel_as_recorded(scripted):
     record = scripted.trace["decoder.1.self"]
     other = dataclasses.replace(record, scores=record.scores + 1)
     assert html.heads_of(other, Pack()).keys() == {"scores"}
@@ -112,9 +112,7 @@ def test_heads_that_were_changed_travel_as_recorded(scripted: Run) -> None:
     assert html.heads_of(other, Pack()).keys() == {"scores"}
 
 
-def test_an_altered_run_says_so_and_shows_what_was_recorded(
-    tiny_model: Model, tmp_path: Path
-) -> None:
+def test_an_altered_run_says_so_and_shows_what_was_recorded(tiny_model, tmp_path):
     uniform = [{"type": "break", "what": "uniform-attention"}]
     run = tiny_model.generate("the fox", max_new_tokens=3, interventions=uniform)
     html.write(run, tmp_path / "altered.html")
@@ -126,7 +124,7 @@ def test_an_altered_run_says_so_and_shows_what_was_recorded(
     assert "altered" not in html.summary(tiny_model.trace("the fox"))
 
 
-def test_the_page_holds_tokens_and_candidates(scripted_page: Path, scripted: Run) -> None:
+def test_the_page_holds_tokens_and_candidates(scripted_page, scripted):
     found = data_of(scripted_page)
     assert found["run"]["labels"] == list(scripted.labels)
     assert found["run"]["n_prompt"] + len(found["steps"]) == len(scripted.labels)
@@ -137,7 +135,7 @@ def test_the_page_holds_tokens_and_candidates(scripted_page: Path, scripted: Run
         ]
 
 
-def test_token_text_cannot_leave_the_data(scripted_page: Path) -> None:
+def test_token_text_cannot_leave_the_data(scripted_page):
     source = scripted_page.read_text(encoding="utf-8")
     assert "document.title='broken'" not in source
     found = parsed(scripted_page)
@@ -148,9 +146,7 @@ def test_token_text_cannot_leave_the_data(scripted_page: Path) -> None:
     assert data_of(scripted_page)["text"].startswith(SCRIPTED)
 
 
-def test_an_encoder_decoder_has_its_three_kinds_in_the_page(
-    tiny_encoder_decoder: Model, tmp_path: Path
-) -> None:
+def test_an_encoder_decoder_has_its_three_kinds_in_the_page(tiny_encoder_decoder, tmp_path):
     run = tiny_encoder_decoder.generate("the fox said", max_new_tokens=4)
     html.write(run, tmp_path / "cross.html")
     found = data_of(tmp_path / "cross.html")
@@ -162,7 +158,7 @@ def test_an_encoder_decoder_has_its_three_kinds_in_the_page(
     np.testing.assert_allclose(cross["layers"][1]["keys"], keys, rtol=2**-17)
 
 
-def test_the_page_of_six_layers_eight_heads_and_128_tokens_is_small(tmp_path: Path) -> None:
+def test_the_page_of_six_layers_eight_heads_and_128_tokens_is_small(tmp_path):
     model = transformer.load("stories")
     run = model.generate("Once upon a time", max_new_tokens=123, temperature=0.8, top_k=40, seed=3)
     assert (model.config.n_layers, model.config.n_heads, len(run.labels)) == (6, 8, 128)

@@ -68,7 +68,7 @@ def bits_by_hand(model: Model, ids: tuple[int, ...]) -> list[float]:
 # --- surprise -------------------------------------------------------------------------------------
 
 
-def test_bars_are_minus_log2_of_each_tokens_probability(run: Run, tiny_model: Model) -> None:
+def test_bars_are_minus_log2_of_each_tokens_probability(run, tiny_model):
     figure = surprise(run)
     bars = figure.data[0]
     expected = bits_by_hand(tiny_model, run.ids)
@@ -85,7 +85,7 @@ def test_bars_are_minus_log2_of_each_tokens_probability(run: Run, tiny_model: Mo
     assert f"mean {mean:.2f} bits" in figure.layout.title.subtitle.text
 
 
-def test_given_and_generated_bars_differ_in_pattern_and_in_words(run: Run) -> None:
+def test_given_and_generated_bars_differ_in_pattern_and_in_words(run):
     bars = surprise(run).data[0]
     expected = ["/"] * run.n_prompt + [""] * len(run.steps)
     assert list(bars.marker.pattern.shape) == expected
@@ -99,7 +99,7 @@ def test_given_and_generated_bars_differ_in_pattern_and_in_words(run: Run) -> No
     assert found.generated_bits == pytest.approx(sum(generated) / len(generated))
 
 
-def test_a_text_that_slid_starts_at_its_first_traced_token(slid: Run) -> None:
+def test_a_text_that_slid_starts_at_its_first_traced_token(slid):
     meta = surprise(slid).layout.meta
     assert meta["first"] == slid.trace_start
     assert meta["labels"] == list(slid.labels[slid.trace_start :])
@@ -107,11 +107,9 @@ def test_a_text_that_slid_starts_at_its_first_traced_token(slid: Run) -> None:
     assert len(meta["labels"]) == 32
 
 
-def test_where_nothing_is_foreseen_a_sentence_says_so(
-    tiny_encoder: Model, tiny_encoder_decoder: Model
-) -> None:
+def test_where_nothing_is_foreseen_a_sentence_says_so(tiny_encoder, tiny_encoder_decoder):
     with pytest.raises(ValueError, match="an encoder reads the whole text at once"):
-        surprise(with_lens(tiny_encoder, tiny_encoder.trace("the fox")))  # type: ignore[arg-type]
+        surprise(with_lens(tiny_encoder, tiny_encoder.trace("the fox")))
     with pytest.raises(ValueError, match="only the first token was read"):
         surprise(with_lens(tiny_encoder_decoder, tiny_encoder_decoder.trace("the fox")))
 
@@ -120,13 +118,10 @@ def test_where_nothing_is_foreseen_a_sentence_says_so(
 
 
 @pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder", "tiny_encoder_decoder"])
-def test_cells_are_the_heads_reading_of_each_residual_stream(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_cells_are_the_heads_reading_of_each_residual_stream(name, request):
     model: Model = request.getfixturevalue(name)
     read = model.trace("the fox said") if name == "tiny_encoder" else sampled_run(model)
     run = with_lens(model, read)
-    assert isinstance(run, Run)
     network: Any = model.network
     stack = network.last_stack.name
     figure = logit_lens(run)
@@ -147,7 +142,7 @@ def test_cells_are_the_heads_reading_of_each_residual_stream(
         assert meta["best"][row] == model.tokenizer.labels(best.indices.tolist())
 
 
-def test_the_top_row_is_the_models_own_prediction(run: Run) -> None:
+def test_the_top_row_is_the_models_own_prediction(run):
     figure = logit_lens(run)
     meta = figure.layout.meta
     assert meta["row_labels"] == ["input", "after layer 0", "model's own"]
@@ -160,7 +155,7 @@ def test_the_top_row_is_the_models_own_prediction(run: Run) -> None:
     assert meta["column_labels"] == list(run.labels)
 
 
-def test_marked_cells_say_the_same_as_the_top_row(run: Run) -> None:
+def test_marked_cells_say_the_same_as_the_top_row(run):
     figure = logit_lens(run)
     best = figure.layout.meta["best"]
     ids = run.lens.ids[:, :, 0].tolist()
@@ -185,7 +180,7 @@ def test_marked_cells_say_the_same_as_the_top_row(run: Run) -> None:
         assert lowest == 0 or ids[lowest - 1][column] != ids[-1][column]
 
 
-def test_hovering_tells_the_kept_tokens_and_what_came_next(run: Run) -> None:
+def test_hovering_tells_the_kept_tokens_and_what_came_next(run):
     figure = logit_lens(run)
     for row in range(3):
         for column in (0, len(run.ids) - 1):
@@ -199,7 +194,7 @@ def test_hovering_tells_the_kept_tokens_and_what_came_next(run: Run) -> None:
             assert ("came next" in text) == (column == 0)
 
 
-def test_a_part_of_the_columns_is_that_part(slid: Run) -> None:
+def test_a_part_of_the_columns_is_that_part(slid):
     whole, part = logit_lens(slid), logit_lens(slid, first=5, count=7)
     np.testing.assert_array_equal(part.data[0].z, whole.data[0].z[:, 5:12])
     for name in ("column_labels", "next", "stands"):
@@ -219,8 +214,6 @@ def test_a_part_of_the_columns_is_that_part(slid: Run) -> None:
         ({"count": 0}, "count must be a whole number from 1 to"),
     ],
 )
-def test_columns_that_are_not_there_are_refused(
-    slid: Run, arguments: dict[str, Any], sentence: str
-) -> None:
+def test_columns_that_are_not_there_are_refused(slid, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         logit_lens(slid, **arguments)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import plotly.graph_objects as go
 import pytest
@@ -17,7 +16,6 @@ from pictured import HOSTILE, relabelled
 from playwright.sync_api import expect
 
 import transformer
-from transformer import Model
 from transformer import views as figures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +39,7 @@ class Elements(HTMLParser):
         self.text += text
 
 
-def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder: Model) -> None:
+def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder):
     run = tiny_encoder_decoder.generate("the fox", beams=2, max_new_tokens=4)
     site = "decoder.1.cross"
     for mine, known in (
@@ -60,7 +58,7 @@ def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder: Model) ->
         assert mine.to_json() == known(run, *choices, **look).to_json()
 
 
-def test_an_unknown_view_lists_the_views(tiny_model: Model) -> None:
+def test_an_unknown_view_lists_the_views(tiny_model):
     run = tiny_model.trace("the fox")
     with pytest.raises(
         ValueError, match=r"view must be one of .*'architecture', .*; got 'nothing'"
@@ -72,13 +70,13 @@ def test_an_unknown_view_lists_the_views(tiny_model: Model) -> None:
         run.attention("decoder.9.self", 0)
 
 
-def test_plotly_is_not_imported_before_the_first_picture() -> None:
+def test_plotly_is_not_imported_before_the_first_picture():
     code = "import sys, transformer; print(any(name.startswith('plotly') for name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     assert done.stdout.strip() == b"False"
 
 
-def test_a_run_shows_its_tokens_shaded_without_a_script(tiny_model: Model) -> None:
+def test_a_run_shows_its_tokens_shaded_without_a_script(tiny_model):
     run = relabelled(tiny_model.generate("the fox", max_new_tokens=9), HOSTILE)
     text = run._repr_html_()
     outside = re.sub(r"<iframe.*?</iframe>", "", text, flags=re.DOTALL)
@@ -93,7 +91,7 @@ def test_a_run_shows_its_tokens_shaded_without_a_script(tiny_model: Model) -> No
     assert not any(name.startswith("on") for _, attributes in found.found for name in attributes)
 
 
-def test_the_frame_is_isolated_and_fetches_nothing(tiny_model: Model) -> None:
+def test_the_frame_is_isolated_and_fetches_nothing(tiny_model):
     run = relabelled(tiny_model.generate("the fox", max_new_tokens=9), HOSTILE)
     ((_, frame),) = [one for one in Elements(run._repr_html_()).found if one[0] == "iframe"]
     assert frame["sandbox"] == "allow-scripts"
@@ -105,16 +103,14 @@ def test_the_frame_is_isolated_and_fetches_nothing(tiny_model: Model) -> None:
         assert not attributes.keys() & {"src", "href"}
 
 
-def test_even_a_long_run_of_many_heads_is_small() -> None:
+def test_even_a_long_run_of_many_heads_is_small():
     run = transformer.load("stories").trace("One day the fox met a bird. " * 75)
     assert len(run.labels) > 500
     assert len(run._repr_html_()) < LARGEST
 
 
 @pytest.mark.browser
-def test_the_frame_shows_every_head_and_reads_its_numbers(
-    browser: Any, tiny_encoder_decoder: Model, tmp_path: Path
-) -> None:
+def test_the_frame_shows_every_head_and_reads_its_numbers(browser, tiny_encoder_decoder, tmp_path):
     run = relabelled(tiny_encoder_decoder.generate("the fox said", max_new_tokens=5), HOSTILE)
     page = tmp_path / "cell.html"
     page.write_text(f"<!doctype html><meta charset=utf-8>{run._repr_html_()}", encoding="utf-8")
@@ -147,7 +143,7 @@ def cells_of(kind: str) -> list[str]:
     return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == kind]
 
 
-def test_the_notebook_runs_from_its_own_folder() -> None:
+def test_the_notebook_runs_from_its_own_folder():
     """In a process of its own, which is told nothing of where the package is."""
     script = "\n".join(cells_of("code"))
     checks = (
@@ -160,7 +156,7 @@ def test_the_notebook_runs_from_its_own_folder() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_notebook_shows_what_its_cells_give_and_explains_itself() -> None:
+def test_the_notebook_shows_what_its_cells_give_and_explains_itself():
     text = NOTEBOOK.read_text(encoding="utf-8")
     assert len(text) < 2_000_000
     assert not re.search(r"/(home|work|root|tmp)/", text)

@@ -52,7 +52,7 @@ def ask(experiments: Experiments, view: str, **data: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_map_has_layers_down_and_places_across_with_zero_in_the_middle(dark: bool) -> None:
+def test_the_map_has_layers_down_and_places_across_with_zero_in_the_middle(dark):
     figure = patching(FOUND, ["a", "cat", "sat"], ["a", "dog", "sat"], "end", dark=dark)
     cells, meta = figure.data[0], figure.layout.meta
     np.testing.assert_array_equal(cells.z, CHANGE)
@@ -65,7 +65,7 @@ def test_the_map_has_layers_down_and_places_across_with_zero_in_the_middle(dark:
     assert ["dog" in text and "<b>" in text for text in above] == [False, True, False]
 
 
-def test_hover_says_the_probability_before_and_after() -> None:
+def test_hover_says_the_probability_before_and_after():
     figure = patching(FOUND, ["a", "cat", "sat"], ["a", "dog", "sat"], "end")
     text = figure.data[0].hovertext[1][1]
     assert "ln p +3.0000: -4.0000 → -1.0000" in text
@@ -73,7 +73,7 @@ def test_hover_says_the_probability_before_and_after() -> None:
     assert "ln p is -4.00 here and -0.50 in the other run" in figure.layout.title.subtitle.text
 
 
-def test_texts_of_different_length_keep_their_own_places() -> None:
+def test_texts_of_different_length_keep_their_own_places():
     assert paired_labels(["a", "b", "c"], ["a", "x"]) == ["a", "b ← x", "c ← –"]
     figure = patching(FOUND, ["a", "b", "c", "d"], ["a", "x"], "end")
     assert figure.layout.meta["column_labels"] == ["a", "b ← x", "c ← –"]  # as many as the map has
@@ -81,7 +81,7 @@ def test_texts_of_different_length_keep_their_own_places() -> None:
     assert len(figure.layout.xaxis2.ticktext) == 2
 
 
-def test_a_patch_that_changes_nothing_leaves_a_scale_with_two_ends() -> None:
+def test_a_patch_that_changes_nothing_leaves_a_scale_with_two_ends():
     same = PatchEffect(target=7, before=-4.0, other=-4.0, change=torch.zeros(2, 3))
     cells = patching(same, ["a"] * 3, ["a"] * 3, "end").data[0]
     assert cells.zmin < 0 < cells.zmax
@@ -90,7 +90,7 @@ def test_a_patch_that_changes_nothing_leaves_a_scale_with_two_ends() -> None:
 # --- where another source changes a translation ---------------------------------------------------
 
 
-def test_the_most_changed_token_is_the_one_whose_probability_falls_most() -> None:
+def test_the_most_changed_token_is_the_one_whose_probability_falls_most():
     model = tiny_translator()
     run = model.generate(TEXT, max_new_tokens=6)
 
@@ -107,7 +107,7 @@ def test_the_most_changed_token_is_the_one_whose_probability_falls_most() -> Non
 # --- another text to start from -------------------------------------------------------------------
 
 
-def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model: Model) -> None:
+def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model):
     for text in ("My mom ran. My mom sat.", "A black bird", "Tom ran. Tom sat."):
         found = variants.variant(tiny_model, text)
         assert found is not None
@@ -118,15 +118,13 @@ def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model: Model) -> None
     assert variants.variant(tiny_model, "concatenate") is None  # a word, and not a part of one
 
 
-def test_a_word_of_another_length_is_not_exchanged(tiny_model: Model) -> None:
+def test_a_word_of_another_length_is_not_exchanged(tiny_model):
     lengths = [len(tiny_model.prepare(word).ids) for word in ("fox", "bear")]
     assert lengths[0] != lengths[1]
     assert variants.variant(tiny_model, "fox") is None
 
 
-def test_a_later_token_has_all_of_the_text_before_it_as_its_text(
-    experiments: Experiments, story: str, translation: str
-) -> None:
+def test_a_later_token_has_all_of_the_text_before_it_as_its_text(experiments, story, translation):
     for key, place in ((story, None), (story, 9), (translation, 2)):
         run = experiments.store.run(key)
         model = experiments.service.model(run.model)
@@ -145,9 +143,7 @@ def test_a_later_token_has_all_of_the_text_before_it_as_its_text(
 
 
 @pytest.mark.parametrize("target", ["other", "here"])
-def test_the_page_gets_the_map_of_the_first_generated_token(
-    experiments: Experiments, tiny_model: Model, story: str, target: str
-) -> None:
+def test_the_page_gets_the_map_of_the_first_generated_token(experiments, tiny_model, story, target):
     run = experiments.store.run(story)
     answer = ask(experiments, "patching", run=story, other=OTHER, part="z", target=target)
     place = run.n_prompt
@@ -166,8 +162,8 @@ def test_the_page_gets_the_map_of_the_first_generated_token(
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
 def test_a_translators_map_is_of_the_token_that_the_other_source_changes_most(
-    experiments: Experiments, translation: str, stack: str
-) -> None:
+    experiments, translation, stack
+):
     run = experiments.store.run(translation)
     model = experiments.service.model(run.model)
     answer = ask(experiments, "patching", run=translation, other=OTHER, stack=stack)
@@ -181,7 +177,7 @@ def test_a_translators_map_is_of_the_token_that_the_other_source_changes_most(
         assert meta["column_labels"] == list(run.labels[: answer["place"]])
 
 
-def test_mistakes_are_told_in_one_sentence(experiments: Experiments, story: str) -> None:
+def test_mistakes_are_told_in_one_sentence(experiments, story):
     run = experiments.store.run(story)
     last = len(run.ids) - 1
     for place in (0, last + 1, "x", True):
@@ -197,7 +193,7 @@ def test_mistakes_are_told_in_one_sentence(experiments: Experiments, story: str)
     assert "no site decoder.0.self; its sites: encoder.0.self" in wrong["error"]
 
 
-def test_a_text_that_slid_out_of_sight_is_refused(experiments: Experiments) -> None:
+def test_a_text_that_slid_out_of_sight_is_refused(experiments):
     run: Run = experiments.service.generate("tiny", TEXT, max_new_tokens=40)
     assert run.trace_start > 0
     key = experiments.store.put(run)

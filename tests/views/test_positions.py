@@ -30,7 +30,6 @@ def normed(tiny_encoder: Model, tokenizer: Tokenizer) -> Run:
     """Read by an encoder that norms its embeddings."""
     model = model_of("normed", tiny_encoder.config.replace(norm_embeddings=True), tokenizer)
     found = model.trace("the fox said hello")
-    assert isinstance(found, Run)
     return found
 
 
@@ -43,8 +42,8 @@ def ask(name: str, run: Run, **data: object) -> dict[str, object]:
 # --- token + position = input ---------------------------------------------------------------------
 
 
-def test_the_strips_are_rows_of_the_models_own_tables(run: Run, tiny_model: Model) -> None:
-    embedding = tiny_model.network.embedding  # type: ignore[union-attr]
+def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
+    embedding = tiny_model.network.embedding
     tokens = embedding.tokens.weight[list(run.ids)].numpy()
     positions = embedding.positions.matrix[: len(run.ids)].numpy()
     token, position, total = input_strips(run).data
@@ -58,7 +57,7 @@ def test_the_strips_are_rows_of_the_models_own_tables(run: Run, tiny_model: Mode
     assert 0 < beyond.mean() <= 0.006
 
 
-def test_mean_lengths_are_those_of_the_vectors(run: Run) -> None:
+def test_mean_lengths_are_those_of_the_vectors(run):
     parts = input_parts(run)
     for name, matrix in (("token", parts.token), ("position", parts.position), ("sum", parts.sum)):
         lengths = [math.sqrt(sum(float(x) ** 2 for x in row)) for row in matrix]
@@ -67,7 +66,7 @@ def test_mean_lengths_are_those_of_the_vectors(run: Run) -> None:
         assert any(heading in note.text for note in input_strips(run).layout.annotations)
 
 
-def test_each_stack_has_its_own_strips_scaled_as_the_model_scales(translation: Run) -> None:
+def test_each_stack_has_its_own_strips_scaled_as_the_model_scales(translation):
     for stack in ("encoder", "decoder"):
         parts = input_parts(translation, stack)
         assert parts.labels == translation.queries(stack)
@@ -78,7 +77,7 @@ def test_each_stack_has_its_own_strips_scaled_as_the_model_scales(translation: R
         input_strips(translation, "middle")
 
 
-def test_a_model_that_norms_its_embeddings_is_said_to(normed: Run, run: Run) -> None:
+def test_a_model_that_norms_its_embeddings_is_said_to(normed, run):
     parts = input_parts(normed)
     assert parts.normed
     assert parts.difference > 0.01
@@ -87,7 +86,7 @@ def test_a_model_that_norms_its_embeddings_is_said_to(normed: Run, run: Run) -> 
     assert "norms the sum" not in input_strips(run).layout.title.subtitle.text
 
 
-def test_one_tokens_lines_are_its_row_of_each_strip(run: Run) -> None:
+def test_one_tokens_lines_are_its_row_of_each_strip(run):
     figure = input_token(run, 2)
     parts = input_parts(run)
     for line, name in zip(figure.data, ("token", "position", "sum"), strict=True):
@@ -97,13 +96,13 @@ def test_one_tokens_lines_are_its_row_of_each_strip(run: Run) -> None:
     assert input_token(run).layout.meta["place"] == len(run.ids) - 1
     for place in (-1, len(run.ids), True, 1.0):
         with pytest.raises(ValueError, match=f"from 0 to {len(run.ids) - 1}; got"):
-            input_token(run, place)  # type: ignore[arg-type]
+            input_token(run, place)
 
 
 # --- the formula beside the model's own -----------------------------------------------------------
 
 
-def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run: Run) -> None:
+def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run):
     z = position_matrix(run, formula=True).data[0].z
     assert z.shape == run.position_matrices["decoder"].shape
     for position, dimension in ((0, 0), (5, 3), (31, 14)):
@@ -122,7 +121,7 @@ def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run: Run) -
     assert formula_difference(run) == np.abs(own - z).max()
 
 
-def test_a_sinusoidal_matrix_is_the_formula_itself(translation: Run) -> None:
+def test_a_sinusoidal_matrix_is_the_formula_itself(translation):
     for stack in ("encoder", "decoder"):
         assert formula_difference(translation, stack) == 0
         np.testing.assert_array_equal(
@@ -131,7 +130,7 @@ def test_a_sinusoidal_matrix_is_the_formula_itself(translation: Run) -> None:
     assert "not used" not in position_matrix(translation, formula=True).layout.title.text
 
 
-def test_an_odd_size_has_no_formula(run: Run) -> None:
+def test_an_odd_size_has_no_formula(run):
     odd = dataclasses.replace(run, position_matrices={"decoder": torch.zeros(9, 7)})
     with pytest.raises(ValueError, match="even d_model; got 7"):
         position_matrix(odd, formula=True)
@@ -141,9 +140,7 @@ def test_an_odd_size_has_no_formula(run: Run) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 4, 23])
-def test_one_rotation_moves_every_position_of_the_models_own_matrix(
-    translation: Run, k: int
-) -> None:
+def test_one_rotation_moves_every_position_of_the_models_own_matrix(translation, k):
     found = shift(translation, k, "encoder")
     table = translation.position_matrices["encoder"].double().numpy()
     worst = 0.0
@@ -156,7 +153,7 @@ def test_one_rotation_moves_every_position_of_the_models_own_matrix(
     assert (found.fitted, found.n_pairs, found.chance) == (False, 24 - k, 0.0)
 
 
-def test_the_rotation_turns_pairs_by_hand_worked_angles() -> None:
+def test_the_rotation_turns_pairs_by_hand_worked_angles():
     matrix = rotation_matrix(3, 4)  # frequencies 1 and 1 / 100
     block = [[math.cos(3), math.sin(3)], [-math.sin(3), math.cos(3)]]
     np.testing.assert_allclose(matrix[:2, :2], block)
@@ -168,7 +165,7 @@ def test_the_rotation_turns_pairs_by_hand_worked_angles() -> None:
         rotation_matrix(3, 5)
 
 
-def test_a_learned_matrix_gets_its_best_fit_and_the_fits_miss(run: Run) -> None:
+def test_a_learned_matrix_gets_its_best_fit_and_the_fits_miss(run):
     found = shift(run, 2)
     table = run.position_matrices["decoder"].double()
     solved = torch.linalg.lstsq(table[:-2], table[2:]).solution
@@ -183,7 +180,7 @@ def test_a_learned_matrix_gets_its_best_fit_and_the_fits_miss(run: Run) -> None:
     assert f"{100 * relative:.0f} %" in position_shift(run, 2).layout.title.subtitle.text
 
 
-def test_a_fit_that_would_fit_anything_is_not_shown(run: Run, translation: Run) -> None:
+def test_a_fit_that_would_fit_anything_is_not_shown(run, translation):
     assert largest_shift(run) == 32 - 1 - 16
     assert largest_shift(translation) == 23
     assert shift(run, 15).n_pairs == 17
@@ -194,14 +191,12 @@ def test_a_fit_that_would_fit_anything_is_not_shown(run: Run, translation: Run) 
 
 
 @pytest.mark.parametrize("k", [0, -1, 24, True, 1.0, "1"])
-def test_another_step_is_refused(translation: Run, k: object) -> None:
+def test_another_step_is_refused(translation, k):
     with pytest.raises(ValueError, match="k must be a whole number from 1 to 23; got"):
-        position_shift(translation, k)  # type: ignore[arg-type]
+        position_shift(translation, k)
 
 
-def test_the_shift_figure_holds_the_whole_matrix_and_opens_on_what_is_asked(
-    translation: Run,
-) -> None:
+def test_the_shift_figure_holds_the_whole_matrix_and_opens_on_what_is_asked(translation):
     figure = position_shift(translation, 5, "decoder", shown=6)
     np.testing.assert_allclose(figure.data[0].z, rotation_matrix(5, 16), atol=1e-7)
     assert figure.layout.xaxis.range == (-0.5, 5.5)
@@ -213,10 +208,10 @@ def test_the_shift_figure_holds_the_whole_matrix_and_opens_on_what_is_asked(
 # --- what the page is told ------------------------------------------------------------------------
 
 
-def test_the_page_is_told_lengths_differences_and_misses(run: Run, translation: Run) -> None:
+def test_the_page_is_told_lengths_differences_and_misses(run, translation):
     answer = ask("inputs", run, place=99)
     assert answer["place"] == len(run.ids) - 1
-    assert answer["lengths"]["sum"] == input_parts(run).mean_length("sum")  # type: ignore[index]
+    assert answer["lengths"]["sum"] == input_parts(run).mean_length("sum")
     told = ask("positions", run, which="matrix", formula=True)
     assert (told["positions"], told["difference"]) == ("learned", formula_difference(run))
     assert ask("positions", translation, which="matrix", formula=True)["difference"] == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,7 +10,6 @@ import pytest
 import torch
 from pictured import with_weights
 
-from transformer import Run
 from transformer.views import query_lines, query_links
 from transformer.views.attention.lines import MOST_LINES
 from transformer.views.drawing import style
@@ -30,9 +28,7 @@ def drawn(figure: go.Figure) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("threshold", [0.01, 0.05, 0.2])
 @pytest.mark.parametrize("query", [None, 0, 6])
-def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(
-    run: Run, query: int | None, threshold: float
-) -> None:
+def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(run, query, threshold):
     weights = run.trace["decoder.1.self"].pattern[0, 1]
     expected = [
         (q, k)
@@ -48,7 +44,7 @@ def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(
     assert figure.layout.meta["links"] == [list(link) for link in links]
 
 
-def test_the_weight_is_written_at_the_key_and_widens_the_line(translation: Run) -> None:
+def test_the_weight_is_written_at_the_key_and_widens_the_line(translation):
     weights = translation.trace["decoder.0.cross"].pattern[0, 1, 2]
     figure = query_lines(translation, "decoder.0.cross", 1, 2, 0.0)
     queries, keys = (trace for trace in figure.data if trace.mode == "markers+text")
@@ -62,7 +58,7 @@ def test_the_weight_is_written_at_the_key_and_widens_the_line(translation: Run) 
     assert "all queries" in query_lines(translation, "decoder.0.cross", 1).layout.title.text
 
 
-def test_of_very_many_lines_the_strongest_are_drawn_and_it_says_so(run: Run) -> None:
+def test_of_very_many_lines_the_strongest_are_drawn_and_it_says_so(run):
     even = torch.ones(80, 80).tril()
     weights = (even / even.sum(dim=1, keepdim=True))[None, None]
     figure = query_lines(with_weights(run, weights), "decoder.0.self", 0, None, 0.01)
@@ -84,6 +80,6 @@ def test_of_very_many_lines_the_strongest_are_drawn_and_it_says_so(run: Run) -> 
         ({"head": 2}, "head must be a whole number from 0 to 1"),
     ],
 )
-def test_lines_refuse_an_unknown_choice(run: Run, arguments: dict[str, Any], sentence: str) -> None:
+def test_lines_refuse_an_unknown_choice(run, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         query_lines(run, **({"site": "decoder.0.self", "head": 0} | arguments))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,8 +47,6 @@ def items(tiny_model: Model, tiny_encoder: Model) -> list[Run | Batch]:
     found = translator.generate("The fox said", beams=2, max_new_tokens=4)
     translated = translator.translate_batch(list(texts))
     read, one_token = tiny_encoder.trace("The fox said"), tiny_model.trace("a")
-    assert isinstance(read, Run)
-    assert isinstance(one_token, Run)
     changes = {"positions": "rotary", "n_heads": 2}
     turning = tiny("turning", "decoder", tiny_model.tokenizer, **changes)
     return [
@@ -156,9 +153,7 @@ every_picture = pytest.mark.parametrize("picture", [*DRAWN, *NETWORK], ids=lambd
 
 
 @every_picture
-def test_hostile_tokens_stay_text_wherever_plotly_reads(
-    picture: Picture, items: list[Run | Batch]
-) -> None:
+def test_hostile_tokens_stay_text_wherever_plotly_reads(picture, items):
     found = drawn(picture, [hostile(item) for item in items])
     assert bool(found) == (picture.name not in NO_FIGURE)
     for figure in found:
@@ -174,9 +169,7 @@ def test_hostile_tokens_stay_text_wherever_plotly_reads(
 
 @pytest.mark.parametrize("dark", [False, True])
 @every_picture
-def test_a_picture_is_see_through_and_readable_in_both_themes(
-    picture: Picture, items: list[Run | Batch], dark: bool
-) -> None:
+def test_a_picture_is_see_through_and_readable_in_both_themes(picture, items, dark):
     for figure in drawn(picture, items, dark):
         layout = figure.layout
         assert layout.title.text
@@ -188,9 +181,7 @@ def test_a_picture_is_see_through_and_readable_in_both_themes(
 
 
 @every_picture
-def test_a_table_holds_the_numbers_of_its_heatmaps(
-    picture: Picture, items: list[Run | Batch]
-) -> None:
+def test_a_table_holds_the_numbers_of_its_heatmaps(picture, items):
     for figure in drawn(picture, items):
         rows = [row for row in rows_of(figure) if row]
         shown = [np.asarray(one.z, dtype=float) for one in figure.data if one.type == "heatmap"]
@@ -202,9 +193,7 @@ def test_a_table_holds_the_numbers_of_its_heatmaps(
 
 @pytest.mark.parametrize("language", languages()[1:])
 @every_picture
-def test_a_picture_is_titled_in_every_language(
-    picture: Picture, items: list[Run | Batch], language: str
-) -> None:
+def test_a_picture_is_titled_in_every_language(picture, items, language):
     english = drawn(picture, items[:4])
     with speaking(language):
         others = drawn(picture, items[:4])
@@ -213,9 +202,7 @@ def test_a_picture_is_titled_in_every_language(
 
 
 @pytest.mark.parametrize("name", saving.drawable())
-def test_whatever_the_command_line_offers_is_written_as_numbers(
-    name: str, items: list[Run | Batch], tmp_path: Path
-) -> None:
+def test_whatever_the_command_line_offers_is_written_as_numbers(name, items, tmp_path):
     written = 0
     for item in (one for one in items if isinstance(one, Run)):
         picture, path = views.PICTURES[name], tmp_path / "picture.csv"
