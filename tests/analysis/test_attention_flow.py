@@ -94,20 +94,6 @@ def test_a_row_of_a_batch_reads_no_padding(two_way):
     assert np.isnan(z[:, ~real]).all()
 
 
-@pytest.mark.parametrize("draw", FLOWS)
-def test_flows_refuse_what_is_not_there(run, draw):
-    for arguments, sentence in (
-        ({"stack": "encoder"}, "no encoder self-attention was recorded"),
-        ({"layer": 2}, "layer must be a whole number from 0 to 1, or None; got 2"),
-        ({"layer": True}, "from 0 to 1, or None; got True"),
-        ({"row": 1}, "row must be a whole number from 0 to 0; got 1"),
-        ({"scale": "cubic"}, "scale must be one of"),
-        ({"range_": "all"}, r"range_ must be one of \['fixed', 'own'\]; got 'all'"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            draw(run, **({"stack": "decoder"} | arguments))
-
-
 # --- the range of the colours ---------------------------------------------------------------------
 
 

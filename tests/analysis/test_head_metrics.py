@@ -366,10 +366,3 @@ def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run, dark):
         assert figure.data[0].zmax == (
             1 if not metric.unit else pytest.approx(np.max(expected), abs=1e-6)
         )
-
-
-def test_what_is_not_there_is_refused(run):
-    with pytest.raises(ValueError, match="no encoder self-attention was recorded; recorded: dec"):
-        head_metrics(run, "encoder", "self")
-    with pytest.raises(ValueError, match=r"metric must be one of \['entropy'.*; got 'order'"):
-        metrics_figure(run, "decoder", "self", "order")

@@ -103,25 +103,6 @@ def test_a_row_with_nothing_allowed_is_uniform_as_in_the_network(run):
     assert found.agrees
 
 
-@pytest.mark.parametrize(
-    ("choice", "sentence"),
-    [
-        ({"query": -1}, "query must be a whole number from 0 to {last}; got -1"),
-        ({"query": 999}, "query must be a whole number from 0 to {last}; got 999"),
-        ({"query": True}, "query must be a whole number from 0 to {last}; got True"),
-        ({"query": "0"}, "query must be a whole number from 0 to {last}; got '0'"),
-        ({"head": 2}, "head must be a whole number from 0 to 1 or 'mean'; got 2"),
-        ({"head": "mean"}, "one head has queries of its own"),
-        ({"site": "encoder.0.self"}, "no record of site encoder.0.self"),
-        ({"row": 1}, "row must be a whole number from 0 to 0; got 1"),
-    ],
-)
-def test_an_unknown_row_is_refused(run, choice, sentence):
-    asked = {"site": "decoder.0.self", "head": 0, "query": 0} | choice
-    with pytest.raises(ValueError, match=sentence.format(last=len(run.ids) - 1)):
-        worked_row(run, **asked)
-
-
 def test_a_record_without_queries_is_refused(run):
     bare = planted(run, 5, (3, 1), 0.9)
     with pytest.raises(ValueError, match=r"decoder\.1\.self holds no queries, keys and values"):

@@ -148,26 +148,6 @@ def test_padding_is_not_drawn(batch):
 # --- errors ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"layer": 2}, "layer must be a whole number from 0 to 1 or 'mean'; got 2"),
-        ({"layer": -1}, "layer must be a whole number from 0 to 1 or 'mean'; got -1"),
-        ({"layer": True}, "layer must be a whole number from 0 to 1 or 'mean'; got True"),
-        ({"head": 2}, "head must be a whole number from 0 to 1 or 'mean'; got 2"),
-        ({"head": "all"}, "head must be a whole number from 0 to 1 or 'mean'; got 'all'"),
-        ({"row": 1}, "row must be a whole number from 0 to 0; got 1"),
-        ({"by": "seen"}, r"by must be one of \['written', 'read'\]; got 'seen'"),
-        ({"threshold": 1.5}, "threshold must be a number from 0 to 1; got 1.5"),
-        ({"threshold": float("nan")}, "threshold must be a number from 0 to 1; got nan"),
-        ({"threshold": "0.5"}, "threshold must be a number from 0 to 1; got '0.5'"),
-    ],
-)
-def test_an_unknown_choice_is_refused_with_the_allowed_ones(translation, arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        alignment(translation, **({"layer": 0, "head": 0} | arguments))
-
-
 def test_a_network_without_cross_attention_is_refused(tiny_model, tiny_encoder):
     for model, there in ((tiny_model, "decoder self"), (tiny_encoder, "encoder self")):
         sentence = f"no decoder cross-attention was recorded; recorded: {there}"

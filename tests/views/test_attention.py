@@ -117,27 +117,6 @@ def test_an_axis_has_at_most_32_ticks(run):
     assert len(style.axis_labels(["a"] * 32)[0]) == 32
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"site": "decoder.7.self"},
-        {"site": ("encoder", 0, "self")},
-        {"site": ("decoder", 0)},
-        {"head": 2},
-        {"head": -1},
-        {"head": True},
-        {"head": "all"},
-        {"stage": "softmax"},
-        {"scale": "cubic"},
-        {"row": 1},
-    ],
-)
-def test_an_unknown_choice_is_refused_with_the_allowed_ones(run, arguments):
-    given = {"site": "decoder.0.self", "head": 0} | arguments
-    with pytest.raises(ValueError, match=r"recorded: decoder|from 0 to|one of \['"):
-        attention_heatmap(run, **given)
-
-
 # --- token text is hostile ------------------------------------------------------------------------
 
 

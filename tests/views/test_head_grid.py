@@ -69,13 +69,6 @@ def test_a_reduced_pixel_is_masked_only_if_all_its_cells_are(run):
     np.testing.assert_array_equal(small.masked, np.triu(np.ones((64, 64)), 1))
 
 
-def test_the_atlas_lists_what_there_is(run):
-    with pytest.raises(ValueError, match="recorded: decoder self"):
-        atlas(run, "decoder", "cross")
-    with pytest.raises(ValueError, match="row must be a whole number from 0 to 0; got 4"):
-        atlas(run, "decoder", "self", row=4)
-
-
 def test_the_head_grid_shows_each_head_at_its_place(run):
     figure = head_grid(run, "decoder", "self")
     small = atlas(run, "decoder", "self")

@@ -203,17 +203,3 @@ def test_a_part_of_the_columns_is_that_part(slid):
     assert part.layout.meta["n_earlier"] == slid.trace_start
     assert whole.layout.width > part.layout.width
     assert len(lens_view(slid, 30, 7).read) == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"first": 32}, "first must be a whole number from 0 to 31; got 32"),
-        ({"first": -1}, "first must be a whole number from 0 to 31; got -1"),
-        ({"first": "0"}, "first must be a whole number from 0 to 31; got '0'"),
-        ({"count": 0}, "count must be a whole number from 1 to"),
-    ],
-)
-def test_columns_that_are_not_there_are_refused(slid, arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        logit_lens(slid, **arguments)

@@ -190,12 +190,6 @@ def test_a_fit_that_would_fit_anything_is_not_shown(run, translation):
     assert ask("shift", few, k=1) == {"figure": None, "largest": -5}
 
 
-@pytest.mark.parametrize("k", [0, -1, 24, True, 1.0, "1"])
-def test_another_step_is_refused(translation, k):
-    with pytest.raises(ValueError, match="k must be a whole number from 1 to 23; got"):
-        position_shift(translation, k)
-
-
 def test_the_shift_figure_holds_the_whole_matrix_and_opens_on_what_is_asked(translation):
     figure = position_shift(translation, 5, "decoder", shown=6)
     np.testing.assert_allclose(figure.data[0].z, rotation_matrix(5, 16), atol=1e-7)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -66,20 +64,3 @@ def test_of_very_many_lines_the_strongest_are_drawn_and_it_says_so(run):
     count = 80 * 81 // 2
     assert f"the strongest {MOST_LINES:,} of {count:,}" in figure.layout.title.subtitle.text
     assert len(figure.data) <= 11
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"query": 99}, r"query must be a whole number from 0 to \d+, or None; got 99"),
-        ({"query": -1}, "or None; got -1"),
-        ({"query": True}, "or None; got True"),
-        ({"threshold": 1.5}, "threshold must be a number from 0 to 1; got 1.5"),
-        ({"threshold": math.nan}, "threshold must be a number from 0 to 1; got nan"),
-        ({"site": "decoder.9.self"}, "recorded: decoder"),
-        ({"head": 2}, "head must be a whole number from 0 to 1"),
-    ],
-)
-def test_lines_refuse_an_unknown_choice(run, arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        query_lines(run, **({"site": "decoder.0.self", "head": 0} | arguments))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -78,16 +80,18 @@ def given_to(picture: Picture, item: Run | Batch) -> dict[str, Any]:
     return {one.name: first[one.name] for one in picture.parameters if one.name in first}
 
 
+def asked_of(picture: Picture, items: list[Run | Batch]) -> Iterator[tuple[Run | Batch, list[Any]]]:
+    """Each item that a picture is about, with what it is asked of."""
+    kinds = {"batch": Batch, "run or batch": Run | Batch}
+    for item in items:
+        if isinstance(item, kinds.get(picture.takes, Run)):
+            yield item, [item, item] if picture.takes == "runs" else [item]
+
+
 def figures(picture: Picture, items: list[Run | Batch], dark: bool) -> list[go.Figure]:
     """Those of every item that the picture is about and can be drawn for."""
     found: list[go.Figure] = []
-    for item in items:
-        takes = (
-            Batch if picture.takes == "batch" else Run if picture.takes != "run or batch" else None
-        )
-        if takes is not None and not isinstance(item, takes):
-            continue
-        subjects = [item, item] if picture.takes == "runs" else [item]
+    for item, subjects in asked_of(picture, items):
         try:
             given = given_to(picture, item) | {"dark": dark}
             answer = picture.ask(*subjects, given=given, item=item)
@@ -189,6 +193,37 @@ def test_a_table_holds_the_numbers_of_its_heatmaps(picture, items):
             one for row in rows for one in row[1:] if isinstance(one, int | float)
         }  # "" stands for what has no number
         assert {float(one) for z in shown for one in z.ravel() if not np.isnan(one)} <= cells
+
+
+WRONG = (True, -1, 10**6, 1.5, float("nan"), "nonsense", "decoder.9.self", ["x"], [-1], {}, None)
+LIMITS = re.compile(r"whole number from (\d+) to ([\d,]+)")
+
+
+@pytest.mark.parametrize("picture", DRAWN, ids=lambda one: one.name)
+def test_a_value_that_there_is_not_is_refused_in_a_sentence(picture, items):
+    """By a ValueError and nothing else, and a number just beyond the limits that it tells."""
+    for item, subjects in asked_of(picture, items):
+        given = given_to(picture, item)
+
+        def refusal(subjects=subjects, item=item, given=given, **values):
+            """The sentence that these values are refused with, "" where they are taken."""
+            try:
+                picture.ask(*subjects, given=given | values, item=item)
+            except ValueError as error:
+                return str(error)
+            return ""
+
+        if refusal():  # not for this kind of network
+            continue
+        for parameter in picture.parameters:
+            said = [refusal(**{parameter.name: value}) for value in WRONG]
+            told = [one for one in said if "got" in one or "record" in one]
+            assert len(told) >= len(WRONG) // 2, (parameter.name, said)
+            for least, most in {limits for one in said for limits in LIMITS.findall(one)}:
+                beyond, within = int(most.replace(",", "")) + 1, int(least)
+                assert refusal(**{parameter.name: beyond}), (parameter.name, beyond)
+                assert "number from" not in refusal(**{parameter.name: beyond - 1}), parameter.name
+                assert "number from" not in refusal(**{parameter.name: within}), parameter.name
 
 
 @pytest.mark.parametrize("language", languages()[1:])
