@@ -102,14 +102,12 @@ def test_the_parts_sum_to_the_logit_of_a_plain_pass_at_every_place(model):
         torch.testing.assert_close(found.logits, logits, atol=2e-4, rtol=1e-4)
         assert found.place == place
         assert found.target == int(logits.argmax())
-        assert found.parts is not None
         assert found.parts.total == pytest.approx(float(logits[found.target]), abs=1e-3)
         kinds = {"self", "cross"} if run.source_ids else {"self"}
         assert set(found.parts.heads) == kinds
         shape = (model.config.n_layers, model.config.n_heads)
         assert all(heads.shape == shape for heads in found.parts.heads.values())
     another = journey(model, run, place, target=7).parts
-    assert another is not None
     assert another.total == pytest.approx(float(logits[7]), abs=1e-3)
 
 
@@ -159,7 +157,6 @@ def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model):
     wanted = plain(tiny_model, run, len(run.ids) - 1)
     handle.remove()
     torch.testing.assert_close(found.logits, wanted, atol=1e-4, rtol=1e-4)
-    assert found.parts is not None
     assert float(found.parts.heads["self"][0, 1]) == 0.0
     assert found.parts.total == pytest.approx(float(wanted.max()), abs=1e-3)
     both = without_head(tiny_model, run, "decoder.1.self", 0)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from builders import tiny
 
 import transformer
-from transformer import Model, Run, Tokenizer
+from transformer import Model, Tokenizer
 from transformer.learning import moments as reading
 from transformer.learning import record_moments
 from transformer.learning.moments import HeadNumber, Moments, story_moments
@@ -74,11 +74,6 @@ def models(training: Path) -> list[Model]:
     return [transformer.load(training / "moments" / f"{step:06}") for step in STEPS]
 
 
-def trace(model: Model, text: str) -> Run:
-    run = model.trace(text)
-    return run
-
-
 def test_the_command_writes_the_file_that_is_read(training, tmp_path, kept, monkeypatch, capsys):
     monkeypatch.setattr(record_moments, "_sample", lambda: list(TEXTS))
     out = tmp_path / "moments.npz"
@@ -99,7 +94,7 @@ def test_the_command_writes_the_file_that_is_read(training, tmp_path, kept, monk
 def test_what_is_kept_is_what_the_networks_say(kept, models):
     for place, model in enumerate(models):
         for sentence in kept.sentences:
-            run = trace(model, sentence.text)
+            run = model.trace(sentence.text)
             assert sentence.labels == run.labels
             weights = run.trace.weights("decoder", "self")[:, 0]
             for layer in range(2):
@@ -123,11 +118,10 @@ def test_the_best_head_is_the_best_over_all_rows_of_all_texts(kept, models):
     for standing, model in zip(kept.standings, models, strict=True):
         rows = []
         for text in TEXTS:
-            weights = trace(model, text).trace.weights("decoder", "self")[:, 0]
+            weights = model.trace(text).trace.weights("decoder", "self")[:, 0]
             rows.append(weights.diagonal(offset=-1, dim1=-2, dim2=-1))
         means = torch.cat(rows, dim=-1).mean(dim=-1)
         best = standing.best_by("previous")
-        assert best is not None
         assert best.value == pytest.approx(means.max().item(), abs=1e-4)
         assert means[best.layer, best.head] == means.max()
         assert 0 <= standing.n_even <= 4
@@ -153,7 +147,6 @@ def test_what_cannot_be_recorded_is_told(training, tmp_path):
 
 def test_the_moments_that_are_shipped_are_of_the_story_model():
     found, config = story_moments(), transformer.load("stories").config
-    assert found is not None
     assert reading.FILE.stat().st_size <= 2_000_000
     assert (found.recipe, found.shape) == ("stories", (config.n_layers, config.n_heads))
     assert found.steps[0] == 0
@@ -215,7 +208,6 @@ def on_the_page(kept: Moments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path.write_bytes(formed(kept).to_bytes())
     monkeypatch.setattr(reading, "FILE", path)
     found = story_moments()
-    assert found is not None
     return found
 
 

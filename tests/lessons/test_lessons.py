@@ -230,7 +230,6 @@ def test_one_of_several_is_the_range_that_it_falls_into(ground, query):
 
 def test_what_can_be_measured_is_what_is_recorded(ground):
     run, batch = ground.run, ground.batch
-    assert batch is not None
     record, place = run.trace[SITE], {"site": SITE, "head": 1, "query": 7}
     assert of(ground, "weight", place | {"key": 2}) == float(record.pattern[0, 1, 7, 2])
     assert of(ground, "score", place | {"key": 2}) == float(record.scores[0, 1, 7, 2])
@@ -257,8 +256,6 @@ def test_what_can_be_measured_is_what_is_recorded(ground):
 def test_what_takes_the_network_is_asked_of_it(ground, tiny_model):
     run = ground.run
     seen = transformer.with_lens(tiny_model, run)
-    assert seen.surprise is not None
-    assert seen.lens is not None
     assert of(ground, "surprise", {"token": 4}) == pytest.approx(seen.surprise[4])
     best = seen.lens.ids[:, 5, 0].tolist()
     first = next(n for n in range(len(best)) if set(best[n:]) == {best[-1]})
@@ -463,7 +460,6 @@ def _best(experiments: Experiments) -> tuple[str, int]:
     run = experiments.store.run(experiments.service.examples["tiny"][0])
     ground = GradingContext(run=run, models=experiments)
     found = check_of({"click": "head", "of": "first"}).right_answer(ground)
-    assert found is not None
     return found["site"], found["head"]
 
 

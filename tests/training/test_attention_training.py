@@ -80,6 +80,5 @@ def test_in_bfloat16_the_block_learns_as_pytorchs_own(crosses):
     assert found.dtype is torch.bfloat16
     assert torch.allclose(found.float(), wanted, atol=0.02)
     ours = torch.cat([layer.weight.grad for layer in inside])
-    assert peer.in_proj_weight.grad is not None
     cosine = torch.cosine_similarity(ours.flatten(), peer.in_proj_weight.grad.flatten(), dim=0)
     assert cosine > 0.999

@@ -36,7 +36,6 @@ def test_half_precision_logits_are_summed_in_float32():
     wanted = F.cross_entropy(logits.detach().float(), targets, reduction="sum")
     assert loss.dtype is torch.float32
     assert float(loss.detach()) == pytest.approx(float(wanted), rel=1e-5)
-    assert logits.grad is not None
     assert logits.grad.dtype is torch.bfloat16
 
 
@@ -44,7 +43,6 @@ def test_the_gradient_of_a_target_that_is_nearly_certain_is_not_rounded_away():
     logits = torch.tensor([[7.0, 0.0, 0.0]]).bfloat16().requires_grad_()
     summed_nats(logits, torch.tensor([0])).backward()
     wanted = torch.tensor([7.0, 0.0, 0.0]).softmax(-1) - torch.tensor([1.0, 0.0, 0.0])
-    assert logits.grad is not None
     assert torch.allclose(logits.grad[0].float(), wanted, rtol=1e-2, atol=0)  # 1 - p is 0.0018
 
 

@@ -76,13 +76,3 @@ def test_figures_of_a_real_run_hold_what_was_found(tiny_model):
     assert figure.data[1].x[found.ids.index(run.ids[place])] == pytest.approx(
         run.steps[-1].chosen.probability, abs=1e-5
     )
-
-
-def _strings(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        return [text for part in value.values() for text in _strings(part)]
-    if isinstance(value, list | tuple):
-        return [text for part in value for text in _strings(part)]
-    return []

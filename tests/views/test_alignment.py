@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -119,8 +118,6 @@ def batch(tiny_encoder_decoder: Model) -> Batch:
 @pytest.mark.parametrize("row", [0, 1, 2])
 def test_a_padded_text_has_the_lines_that_it_has_alone(batch, tiny_encoder_decoder, row, by):
     source = batch.ids[row][batch.padding[row]]
-    assert batch.target_ids is not None
-    assert batch.target_padding is not None
     target = batch.target_ids[row][batch.target_padding[row]]
     trace = Trace()
     with torch.inference_mode():
@@ -138,7 +135,6 @@ def test_a_padded_text_has_the_lines_that_it_has_alone(batch, tiny_encoder_decod
 def test_padding_is_not_drawn(batch):
     for row in range(3):
         source, target = columns(alignment(batch, "mean", "mean", row=row, threshold=0.0))
-        assert batch.target_padding is not None
         assert len(source.text) == batch.padding[row].sum()
         assert len(target.text) == batch.target_padding[row].sum()
     assert not batch.padding.all()
@@ -285,15 +281,3 @@ def test_the_hover_tells_both_tokens_the_weight_and_the_second(translation):
 
 
 # --- token text, themes, errors -------------------------------------------------------------------
-
-
-def font_sizes(value: Any, key: str = "") -> Iterator[float]:
-    """Every size of a font in it."""
-    if isinstance(value, dict):
-        if "font" in key and "size" in value:
-            yield value["size"]
-        for name, part in value.items():
-            yield from font_sizes(part, name)
-    elif isinstance(value, list):
-        for part in value:
-            yield from font_sizes(part, key)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -117,7 +115,6 @@ def test_nodes_are_ranked_by_score_and_keep_their_parents(drawn_up):
 
 
 def test_the_nodes_are_those_of_the_search(searched):
-    assert searched.search is not None
     nodes = beam_nodes(searched)
     for step, expected in enumerate(searched.search.tree):
         found = [one for one in nodes if one.step == step]
@@ -128,7 +125,6 @@ def test_the_nodes_are_those_of_the_search(searched):
 
 
 def test_the_best_path_spells_the_best_hypothesis(searched):
-    assert searched.search is not None
     best = searched.search.hypotheses[0]
     path = [one for one in beam_nodes(searched) if one.best]
     assert [one.label for one in path] == [f"t{token}" for token in best.ids]
@@ -139,7 +135,6 @@ def test_the_best_path_spells_the_best_hypothesis(searched):
 
 
 def test_an_unfinished_hypothesis_can_be_the_best(drawn_up):
-    assert drawn_up.search is not None
     steps = [list(nodes) for nodes in drawn_up.search.tree[:2]]
     open_end = Hypothesis(ids=(3, 3), score=-2.0, normalised=-0.1, ended=False)
     run = with_search(drawn_up, steps, [open_end])
@@ -187,18 +182,6 @@ def test_the_hover_tells_token_step_score_probability_and_state(drawn_up):
 
 
 # --- token text, themes, errors -------------------------------------------------------------------
-
-
-def walk(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Every (key, string or number) in it, the key that of the nearest dict, dotted."""
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from walk(part, f"{key}.{name}")
-    elif isinstance(value, list):
-        for part in value:
-            yield from walk(part, key)
-    else:
-        yield key, value
 
 
 def test_a_run_without_a_search_is_refused(plain):

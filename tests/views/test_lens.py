@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,26 +30,6 @@ def slid(tiny_model: Model) -> Run:
     made = with_lens(tiny_model, tiny_model.generate("the fox said", **settings))
     assert made.trace_start > 0
     return made
-
-
-@pytest.fixture(scope="module")
-def translation(tiny_encoder_decoder: Model) -> Run:
-    """A translation found by a beam search."""
-    run = tiny_encoder_decoder.generate("the fox said", beams=2, max_new_tokens=5)
-    return with_lens(tiny_encoder_decoder, run)
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Every string in a figure's JSON."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            if key != "bdata":
-                yield from strings(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from strings(part)
 
 
 def bits_by_hand(model: Model, ids: tuple[int, ...]) -> list[float]:
