@@ -11,7 +11,7 @@ from transformer.runs.steps import GenerationStep
 from transformer.views.equations.mathml import Node, equal, frac, mi, of, row, sub, sup, total
 from transformer.views.equations.shown import (
     FIRST,
-    Look,
+    RenderContext,
     Topic,
     cells_of,
     label_of,
@@ -24,7 +24,7 @@ from transformer.views.equations.source import Code
 _SEARCH = "inference.beam._Search"
 
 
-def found_by_beams(look: Look, step: GenerationStep) -> Topic:
+def found_by_beams(look: RenderContext, step: GenerationStep) -> Topic:
     """The best text's sum, its length, and what all texts that were found are ranked by."""
     run = look.run
     assert run.search is not None
@@ -78,7 +78,7 @@ def found_by_beams(look: Look, step: GenerationStep) -> Topic:
     )  # fmt: skip
 
 
-def _gains(look: Look, step: GenerationStep, symbol: Node) -> dict[str, object]:
+def _gains(look: RenderContext, step: GenerationStep, symbol: Node) -> dict[str, object]:
     """The log-probabilities of the best text's tokens, those around the chosen step."""
     steps = look.run.steps
     gains = np.array([math.log(max(one.chosen.probability, 1e-45)) for one in steps])
@@ -97,7 +97,7 @@ def _gains(look: Look, step: GenerationStep, symbol: Node) -> dict[str, object]:
     )  # fmt: skip
 
 
-def _ranks(look: Look) -> dict[str, object]:
+def _ranks(look: RenderContext) -> dict[str, object]:
     """What the texts that were found are ranked by."""
     assert look.run.search is not None
     found = look.run.search

@@ -26,7 +26,7 @@ from transformer.views.equations.mathml import (
 )
 from transformer.views.equations.shown import (
     FIRST,
-    Look,
+    RenderContext,
     Topic,
     cells_of,
     chance,
@@ -42,7 +42,7 @@ _KEEPS = {"top_k": "keep_top_k", "top_p": "keep_top_p", "min_p": "keep_min_p"}
 
 
 def sampled(
-    look: Look, step: GenerationStep, filters: StepFilters | None, says: list[str]
+    look: RenderContext, step: GenerationStep, filters: StepFilters | None, says: list[str]
 ) -> Topic:
     asked = look.run.request.sampling
     assert asked is not None
@@ -88,7 +88,7 @@ def sampled(
     return Topic(says=says, formula=_formula(active), code=_code(active), tensors=tensors)
 
 
-def _active(look: Look) -> dict[str, float]:
+def _active(look: RenderContext) -> dict[str, float]:
     """The filters of this run, in the order in which they act."""
     asked = look.run.request.sampling
     found = {name: getattr(asked, name) for name in _KEEPS}
@@ -96,7 +96,7 @@ def _active(look: Look) -> dict[str, float]:
 
 
 def _kept(
-    look: Look,
+    look: RenderContext,
     name: str,
     value: float,
     step: GenerationStep,

@@ -24,7 +24,7 @@ MINUS_INFINITY = "−∞"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Look:
+class RenderContext:
     """What is looked at: a head of a site of a run, and a row of its trace, the chosen token."""
 
     models: ModelQueries
@@ -144,7 +144,7 @@ def altered() -> str:
     )
 
 
-def layer_of(look: Look) -> LayerAtPlace:
+def layer_of(look: RenderContext) -> LayerAtPlace:
     """The layer of the chosen head, at the chosen token."""
     site = look.site
     return look.models.ask(
@@ -157,7 +157,9 @@ def changed(found: LayerAtPlace) -> list[str]:
     return [] if found.agrees else [altered()]
 
 
-def stream_row(look: Look, part: str, symbol: Node, name: str, values: Tensor) -> dict[str, Any]:
+def stream_row(
+    look: RenderContext, part: str, symbol: Node, name: str, values: Tensor
+) -> dict[str, Any]:
     """The chosen token's row of a (B, T, C) tensor."""
     axes = [("B", 1), ("T", len(look.run.queries(look.site.stack))), ("C", look.config.d_model)]
     return tensor(part, symbol, name, axes, **row_of(values))
@@ -173,12 +175,12 @@ def chance() -> Node:
     return sub(mi("p"), mi("i"), "probabilities")
 
 
-def label_of(look: Look, token_id: int) -> str:
+def label_of(look: RenderContext, token_id: int) -> str:
     """A candidate as people read it."""
     return token(look.run.candidate_labels.get(token_id, str(token_id)))
 
 
-def cells_of(look: Look, ids: list[int], values: Any) -> list[dict[str, Any]]:
+def cells_of(look: RenderContext, ids: list[int], values: Any) -> list[dict[str, Any]]:
     """A number of each of these tokens of the vocabulary."""
     names = look.run.candidate_labels
     return [
@@ -191,14 +193,14 @@ def cells_of(look: Look, ids: list[int], values: Any) -> list[dict[str, Any]]:
 
 
 def of_vocabulary(
-    look: Look, part: str, symbol: Node, name: str, ids: list[int], values: Any, size: Any
+    look: RenderContext, part: str, symbol: Node, name: str, ids: list[int], values: Any, size: Any
 ) -> dict[str, Any]:
     """Numbers of the likeliest tokens, out of one for each token there is."""
     cells = cells_of(look, ids, values)
     return tensor(part, symbol, name, [("B", 1), size], cells, more=size[1] - len(cells))
 
 
-def taken_of(look: Look, step: GenerationStep) -> dict[str, Any]:
+def taken_of(look: RenderContext, step: GenerationStep) -> dict[str, Any]:
     """The token of a step."""
     chosen = step.chosen
     return tensor(
