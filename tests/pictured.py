@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from typing import Any
 
-import plotly.graph_objects as go
 import torch
 
 from transformer import Batch, Model, Run, Site, Trace, with_lens
@@ -82,14 +80,3 @@ def strings(value: Any) -> Iterator[str]:
     elif isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             yield from strings(part)
-
-
-def check_hostile(figure: go.Figure, labels: tuple[str, ...]) -> None:
-    """HOSTILE labels stand in the figure as text: plain in its meta, escaped where Plotly reads."""
-    plain = json.loads(figure.to_json())
-    meta = plain["layout"].pop("meta")
-    assert meta["query_labels"] == list(labels)
-    assert not any("%{" in text for text in strings(plain["layout"]["title"]))
-    for text in strings(plain):
-        assert not any(bad in text for bad in ("<s>", "<b>", "</script", "w" * 61))
-    assert any("\u2068&lt;b&gt;x&lt;/b&gt;\u2069" in text for text in strings(plain))

@@ -14,8 +14,8 @@ from visit import Visit, complaints
 import transformer
 from transformer import Run
 from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
-from transformer.analysis.head_finding import strongest
 from transformer.analysis.head_measures import ALL
+from transformer.analysis.head_metrics import strongest
 from transformer.inference.engines.choice import engine_of
 from transformer.ui.examples import EXAMPLES, example_of
 from transformer.views import head_metrics, query_links

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from builders import tiny
 
 import transformer
-from transformer import Model, Run, Tokenizer
+from transformer import Model, Tokenizer
 from transformer.learning import moments as reading
 from transformer.learning import record_moments
 from transformer.learning.moments import HeadNumber, Moments, story_moments
@@ -74,15 +74,7 @@ def models(training: Path) -> list[Model]:
     return [transformer.load(training / "moments" / f"{step:06}") for step in STEPS]
 
 
-def trace(model: Model, text: str) -> Run:
-    run = model.trace(text)
-    assert isinstance(run, Run)
-    return run
-
-
-def test_the_command_writes_the_file_that_is_read(
-    training: Path, tmp_path: Path, kept: Moments, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_the_command_writes_the_file_that_is_read(training, tmp_path, kept, monkeypatch, capsys):
     monkeypatch.setattr(record_moments, "_sample", lambda: list(TEXTS))
     out = tmp_path / "moments.npz"
     monkeypatch.setattr(sys, "argv", ["", str(training / "moments"), "--out", str(out)])
@@ -99,10 +91,10 @@ def test_the_command_writes_the_file_that_is_read(
         np.testing.assert_array_equal(one.surprise, other.surprise)
 
 
-def test_what_is_kept_is_what_the_networks_say(kept: Moments, models: list[Model]) -> None:
+def test_what_is_kept_is_what_the_networks_say(kept, models):
     for place, model in enumerate(models):
         for sentence in kept.sentences:
-            run = trace(model, sentence.text)
+            run = model.trace(sentence.text)
             assert sentence.labels == run.labels
             weights = run.trace.weights("decoder", "self")[:, 0]
             for layer in range(2):
@@ -122,24 +114,21 @@ def test_what_is_kept_is_what_the_networks_say(kept: Moments, models: list[Model
     assert [one.loss for one in kept.standings] == [6.0, 5.7, 4.8]
 
 
-def test_the_best_head_is_the_best_over_all_rows_of_all_texts(
-    kept: Moments, models: list[Model]
-) -> None:
+def test_the_best_head_is_the_best_over_all_rows_of_all_texts(kept, models):
     for standing, model in zip(kept.standings, models, strict=True):
         rows = []
         for text in TEXTS:
-            weights = trace(model, text).trace.weights("decoder", "self")[:, 0]
+            weights = model.trace(text).trace.weights("decoder", "self")[:, 0]
             rows.append(weights.diagonal(offset=-1, dim1=-2, dim2=-1))
         means = torch.cat(rows, dim=-1).mean(dim=-1)
         best = standing.best_by("previous")
-        assert best is not None
         assert best.value == pytest.approx(means.max().item(), abs=1e-4)
         assert means[best.layer, best.head] == means.max()
         assert 0 <= standing.n_even <= 4
     assert {one.metric for one in kept.standings[0].best} >= {"previous", "induction", "first"}
 
 
-def test_the_curve_is_a_mean_of_each_stretch_of_steps() -> None:
+def test_the_curve_is_a_mean_of_each_stretch_of_steps():
     losses = [8 / math.sqrt(step) for step in range(1, 5001)]
     steps, means = curve(losses)
     assert steps[0] == 1
@@ -149,16 +138,15 @@ def test_the_curve_is_a_mean_of_each_stretch_of_steps() -> None:
     assert means[-1] == pytest.approx(np.mean(losses[begin:end]), abs=1e-4)
 
 
-def test_what_cannot_be_recorded_is_told(training: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_recorded_is_told(training, tmp_path):
     with pytest.raises(ValueError, match="holds no moment of a training"):
         recorded_moments(tmp_path)
     with pytest.raises(ValueError, match="a sentence may have 64 tokens; got"):
         recorded_moments(training / "moments", sentences=["q x z " * 40], texts=TEXTS)
 
 
-def test_the_moments_that_are_shipped_are_of_the_story_model() -> None:
+def test_the_moments_that_are_shipped_are_of_the_story_model():
     found, config = story_moments(), transformer.load("stories").config
-    assert found is not None
     assert reading.FILE.stat().st_size <= 2_000_000
     assert (found.recipe, found.shape) == ("stories", (config.n_layers, config.n_heads))
     assert found.steps[0] == 0
@@ -196,7 +184,7 @@ def formed(moments: Moments) -> Moments:
     return dataclasses.replace(moments, standings=standings)
 
 
-def test_it_says_when_which_kind_of_head_formed(kept: Moments) -> None:
+def test_it_says_when_which_kind_of_head_formed(kept):
     before, early, late = (told_at(formed(kept), place) for place in range(3))
     assert before[0].startswith("Before the first step: 6.00 nats a token, 3.000 bits per byte")
     assert before[1:] == ["4 of 4 heads read evenly."]
@@ -220,11 +208,10 @@ def on_the_page(kept: Moments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path.write_bytes(formed(kept).to_bytes())
     monkeypatch.setattr(reading, "FILE", path)
     found = story_moments()
-    assert found is not None
     return found
 
 
-def test_the_page_is_told_of_a_moment(on_the_page: Moments) -> None:
+def test_the_page_is_told_of_a_moment(on_the_page):
     last = moment({})
     assert (last["step"], last["layer"], last["head"]) == (12, 1, 0)
     assert [sign["sign"] for sign in last["signs"]] == ["←", "↻"]
@@ -257,15 +244,9 @@ def test_the_page_is_told_of_a_moment(on_the_page: Moments) -> None:
         ({"head": "x"}, "head must be a whole number"),
     ],
 )
-def test_what_was_not_kept_is_told(
-    on_the_page: Moments, given: dict[str, Any], sentence: str
-) -> None:
+def test_what_was_not_kept_is_told(on_the_page, given, sentence):
     with pytest.raises(ValueError, match=sentence):
         moment(given)
-
-
-def test_the_page_shows_them(on_the_page: Moments, tiny_model: Model) -> None:
-    assert "moments" in parts_of(tiny_model)
 
 
 def parts_of(model: Model) -> set[Any]:
@@ -276,9 +257,7 @@ def parts_of(model: Model) -> set[Any]:
     return loops.run(asked())
 
 
-def test_without_the_file_there_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Model
-) -> None:
+def test_without_the_file_there_are_none(tmp_path, monkeypatch, tiny_model):
     monkeypatch.setattr(reading, "FILE", tmp_path / "none.npz")
     parts = parts_of(tiny_model)
     assert "learn" in parts

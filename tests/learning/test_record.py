@@ -10,7 +10,7 @@ import torch
 
 from transformer.learning.plan import Plan
 from transformer.learning.record import Record
-from transformer.learning.recorded import FOLDER, PLANS, make, recorded
+from transformer.learning.recorded import PLANS, make, recorded
 from transformer.learning.watch import watched
 from transformer.learning.words import sudden_fall, told
 from transformer.model.presets import PRESETS
@@ -22,7 +22,7 @@ from transformer.views.learn.curves import learning_curves
 TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=2, n_layers=1)
 
 
-def test_the_tab_offers_every_exercise_with_its_own_title() -> None:
+def test_the_tab_offers_every_exercise_with_its_own_title():
     assert {name: exercise.title for name, exercise in EXERCISES.items()} == TASKS
     assert set(PLANS) == set(EXERCISES)
     opening = {parameter.name: parameter.default for parameter in VIEW.parameters}
@@ -30,17 +30,16 @@ def test_the_tab_offers_every_exercise_with_its_own_title() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_can_be_watched(preset: str) -> None:
+def test_every_preset_can_be_watched(preset):
     plan = Plan(task="induction", preset=preset, n_steps=2, width=16, n_heads=4, n_layers=1)
     first, last = watched(plan)
     assert (first.step, last.step) == (1, 2)
     for small in last.pictures.values():
         assert small.pixels.shape[:2] == (1, 4)
-    assert last.moment.score is not None
     assert 0 <= last.moment.score <= 1
 
 
-def test_a_training_is_written_and_read_back() -> None:
+def test_a_training_is_written_and_read_back():
     record = make(TINY)
     again = Record.of_bytes(record.to_bytes())
     assert (again.plan, again.moments) == (record.plan, record.moments)
@@ -53,7 +52,7 @@ def test_a_training_is_written_and_read_back() -> None:
 
 
 @pytest.mark.parametrize("task", PLANS)
-def test_the_command_makes_the_recorded_trainings(task: str) -> None:
+def test_the_command_makes_the_recorded_trainings(task):
     """The first twenty steps: the numbers of another processor part later."""
     kept = recorded(task)
     assert kept.plan == PLANS[task]
@@ -68,7 +67,7 @@ def test_the_command_makes_the_recorded_trainings(task: str) -> None:
 
 
 @pytest.mark.parametrize("task", PLANS)
-def test_a_recorded_network_is_as_good_as_its_curve_says(task: str) -> None:
+def test_a_recorded_network_is_as_good_as_its_curve_says(task):
     record = recorded(task)
     model = record.model(record.step, "learned")
     last = record.moments[-1]
@@ -83,18 +82,14 @@ def test_a_recorded_network_is_as_good_as_its_curve_says(task: str) -> None:
         )
 
 
-def test_all_recorded_trainings_together_are_small() -> None:
-    assert sum((FOLDER / f"{task}.npz").stat().st_size for task in PLANS) <= 2_000_000
-
-
-def test_without_feed_forward_layers_attention_does_it_all() -> None:
+def test_without_feed_forward_layers_attention_does_it_all():
     model = recorded("induction").model(400, "learned")
     for name, value in model.network.named_parameters():
         if "feed_forward" in name and "norm" not in name:
             assert not value.any(), name
 
 
-def test_a_sudden_fall_is_found_where_it_is_and_a_slow_one_is_none() -> None:
+def test_a_sudden_fall_is_found_where_it_is_and_a_slow_one_is_none():
     plateau = [3.0] * 200 + [3.0 - 0.05 * step for step in range(50)] + [0.5] * 150
     first, last = sudden_fall(plateau) or (0, 0)
     assert 180 <= first <= 210
@@ -103,7 +98,7 @@ def test_a_sudden_fall_is_found_where_it_is_and_a_slow_one_is_none() -> None:
     assert sudden_fall([3.0] * 20) is None
 
 
-def test_what_is_told_of_a_step_is_of_that_step() -> None:
+def test_what_is_told_of_a_step_is_of_that_step():
     record = recorded("induction")
     early, late = told(record, 50), told(record, 400)
     assert early[0].startswith("After step 50 of 400: loss ")
@@ -112,7 +107,7 @@ def test_what_is_told_of_a_step_is_of_that_step() -> None:
     assert told(Record(plan=TINY), 0) == []
 
 
-def test_the_curves_hold_what_was_measured() -> None:
+def test_the_curves_hold_what_was_measured():
     figure = learning_curves(
         [3.0, 2.0, 1.0], [1, 3], [0.0, 0.5], total=10, score=[0.1, 0.9], score_name="a score", at=3
     )

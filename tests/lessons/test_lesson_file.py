@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from transformer import Model
 from transformer.lesson import export
 from transformer.lessons.lesson import Lesson, check_of, read_lesson
 from transformer.lessons.measures import GradingContext
@@ -59,9 +56,7 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     return read_lesson(folder)
 
 
-def test_steps_share_runs_and_what_needs_the_page_says_so(
-    lesson: Lesson, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
-):
+def test_steps_share_runs_and_what_needs_the_page_says_so(lesson, tiny_model, monkeypatch):
     made = {}
     monkeypatch.setattr(page, "page", lambda *given: made.update(given=given) or "")
     with speaking("de"):
@@ -84,7 +79,7 @@ def test_steps_share_runs_and_what_needs_the_page_says_so(
     assert list(steps[-1]["check"]["verdicts"]) == tokens
 
 
-def test_what_is_stored_is_said_of_each_answer_as_the_page_gives_it(tiny_model: Model):
+def test_what_is_stored_is_said_of_each_answer_as_the_page_gives_it(tiny_model):
     run = tiny_model.generate("Once upon a time", max_new_tokens=130, temperature=0.7, seed=1)
     assert run.trace_start > 0  # rows of the picture are not places of the text
     site = "decoder.1.self"
@@ -108,7 +103,7 @@ def test_what_is_stored_is_said_of_each_answer_as_the_page_gives_it(tiny_model: 
     assert (number["value"], number["answer"]) == (len(run.labels), {"number": len(run.labels)})
 
 
-def test_a_bundled_lesson_is_written_in_a_language(tmp_path: Path, capsys):
+def test_a_bundled_lesson_is_written_in_a_language(tmp_path, capsys):
     out = tmp_path / "lesson.html"
     export("heads", ["stories"], "fr", out)
     text = out.read_text("utf-8")
@@ -119,6 +114,6 @@ def test_a_bundled_lesson_is_written_in_a_language(tmp_path: Path, capsys):
     assert "MB" in capsys.readouterr().out
 
 
-def test_a_lesson_that_there_is_not_is_told(tmp_path: Path):
+def test_a_lesson_that_there_is_not_is_told(tmp_path):
     with pytest.raises(ValueError, match="lesson must be one of"):
         export("none", [], "en", tmp_path / "none.html")

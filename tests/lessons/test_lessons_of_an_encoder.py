@@ -52,9 +52,7 @@ def chances(model: Model, ids: list[int], place: int) -> torch.Tensor:
         return model.network(torch.tensor([ids]))[0, place].softmax(dim=-1)
 
 
-def test_a_hidden_token_is_measured_from_both_sides_and_from_the_left(
-    ground: GradingContext, model: Model
-):
+def test_a_hidden_token_is_measured_from_both_sides_and_from_the_left(ground, model):
     first, _ = places(model, ground.run)
     ids = list(ground.run.ids)
     both, left = chances(model, ids, first), chances(model, ids[: first + 1], first)
@@ -67,7 +65,7 @@ def test_a_hidden_token_is_measured_from_both_sides_and_from_the_left(
         of(ground, "guess", {"token": len(ids), "text": "dog"})
 
 
-def test_a_choice_about_a_hidden_token_is_stored_as_verdicts(ground: GradingContext, model: Model):
+def test_a_choice_about_a_hidden_token_is_stored_as_verdicts(ground, model):
     first, _ = places(model, ground.run)
     both = chances(model, list(ground.run.ids), first)
     best = float(both.max())
@@ -77,11 +75,10 @@ def test_a_choice_about_a_hidden_token_is_stored_as_verdicts(ground: GradingCont
     )
     assert check.right_answer(ground) == {"option": 1}
     found = stored(check, ground)
-    assert found is not None
     assert [right for right, _ in found["verdicts"].values()] == [False, True, False]
 
 
-def test_what_an_encoder_finds_is_what_it_says(ground: GradingContext, model: Model):
+def test_what_an_encoder_finds_is_what_it_says(ground, model):
     ids = list(ground.run.ids)
     found = [
         model.tokenizer.text(int(chances(model, ids, place).argmax()))
@@ -98,6 +95,6 @@ def test_what_an_encoder_finds_is_what_it_says(ground: GradingContext, model: Mo
     assert not graded({"has": " ran up"})[0]  # stands in the text, but was not found
 
 
-def test_a_text_that_hides_nothing_is_what_was_read(experiments: Experiments):
+def test_a_text_that_hides_nothing_is_what_was_read(experiments):
     whole = shown_by(experiments, {"model": "tiny", "text": STORY})
     assert check_of({"run": {"has": "ran up"}}).grade(whole, {}).right

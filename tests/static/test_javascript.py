@@ -42,8 +42,15 @@ from transformer.views.attention.heatmap import (
     attention_heatmap,
     stage_values,
 )
-from transformer.views.drawing.dark_mode import in_the_dark
-from transformer.views.drawing.style import FONT, FONT_SIZE, LIGHT, escape, label, weights
+from transformer.views.drawing.style import (
+    FONT,
+    FONT_SIZE,
+    LIGHT,
+    escape,
+    in_the_dark,
+    label,
+    weights,
+)
 from transformer.views.export.gallery import gallery
 
 HERE = Path(__file__).parent

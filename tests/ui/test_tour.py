@@ -6,8 +6,7 @@ import pytest
 
 import transformer
 from transformer import with_lens
-from transformer.analysis.head_finding import strongest
-from transformer.analysis.head_metrics import head_metrics
+from transformer.analysis.head_metrics import head_metrics, strongest
 from transformer.ui.examples import example_of
 from transformer.ui.experiments import Experiments
 from transformer.ui.lessons import shown_by

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -18,7 +17,7 @@ from transformer.ui.link import read_link, view_fields
 from transformer.ui.modules import PAGE, STYLE, Modules
 from transformer.ui.store import RunStore
 from transformer.views import saving
-from transformer.views.declaration import Picture, View, find_views, tabs
+from transformer.views.declaration import find_views, tabs
 from transformer.views.drawing.table import as_csv, rows_of
 from transformer.views.export.gallery import gallery
 from transformer.views.parameters import Choice, Flag, HeadOrMean, Number, Whole, Wholes, Words
@@ -46,9 +45,7 @@ def run(tiny_model: Model) -> Run:
         (HeadOrMean(name="n"), "mean", "median", "n must be a whole number or 'mean'"),
     ],
 )
-def test_a_parameter_takes_what_it_says_and_tells_what_it_does_not(
-    parameter: Any, good: Any, bad: Any, sentence: str
-) -> None:
+def test_a_parameter_takes_what_it_says_and_tells_what_it_does_not(parameter, good, bad, sentence):
     assert parameter.check(good) == good
     with pytest.raises(ValueError, match=sentence):
         parameter.check(bad)
@@ -69,11 +66,11 @@ def test_a_parameter_takes_what_it_says_and_tells_what_it_does_not(
         (HeadOrMean(name="n"), "7", 7),
     ],
 )
-def test_a_link_writes_a_parameter_as_text(parameter: Any, text: str, value: Any) -> None:
+def test_a_link_writes_a_parameter_as_text(parameter, text, value):
     assert parameter.read(text) == value
 
 
-def test_what_a_number_may_be_can_depend_on_the_run(run: Run) -> None:
+def test_what_a_number_may_be_can_depend_on_the_run(run):
     layer = Whole(name="layer", most=lambda item: item.config.n_layers - 1)
     assert layer.check(run.config.n_layers - 1, run) == run.config.n_layers - 1
     with pytest.raises(ValueError, match=f"from 0 to {run.config.n_layers - 1}; got 99"):
@@ -84,7 +81,7 @@ def test_what_a_number_may_be_can_depend_on_the_run(run: Run) -> None:
 
 
 @pytest.mark.parametrize("view", views.VIEWS.values(), ids=lambda view: view.name)
-def test_a_view_says_what_it_is_and_its_defaults_are_allowed(view: View) -> None:
+def test_a_view_says_what_it_is_and_its_defaults_are_allowed(view):
     assert view.title
     assert view.help.endswith(".")
     for picture in view.pictures:
@@ -94,14 +91,14 @@ def test_a_view_says_what_it_is_and_its_defaults_are_allowed(view: View) -> None
             assert parameter.use != "control" or parameter.title, (picture.name, parameter.name)
 
 
-def test_each_picture_and_each_field_of_a_link_belongs_to_one_view() -> None:
+def test_each_picture_and_each_field_of_a_link_belongs_to_one_view():
     names = [picture.name for view in views.VIEWS.values() for picture in view.pictures]
     fields = [field for view in views.VIEWS.values() for field in view.controls()]
     assert sorted(names) == sorted(set(names)) == sorted(views.PICTURES)
     assert len(fields) == len(set(fields))
 
 
-def test_links_of_before_keep_their_fields() -> None:
+def test_links_of_before_keep_their_fields():
     before = {
         "tab", "site", "head", "token", "cell", "picture", "stage", "depth", "scale", "range",
         "threshold", "over_heads", "by", "sort", "order", "row", "mask_site", "mask_head",
@@ -113,7 +110,7 @@ def test_links_of_before_keep_their_fields() -> None:
 # --- a view of somebody's own ---------------------------------------------------------------------
 
 
-def test_a_new_view_can_be_asked_with_its_parameters(own_view: Path, run: Run) -> None:
+def test_a_new_view_can_be_asked_with_its_parameters(own_view, run):
     store = RunStore()
     ask = asking(store, "label_lengths")
     key = store.put(run)
@@ -125,13 +122,13 @@ def test_a_new_view_can_be_asked_with_its_parameters(own_view: Path, run: Run) -
     assert "takes ['least', 'unit']; got 'most'" in ask({"run": key, "most": 1})["error"]
 
 
-def test_a_new_view_has_its_fields_in_a_link(own_view: Path) -> None:
+def test_a_new_view_has_its_fields_in_a_link(own_view):
     link = read_link("label_lengths.least=3&label_lengths.unit=bytes&label_lengths.other=1")
     assert link.view == {"label_lengths.least": "3", "label_lengths.unit": "bytes"}
     assert len(link.problems) == 1
 
 
-def test_a_new_view_is_on_the_command_line(own_view: Path, run: Run, tmp_path: Path) -> None:
+def test_a_new_view_is_on_the_command_line(own_view, run, tmp_path):
     assert "label_lengths: How many characters" in saving.listing()
     path = tmp_path / "lengths.csv"
     values = saving.check("label_lengths", ["least=2"], path)
@@ -143,7 +140,7 @@ def test_a_new_view_is_on_the_command_line(own_view: Path, run: Run, tmp_path: P
     assert rows == [["trace", "token", "characters"], *expected]
 
 
-def test_a_new_views_component_style_and_sentences_are_found_in_its_folder(own_view: Path) -> None:
+def test_a_new_views_component_style_and_sentences_are_found_in_its_folder(own_view):
     served = Modules().assets
     assert "views/first_letters/first_letters.js" in served
     assert b"First letters" in served[PAGE].plain
@@ -157,7 +154,7 @@ def test_a_new_views_component_style_and_sentences_are_found_in_its_folder(own_v
     assert catalogue("fr").scripts > {"First letters", "At most"}
 
 
-def test_a_new_view_is_in_the_page_that_is_exported(own_view: Path, run: Run) -> None:
+def test_a_new_view_is_in_the_page_that_is_exported(own_view, run):
     drawn = [picture.view for picture in gallery(run)]
     assert drawn[-2:] == ["first_letters", "label_lengths"]
 
@@ -171,14 +168,12 @@ def test_a_new_view_is_in_the_page_that_is_exported(own_view: Path, run: Run) ->
         ("lens", [], "x.pdf", "must end in one of"),
     ],
 )
-def test_the_command_line_refuses_a_picture_in_one_sentence(
-    name: str, given: list[str], file: str, sentence: str
-) -> None:
+def test_the_command_line_refuses_a_picture_in_one_sentence(name, given, file, sentence):
     with pytest.raises(ValueError, match=sentence):
         saving.check(name, given, Path(file))
 
 
-def test_a_folder_that_declares_no_view_is_told(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_folder_that_declares_no_view_is_told(tmp_path, monkeypatch):
     (tmp_path / "odd_view").mkdir()
     (tmp_path / "odd_view" / "__init__.py").write_text("VIEW = 3\n", encoding="utf-8")
     monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path)])
@@ -189,7 +184,7 @@ def test_a_folder_that_declares_no_view_is_told(tmp_path: Path, monkeypatch: Any
 # --- a figure's numbers ---------------------------------------------------------------------------
 
 
-def test_a_heatmap_is_a_table_under_its_labels() -> None:
+def test_a_heatmap_is_a_table_under_its_labels():
     figure = go.Figure(
         [go.Heatmap(z=[[1, np.nan], [0.5, 2]])],
         {
@@ -201,7 +196,7 @@ def test_a_heatmap_is_a_table_under_its_labels() -> None:
     assert as_csv(figure).splitlines()[0] == ",a <b>,c"
 
 
-def test_points_are_rows_with_the_name_of_their_trace() -> None:
+def test_points_are_rows_with_the_name_of_their_trace():
     figure = go.Figure(
         [go.Bar(name="one", x=[1, 2], y=[3, 4]), go.Scatter(name="two", y=[5])],
         {"xaxis": {"title": {"text": "place"}}, "yaxis": {"title": {"text": "bits"}}},
@@ -210,11 +205,3 @@ def test_points_are_rows_with_the_name_of_their_trace() -> None:
         ["trace", "place", "bits"], ["one", 1, 3], ["one", 2, 4], [],
         ["trace", "place", "bits"], ["two", 0, 5],
     ]  # fmt: skip
-
-
-def test_a_picture_without_an_answer_of_its_own_gives_its_figure(run: Run) -> None:
-    picture = Picture(
-        name="p", figure=lambda run, *, n: n, parameters=(Whole(name="n", default=4),)
-    )
-    assert picture.ask(run, given={}) == {"figure": 4}
-    assert picture.ask(run, given={"n": 2}) == {"figure": 2}

@@ -236,7 +236,7 @@ def single(answer: dict[str, Any], part: str) -> float:
 
 
 @pytest.mark.parametrize("query", [1, 4])
-def test_a_heads_numbers_are_plain_pytorchs(pair: tuple[Model, Run], query: int) -> None:
+def test_a_heads_numbers_are_plain_pytorchs(pair, query):
     model, run = pair
     expected = reference(model, run)
     for site in run.trace.sites:
@@ -264,7 +264,7 @@ def test_a_heads_numbers_are_plain_pytorchs(pair: tuple[Model, Run], query: int)
 
 
 @pytest.mark.parametrize("query", [1, 4])
-def test_the_masks_are_those_that_hid_the_scores(pair: tuple[Model, Run], query: int) -> None:
+def test_the_masks_are_those_that_hid_the_scores(pair, query):
     model, run = pair
     expected = reference(model, run)
     for site in run.trace.sites:
@@ -287,7 +287,7 @@ def test_the_masks_are_those_that_hid_the_scores(pair: tuple[Model, Run], query:
         check(answer, "filled", expected.layers[site]["filled"][1, query])
 
 
-def test_positions_are_those_of_the_formula(pair: tuple[Model, Run]) -> None:
+def test_positions_are_those_of_the_formula(pair):
     model, run = pair
     expected = reference(model, run)
     for site in run.trace.sites:
@@ -312,7 +312,7 @@ def test_positions_are_those_of_the_formula(pair: tuple[Model, Run]) -> None:
         assert single(answer, "p") == 4
 
 
-def test_norm_residual_and_feed_forward_are_plain_pytorchs(pair: tuple[Model, Run]) -> None:
+def test_norm_residual_and_feed_forward_are_plain_pytorchs(pair):
     model, run = pair
     expected = reference(model, run)
     for site in run.trace.sites:
@@ -337,7 +337,7 @@ def test_norm_residual_and_feed_forward_are_plain_pytorchs(pair: tuple[Model, Ru
         assert ("gate" in {one["part"] for one in fed_forward["tensors"]}) == run.config.gated
 
 
-def test_the_filters_of_a_step_are_those_of_its_logits(pair: tuple[Model, Run]) -> None:
+def test_the_filters_of_a_step_are_those_of_its_logits(pair):
     model, run = pair
     for step in run.steps:
         place = run.n_prompt + step.index
@@ -391,9 +391,7 @@ def every_answer(model: Model, run: Run) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("family", "changes"), [*MODELS.values(), *OTHERS])
-def test_what_is_in_the_formula_is_in_the_code_and_the_tensors(
-    tokenizer: Tokenizer, family: str, changes: dict[str, Any]
-) -> None:
+def test_what_is_in_the_formula_is_in_the_code_and_the_tensors(tokenizer, family, changes):
     model, run = made(tokenizer, family, changes)
     shown = 0
     for answer in every_answer(model, run):
@@ -406,32 +404,47 @@ def test_what_is_in_the_formula_is_in_the_code_and_the_tensors(
     assert shown
 
 
-def test_the_code_is_the_file_as_it_stands(pair: tuple[Model, Run]) -> None:
+def test_the_code_is_the_file_as_it_stands(pair):
     for answer in every_answer(*pair):
         for code in answer["code"]:
             lines = Path(ROOT, code["file"]).read_text(encoding="utf-8").splitlines()
             for line in code["lines"]:
                 text = "".join(text for text, _ in line["pieces"])
                 if line["number"] is not None:
-                    assert lines[line["number"] - 1].strip() == text.strip()
+                    stands, _, part = lines[line["number"] - 1].partition("  # equation: ")
+                    assert stands.strip() == text.strip()
+                    assert part in ("", *(one for _, parts in line["pieces"] for one in parts))
 
 
-def test_a_line_that_moved_on_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    code = Code("model.functional.attention_scores", ("q", "return «q» @"))
-    ((lit, parts),) = [piece for piece in code.read()["lines"][-1]["pieces"] if piece[1]]
-    assert (lit, parts) == ("q", ["q"])
-    for piece in ("return «query» @", "«k»", "return «q» + k"):  # none, many, none
-        with pytest.raises(ValueError, match="in it once; found"):
-            Code(code.symbol, ("q", piece)).read()
+def lit(code: Code) -> list[tuple[str, list[str]]]:
+    """The pieces that stand out, with their parts."""
+    pieces = (piece for line in code.read()["lines"] for piece in line["pieces"])
+    return [(text, parts) for text, parts in pieces if parts]
+
+
+SCORES = "model.functional.attention_scores"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "mark", "old", "new", "found"),
+    [
+        ("inference.sampling.keep_top_p", "top_p", "before >= p", "before > p", "before > p"),
+        ("inference.sampling.keep_top_p", "top_p", "  # equation: top_p", "", None),
+        (SCORES, ("q", "return «q» @"), "return q", "return q", "q"),
+        (SCORES, ("q", "return «q» @"), "return q", "return 2 * q", None),
+    ],
+)  # fmt: skip
+def test_a_line_that_was_edited_is_shown_as_it_is_now(monkeypatch, symbol, mark, old, new, found):
     read = inspect.getsource
     source._source.cache_clear()
     with monkeypatch.context() as changed:
-        changed.setattr(
-            inspect, "getsource", lambda of: read(of).replace("return q @", "return query @")
-        )
-        with pytest.raises(ValueError, match="found 0 lines"):
-            code.read()
-        source._source.cache_clear()
+        changed.setattr(inspect, "getsource", lambda of: read(of).replace(old, new))
+        code = Code(symbol, mark)
+        part = mark if isinstance(mark, str) else mark[0]
+        assert lit(code) == ([] if found is None else [(found, [part])])
+        text = "".join(text for line in code.read()["lines"] for text, _ in line["pieces"])
+        assert new.strip() in text
+        assert "# equation" not in text
         with pytest.raises(ValueError, match=r"there is no model\.functional\.nothing"):
             Code("model.functional.nothing").read()
     source._source.cache_clear()
@@ -440,7 +453,7 @@ def test_a_line_that_moved_on_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- what there is not, and what was altered ------------------------------------------------------
 
 
-def test_what_a_model_does_not_have_is_said(tokenizer: Tokenizer) -> None:
+def test_what_a_model_does_not_have_is_said(tokenizer):
     turning, written = made(tokenizer, "encoder-decoder", ROTARY, beams=2)
     answer = asked(turning, written, "positions", site="decoder.0.cross")
     assert answer["tensors"] == answer["formula"] == []
@@ -455,7 +468,7 @@ def test_what_a_model_does_not_have_is_said(tokenizer: Tokenizer) -> None:
     assert any("greedy" in said for said in greedy["says"])
 
 
-def test_a_beam_search_is_told_with_its_texts_and_their_ranks(tokenizer: Tokenizer) -> None:
+def test_a_beam_search_is_told_with_its_texts_and_their_ranks(tokenizer):
     model, run = made(tokenizer, "encoder-decoder", {}, beams=3, length_penalty=0.7)
     answer = asked(model, run, "sampling", place=run.n_prompt + 2)
     assert "found by a beam search with 3 beams" in answer["says"][0]
@@ -473,7 +486,7 @@ def test_a_beam_search_is_told_with_its_texts_and_their_ranks(tokenizer: Tokeniz
     assert len(ranked["cells"]) == 3
 
 
-def test_a_run_that_was_altered_is_told_so(tokenizer: Tokenizer) -> None:
+def test_a_run_that_was_altered_is_told_so(tokenizer):
     model, intact = made(tokenizer, "decoder", {})
     site = Site("decoder", 1, "self")
     silent = model.generate(TEXT, max_new_tokens=2, interventions=[Ablate(*site[:2], heads=(1,))])
@@ -488,7 +501,7 @@ def test_a_run_that_was_altered_is_told_so(tokenizer: Tokenizer) -> None:
         asked(model, dataclasses.replace(intact, config=intact.config.replace(d_ff=7)), "norm")
 
 
-def test_a_step_whose_window_slid_on_says_what_is_no_longer_known(tokenizer: Tokenizer) -> None:
+def test_a_step_whose_window_slid_on_says_what_is_no_longer_known(tokenizer):
     model = tiny("tiny", "decoder", tokenizer, max_len=12)
     run = model.generate("The fox", max_new_tokens=14, temperature=1.0, top_k=4)
     assert run.trace_start
@@ -508,9 +521,7 @@ def test_a_step_whose_window_slid_on_says_what_is_no_longer_known(tokenizer: Tok
         ({"site": "decoder.9.self"}, r"no record of site decoder\.9\.self"),
     ],
 )
-def test_what_there_is_not_is_refused(
-    tokenizer: Tokenizer, choice: dict[str, Any], sentence: str
-) -> None:
+def test_what_there_is_not_is_refused(tokenizer, choice, sentence):
     model, run = made(tokenizer, "decoder", {})
     with pytest.raises(ValueError, match=sentence):
         asked(model, run, **{"topic": "softmax", **choice})

@@ -1,4 +1,5 @@
-"""Every picture that a view declares: hostile tokens stay text, both themes are readable.
+"""What every picture promises: hostile tokens stay text, both themes are readable, its table holds
+its numbers, and it is there in every language, for the shortest text and for the longest.
 
 A new view is swept as soon as it is declared.
 """
@@ -7,42 +8,55 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 import serving
+import torch
 from builders import tiny
 from pictured import HOSTILE, batch_of, relabelled, sampled_run, strings
 
 from transformer import Batch, Model, Run, views, with_lens
+from transformer.analysis.ablation import HeadImportance, NextToken
+from transformer.analysis.logit_contribution import LogitContribution
+from transformer.analysis.masked_token import MaskedToken
+from transformer.analysis.patching import PatchEffect
+from transformer.messages import speaking
+from transformer.messages.catalogues import languages
 from transformer.views import saving
 from transformer.views.declaration import Picture
 from transformer.views.drawing import style
+from transformer.views.drawing.table import rows_of
 
 BAD = ("<s>", "<b>x", "</script", "w" * 61)
 DRAWN = [one for one in views.PICTURES.values() if not one.network and one.takes != "model"]
 # What of these has no figure: numbers and choices for a page's script.
+NETWORK = [one for one in views.PICTURES.values() if one.network and one.figure is not None]
 NO_FIGURE = {"atlas", "choices", "compare", "metrics", "readers", "used_mask"}
 DRAWN_ONLY = {"architecture", "atlas"}  # pictures without a table
 
 
 @pytest.fixture(scope="module")
 def items(tiny_model: Model, tiny_encoder: Model) -> list[Run | Batch]:
-    """A story, a translation by beams, a text that an encoder read, and a padded batch of each."""
+    """A story, a translation by beams, a text that an encoder read, a padded batch of each, and
+    the shortest text and one that is longer than the window."""
     translator = serving.tiny_translator()
     texts = ("The fox said hello.", "Go")
     found = translator.generate("The fox said", beams=2, max_new_tokens=4)
     translated = translator.translate_batch(list(texts))
-    read = tiny_encoder.trace("The fox said")
-    assert isinstance(read, Run)
+    read, one_token = tiny_encoder.trace("The fox said"), tiny_model.trace("a")
     changes = {"positions": "rotary", "n_heads": 2}
     turning = tiny("turning", "decoder", tiny_model.tokenizer, **changes)
     return [
         turning.trace("The fox said"), sampled_run(tiny_model),
         with_lens(translator, found), with_lens(tiny_encoder, read),
-        batch_of(tiny_model, *texts), translated,
+        batch_of(tiny_model, *texts), translated, with_lens(tiny_model, one_token),
+        with_lens(tiny_model, tiny_model.generate("The fox", max_new_tokens=40)),
     ]  # fmt: skip
 
 
@@ -67,16 +81,18 @@ def given_to(picture: Picture, item: Run | Batch) -> dict[str, Any]:
     return {one.name: first[one.name] for one in picture.parameters if one.name in first}
 
 
+def asked_of(picture: Picture, items: list[Run | Batch]) -> Iterator[tuple[Run | Batch, list[Any]]]:
+    """Each item that a picture is about, with what it is asked of."""
+    kinds = {"batch": Batch, "run or batch": Run | Batch}
+    for item in items:
+        if isinstance(item, kinds.get(picture.takes, Run)):
+            yield item, [item, item] if picture.takes == "runs" else [item]
+
+
 def figures(picture: Picture, items: list[Run | Batch], dark: bool) -> list[go.Figure]:
     """Those of every item that the picture is about and can be drawn for."""
     found: list[go.Figure] = []
-    for item in items:
-        takes = (
-            Batch if picture.takes == "batch" else Run if picture.takes != "run or batch" else None
-        )
-        if takes is not None and not isinstance(item, takes):
-            continue
-        subjects = [item, item] if picture.takes == "runs" else [item]
+    for item, subjects in asked_of(picture, items):
         try:
             given = given_to(picture, item) | {"dark": dark}
             answer = picture.ask(*subjects, given=given, item=item)
@@ -90,41 +106,144 @@ def figures(picture: Picture, items: list[Run | Batch], dark: bool) -> list[go.F
     return found
 
 
-@pytest.mark.parametrize("picture", DRAWN, ids=lambda picture: picture.name)
-def test_hostile_tokens_stay_text_wherever_plotly_reads(
-    picture: Picture, items: list[Run | Batch]
-) -> None:
-    drawn = figures(picture, [hostile(item) for item in items], dark=False)
-    assert bool(drawn) == (picture.name not in NO_FIGURE)
-    for figure in drawn:
+def of_network(name: str, labels: tuple[str, ...], dark: bool) -> go.Figure:
+    """A picture for which the network runs again, of made-up findings."""
+    n = len(labels)
+    ids, shares, cells = tuple(range(n)), torch.full((n,), 1 / n), torch.randn(2, n)
+    probabilities = tuple(shares.tolist())
+    metric = {"mean": 0.5, "strongest": [[0.9, 0]]}
+    sizes = {"previous": metric, "first": metric}
+    head = {"kind": "decoder.self", "layer": 0, "head": 0, "metrics": sizes, "cost": 0.1}
+    given: dict[str, tuple[Any, ...]] = {
+        "importance": (
+            HeadImportance(place=1, log_probability=-1.0, change={("decoder", "self"): cells}),
+            "decoder", "self", labels[0],
+        ),
+        "next_token": (NextToken(place=1, ids=ids, intact=shares, intervened=shares), labels, 1),
+        "contribution": (
+            LogitContribution(
+                place=1, target=0, logit=1.0, heads={"self": cells}, feed_forward=cells[:, 0],
+                biases=cells[:, 1], others={"token": 0.25},
+            ),
+            labels[1],
+        ),
+        "patching": (
+            PatchEffect(target=0, before=-1.0, other=-2.0, change=cells), labels, labels[::-1],
+            labels[1],
+        ),
+        "masked": (
+            MaskedToken(
+                place=0, token=1, label=labels[1], ids=ids, labels=labels,
+                probabilities=probabilities, from_left=probabilities,
+            ),
+        ),
+        "corpus": (
+            {"n_texts": 1, "heads": [head], "texts": {"0": labels[1]}},
+            "decoder.self", "previous", "first",
+        ),
+    }  # fmt: skip
+    draw = views.PICTURES[name].figure
+    return draw(*given[name], dark=dark)
+
+
+def drawn(picture: Picture, items: list[Run | Batch], dark: bool = False) -> list[go.Figure]:
+    """Every figure of a picture, some of hostile tokens where the network runs again."""
+    if picture.network:
+        return [of_network(picture.name, HOSTILE, dark)]
+    return figures(picture, items, dark)
+
+
+@pytest.fixture(scope="module")
+def shown(items: list[Run | Batch]) -> Callable[[str], list[go.Figure]]:
+    """Every figure of a picture in the light theme and in English, drawn once."""
+    return cache(lambda name: drawn(views.PICTURES[name], items))
+
+
+every_picture = pytest.mark.parametrize("picture", [*DRAWN, *NETWORK], ids=lambda one: one.name)
+
+
+@every_picture
+def test_hostile_tokens_stay_text_wherever_plotly_reads(picture, items):
+    found = drawn(picture, [hostile(item) for item in items])
+    assert bool(found) == (picture.name not in NO_FIGURE)
+    for figure in found:
         plain = json.loads(figure.to_json())
         plain["layout"].pop("meta", None)  # data for a page's own script
         for text in strings(plain):
-            assert not [bad for bad in BAD if bad in text], text[:200]
+            assert not [bad for bad in BAD if bad in text.removeprefix("<b>")], text[:200]
         for text in strings([plain["layout"].get("title"), plain["layout"].get("annotations")]):
             assert "%{" not in text  # Plotly fills such a place with the layout's meta
+        for trace in plain["data"]:  # nor may a token's own %{…} be filled
+            assert "\u2068" not in f"{trace.get('hovertemplate')}{trace.get('texttemplate')}"
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("picture", DRAWN, ids=lambda picture: picture.name)
-def test_a_picture_is_see_through_and_readable_in_both_themes(
-    picture: Picture, items: list[Run | Batch], dark: bool
-) -> None:
-    for figure in figures(picture, items, dark):
+@every_picture
+def test_a_picture_is_see_through_and_readable_in_both_themes(picture, items, shown, dark):
+    for figure in drawn(picture, items, dark) if dark else shown(picture.name):
         layout = figure.layout
         assert layout.title.text
         assert layout.paper_bgcolor == layout.plot_bgcolor == style.CLEAR
         assert layout.font.color == style.theme(dark).text
-        assert layout.font.size >= 14
-        plain = json.loads(figure.to_json())
-        assert min(font_sizes(plain), default=14) >= 14
-        assert len(figure.to_json()) < 300_000
+        text = figure.to_json()
+        assert min(font_sizes(json.loads(text)), default=14) >= 14
+        assert len(text) < 300_000
+
+
+@every_picture
+def test_a_table_holds_the_numbers_of_its_heatmaps(picture, shown):
+    for figure in shown(picture.name):
+        rows = [row for row in rows_of(figure) if row]
+        maps = [np.asarray(one.z, dtype=float) for one in figure.data if one.type == "heatmap"]
+        cells = {
+            one for row in rows for one in row[1:] if isinstance(one, int | float)
+        }  # "" stands for what has no number
+        assert {float(one) for z in maps for one in z.ravel() if not np.isnan(one)} <= cells
+
+
+WRONG = (True, -1, 10**6, 1.5, float("nan"), "nonsense", "decoder.9.self", ["x"], [-1], {}, None)
+LIMITS = re.compile(r"whole number from (\d+) to ([\d,]+)")
+
+
+@pytest.mark.parametrize("picture", DRAWN, ids=lambda one: one.name)
+def test_a_value_that_there_is_not_is_refused_in_a_sentence(picture, items):
+    """By a ValueError and nothing else, and a number just beyond the limits that it tells."""
+    for item, subjects in asked_of(picture, items):
+        given = given_to(picture, item)
+
+        def refusal(subjects=subjects, item=item, given=given, **values):
+            """The sentence that these values are refused with, "" where they are taken."""
+            try:
+                picture.ask(*subjects, given=given | values, item=item)
+            except ValueError as error:
+                return str(error)
+            return ""
+
+        if refusal():  # not for this kind of network
+            continue
+        for parameter in picture.parameters:
+            said = [refusal(**{parameter.name: value}) for value in WRONG]
+            told = [one for one in said if "got" in one or "record" in one]
+            assert len(told) >= len(WRONG) // 2, (parameter.name, said)
+            for least, most in {limits for one in said for limits in LIMITS.findall(one)}:
+                beyond, within = int(most.replace(",", "")) + 1, int(least)
+                assert refusal(**{parameter.name: beyond}), (parameter.name, beyond)
+                assert "number from" not in refusal(**{parameter.name: beyond - 1}), parameter.name
+                assert "number from" not in refusal(**{parameter.name: within}), parameter.name
+
+
+@every_picture
+def test_a_picture_is_titled_in_every_language(picture, items):
+    titles = {}
+    for language in languages():
+        with speaking(language):
+            titles[language] = [one.layout.title.to_json() for one in drawn(picture, items[:4])]
+    for english, *others in zip(*titles.values(), strict=True):
+        assert english not in others
 
 
 @pytest.mark.parametrize("name", saving.drawable())
-def test_whatever_the_command_line_offers_is_written_as_numbers(
-    name: str, items: list[Run | Batch], tmp_path: Path
-) -> None:
+def test_whatever_the_command_line_offers_is_written_as_numbers(name, items, tmp_path):
     written = 0
     for item in (one for one in items if isinstance(one, Run)):
         picture, path = views.PICTURES[name], tmp_path / "picture.csv"

@@ -21,9 +21,14 @@ from transformer.inference.model import Model, load
 from transformer.messages import invalid
 from transformer.training.calibrate import calibrate
 from transformer.training.data import load_pairs, read_documents
-from transformer.training.evaluate import Score, score_documents, score_pairs
+from transformer.training.evaluate import (
+    Score,
+    longest_shared_passage,
+    sample_stories,
+    score_documents,
+    score_pairs,
+)
 from transformer.training.hidden_words import score_hidden
-from transformer.training.memorised import longest_shared_passage, sample_stories
 from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names
 from transformer.training.tasks import TASKS
 from transformer.training.translate import TranslationScore, score_translations

@@ -18,10 +18,9 @@ from transformer.messages import invalid
 from transformer.model.transformer import build_transformer
 from transformer.tokenizer import Tokenizer
 from transformer.training import log
-from transformer.training.card import card_text
+from transformer.training.card import begin_session, card_text, metadata_of, phases_of
 from transformer.training.curve import write_curve
 from transformer.training.data import Batches
-from transformer.training.history import begin_session, metadata_of, phases_of
 from transformer.training.interrupt import Interrupt
 from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Recipe

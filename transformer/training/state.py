@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer.messages import invalid
-from transformer.training.side_by_side import updated_by
+from transformer.training.optimizer import updated_by
 
 STATE = "training"  # the folder in a checkpoint's
 FILE = "state.safetensors"

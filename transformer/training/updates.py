@@ -13,8 +13,8 @@ from torch.nn.utils import clip_grad_norm_
 
 from transformer.messages import invalid
 from transformer.training.attention import network_with_own_gradient
+from transformer.training.optimizer import updated_by
 from transformer.training.recipe import Settings
-from transformer.training.side_by_side import updated_by
 
 Batch = tuple[int, int, list[Any]]  # the epoch, the batch's place in it, its rows
 

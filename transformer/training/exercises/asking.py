@@ -15,7 +15,7 @@ from transformer.model.hooks import Hook
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
-from transformer.training.exercises.exercise import Exercise, Row
+from transformer.training.exercises import Exercise, Row
 
 
 class Predictions(NamedTuple):

@@ -33,7 +33,7 @@ from transformer.views.drawing.matrix import TEXT_LIMIT, matrix_layout
 _HOVER = mark("query %{y:d}, key %{x:d}: %{text}%{customdata:.4f}<extra></extra>")
 
 
-class Look(TypedDict, total=False):
+class HeatmapOptions(TypedDict, total=False):
     """How weights are drawn, and whose: arguments and defaults of `attention_heatmap`."""
 
     scale: str
@@ -48,7 +48,7 @@ def mean_attention(
     stack: str,
     kind: str = "self",
     layer: int | None = None,
-    **look: Unpack[Look],
+    **look: Unpack[HeatmapOptions],
 ) -> go.Figure:
     """The mean of all heads of a layer; of all layers without one. Errors as `mean_weights`."""
     weights = mean_weights(run, stack, kind, layer, look.get("row", 0))
@@ -60,14 +60,14 @@ def mean_attention(
 
 
 def attention_rollout(
-    run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[Look]
+    run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[HeatmapOptions]
 ) -> go.Figure:
     """Attention rollout of a stack's self-attention, see `rollout_weights`; errors alike."""
     return _product_figure(run, "rollout", stack, layer, look)
 
 
 def joint_attention(
-    run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[Look]
+    run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[HeatmapOptions]
 ) -> go.Figure:
     """Joint attention of a stack's self-attention, see `joint_weights`; errors alike."""
     return _product_figure(run, "joint", stack, layer, look)
@@ -94,7 +94,7 @@ _PRODUCTS = {
 
 
 def _product_figure(
-    run: Run | Batch, picture: str, stack: str, layer: int | None, look: Look
+    run: Run | Batch, picture: str, stack: str, layer: int | None, look: HeatmapOptions
 ) -> go.Figure:
     """One of `_PRODUCTS`; the title says which layers are multiplied."""
     drawn = _PRODUCTS[picture]

@@ -18,7 +18,7 @@ from transformer.views.equations import (
     one_head,
     sampling,
 )
-from transformer.views.equations.shown import Look
+from transformer.views.equations.shown import RenderContext
 from transformer.views.parameters import Choice, Whole
 
 TOPICS = {
@@ -61,7 +61,7 @@ def answer_equation(
         raise invalid("numbers are shown of one head; got head 'mean'")
     last = len(item.queries(found.stack)) - 1
     row = last if query is None else min(query, last)
-    look = Look(models=models, run=item, site=found, head=head, place=row)
+    look = RenderContext(models=models, run=item, site=found, head=head, place=row)
     made = sampling.sampling(look, place) if topic == "sampling" else _OF[topic](look)
     return {
         "topic": topic,

@@ -20,11 +20,11 @@ from transformer.views.equations.mathml import (
     sup,
 )
 from transformer.views.equations.rotation import HALF, place_of, rotation
-from transformer.views.equations.shown import FIRST, Look, Topic, altered, row_of, tensor
+from transformer.views.equations.shown import FIRST, RenderContext, Topic, altered, row_of, tensor
 from transformer.views.equations.source import Code
 
 
-def positions(look: Look) -> Topic:
+def positions(look: RenderContext) -> Topic:
     """As the run's model has them: waves, a trained table, or a rotation of queries and keys."""
     kind = look.config.positions
     if kind == "rotary":
@@ -34,7 +34,7 @@ def positions(look: Look) -> Topic:
     return topic
 
 
-def _waves(look: Look, *, halves: bool) -> Topic:
+def _waves(look: RenderContext, *, halves: bool) -> Topic:
     """Sines and cosines. halves: all sines first."""
     size = look.config.d_model
     angle = frac(mi("p", "p"), sup(mn(10000), frac(row(mn(2), mi("i")), mi("C"))))
@@ -73,7 +73,7 @@ def _waves(look: Look, *, halves: bool) -> Topic:
     )  # fmt: skip
 
 
-def _learned(look: Look) -> Topic:
+def _learned(look: RenderContext) -> Topic:
     """A row of a table that was trained."""
     return Topic(
         says=[
@@ -99,7 +99,7 @@ def _learned(look: Look) -> Topic:
     )
 
 
-def _add_to_token(look: Look, topic: Topic) -> None:
+def _add_to_token(look: RenderContext, topic: Topic) -> None:
     """The sum that every added encoding ends in."""
     run, config, stack = look.run, look.config, look.site.stack
     embedded, added = (
@@ -141,7 +141,7 @@ def _add_to_token(look: Look, topic: Topic) -> None:
         topic.says.append(altered())
 
 
-def _shown(look: Look) -> list[int]:
+def _shown(look: RenderContext) -> list[int]:
     """Features: with halves, the sines and the cosines of the first pairs."""
     size = look.config.d_model
     if not look.config.positions.endswith("halves"):

@@ -9,14 +9,22 @@ import numpy as np
 from transformer.messages import say
 from transformer.runs.steps import GenerationStep
 from transformer.views.equations.mathml import Node, equal, frac, mi, of, row, sub, sup, total
-from transformer.views.equations.shown import FIRST, Look, Topic, number, one, tensor
+from transformer.views.equations.shown import (
+    FIRST,
+    RenderContext,
+    Topic,
+    cells_of,
+    label_of,
+    number,
+    one,
+    tensor,
+)
 from transformer.views.equations.source import Code
-from transformer.views.equations.vocabulary import cells_of, label_of
 
 _SEARCH = "inference.beam._Search"
 
 
-def found_by_beams(look: Look, step: GenerationStep) -> Topic:
+def found_by_beams(look: RenderContext, step: GenerationStep) -> Topic:
     """The best text's sum, its length, and what all texts that were found are ranked by."""
     run = look.run
     assert run.search is not None
@@ -70,7 +78,7 @@ def found_by_beams(look: Look, step: GenerationStep) -> Topic:
     )  # fmt: skip
 
 
-def _gains(look: Look, step: GenerationStep, symbol: Node) -> dict[str, object]:
+def _gains(look: RenderContext, step: GenerationStep, symbol: Node) -> dict[str, object]:
     """The log-probabilities of the best text's tokens, those around the chosen step."""
     steps = look.run.steps
     gains = np.array([math.log(max(one.chosen.probability, 1e-45)) for one in steps])
@@ -89,7 +97,7 @@ def _gains(look: Look, step: GenerationStep, symbol: Node) -> dict[str, object]:
     )  # fmt: skip
 
 
-def _ranks(look: Look) -> dict[str, object]:
+def _ranks(look: RenderContext) -> dict[str, object]:
     """What the texts that were found are ranked by."""
     assert look.run.search is not None
     found = look.run.search

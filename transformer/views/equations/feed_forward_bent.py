@@ -21,8 +21,15 @@ from transformer.views.equations.mathml import (
     sub,
     sup,
 )
-from transformer.views.equations.one_layer import changed, layer_of, stream_row
-from transformer.views.equations.shown import Look, Topic, row_of, tensor
+from transformer.views.equations.shown import (
+    RenderContext,
+    Topic,
+    changed,
+    layer_of,
+    row_of,
+    stream_row,
+    tensor,
+)
 from transformer.views.equations.source import Code
 
 _BENDS = {"relu": "ReLU", "gelu": "GELU", "gelu-tanh": "GELU", "silu": "SiLU"}
@@ -34,7 +41,7 @@ _LINES = {
 }
 
 
-def feed_forward(look: Look) -> Topic:
+def feed_forward(look: RenderContext) -> Topic:
     """Two linear maps with a bend between, and a gate where the model has one."""
     layer, config = layer_of(look), look.config
     gated, bias = config.gated, config.feed_forward_bias
@@ -56,7 +63,7 @@ def feed_forward(look: Look) -> Topic:
     )
 
 
-def _tensors(look: Look, found: FedForward) -> list[dict[str, Any]]:
+def _tensors(look: RenderContext, found: FedForward) -> list[dict[str, Any]]:
     count = len(found.wide)
     axes = [("B", 1), ("T", len(look.run.queries(look.site.stack))), ("d_ff", count)]
     tensors = [
@@ -78,7 +85,7 @@ def _tensors(look: Look, found: FedForward) -> list[dict[str, Any]]:
     return [*tensors, stream_row(look, "out", mi("y"), made, found.out)]
 
 
-def _says(look: Look) -> list[str]:
+def _says(look: RenderContext) -> list[str]:
     config = look.config
     said = [
         say(
@@ -98,7 +105,7 @@ def _says(look: Look) -> list[str]:
     return said
 
 
-def _bend(look: Look) -> str:
+def _bend(look: RenderContext) -> str:
     """The activation's symbol; one that was added since has its title."""
     kind = look.config.activation
     return _BENDS.get(kind, ACTIVATIONS[kind].title)
@@ -111,7 +118,7 @@ def _mapped(to: str, part: str, number: str, of_what: str, bias: bool, source: s
     return equal(mi(to, part), sub(mi("W"), index), mi(of_what, source), *more)
 
 
-def _definition(look: Look) -> Node:
+def _definition(look: RenderContext) -> Node:
     """What the activation does to a number z."""
     z, name = mi("z"), of(mi(_bend(look)), mi("z"))
     inner = row(z, mo("+"), mn("0.044715"), sup(z, mn(3)))
@@ -128,7 +135,7 @@ def _definition(look: Look) -> Node:
     return equal(row(name, part="inner"), *right.get(look.config.activation, own))
 
 
-def _code(look: Look) -> list[Code]:
+def _code(look: RenderContext) -> list[Code]:
     if look.config.gated:
         bend = [
             ("inner", "else «self.activation(self.gate(x)) * wide»"),

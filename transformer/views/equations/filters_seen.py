@@ -24,16 +24,25 @@ from transformer.views.equations.mathml import (
     total,
     words,
 )
-from transformer.views.equations.shown import FIRST, Look, Topic, tensor
+from transformer.views.equations.shown import (
+    FIRST,
+    RenderContext,
+    Topic,
+    cells_of,
+    chance,
+    logit,
+    of_vocabulary,
+    taken_of,
+    tensor,
+)
 from transformer.views.equations.source import Code
-from transformer.views.equations.vocabulary import cells_of, chance, logit, of_vocabulary, taken_of
 
 _FILE = "inference.sampling"
 _KEEPS = {"top_k": "keep_top_k", "top_p": "keep_top_p", "min_p": "keep_min_p"}
 
 
 def sampled(
-    look: Look, step: GenerationStep, filters: StepFilters | None, says: list[str]
+    look: RenderContext, step: GenerationStep, filters: StepFilters | None, says: list[str]
 ) -> Topic:
     asked = look.run.request.sampling
     assert asked is not None
@@ -79,7 +88,7 @@ def sampled(
     return Topic(says=says, formula=_formula(active), code=_code(active), tensors=tensors)
 
 
-def _active(look: Look) -> dict[str, float]:
+def _active(look: RenderContext) -> dict[str, float]:
     """The filters of this run, in the order in which they act."""
     asked = look.run.request.sampling
     found = {name: getattr(asked, name) for name in _KEEPS}
@@ -87,7 +96,7 @@ def _active(look: Look) -> dict[str, float]:
 
 
 def _kept(
-    look: Look,
+    look: RenderContext,
     name: str,
     value: float,
     step: GenerationStep,
@@ -161,21 +170,15 @@ def _code(active: dict[str, float]) -> list[Code]:
     found = [
         Code(
             f"{_FILE}.apply_temperature",
-            ("scaled", "return «logits / temperature»"),
+            "scaled",
             ("logits", "return «logits» /"),
             ("temperature", "/ «temperature»"),
         )
     ]
-    lines = {
-        "top_k": "logits.masked_fill(«logits < kth», -math.inf)",
-        "top_p": "outside = «before >= p»",
-        "min_p": "logits.masked_fill(«probabilities < floor», -math.inf)",
-    }
-    found += [Code(f"{_FILE}.{_KEEPS[name]}", (name, lines[name])) for name in active]
+    found += [Code(f"{_FILE}.{_KEEPS[name]}", name) for name in active]
     drawn_from = "apply_sampling(_without(logits, padding_id), sampling).softmax(dim=-1)"
-    drawn = "torch.searchsorted(cumulative, uniform[:, None] * total, right=True)"
     return [
         *found,
         Code("inference.generation._take", ("probabilities", f"filtered = «{drawn_from}»")),
-        Code(f"{_FILE}.draw", ("drawn", f"chosen = «{drawn}»")),
-    ]  # fmt: skip
+        Code(f"{_FILE}.draw", "drawn"),
+    ]

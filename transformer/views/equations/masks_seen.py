@@ -16,7 +16,7 @@ from transformer.views.equations.mathml import Node, cases, equal, mi, mn, mo, r
 from transformer.views.equations.one_head import Axes, axes_of, worked_out
 from transformer.views.equations.shown import (
     FIRST,
-    Look,
+    RenderContext,
     Topic,
     altered,
     keys_of,
@@ -39,7 +39,7 @@ class _Condition:
     allowed: list[bool]
 
 
-def mask(look: Look) -> Topic:
+def mask(look: RenderContext) -> Topic:
     """The causal and the padding mask of one query, as far as the attention has them."""
     found = worked_out(look)
     conditions = [one for one in (_causal(look), _padding(look)) if one is not None]
@@ -68,7 +68,7 @@ def mask(look: Look) -> Topic:
 
 
 def _tensors(
-    look: Look, found: RowArithmetic, conditions: Sequence[_Condition]
+    look: RenderContext, found: RowArithmetic, conditions: Sequence[_Condition]
 ) -> list[dict[str, Any]]:
     labels, axes = found.key_labels, axes_of(look, found)["scores"]
     keys = _around(look.place, len(labels))
@@ -101,7 +101,7 @@ def _tensors(
     ]  # fmt: skip
 
 
-def _causal(look: Look) -> _Condition | None:
+def _causal(look: RenderContext) -> _Condition | None:
     site, window = look.site, look.config.window
     if site.stack != "decoder" or site.kind != "self":
         return None
@@ -130,7 +130,7 @@ def _causal(look: Look) -> _Condition | None:
     )
 
 
-def _padding(look: Look) -> _Condition | None:
+def _padding(look: RenderContext) -> _Condition | None:
     config, run, site = look.config, look.run, look.site
     writes = site.stack == "decoder" and site.kind == "self"
     reads_source = bool(run.source_ids) and not writes
@@ -160,7 +160,7 @@ _FILL = Code(
 )
 
 
-def _says(look: Look, found: RowArithmetic, conditions: Sequence[_Condition]) -> list[str]:
+def _says(look: RenderContext, found: RowArithmetic, conditions: Sequence[_Condition]) -> list[str]:
     said = [
         say(
             "The chosen token may read {n} of {total} keys here.",

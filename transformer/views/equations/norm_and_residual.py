@@ -23,12 +23,20 @@ from transformer.views.equations.mathml import (
     row,
     sup,
 )
-from transformer.views.equations.one_layer import changed, layer_of, stream_row
-from transformer.views.equations.shown import Look, Topic, one, row_of, tensor
+from transformer.views.equations.shown import (
+    RenderContext,
+    Topic,
+    changed,
+    layer_of,
+    one,
+    row_of,
+    stream_row,
+    tensor,
+)
 from transformer.views.equations.source import Code
 
 
-def norm(look: Look) -> Topic:
+def norm(look: RenderContext) -> Topic:
     """The norm of the chosen attention's sub-layer, and its way back into the stream."""
     layer = layer_of(look)
     part, first = layer.part(look.site.kind), look.config.norm == "pre"
@@ -48,7 +56,7 @@ def norm(look: Look) -> Topic:
     return topic
 
 
-def _says(look: Look) -> list[str]:
+def _says(look: RenderContext) -> list[str]:
     where = say(
         "Around the {attention} of layer {layer}.",
         attention=attention_name(look.site.stack, look.site.kind),
@@ -72,17 +80,17 @@ def _says(look: Look) -> list[str]:
     return [where, how]
 
 
-def _normed(look: Look) -> Node:
+def _normed(look: RenderContext) -> Node:
     """What the norm is taken of."""
     return mi("x", "x") if look.config.norm == "pre" else mi("y", "y")
 
 
-def _result(look: Look) -> str:
+def _result(look: RenderContext) -> str:
     """The part that the norm makes: with norm after a sub-layer, what goes on."""
     return "normed" if look.config.norm == "pre" else "out"
 
 
-def _of_layer_norm(look: Look, part: SubLayer) -> Topic:
+def _of_layer_norm(look: RenderContext, part: SubLayer) -> Topic:
     assert isinstance(part.norm, nn.LayerNorm)
     x, row_in = _normed(look), part.norm_of.double()
     mean, variance = float(row_in.mean()), float(row_in.var(unbiased=False))
@@ -122,7 +130,7 @@ def _of_layer_norm(look: Look, part: SubLayer) -> Topic:
     )  # fmt: skip
 
 
-def _of_rms(look: Look, part: SubLayer) -> Topic:
+def _of_rms(look: RenderContext, part: SubLayer) -> Topic:
     assert isinstance(part.norm, RMSNorm)
     x, square = _normed(look), float(part.norm_of.double().square().mean())
     gain: Node = mi("γ", "gain")
@@ -163,13 +171,13 @@ def _of_rms(look: Look, part: SubLayer) -> Topic:
     )  # fmt: skip
 
 
-def _made_of(look: Look) -> Node:
+def _made_of(look: RenderContext) -> Node:
     """What the sub-layer makes, as a term."""
     inner = of(mi("N", "normed"), mi("x", "x")) if look.config.norm == "pre" else mi("x", "x")
     return row(of(mi("f"), inner), part="added")
 
 
-def _way_back(look: Look) -> list[Node]:
+def _way_back(look: RenderContext) -> list[Node]:
     x, added = mi("x", "x"), _made_of(look)
     if look.config.norm == "post":
         return [
@@ -180,7 +188,7 @@ def _way_back(look: Look) -> list[Node]:
     return [equal(mi("x′", "out"), x, mo("+"), added, *other)]
 
 
-def _code_of_way_back(look: Look) -> list[Code]:
+def _code_of_way_back(look: RenderContext) -> list[Code]:
     forward, added = "model.blocks.Residual.forward", "model.blocks.Residual.added"
     if look.config.norm == "post":
         return [
@@ -217,6 +225,8 @@ def _code_of_way_back(look: Look) -> list[Code]:
     return [own, Code(forward, *whole)]
 
 
-def _trained(look: Look, part: str, symbol: Node, name: str, values: Tensor) -> dict[str, Any]:
+def _trained(
+    look: RenderContext, part: str, symbol: Node, name: str, values: Tensor
+) -> dict[str, Any]:
     row = values.detach().float().cpu()
     return tensor(part, symbol, name, [("C", look.config.d_model)], **row_of(row))

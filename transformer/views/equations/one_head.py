@@ -10,7 +10,7 @@ from transformer.messages import numeral, say
 from transformer.views.equations.mathml import Node, equal, frac, mi, mo, of, root, row, sub, sup
 from transformer.views.equations.mathml import total as sum_over
 from transformer.views.equations.shown import (
-    Look,
+    RenderContext,
     Topic,
     altered,
     keys_of,
@@ -26,12 +26,12 @@ Axes = list[tuple[str, int]]
 _STEPS = "model.attention.MultiHeadAttention.explicit"
 
 
-def worked_out(look: Look) -> RowArithmetic:
+def worked_out(look: RenderContext) -> RowArithmetic:
     """The chosen row of the chosen head, see `row_arithmetic`."""
     return row_arithmetic(look.run, look.site, look.head, look.place)
 
 
-def axes_of(look: Look, found: RowArithmetic) -> dict[str, Axes]:
+def axes_of(look: RenderContext, found: RowArithmetic) -> dict[str, Axes]:
     """Letters and sizes of queries, of keys and values, and of scores and weights."""
     outer = [("B", 1), ("H", look.config.n_heads)]
     n_queries, n_keys = len(look.run.queries(look.site.stack)), len(found.key_labels)
@@ -51,7 +51,7 @@ def changed(found: RowArithmetic) -> list[str]:
 # --- attention ------------------------------------------------------------------------------------
 
 
-def attention(look: Look) -> Topic:
+def attention(look: RenderContext) -> Topic:
     """Scores, weights and output of one query."""
     found = worked_out(look)
     score = frac(row(mi("q", "q"), sup(mi("K"), mi("T"), "k")), _root(look, "root"))
@@ -86,7 +86,7 @@ _CODE = [
 ]
 
 
-def _meeting(look: Look, found: RowArithmetic) -> list[dict[str, Any]]:
+def _meeting(look: RenderContext, found: RowArithmetic) -> list[dict[str, Any]]:
     """The query, a key, and the scores."""
     axes, labels, best = axes_of(look, found), found.key_labels, int(found.weights.argmax())
     near, size = token(labels[best]), found.score_size
@@ -112,7 +112,7 @@ def _meeting(look: Look, found: RowArithmetic) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _mixing(look: Look, found: RowArithmetic) -> list[dict[str, Any]]:
+def _mixing(look: RenderContext, found: RowArithmetic) -> list[dict[str, Any]]:
     """The weights, a value, and the output."""
     axes, labels, best = axes_of(look, found), found.key_labels, int(found.weights.argmax())
     return [
@@ -138,11 +138,11 @@ def _keys(found: RowArithmetic) -> list[int]:
     return [at for at in best if found.allowed[at]] or best
 
 
-def _root(look: Look, part: str = "") -> Node:
+def _root(look: RenderContext, part: str = "") -> Node:
     return root(mi("C" if look.config.score_divisor == "d_model" else "D"), part)
 
 
-def _says(look: Look, found: RowArithmetic) -> list[str]:
+def _says(look: RenderContext, found: RowArithmetic) -> list[str]:
     said = [
         say(
             "The chosen token asks with its query; each key answers with a score. The scores "
@@ -160,7 +160,7 @@ def _says(look: Look, found: RowArithmetic) -> list[str]:
 # --- softmax --------------------------------------------------------------------------------------
 
 
-def softmax(look: Look) -> Topic:
+def softmax(look: RenderContext) -> Topic:
     """From one row of scores to weights that sum to 1."""
     found = worked_out(look)
     says = say(
@@ -192,7 +192,7 @@ def softmax(look: Look) -> Topic:
     )
 
 
-def _shares(look: Look, found: RowArithmetic) -> list[dict[str, Any]]:
+def _shares(look: RenderContext, found: RowArithmetic) -> list[dict[str, Any]]:
     """Scores, their powers of e, the sum, and each one's share."""
     keys, labels = most_read(found.weights), found.key_labels
     axes = axes_of(look, found)["scores"]

@@ -9,14 +9,22 @@ import numpy as np
 from transformer.messages import numeral, say
 from transformer.model.rotary import SCALINGS, frequencies_of
 from transformer.views.equations.mathml import Node, equal, frac, mi, mn, mo, of, row, sub, sup
-from transformer.views.equations.shown import FIRST, Look, Topic, no_such, one, row_of, tensor
+from transformer.views.equations.shown import (
+    FIRST,
+    RenderContext,
+    Topic,
+    no_such,
+    one,
+    row_of,
+    tensor,
+)
 from transformer.views.equations.source import Code
 from transformer.views.rotary.rotary import Turned, turned
 
 HALF = FIRST // 2
 
 
-def place_of(look: Look) -> dict[str, Any]:
+def place_of(look: RenderContext) -> dict[str, Any]:
     """Where the chosen token stands."""
     return tensor(
         "p", mi("p"), say("the position of {token}, counted from 0", token=look.label), [],
@@ -24,7 +32,7 @@ def place_of(look: Look) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def rotation(look: Look) -> Topic:
+def rotation(look: RenderContext) -> Topic:
     """Nothing is added: each head turns its queries and keys."""
     nothing = say("No vector is added to a token in this model, so there is no position matrix.")
     if look.site.kind == "cross":
@@ -83,7 +91,7 @@ def _angle() -> Node:
     return row(mi("p", "p"), sub(mi("θ"), mi("i"), "theta"))
 
 
-def _rotation(look: Look) -> list[Node]:
+def _rotation(look: RenderContext) -> list[Node]:
     settings = look.config.rotary
     half = row(mi("i"), mo("+"), mn(settings.size // 2))
     cos, sin = (row(of(mi(name), _angle()), part=name) for name in ("cos", "sin"))

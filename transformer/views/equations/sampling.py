@@ -8,19 +8,23 @@ from transformer.runs.steps import GenerationStep
 from transformer.views.equations.beams_seen import found_by_beams
 from transformer.views.equations.filters_seen import sampled
 from transformer.views.equations.mathml import equal, frac, mi, of, row, sub, sup, total
-from transformer.views.equations.shown import FIRST, Look, Topic, no_such, tensor
-from transformer.views.equations.source import Code
-from transformer.views.equations.vocabulary import (
+from transformer.views.equations.shown import (
+    FIRST,
+    RenderContext,
+    Topic,
     cells_of,
     chance,
     label_of,
     logit,
+    no_such,
     of_vocabulary,
     taken_of,
+    tensor,
 )
+from transformer.views.equations.source import Code
 
 
-def sampling(look: Look, place: int | None) -> Topic:
+def sampling(look: RenderContext, place: int | None) -> Topic:
     """One step of the run. place: the chosen token's, in the run's ids; None = the last."""
     run = look.run
     if run.config.family == "encoder":
@@ -53,14 +57,14 @@ def sampling(look: Look, place: int | None) -> Topic:
     return sampled(look, step, filters, chosen)
 
 
-def _step_of(look: Look, place: int | None) -> tuple[GenerationStep, bool]:
+def _step_of(look: RenderContext, place: int | None) -> tuple[GenerationStep, bool]:
     """The step that made the token at a place, and whether there is another in its stead."""
     steps, first = look.run.steps, look.run.n_prompt
     at = len(steps) - 1 if place is None else place - first
     return steps[min(max(at, 0), len(steps) - 1)], at < 0
 
 
-def _greedy(look: Look, step: GenerationStep, says: list[str]) -> Topic:
+def _greedy(look: RenderContext, step: GenerationStep, says: list[str]) -> Topic:
     """The likeliest token, or one that a visitor put there."""
     ids = [one.id for one in step.candidates[:FIRST]]
     z = [one.logit for one in step.candidates[:FIRST]]

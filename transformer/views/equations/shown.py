@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
+from transformer.analysis.layer_at_place import LayerAtPlace, layer_at_place
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
 from transformer.runs.run import Run
-from transformer.views.equations.mathml import Node
+from transformer.runs.steps import GenerationStep
+from transformer.views.equations.mathml import Node, mi, sub
 from transformer.views.equations.source import Code
 
 FIRST = 6  # numbers of a tensor's row that are shown
@@ -21,7 +24,7 @@ MINUS_INFINITY = "−∞"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Look:
+class RenderContext:
     """What is looked at: a head of a site of a run, and a row of its trace, the chosen token."""
 
     models: ModelQueries
@@ -139,3 +142,68 @@ def altered() -> str:
         "This run was made with something altered here (see What if?), so that not every number "
         "follows from the one before it."
     )
+
+
+def layer_of(look: RenderContext) -> LayerAtPlace:
+    """The layer of the chosen head, at the chosen token."""
+    site = look.site
+    return look.models.ask(
+        layer_at_place, look.run, stack=site.stack, layer=site.layer, place=look.place
+    )
+
+
+def changed(found: LayerAtPlace) -> list[str]:
+    """A sentence where the recorded layer ends elsewhere."""
+    return [] if found.agrees else [altered()]
+
+
+def stream_row(
+    look: RenderContext, part: str, symbol: Node, name: str, values: Tensor
+) -> dict[str, Any]:
+    """The chosen token's row of a (B, T, C) tensor."""
+    axes = [("B", 1), ("T", len(look.run.queries(look.site.stack))), ("C", look.config.d_model)]
+    return tensor(part, symbol, name, axes, **row_of(values))
+
+
+def logit() -> Node:
+    """The symbol of a token's logit."""
+    return sub(mi("z"), mi("i"), "logits")
+
+
+def chance() -> Node:
+    """The symbol of a token's probability."""
+    return sub(mi("p"), mi("i"), "probabilities")
+
+
+def label_of(look: RenderContext, token_id: int) -> str:
+    """A candidate as people read it."""
+    return token(look.run.candidate_labels.get(token_id, str(token_id)))
+
+
+def cells_of(look: RenderContext, ids: list[int], values: Any) -> list[dict[str, Any]]:
+    """A number of each of these tokens of the vocabulary."""
+    names = look.run.candidate_labels
+    return [
+        {
+            "label": str(at), "token": names.get(at, str(at)),
+            "value": value if isinstance(value, str) else number(value),
+        }
+        for at, value in zip(ids, values, strict=True)
+    ]  # fmt: skip
+
+
+def of_vocabulary(
+    look: RenderContext, part: str, symbol: Node, name: str, ids: list[int], values: Any, size: Any
+) -> dict[str, Any]:
+    """Numbers of the likeliest tokens, out of one for each token there is."""
+    cells = cells_of(look, ids, values)
+    return tensor(part, symbol, name, [("B", 1), size], cells, more=size[1] - len(cells))
+
+
+def taken_of(look: RenderContext, step: GenerationStep) -> dict[str, Any]:
+    """The token of a step."""
+    chosen = step.chosen
+    return tensor(
+        "drawn", mi("i"), say("the token that was taken"), [],
+        cells=cells_of(look, [chosen.id], [chosen.sampling_probability]),
+    )  # fmt: skip

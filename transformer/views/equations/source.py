@@ -1,7 +1,9 @@
 """Our own lines that compute a formula, read from the modules themselves and tied to its symbols.
 
-A mark is a piece of such a line with the symbol's own part in «»: "return «q» @ k". If the source
-moves on, so that the piece stands there no longer or twice, reading it raises ValueError.
+A line says itself what it computes: `outside = before >= p  # equation: top_p`; the value of that
+statement is then lit with the symbol top_p, however it is written. What is smaller than a
+statement is marked by a piece of its line with the symbol's own part in «»: "return «q» @ k". Where
+the source moves on, so that the piece stands there no longer or twice, the line is shown unlit.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import functools
 import importlib
 import inspect
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +23,29 @@ from transformer.messages import invalid
 ROOT = Path(__file__).resolve().parents[3]  # holds the package
 SHORT = 6  # lines that are shown in full; of longer code the marked lines alone
 Span = tuple[int, int, int, str]  # line, first and last character, part
+Mark = str | tuple[str, str]
+_NAMED = re.compile(r"  # equation: (\w+)$")
 
 Line = dict[str, Any]
 
 
 class Code:
     """Where a formula is computed. symbol: "module.name" within `transformer`, a function, a method
-    or a table. marks: (part, piece) each. whole: all its lines, however many."""
+    or a table. marks: a part that a line of the source names, or (part, piece). whole: all its
+    lines, however many."""
 
-    def __init__(self, symbol: str, *marks: tuple[str, str], whole: bool = False) -> None:
+    def __init__(self, symbol: str, *marks: Mark, whole: bool = False) -> None:
         self.symbol, self.marks, self.whole = symbol, marks, whole
 
     def read(self) -> dict[str, Any]:
         """{symbol, file, lines: [{number, pieces: [[text, [part, ...]], ...]}]}; a line without a
         number stands for lines that are left out. Parts: the narrowest first."""
-        file, first, lines, hidden = _source(self.symbol)
-        spans = [_found(self.symbol, lines, hidden, *mark) for mark in self.marks]
+        file, first, lines, hidden, named = _source(self.symbol)
+        found = (
+            named.get(mark) if isinstance(mark, str) else _found(lines, hidden, *mark)
+            for mark in self.marks
+        )  # fmt: skip
+        spans = [span for span in found if span is not None]
         marked = {at for at, *_ in spans}
         open_lines = [at for at in range(len(lines)) if at not in hidden]
         everything = self.whole or len(open_lines) <= SHORT
@@ -68,30 +78,26 @@ def _pieces(line: str, spans: list[tuple[int, int, str]]) -> list[list[Any]]:
     return found
 
 
-def _found(symbol: str, lines: Sequence[str], hidden: set[int], part: str, piece: str) -> Span:
+def _found(lines: Sequence[str], hidden: set[int], part: str, piece: str) -> Span | None:
     before, _, rest = piece.partition("«")
     lit, _, after = rest.partition("»")
     text = before + lit + after
     places = [
-        (at, line.index(text))
+        (at, place.start() + len(before))
         for at, line in enumerate(lines)
-        if at not in hidden and line.count(text) == 1
+        if at not in hidden
+        for place in re.finditer(re.escape(text), line)
     ]
-    twice = any(line.count(text) > 1 for at, line in enumerate(lines) if at not in hidden)
-    if not lit or len(places) != 1 or twice:
-        raise invalid(
-            "the source of {symbol} must have {piece} in it once; found {count} lines",
-            symbol=symbol,
-            piece=repr(text),
-            count=len(places),
-        )
+    if len(places) != 1:
+        return None
     ((at, start),) = places
-    return at, start + len(before), start + len(before) + len(lit), part
+    return at, start, start + len(lit), part
 
 
 @functools.cache
-def _source(symbol: str) -> tuple[str, int, list[str], set[int]]:
-    """(file, number of the first line, lines without their common margin, which of them to hide)"""
+def _source(symbol: str) -> tuple[str, int, list[str], set[int], dict[str, Span]]:
+    """(file, number of the first line, lines without their common margin and without the parts that
+    they name, which of them to hide, the spans of these parts)"""
     module, names = _module_of(symbol)
     path = Path(inspect.getsourcefile(module) or "")
     text = inspect.getsource(module)
@@ -100,14 +106,28 @@ def _source(symbol: str) -> tuple[str, int, list[str], set[int]]:
         node = next((one for one in node.body if name in _names_of(one)), None)
         if node is None:
             raise invalid("there is no {symbol} in the source", symbol=symbol)
-    lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
-    margin = len(lines[0]) - len(lines[0].lstrip())
+    written = text.splitlines()[node.lineno - 1 : node.end_lineno]
+    margin = len(written[0]) - len(written[0].lstrip())
     return (
         path.resolve().relative_to(ROOT).as_posix(),
         node.lineno,
-        [line[margin:] for line in lines],
-        _docstring(node) | {at for at, line in enumerate(lines) if not line.strip()},
+        [_NAMED.sub("", line)[margin:] for line in written],
+        _docstring(node) | {at for at, line in enumerate(written) if not line.strip()},
+        dict(_spans(node, written, margin)),
     )
+
+
+def _spans(node: ast.AST, written: Sequence[str], margin: int) -> Iterator[tuple[str, Span]]:
+    """Of each part that a line names: where the value stands that its statement has there."""
+    first: int = node.lineno  # type: ignore[attr-defined]
+    statements = (one for one in ast.walk(node) if isinstance(one, ast.stmt))
+    values = {one.lineno - first: getattr(one, "value", None) for one in statements}
+    for at, line in enumerate(written):
+        name, value = _NAMED.search(line), values.get(at)
+        if name and value is not None and value.lineno == first + at:
+            code = _NAMED.sub("", line)
+            stop = value.end_col_offset if value.end_lineno == value.lineno else len(code)
+            yield name[1], (at, value.col_offset - margin, stop - margin, name[1])
 
 
 def _module_of(symbol: str) -> tuple[Any, list[str]]:

@@ -30,7 +30,7 @@ from transformer.runs.external_attention import GIVEN
 from transformer.runs.head_data import array, head_view, records_of
 from transformer.runs.run import Run
 from transformer.views import PICTURES
-from transformer.views.drawing.dark_mode import in_the_dark
+from transformer.views.drawing.style import in_the_dark
 from transformer.views.export.bundle import bundle, read_module
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded

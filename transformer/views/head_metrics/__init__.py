@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from transformer.analysis.head_finding import strongest
 from transformer.analysis.head_measures import ALL
-from transformer.analysis.head_metrics import HeadMetrics, Metrics, head_metrics, rule
+from transformer.analysis.head_metrics import HeadMetrics, Metrics, head_metrics, rule, strongest
 from transformer.messages import mark, say
 from transformer.runs.memory_budget import memoize_on_run
 from transformer.runs.run import Run

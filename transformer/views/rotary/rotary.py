@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.checks import check_whole
+from transformer.checks import check_choice, check_whole
 from transformer.messages import invalid, mark, numeral, say
 from transformer.model.sites import Site
 from transformer.runs.head_data import SiteLike, array, check_head, labels_of, record_of
@@ -68,13 +68,14 @@ def turns(run: Run) -> bool:
 def angles_of(run: Run, stack: str) -> Doubles:
     """(max_len, R / 2) radians, from the network's own cosines and sines.
 
-    Raises ValueError for a network that turns nothing.
+    Raises ValueError for a network that turns nothing, and for a stack that it does not have.
     """
     if not turns(run):
         raise invalid(
             "only rotary positions turn queries and keys; this network's are {positions}",
             positions=run.config.positions,
         )
+    check_choice("stack", stack, run.position_matrices)
     matrix = array(run.position_matrices[stack]).astype(np.float64)
     cosines, sines = np.split(matrix, 2, axis=1)
     return np.arctan2(sines, cosines) % (2 * math.pi)

@@ -45,7 +45,7 @@ export const startWith = async (show) => {
 
 // ---- a light figure's colours in the dark ----
 
-/** @typedef {Record<string, string>} Table what each colour becomes, see drawing/dark_mode.py */
+/** @typedef {Record<string, string>} Table what each colour becomes, see drawing/style.py */
 
 /** @type {(colour: string, table: Table) => string} */
 const changed = (colour, table) => {

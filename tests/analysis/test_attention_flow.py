@@ -1,0 +1,116 @@
+"""Mean, rollout and joint attention by hand and by loops; the colours' range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from pictured import with_weights
+
+from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
+from transformer.views import attention_heatmap, attention_rollout, joint_attention, mean_attention
+from transformer.views.drawing import style
+
+# Two layers x two heads of a causal text of two tokens.
+WORKED = torch.tensor(
+    [
+        [[[1.0, 0.0], [0.25, 0.75]], [[1.0, 0.0], [0.75, 0.25]]],
+        [[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]]],
+    ]
+)
+FLOWS: list[Callable[..., go.Figure]] = [mean_attention, attention_rollout, joint_attention]
+
+
+# --- many heads in one picture --------------------------------------------------------------------
+
+
+def test_two_layers_worked_by_hand(run):
+    worked = with_weights(run, WORKED)
+    # Means: [[1, 0], [1/2, 1/2]] and [[1, 0], [3/4, 1/4]].
+    np.testing.assert_array_equal(
+        mean_weights(worked, "decoder", "self", 1), [[1, 0], [0.75, 0.25]]
+    )
+    np.testing.assert_array_equal(mean_weights(worked, "decoder", "self"), [[1, 0], [0.625, 0.375]])
+    # Row 1 of the joint map: 3/4 of row 0 and 1/4 of row 1 of layer 0.
+    np.testing.assert_array_equal(joint_weights(worked, "decoder"), [[1, 0], [0.875, 0.125]])
+    # With the residual: [[1, 0], [1/4, 3/4]] and [[1, 0], [3/8, 5/8]].
+    np.testing.assert_array_equal(rollout_weights(worked, "decoder", 0), [[1, 0], [0.25, 0.75]])
+    np.testing.assert_array_equal(
+        rollout_weights(worked, "decoder"), [[1, 0], [0.375 + 0.625 * 0.25, 0.625 * 0.75]]
+    )
+
+
+def test_rollout_is_every_path_through_the_layers_summed(translation):
+    """An oracle without matrices: a token reaches a key over all tokens in between."""
+    found = rollout_weights(translation, "encoder")
+    n = len(translation.source_labels)
+    means = [translation.trace["encoder", at, "self"].pattern[0].mean(dim=0) for at in (0, 1)]
+
+    def step(layer: int, to: int, source: int) -> float:
+        return 0.5 * float(means[layer][to, source]) + (0.5 if to == source else 0.0)
+
+    for query in range(n):
+        for key in range(n):
+            expected = sum(step(1, query, via) * step(0, via, key) for via in range(n))
+            assert found[query, key] == pytest.approx(expected, abs=1e-6)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("draw", FLOWS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_flows_are_drawn_like_attention(run, draw, dark):
+    figure = draw(run, "decoder", dark=dark)
+    one = attention_heatmap(run, "decoder.0.self", 0, dark=dark)
+    allowed = run.trace["decoder.0.self"].allowed[0].numpy()
+    np.testing.assert_array_equal(np.isnan(figure.data[0].z), ~allowed)
+    for axis in ("xaxis", "yaxis"):
+        assert figure.layout[axis] == one.layout[axis]
+    assert figure.layout.shapes == one.layout.shapes
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
+    assert figure.layout.paper_bgcolor == style.CLEAR
+    assert figure.layout.font.color == style.theme(dark).text
+    assert figure.layout.meta["query_labels"] == list(run.labels)
+    np.testing.assert_allclose(
+        np.nansum(figure.data[0].z, axis=1), 1, atol=1e-5
+    )  # nothing lies under the mask
+
+
+def test_the_mean_of_cross_attention_has_source_columns(translation):
+    figure = mean_attention(translation, "decoder", "cross", 0)
+    expected = translation.trace["decoder.0.cross"].pattern[0].mean(dim=0)
+    np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
+    assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
+
+
+def test_a_row_of_a_batch_reads_no_padding(two_way):
+    found = rollout_weights(two_way, "encoder", row=0)
+    real = two_way.padding[0].numpy()
+    assert (found[np.ix_(real, ~real)] == 0).all()
+    z = attention_rollout(two_way, "encoder", row=0).data[0].z
+    assert np.isnan(z[:, ~real]).all()
+
+
+# --- the range of the colours ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
+def test_an_own_range_ends_at_the_largest_weight_and_says_which(run, scale):
+    weights = torch.full((1, 1, 9, 9), 1e-3).tril()
+    weights[0, 0, 7, 3] = 0.36
+    dim = with_weights(run, weights)
+    fixed, own = (
+        attention_heatmap(dim, "decoder.0.self", 0, scale=scale, range_=name).data[0]
+        for name in ("fixed", "own")
+    )
+    top = {"linear": 0.36, "sqrt": 0.6, "log": 1 + math.log10(0.36) / 4}[scale]
+    np.testing.assert_array_equal(fixed.z, own.z)
+    assert (fixed.zmin, fixed.zmax) == (0, 1)
+    assert (own.zmin, own.zmax) == (0, pytest.approx(top, abs=1e-6))
+    assert own.colorbar.ticktext[-1] == "0.36"
+    assert own.colorbar.tickvals[-1] == pytest.approx(top, abs=1e-4)
+    assert list(own.colorbar.tickvals) == sorted(own.colorbar.tickvals)
+    assert len(own.colorbar.tickvals) >= 3

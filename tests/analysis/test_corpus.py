@@ -1,0 +1,264 @@
+"""The heads over many texts: sums against single runs, merged in any order, by any number of
+workers, interrupted and gone on with."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator
+from functools import partial, reduce
+from itertools import combinations
+from operator import add
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from builders import save_model
+
+from transformer import Model, bundled_names, load
+from transformer.analysis.corpus import Summary, dossiers, over_texts, summary_of
+from transformer.analysis.corpus.__main__ import alike_of, main
+from transformer.analysis.corpus.dossier import FARTHEST, clusters, standardised
+from transformer.analysis.corpus.parts import texts_of
+from transformer.analysis.corpus.reading import KINDS, kinds_of
+from transformer.analysis.head_metrics import head_metrics
+from transformer.checkpoint import BUNDLED
+from transformer.interventions.descriptions import Ablate
+from transformer.interventions.hooks import hooks_of
+from transformer.views.corpus.corpus import heads_over_texts
+
+pairs = partial(zip, strict=True)
+TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
+
+
+def same(one: Summary, other: Summary) -> bool:
+    ours, theirs = one.arrays(), other.arrays()
+    return ours.keys() == theirs.keys() and all((ours[n] == theirs[n]).all() for n in ours)
+
+
+def summaries(model: Model, *, ablate: bool = False) -> list[Summary]:
+    return [summary_of(model, text, at, ablate=ablate) for at, text in enumerate(TEXTS)]
+
+
+def test_means_are_those_of_the_single_runs(tiny_model):
+    whole = reduce(add, summaries(tiny_model))
+    runs = [tiny_model.trace(text) for text in TEXTS]
+    singles = [head_metrics(run, "decoder", "self").heads for run in runs]
+    for name, sums in whole.kinds["decoder.self"].metrics.items():
+        numbers = np.array([[head.values[name] for head in heads] for heads in singles])
+        assert sums.n.ravel().tolist() == np.isfinite(numbers).sum(axis=0).tolist()
+        expected = np.nanmean(numbers, axis=0) if np.isfinite(numbers).any() else np.nan
+        np.testing.assert_allclose(sums.mean().ravel(), expected, atol=1e-6)
+        best = np.nanargmax(numbers[:, 0]) if np.isfinite(numbers[:, 0]).any() else None
+        if best is not None:
+            assert sums.strongest[0, 0, 0, 1] == best
+    assert (whole.n_texts, whole.n_tokens) == (4, sum(len(run.ids) for run in runs))
+
+
+def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder):
+    all_of_them = summaries(tiny_encoder_decoder, ablate=True)
+    whole = reduce(add, all_of_them)
+    assert set(whole.kinds) == {"encoder.self", "decoder.self", "decoder.cross"}
+    for seed in range(5):
+        mixed = random.Random(seed).sample(all_of_them, len(all_of_them))
+        assert same(reduce(add, mixed), whole)
+        left, right = reduce(add, mixed[:2]), reduce(add, mixed[2:], Summary.nothing())
+        assert same(left + right, whole)
+
+
+def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model):
+    found = summary_of(tiny_model, TEXTS[0], 0, ablate=True).kinds["decoder.self"]
+    ids = torch.tensor([tiny_model.trace(TEXTS[0]).ids])
+
+    def loss(*silenced: Ablate) -> float:
+        hooks = hooks_of(silenced, tiny_model.config)
+        with torch.inference_mode():
+            logits = tiny_model.network(ids[:, :-1], hooks=hooks)
+        return float(F.cross_entropy(logits[0], ids[0, 1:]))
+
+    for layer in range(2):
+        for head in range(2):
+            rise = loss(Ablate("decoder", layer, heads=[head])) - loss()
+            assert found.cost[layer, head] / 1e6 == pytest.approx(rise, abs=3e-6)
+    assert int(found.n_costs) == 1
+
+
+def test_where_each_kind_of_token_reads_adds_up(tiny_model):
+    heads = dossiers(reduce(add, summaries(tiny_model)))
+    assert len(heads) == 4
+    for head in heads:
+        assert [head["layer"], head["head"]] not in head["alike"]
+        for shares in head["reads"].values():
+            assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
+
+
+def test_kinds_of_tokens():
+    labels = ["<|endoftext|>", "Tom", "my", "␣was", "n", "'", "t", "␣3", ".", "⏎", "‹C3›"]
+    named = [KINDS[kind] for kind in kinds_of(labels)]
+    assert named == [
+        "special", "word", "inside a word", "word", "inside a word", "punctuation", "word",
+        "number", "punctuation", "white space", "word",
+    ]  # fmt: skip
+
+
+def test_a_file_of_lines_or_of_parted_texts(tmp_path):
+    path = tmp_path / "texts"
+    path.write_text("one\n\ntwo \n")
+    assert list(texts_of(path)) == ["one", "two"]
+    path.write_text("one\nmore\n<|endoftext|>\n\n<|endoftext|>\ntwo\n")
+    assert list(texts_of(path)) == ["one\nmore", "two"]
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="is not UTF-8 text"):
+        list(texts_of(path))
+
+
+@pytest.mark.slow
+def test_workers_and_interruptions_change_nothing(tiny_model, tmp_path):
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
+    data.write_text("\n".join(f"{text} {n}" for n in range(60) for text in TEXTS))
+    texts = partial(texts_of, data)
+    alone = over_texts(name, texts, tmp_path / "one", n_ablated=3)
+    assert alone.n_texts == 240
+    told: list[int] = []
+    several = over_texts(
+        name, texts, tmp_path / "two", n_ablated=3, workers=2, told=lambda more: told.append(more)
+    )
+    assert same(several, alone)
+    assert sorted(told) == [40, 100, 100]
+    first, *_ = sorted((tmp_path / "two").glob("part-*.npz"))
+    first.unlink()  # as if it had been killed before that
+    others = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("part-*.npz")}
+    assert same(over_texts(name, texts, tmp_path / "two", n_ablated=3), alone)
+    assert all(path.stat().st_mtime_ns == time for path, time in others.items())
+
+
+def test_the_command_writes_dossiers_and_the_texts_that_they_name(tiny_model, tmp_path, capsys):
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    data = tmp_path / "data.txt"
+    data.write_text("\n".join([*TEXTS, "long " * 40]))
+    model, out = str(tmp_path / "tiny"), tmp_path / "out"
+    main([model, "--data", str(data), "--out", str(out), "--silence", "2"])
+    content = json.loads((out / "heads.json").read_text())
+    assert (content["n_texts"], content["n_left_out"]) == (4, 1)
+    assert all(content["texts"][index] == TEXTS[int(index)] for index in content["texts"])
+    assert "most_read" in capsys.readouterr().out
+    content["texts"] = dict.fromkeys(content["texts"], "<b>${x}</b>")
+    (tmp_path / "tiny" / "heads.json").write_text(json.dumps(content))
+    loaded = load(model)
+    loaded.save(tmp_path / "again")
+    assert load(tmp_path / "again").heads == loaded.heads
+    figure = heads_over_texts(loaded.heads, "decoder.self", "previous", "cost", (1, 0))
+    table = figure.layout.meta["table"]
+    assert table["rows"] == ["0·0", "0·1", "1·0", "1·1"]
+    for at, head in enumerate(content["heads"]):
+        assert table["cells"][at][:2] == [head["metrics"]["previous"]["mean"], head["cost"]]
+    drawn = {name: size for one in figure.data for name, size in pairs(one.text, one.marker.size)}
+    assert drawn == {"0·0": 9, "0·1": 9, "1·0": 16, "1·1": 9}
+    for strongest in heads_over_texts(loaded.heads, "decoder.self", "previous", "largest").data:
+        assert all("&lt;b&gt;${x}&lt;/b&gt;" in one for one in strongest.customdata)
+    assert not heads_over_texts(None, "decoder.self", "previous", "largest").data
+
+
+def dossier(layer: int, head: int, **means: float) -> dict[str, Any]:
+    metrics = {name: {"mean": mean, "strongest": []} for name, mean in means.items()}
+    return {"kind": "decoder.self", "layer": layer, "head": head, "metrics": metrics, "cost": None}
+
+
+def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share():
+    low = {"entropy": 1.0, "previous": 0.1, "first": 0.1}
+    heads = [
+        dossier(0, 0, **low | {"previous": 0.9}), dossier(0, 1, **low),
+        dossier(0, 2, **low | {"first": 0.8}), dossier(1, 0, **low | {"entropy": 1.02}),
+        dossier(1, 1, **low | {"previous": 0.8}), dossier(1, 2, **low | {"entropy": 1.6}),
+    ]  # fmt: skip
+    found = clusters(heads)
+    assert [cluster.heads for cluster in found] == [
+        ((0, 0), (1, 1)), ((0, 1), (1, 0)), ((0, 2),), ((1, 2),),
+    ]  # fmt: skip
+    assert [cluster.traits for cluster in found] == [("previous",), (), ("first",), ("entropy",)]
+    assert clusters(heads[::-1])[0].heads == ((1, 1), (0, 0))
+    assert alike_of(heads) == [
+        "alike      decoder.self       0·0 1·1: more previous",
+        "alike      decoder.self       0·1 1·0: more nothing",
+    ]
+    assert clusters([]) == []
+    assert [one.heads for one in clusters(heads[:1])] == [((0, 0),)]
+    figure = heads_over_texts(
+        {"n_texts": 3, "heads": heads, "texts": {}}, "decoder.self", "first", "entropy"
+    )
+    named = [(trace.name, trace.marker.symbol, trace.text) for trace in figure.data]
+    assert named == [
+        ("previous token (2)", "circle", ("0·0", "1·1")),
+        ("nothing in particular (2)", "square", ("0·1", "1·0")),
+        ("each on its own (2)", "circle-open", ("0·2", "1·2")),
+    ]
+    assert figure.layout.meta["table"]["cells"][2] == [0.8, 1.0, "first token"]
+
+
+def test_clusters_are_those_of_a_plain_loop_over_all_pairs():
+    for name in bundled_names():
+        content = json.loads((BUNDLED / name / "heads.json").read_text(encoding="utf-8"))
+        for kind in {head["kind"] for head in content["heads"]}:
+            own = [head for head in content["heads"] if head["kind"] == kind]
+            names = list(own[0]["metrics"])
+            rows = standardised(np.array([[h["metrics"][n]["mean"] for n in names] for h in own]))
+            apart = np.sqrt(np.square(rows[:, None] - rows).mean(axis=-1))
+            groups = [[place] for place in range(len(own))]
+            while True:
+                two = list(combinations(groups, 2))
+                near = [apart[np.ix_(one, other)].mean() for one, other in two]
+                if min(near) > FARTHEST:
+                    break
+                one, other = two[int(np.argmin(near))]
+                groups = [group for group in groups if group not in (one, other)] + [one + other]
+            expected = {frozenset((own[p]["layer"], own[p]["head"]) for p in g) for g in groups}
+            assert {frozenset(one.heads) for one in clusters(own)} == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[]", '{"heads": 3}', '{"heads": [{"kind": "decoder.self", "layer": 9, "head": 0}]}', "{"],
+)
+def test_a_file_about_other_heads_is_refused(tiny_model, tmp_path, content):
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    (tmp_path / "tiny" / "heads.json").write_text(content)
+    with pytest.raises(ValueError, match="no usable file about heads"):
+        load(tmp_path / "tiny")
+
+
+def test_a_dataset_of_the_hub_is_streamed(tiny_model, tmp_path, monkeypatch):
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    asked, read = [], []
+
+    def rows() -> Iterator[dict[str, str]]:
+        for text in [*TEXTS, " ", *TEXTS]:
+            read.append(text)
+            yield {"text": text}
+
+    def load_dataset(name: str, **settings: Any) -> Iterator[dict[str, str]]:
+        asked.append((name, settings))
+        if name != "someone/texts":
+            raise ConnectionError("no network\nand more")
+        return rows()
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    model, out = str(tmp_path / "tiny"), tmp_path / "out"
+    main([model, "--data", "hub:someone/texts", "--out", str(out), "--texts", "6"])
+    assert asked[0] == ("someone/texts", {"split": "train", "streaming": True})
+    content = json.loads((out / "heads.json").read_text())
+    assert content["n_texts"] == 6
+    places = [*TEXTS, *TEXTS]
+    assert all(text == places[int(place)] for place, text in content["texts"].items())
+    assert len(read) < 2 * 9, "no more is streamed than asked for"
+    data = tmp_path / "data.txt"
+    data.write_text("\n".join(places[:6]))
+    main([model, "--data", str(data), "--out", str(tmp_path / "other")])
+    assert (tmp_path / "other" / "heads.json").read_text() == (out / "heads.json").read_text()
+    told = r"^cannot stream 'no/such' \(train\) .*: no network; .* give --data a file of texts$"
+    with pytest.raises(SystemExit, match=told):
+        main([model, "--data", "hub:no/such", "--out", str(out)])

@@ -1,0 +1,362 @@
+"""Metrics of heads against plain loops, their baselines, and when a head gets a label."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from pictured import relabelled, sampled_run
+
+from transformer import Run, Site, Trace
+from transformer.analysis.head_measures import ALL, measure, repeats_of
+from transformer.analysis.head_metrics import MIN_ROWS, Metrics, named_after, strongest
+from transformer.views import head_metrics, metrics_figure
+
+N = 9
+
+
+def with_scores(
+    run: Run,
+    scores: torch.Tensor,
+    causal: bool = True,
+    kind: str = "self",
+    tokens: Sequence[str] | None = None,
+) -> Run:
+    """The run with scores (L, H, Tq, Tk) of our own and the weights that follow from them.
+
+    tokens: its text; by default no two are alike.
+    """
+    trace = Trace()
+    mask = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    mask = mask.tril() if causal else mask
+    for layer, heads in enumerate(scores):
+        weights = heads.masked_fill(~mask, -torch.inf).softmax(-1)
+        trace.record_attention(Site("decoder", layer, kind), heads[None], weights[None], mask)
+    labels = tuple(tokens or (f"t{place}" for place in range(scores.shape[-1])))
+    return dataclasses.replace(run, trace=trace, labels=labels, source_labels=labels, trace_start=0)
+
+
+def by_loops(
+    weights: np.ndarray, allowed: np.ndarray, tokens: Sequence[str] = ()
+) -> dict[str, float]:
+    """Every metric of one head, cell by cell; tokens: one a row, of self-attention."""
+    sums: dict[str, list[float]] = {name: [] for name in ALL}
+    totals = np.zeros(weights.shape[1])
+    for q, row in enumerate(weights):
+        if allowed[q].sum() < 2:
+            continue
+        sums["entropy"].append(-sum(w * math.log2(w) for w in row if w > 0))
+        sums["largest"].append(max(row))
+        sums["distance"].append(sum(w * abs(q - k) for k, w in enumerate(row)))
+        sums["first"].append(row[0])
+        sums["last"].append(row[-1])
+        for name, k in (("previous", q - 1), ("itself", q), ("next", q + 1)):
+            if 0 <= k < len(row) and allowed[q, k]:
+                sums[name].append(row[k])
+        before = [k for k, token in enumerate(tokens[:q]) if token == tokens[q]]
+        if before and before[-1] < q - 1:
+            sums["duplicate"].append(row[before[-1]])
+            sums["induction"].append(row[before[-1] + 1])
+        sums["order"].append(sum(w * k for k, w in enumerate(row)))
+        totals += row
+    centres = sums.pop("order")
+    places = np.flatnonzero(allowed.sum(axis=1) >= 2)
+    found = {name: float(np.mean(values or [np.nan])) for name, values in sums.items()}
+    found["most_read"] = max(totals) / len(places)
+    found["order"] = float(np.corrcoef(places, centres)[0, 1])
+    return found
+
+
+# --- the numbers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stack", "kind"), [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]
+)
+def test_every_metric_is_what_a_loop_over_the_cells_gives(translation, stack, kind):
+    words = relabelled(translation, ("a", "b", "c", "b", "d", "d"))
+    source = ("b", "c", "b", "b", "c")[: len(translation.source_labels)]
+    words = dataclasses.replace(words, source_labels=source)
+    found = head_metrics(words, stack, kind)
+    assert len(found.heads) == 4
+    for head in found.heads:
+        record = translation.trace[stack, head.layer, kind]
+        weights = record.pattern[0, head.head].double().numpy()
+        tokens = words.queries(stack) if kind == "self" else ()
+        expected = by_loops(weights, record.allowed[0].numpy(), tokens)
+        assert not np.isnan([expected[name] for name in head.values]).any()
+        assert dict(head.values) == pytest.approx(
+            {name: expected[name] for name in head.values}, abs=2e-6
+        )
+        rows = record.allowed[0].sum(dim=1) >= 2
+        most = record.pattern[0, head.head][rows].sum(dim=0).argmax()
+        assert head.most_read_key == int(most)
+
+
+def test_each_kind_of_attention_has_the_metrics_that_mean_something_there(translation):
+    names = {
+        where: {metric.name for metric in head_metrics(translation, *where).metrics}
+        for where in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross"))
+    }
+    assert names["encoder", "self"] - names["decoder", "self"] == {"next"}
+    assert {"distance", "previous", "itself"} <= names["decoder", "self"]
+    assert {"last", "order"} == names["decoder", "cross"] - names["encoder", "self"]
+    assert not {"distance", "previous", "itself", "next"} & names["decoder", "cross"]
+
+
+def test_rows_that_may_read_one_key_only_are_left_out_and_counted(run):
+    found = head_metrics(run, "decoder", "self")
+    assert (found.n_rows, found.n_left_out) == (len(run.ids) - 1, 1)
+
+
+def test_a_text_of_one_token_has_no_numbers(tiny_model):
+    one = with_scores(sampled_run(tiny_model), torch.zeros(1, 2, 1, 1))
+    found = head_metrics(one, "decoder", "self")
+    assert found.n_rows == 0
+    assert all(math.isnan(value) for value in found.heads[0].values.values())
+    assert found.heads[0].label is None
+
+
+# --- the baselines --------------------------------------------------------------------------------
+
+
+def test_an_even_head_is_worked_out_under_the_same_mask(run):
+    n = len(run.ids)
+    rows = range(2, n + 1)  # allowed keys of the rows that can choose
+    even = head_metrics(run, "decoder", "self").even
+    assert even["entropy"] == pytest.approx(np.mean([math.log2(k) for k in rows]), abs=1e-5)
+    for name in ("previous", "itself", "first", "largest", "most_read"):
+        assert even[name] == pytest.approx(np.mean([1 / k for k in rows]), abs=1e-6)
+    assert even["distance"] == pytest.approx(np.mean([(k - 1) / 2 for k in rows]), abs=1e-5)
+
+
+def test_shuffled_copies_are_the_keys_at_other_places_and_the_same_each_time(run):
+    found = head_metrics(run, "decoder", "self")
+    record = run.trace["decoder.1.self"]
+    size = record.k.shape[2]
+    generator = torch.Generator().manual_seed(0)
+    seen = []
+    while len(seen) < found.n_shuffles:
+        order = torch.randperm(size, generator=generator)
+        if any(int(place) == at for at, place in enumerate(order)):
+            continue
+        keys = record.k[0, 1][order]
+        scores = record.q[0, 1] @ keys.T / math.sqrt(keys.shape[1])
+        weights = scores.masked_fill(~record.allowed[0], -torch.inf).softmax(-1)
+        seen.append(np.mean([weights[q, q - 1] for q in range(1, size)]))
+    mean, most = found.heads[3].shuffled["previous"]
+    assert (mean, most) == pytest.approx((np.mean(seen), max(seen)), abs=1e-5)
+    again = head_metrics(run, "decoder", "self")
+    for one, other in zip(again.heads, found.heads, strict=True):
+        np.testing.assert_equal(dict(one.shuffled), dict(other.shuffled))
+
+
+def test_shuffling_the_keys_changes_no_entropy_without_a_mask(translation):
+    """Why entropy, the largest weight and the most-read share are held against an even head."""
+    record = translation.trace["encoder.0.self"]
+    order = torch.randperm(record.scores.shape[-1])
+    shuffled = record.scores[0][..., order].softmax(-1)
+    names = ("entropy", "largest", "most_read")
+    allowed, repeats = record.allowed[0], torch.empty(0, 2, dtype=torch.int64)
+    before = measure(record.pattern[0], allowed, names, repeats)
+    after = measure(shuffled, allowed, names, repeats)
+    for name in names:
+        assert ALL[name].against == "even"
+        torch.testing.assert_close(before[name], after[name])
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def planted_scores() -> torch.Tensor:
+    """(1, 6, N, N): heads that clearly read the previous, own and first token, one other, all
+    evenly, and one that does nothing clearly."""
+    scores = torch.zeros(1, 6, N, N)
+    scores[0, 0].diagonal(-1).fill_(9.0)
+    scores[0, 1].diagonal().fill_(9.0)
+    scores[0, 2, :, 0] = 9.0
+    scores[0, 3, :, 2] = 9.0
+    generator = torch.Generator().manual_seed(7)
+    scores[0, 5] = 1.6 * torch.randn(N, N, generator=generator)
+    return scores
+
+
+def labels(found: Metrics) -> list[str | None]:
+    return [head.label for head in found.heads]
+
+
+def test_heads_that_clearly_do_one_thing_are_named_after_it(run):
+    found = head_metrics(with_scores(run, planted_scores(), causal=False), "decoder", "self")
+    assert labels(found) == [
+        "reads the previous token", "reads itself", "reads the first token", "reads one token",
+        "reads evenly", None,
+    ]  # fmt: skip
+    assert found.heads[3].most_read_key == 2
+
+
+REPEATING = tuple("abcabcdacb")
+
+
+def again(shift: int) -> torch.Tensor:
+    """(1, 1, 10, 10) scores of a head that reads what stands `shift` places after the last time a
+    token of REPEATING stood there; else the first token."""
+    scores = torch.zeros(1, 1, len(REPEATING), len(REPEATING))
+    for query, token in enumerate(REPEATING):
+        before = "".join(REPEATING).rfind(token, 0, query)
+        scores[0, 0, query, before + shift if before >= 0 else 0] = 9.0
+    return scores
+
+
+def test_heads_that_look_for_their_own_token_are_told_apart(run):
+    both = torch.cat([again(1), again(0)], dim=1)
+    found = head_metrics(with_scores(run, both, tokens=REPEATING), "decoder", "self")
+    assert found.n_repeats == 6
+    assert labels(found) == [
+        "reads what followed the last time", "reads the same token further back",
+    ]  # fmt: skip
+    for head, name, other in zip(
+        found.heads, ("induction", "duplicate"), ("duplicate", "induction"), strict=True
+    ):
+        assert head.values[name] > 0.99
+        assert head.values[other] < 0.01
+        assert head.shuffled[name][1] < head.values[name]
+    rows = [4, 5, 6, 8, 9, 10]  # allowed keys of the rows whose token stood before
+    for name in ("induction", "duplicate"):
+        assert found.even[name] == pytest.approx(np.mean([1 / k for k in rows]), abs=1e-6)
+
+
+def test_a_repeat_needs_a_token_between_and_leave_to_read_it():
+    future = torch.ones(5, 5, dtype=torch.bool).tril()
+    assert repeats_of("aabab", future).tolist() == [[3, 1], [4, 2]]
+    future[4, 3] = False
+    assert repeats_of("aabab", future).tolist() == [[3, 1]]
+    assert repeats_of("abcde", future).tolist() == []
+
+
+def test_a_text_that_repeats_nothing_has_no_such_number(run):
+    plain = with_scores(run, planted_scores())
+    found = head_metrics(plain, "decoder", "self")
+    assert found.n_repeats == 0
+    assert math.isnan(found.heads[0].values["induction"])
+    assert math.isnan(found.even["duplicate"])
+    said = metrics_figure(plain, "decoder", "self", "induction").layout.title.subtitle.text
+    assert said == "this text repeats no token with another between"
+
+
+def test_few_repeats_give_no_label(run):
+    size = 7  # the first four repeats of the ten tokens
+    scores = again(1)[..., :size, :size]
+    found = head_metrics(with_scores(run, scores, tokens=REPEATING[:size]), "decoder", "self")
+    assert found.n_repeats == 3 < MIN_ROWS
+    assert found.heads[0].values["induction"] > 0.99
+    assert found.heads[0].named_after != "induction"
+
+
+def test_a_cross_head_that_walks_along_the_source_reads_in_order(translation):
+    walking = torch.zeros(1, 2, 12, N)
+    for row in range(12):
+        walking[0, 0, row, row * N // 12] = 8.0
+    walking[0, 1, :, -1] = 8.0
+    found = head_metrics(with_scores(translation, walking, False, "cross"), "decoder", "cross")
+    assert labels(found) == ["reads in order", "reads the last source token"]
+    assert found.heads[0].values["order"] > 0.95
+    assert math.isnan(found.even["order"])
+
+
+def test_a_few_rows_give_no_label(run):
+    scores = planted_scores()[..., :MIN_ROWS, :MIN_ROWS]
+    found = head_metrics(with_scores(run, scores), "decoder", "self")
+    assert found.n_rows == MIN_ROWS - 1
+    assert labels(found) == [None] * 6
+
+
+@pytest.mark.parametrize(
+    ("previous", "even", "shuffled", "label"),
+    [
+        (0.41, 0.13, 0.30, "reads the previous token"),
+        (0.39, 0.10, 0.30, None),  # too little weight
+        (0.41, 0.14, 0.30, None),  # not three times an even head's
+        (0.41, 0.13, 0.42, None),  # a shuffled copy reaches more
+    ],
+)
+def test_a_label_asks_for_weight_for_the_even_head_and_for_the_shuffled_copies(
+    previous, even, shuffled, label
+):
+    values = {"entropy": 1.0, "largest": 0.5, "previous": previous, "most_read": 0.3}
+    base = {"entropy": 2.0, "largest": 0.2, "previous": even, "most_read": 0.2}
+    name = named_after(values, base, {"previous": (0.1, shuffled)})
+    assert (name and ALL[name].label) == label
+
+
+# --- the strongest finding ------------------------------------------------------------------------
+
+
+def test_the_finding_is_the_labelled_head_furthest_above_an_even_one(run):
+    looks_back = torch.zeros(1, 1, 10, 10)
+    looks_back[0, 0].diagonal(-1).fill_(9.0)
+    both = with_scores(run, torch.cat([looks_back, again(1)], dim=1), tokens=REPEATING)
+    found = head_metrics(both, "decoder", "self")
+    best = strongest(both, found)
+    assert labels(found) == ["reads the previous token", "reads what followed the last time"]
+    times = [
+        head.values[name] / found.even[name]
+        for head, name in zip(found.heads, ("previous", "induction"), strict=True)
+    ]
+    assert times[1] > times[0]
+    assert (best.layer, best.head, best.metric.name, best.clear) == (0, 1, "induction", True)
+    assert (best.value, best.n_rows) == (found.heads[1].values["induction"], 6)
+    weights = both.trace["decoder.0.self"].pattern[0, 1]
+    cells = [(3, 1), (4, 2), (5, 3), (7, 4), (8, 6), (9, 5)]
+    assert (best.query, best.key) == max(cells, key=lambda cell: float(weights[cell]))
+    assert best.weight == pytest.approx(float(weights[best.query, best.key]))
+
+
+def test_without_a_label_the_nearest_head_is_the_finding_and_is_said_to_be_so(run):
+    scores = torch.zeros(1, 2, 30, 30)
+    scores[0, 1].diagonal(-1).fill_(2.0)  # more than others, but below LEAST_WEIGHT
+    leaning = with_scores(run, scores)
+    found = head_metrics(leaning, "decoder", "self")
+    best = strongest(leaning, found)
+    assert (best.head, best.metric.name, best.clear) == (1, "previous", False)
+    assert 3 * best.even < best.value < 0.4
+    even = with_scores(run, torch.zeros(1, 2, 30, 30))
+    assert strongest(even, head_metrics(even, "decoder", "self")) is None
+
+
+def test_of_heads_in_order_and_of_one_token_the_clearest_cell_is_told(translation):
+    walking = torch.zeros(1, 1, 12, N)
+    for row in range(12):
+        walking[0, 0, row, row * N // 12] = 8.0 + row
+    made = with_scores(translation, walking, False, "cross")
+    best = strongest(made, head_metrics(made, "decoder", "cross"))
+    assert (best.metric.name, best.query, best.key) == ("order", 11, 8)
+    gazing = torch.zeros(1, 1, N, N)
+    gazing[0, 0, :, 4] = torch.arange(1.0, N + 1)
+    made = with_scores(translation, gazing, False, "cross")
+    best = strongest(made, head_metrics(made, "decoder", "cross"))
+    assert (best.metric.name, best.query, best.key) == ("most_read", N - 1, 4)
+
+
+# --- the picture ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run, dark):
+    run = relabelled(run, ("a", "b", "c"))
+    found = head_metrics(run, "decoder", "self")
+    for metric in found.metrics:
+        figure = metrics_figure(run, "decoder", "self", metric.name, dark=dark)
+        expected = [[h.values[metric.name] for h in found.heads if h.layer == at] for at in (0, 1)]
+        np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
+        assert metric.title in figure.layout.title.text
+        assert f"an even head: {found.even[metric.name]:.2f}" in figure.layout.title.subtitle.text
+        assert (figure.layout.yaxis.title.text, figure.layout.xaxis.title.text) == ("layer", "head")
+        assert figure.layout.meta["row_labels"] == ["layer 0", "layer 1"]
+        assert figure.data[0].zmin == 0
+        assert figure.data[0].zmax == (
+            1 if not metric.unit else pytest.approx(np.max(expected), abs=1e-6)
+        )

@@ -1,0 +1,385 @@
+"""One token's way through the network, against PyTorch's own modules and plain passes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from builders import EIGHT, tiny
+from torch import Tensor, nn
+
+import transformer
+from transformer import Model
+from transformer.analysis.journey import Journey, journey, last_read, reading_weights, without_head
+from transformer.analysis.logit_contribution import LogitContribution
+from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
+from transformer.model.norms import RMSNorm
+from transformer.model.presets import preset
+from transformer.model.sites import Site, sites_of
+from transformer.runs.run import Run, from_json
+from transformer.tokenizer import Tokenizer
+from transformer.ui import experiments as module
+from transformer.ui.experiments import Experiments
+from transformer.ui.questions import answer
+from transformer.ui.service import Service
+from transformer.views import PICTURES
+from transformer.views.journey.journey import finding
+
+TEXT = "The fox said hello to the bird"
+SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt2": ("decoder", {"preset": "gpt"}),
+    "llama": ("decoder", {"preset": "llama"}),
+    "qwen3": ("decoder", {"preset": "qwen3"}),
+    "neox": ("decoder", {"preset": "neox"}),
+    "post": ("decoder", {"norm": "post", "norm_embeddings": True, "head_bias": True}),
+    "window": ("decoder", {"window": 4, "positions": "rotary", "n_heads": 2}),
+    "translator": ("encoder-decoder", {}),
+    "post translator": ("encoder-decoder", {"norm": "post", "share_embeddings": True}),
+    "encoder": ("encoder", {"norm": "post"}),
+}
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def model(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Model:
+    """A network of random weights."""
+    family, changes = SHAPES[request.param]
+    name = changes.get("preset")
+    if name:
+        known = preset(name, vocab_size=tokenizer.vocab_size, **EIGHT.get(name, {})).to_dict()
+        sizes = {"family", "vocab_size", "d_model", "n_heads", "n_layers", "d_ff", "max_len"}
+        changes = {key: one for key, one in known.items() if key not in {*sizes, "padding_id"}}
+    return tiny(request.param, family, tokenizer, **changes)
+
+
+def run_of(model: Model, **settings: Any) -> Run:
+    if model.config.family == "encoder":
+        found: Any = model.trace(TEXT)
+        return found
+    return model.generate(TEXT, max_new_tokens=5, **settings)
+
+
+def plain(model: Model, run: Run, place: int) -> Tensor:
+    """(V,) logits of a pass without anything of ours around it."""
+    with torch.inference_mode():
+        if model.config.family == "encoder":
+            return model.network(torch.tensor([run.ids]))[0, place]
+        ids = torch.tensor([run.ids[run.trace_start : place + 1]])
+        given = (torch.tensor([run.source_ids]), ids) if run.source_ids else (ids,)
+        return model.network(*given)[0, -1]
+
+
+def zeroed(model: Model, site: Site, head: int) -> Any:
+    """A handle of PyTorch's hook that puts zeros where a head's z enters the output projection."""
+    stack = getattr(model.network, site.stack)
+    projection = getattr(stack.layers[site.layer], f"{site.kind}_attention").output
+    size = model.config.d_head
+
+    def without(_: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
+        z = given[0].clone()
+        z[..., head * size : (head + 1) * size] = 0.0
+        return (z,)
+
+    return projection.register_forward_pre_hook(without)
+
+
+def normed(norm: nn.Module | None, x: Tensor) -> Tensor:
+    if norm is None:
+        return x
+    if isinstance(norm, RMSNorm):
+        return F.rms_norm(x, x.shape[-1:], norm.scale, norm.eps)
+    assert isinstance(norm, nn.LayerNorm)
+    return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, norm.eps)
+
+
+def test_the_parts_sum_to_the_logit_of_a_plain_pass_at_every_place(model):
+    run = run_of(model)
+    for place in range(run.trace_start, len(run.ids)):
+        found, logits = journey(model, run, place), plain(model, run, place)
+        torch.testing.assert_close(found.logits, logits, atol=2e-4, rtol=1e-4)
+        assert found.place == place
+        assert found.target == int(logits.argmax())
+        assert found.parts.total == pytest.approx(float(logits[found.target]), abs=1e-3)
+        kinds = {"self", "cross"} if run.source_ids else {"self"}
+        assert set(found.parts.heads) == kinds
+        shape = (model.config.n_layers, model.config.n_heads)
+        assert all(heads.shape == shape for heads in found.parts.heads.values())
+    another = journey(model, run, place, target=7).parts
+    assert another.total == pytest.approx(float(logits[7]), abs=1e-3)
+
+
+def test_the_lens_is_the_final_norm_and_the_unembedding_of_each_stream(model):
+    run, network = run_of(model), model.network
+    stack = network.last_stack
+    for place in (run.trace_start, len(run.ids) - 1):
+        found = journey(model, run, place)
+        stream = torch.cat(run.trace.residuals[stack.name])[:, place - run.trace_start]
+        torch.testing.assert_close(found.stream, stream, atol=2e-4, rtol=1e-4)
+        rows = normed(stack.norm, found.stream) @ network.head.weight.T
+        rows = rows if network.head.bias is None else rows + network.head.bias
+        best = rows.softmax(dim=-1).max(dim=-1)
+        assert found.lens_ids.tolist() == best.indices.tolist()
+        torch.testing.assert_close(found.lens_probabilities, best.values, atol=1e-4, rtol=1e-4)
+        assert int(found.lens_ids[-1]) == int(found.logits.argmax())
+
+
+def test_without_a_head_is_a_plain_pass_with_its_z_zeroed(model):
+    run = run_of(model)
+    place = len(run.ids) - 2
+    for site in sites_of(model.config):
+        handle = zeroed(model, site, 1)
+        wanted = plain(model, run, place)
+        handle.remove()
+        found = without_head(model, run, str(site), 1, place)
+        torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
+        assert not torch.allclose(found, plain(model, run, place), atol=1e-3)
+
+
+def test_the_weights_of_two_tokens_are_the_traces(model):
+    run = run_of(model)
+    for stack, kind in run.trace.kinds():
+        weights = run.trace.weights(stack, kind)[:, 0]  # (L, H, Tq, Tk)
+        start = 0 if stack == "encoder" else run.trace_start
+        source = 0 if kind == "cross" else start
+        for row, column in ((3, 1), (1, 1), (0, 3)):
+            found = reading_weights(run, stack, kind, start + row, source + column)
+            torch.testing.assert_close(found, weights[:, :, row, column], atol=1e-6, rtol=1e-5)
+
+
+def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model):
+    silence = Ablate("decoder", 0, [1])
+    run = tiny_model.generate(TEXT, max_new_tokens=3, interventions=[silence])
+    found = journey(tiny_model, run)
+    handle = zeroed(tiny_model, silence.site, 1)
+    wanted = plain(tiny_model, run, len(run.ids) - 1)
+    handle.remove()
+    torch.testing.assert_close(found.logits, wanted, atol=1e-4, rtol=1e-4)
+    assert float(found.parts.heads["self"][0, 1]) == 0.0
+    assert found.parts.total == pytest.approx(float(wanted.max()), abs=1e-3)
+    both = without_head(tiny_model, run, "decoder.1.self", 0)
+    handles = [
+        zeroed(tiny_model, silence.site, 1),
+        zeroed(tiny_model, Site("decoder", 1, "self"), 0),
+    ]
+    torch.testing.assert_close(both, plain(tiny_model, run, len(run.ids) - 1), atol=1e-4, rtol=1e-4)
+    for one in handles:
+        one.remove()
+
+
+def test_where_a_logit_is_no_sum_of_parts_the_rest_is_told(tiny_model, tokenizer):
+    altered = (
+        Break("no-final-norm"), EditMask("decoder", without=["causal"]),
+        Patch("decoder", 0, [1], "Nobody said hello"),
+    )  # fmt: skip
+    for intervention in altered:
+        run = tiny_model.generate("The fox", max_new_tokens=2, interventions=[intervention])
+        found = journey(tiny_model, run)
+        assert torch.isfinite(found.logits).all()
+        assert found.parts is None or found.parts.total == pytest.approx(
+            float(found.logits[found.target]), abs=1e-2
+        )
+    bert = tiny("bert", "encoder", tokenizer, head_transform=True)
+    read: Any = bert.trace(TEXT)
+    found = journey(bert, read)
+    torch.testing.assert_close(found.logits, plain(bert, read, found.place), atol=1e-4, rtol=1e-4)
+    assert found.parts is None
+    assert "cannot be told apart" in finding(read, found, tokenizer)
+
+
+def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_model):
+    long = tiny_model.generate(TEXT * 2, max_new_tokens=30)
+    assert long.trace_start > 0
+    found = journey(tiny_model, long)
+    assert found.place == last_read(tiny_model, long)
+    torch.testing.assert_close(
+        found.logits, plain(tiny_model, long, found.place), atol=2e-4, rtol=1e-4
+    )
+    run = run_of(tiny_model)
+    again = from_json(run.to_json())  # without the vectors
+    torch.testing.assert_close(
+        journey(tiny_model, again).logits, journey(tiny_model, run).logits, atol=2e-4, rtol=1e-4
+    )
+    torch.testing.assert_close(
+        reading_weights(again, "decoder", "self", 3, 1),
+        reading_weights(run, "decoder", "self", 3, 1), atol=1e-6, rtol=1e-5,
+    )  # fmt: skip
+
+
+def test_the_first_place_is_the_last_token_that_is_no_end_or_the_hidden_one(
+    tiny_model, tiny_encoder, tokenizer
+):
+    run = tiny_model.generate("The fox", max_new_tokens=2, forced_tokens=[5, tokenizer.end_id])
+    assert run.ids[-1] == tokenizer.end_id
+    assert last_read(tiny_model, run) == len(run.ids) - 2
+    read: Any = tiny_encoder.trace(TEXT)
+    assert last_read(tiny_encoder, read) == 1
+
+
+def test_errors_say_what_is_allowed(tiny_model, tiny_encoder):
+    run, read = run_of(tiny_model), run_of(tiny_encoder)
+    last = len(run.ids) - 1
+    for place in (-1, last + 1, True, "3"):
+        with pytest.raises(ValueError, match=f"place must be a whole number from 0 to {last}"):
+            journey(tiny_model, run, place)
+        with pytest.raises(ValueError, match="place must be a whole number from 0 to"):
+            without_head(tiny_model, run, "decoder.0.self", 0, place)
+    with pytest.raises(ValueError, match="place must be a whole number from 0 to"):
+        journey(tiny_encoder, read, len(read.ids))
+    with pytest.raises(ValueError, match="target must be a whole number from 0 to 319"):
+        journey(tiny_model, run, target=320)
+    for site, head in (
+        ("decoder.9.self", 0),
+        ("decoder.0.cross", 0),
+        ("x", 0),
+        ("decoder.0.self", 2),
+    ):
+        with pytest.raises(ValueError, match=r"its sites: decoder\.0\.self|a site is|heads? "):
+            without_head(tiny_model, run, site, head)
+    for query, key in ((last + 1, 0), (0, last + 1), (-1, 0)):
+        with pytest.raises(ValueError, match="must be a whole number from 0 to"):
+            reading_weights(run, "decoder", "self", query, key)
+    with pytest.raises(ValueError, match="no decoder cross-attention was recorded"):
+        reading_weights(run, "decoder", "cross", 0, 0)
+
+
+# --- what the page is told ------------------------------------------------------------------------
+
+LOKI = 'Once upon a time there was a little cat named Loki. One day, a bird said to Loki, "Hello, L'
+
+
+@pytest.fixture(scope="module")
+def experiments(tiny_model: Model, tiny_encoder: Model, tiny_encoder_decoder: Model) -> Experiments:
+    stories = transformer.load("stories")
+    return Experiments(Service([stories, tiny_model, tiny_encoder, tiny_encoder_decoder]))
+
+
+def asked(experiments: Experiments, name: str, run: Run, **given: Any) -> dict[str, Any]:
+    """As the page gets it."""
+    data = {"run": experiments.store.put(run), **given}
+    return answer(experiments, PICTURES[name], data)
+
+
+def chances(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    return [(row["label"], round(100 * row["probability"])) for row in rows]
+
+
+def test_the_names_second_letter_comes_from_layer_5_head_0(experiments):
+    run: Any = experiments.service.model("stories").trace(LOKI)
+    found = asked(experiments, "journey", run)
+    assert chances(found["likeliest"])[:2] == [("o", 86), ("y", 2)]
+    assert found["likeliest"][1]["probability"] == pytest.approx(0.017, abs=5e-4)
+    assert [row["label"] for row in found["lens"]] == [
+        "␣L", "is", "is", "ittle", "ittle", "o", "o",
+    ]  # fmt: skip
+    assert int(found["heads"]["self"].argmax()) == 5 * 8
+    assert found["finding"] == (
+        "After ␣L the network expects o (86 %). Layer 5, head 0 adds most to it (+4.9). "
+        "It reads o (0.62), which followed an earlier ␣L."
+    )
+    without = asked(experiments, "without_head", run, site="decoder.5.self", head=0)
+    assert chances(without["likeliest"])[0] == ("ittle", 24)
+    assert ("o", 6) in chances(without["likeliest"])
+    assert without["logits"].shape == (2048,)
+    first = run.labels.index("o")
+    readers = asked(experiments, "readers", run, query=len(run.ids) - 1, key=first)["ranked"]
+    assert (readers[0]["layer"], readers[0]["head"]) == (5, 0)
+    assert readers[0]["weight"] == pytest.approx(0.62, abs=0.01)
+    assert readers == sorted(readers, key=lambda one: -one["weight"])
+
+
+def test_an_answer_holds_what_the_picture_draws(
+    experiments, tiny_model, tiny_encoder, tiny_encoder_decoder
+):
+    for model in (tiny_model, tiny_encoder, tiny_encoder_decoder):
+        run, size = run_of(model), model.config.n_layers * model.config.n_heads
+        found = asked(experiments, "journey", run, place=3)
+        kinds = ["self", "cross"] if run.source_ids else ["self"]
+        assert [(kind, one.shape) for kind, one in found["heads"].items()] == [
+            (kind, (size,)) for kind in kinds
+        ]
+        assert found["norms"].shape == (3,)
+        assert found["feed_forward"].shape == found["biases"].shape == (2,)
+        assert found["logits"].dtype == np.float32
+        assert found["logits"].shape == (model.config.output_vocab_size,)
+        assert len(found["likeliest"]) == 10
+        assert len(found["lens"]) == 3
+        assert len(found["vector"]) <= 24
+        follows = run.ids[3 + (model is not tiny_encoder)]
+        assert found["next"]["id"] == follows
+        assert found["stack"] == ("encoder" if model is tiny_encoder else "decoder")
+        assert (found["encoder"] is None) == (not run.source_ids)
+        if run.source_ids:
+            streams = torch.cat(run.trace.residuals["encoder"])
+            wanted = streams.norm(dim=-1).mean(dim=1)
+            np.testing.assert_allclose(found["encoder"]["norms"], wanted, rtol=1e-5)
+    assert asked(experiments, "journey", run)["next"] is None or run.stopped == "end"
+
+
+def test_a_small_network_waits_for_no_turn_and_a_large_one_is_refused(
+    experiments, tiny_model, monkeypatch
+):
+    run = run_of(tiny_model)
+    head = {"site": "decoder.0.self", "head": 0}
+    monkeypatch.setattr(experiments, "_in_turn", None)  # would be a TypeError
+    asked(experiments, "journey", run)
+    asked(experiments, "without_head", run, **head)
+    monkeypatch.setattr(module, "QUICK_OPERATIONS", 2 * tiny_model.n_parameters)
+    asked(experiments, "journey", run, place=2)  # one token: the rest is recorded
+    with pytest.raises(TypeError, match="NoneType"):
+        asked(experiments, "without_head", run, place=2, **head)
+    monkeypatch.setattr(module, "MAX_PREVIEW_OPERATIONS", 2 * tiny_model.n_parameters)
+    with pytest.raises(ValueError, match=r"this would read 3 tokens, .* choose an earlier token"):
+        asked(experiments, "without_head", run, place=3, **head)
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def told(run: Run, tokens: Tokenizer, place: int, **changes: Any) -> str:
+    """The finding of a journey that is made up: all is equal but for what is changed."""
+    logits = torch.zeros(tokens.vocab_size)
+    logits[changes.get("best", 70)] = changes.get("height", 12.0)
+    parts = LogitContribution(
+        place=place,
+        target=70,
+        logit=1.0,
+        heads={"self": torch.full((2, 2), 0.1)},
+        feed_forward=torch.full((2,), 0.1),
+        biases=torch.zeros(2),
+        others={},
+    )
+    found = Journey(
+        place=place,
+        target=70,
+        logits=logits,
+        parts=dataclasses.replace(parts, **changes.get("parts", {})),
+        stream=torch.zeros(3, 4),
+        lens_ids=torch.tensor(changes.get("lens", [1, 70, 70])),
+        lens_probabilities=torch.ones(3),
+    )
+    return finding(run, found, tokens)
+
+
+def test_each_finding_is_what_the_numbers_say(tiny_model, tokenizer):
+    run, place = run_of(tiny_model), 4
+    word, read = tokenizer.label(70), run_of(tiny_model).labels[place]
+    alone = {"heads": {"self": torch.tensor([[0.1, 0.1], [0.1, 3.0]])}}
+    assert told(run, tokenizer, place, parts=alone).startswith(
+        f"After {read} the network expects {word} (100 %). "
+        "Layer 1, head 1 adds most to it (+3.0). It reads "
+    )
+    forward = {"heads": {"self": torch.zeros(2, 2)}, "feed_forward": torch.tensor([0.1, 2.0])}
+    assert told(run, tokenizer, place, parts=forward, height=5.5).endswith(
+        f"the likeliest is {word} (43 %), but others are possible. The feed-forward of layer 1 "
+        f"adds most to it (+2.0). Look at the words below the stream: {word} leads from layer 0 on."
+    )
+    assert told(run, tokenizer, place, height=1.0).startswith(
+        f"After {read} much is possible: even the likeliest, {word}, has only 0.8 %. "
+        "No part decides it alone; many add a little. Of the heads, layer 0, head 0 adds most"
+    )
+    assert told(run, tokenizer, place, best=9).startswith(
+        f"{word} has <0.1 %; the likeliest is {tokenizer.label(9)} with 100 %. "
+    )

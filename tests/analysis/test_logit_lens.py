@@ -1,0 +1,82 @@
+"""What each layer would have said, and how much each token surprised the network."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import weakref
+
+import pytest
+import torch
+from builders import tiny
+
+import transformer
+from transformer import Break, with_lens
+from transformer.analysis.logit_lens import logit_lens, surprise
+from transformer.inference.deadline import Deadline, until
+
+
+def test_an_encoder_foresees_nothing_and_its_lens_tells_what_stands_there(tiny_encoder):
+    run = with_lens(tiny_encoder, tiny_encoder.trace("the fox said"))
+    assert set(run.surprise) == {None}
+    assert run.lens.ids.shape[:2] == (tiny_encoder.config.n_layers + 1, len(run.ids))
+
+
+def test_a_run_has_no_lens_before_it_is_asked_for_and_drawing_it_says_how(tiny_model):
+    run = tiny_model.generate("the fox said", max_new_tokens=2)
+    assert run.lens is run.surprise is None
+    for view in ("lens", "surprise"):
+        with pytest.raises(ValueError, match=r"needed: the run that transformer.with_lens\(model"):
+            run.draw(view)
+
+
+def test_the_lens_of_a_network_with_a_break_is_that_networks_own(tiny_model):
+    asked = {"max_new_tokens": 3, "interventions": [Break("no-final-norm")]}
+    run = tiny_model.generate("the fox said", **asked)
+    lens = logit_lens(tiny_model, run)
+    for step in run.steps:
+        found = float(lens.probabilities[-1, run.n_prompt + step.index - 1, 0])
+        assert found == pytest.approx(step.candidates[0].probability, rel=1e-3)
+
+
+def test_the_lens_covers_the_window_of_a_text_that_slid(tiny_model):
+    run = tiny_model.generate("the fox said", max_new_tokens=40)
+    assert run.trace_start > 0
+    length = tiny_model.config.max_len
+    assert logit_lens(tiny_model, run).ids.shape[1] == len(surprise(tiny_model, run)) == length
+
+
+def test_the_lens_needs_the_model_that_made_the_run(tiny_model, tiny_encoder):
+    run = tiny_model.trace("the fox")
+    with pytest.raises(ValueError, match="needs the model that made it, tiny; got tiny-encoder"):
+        with_lens(tiny_encoder, run)
+
+
+def test_the_lens_ends_at_the_deadline(tiny_model):
+    run = tiny_model.trace("the fox")
+    with until(Deadline(0)), pytest.raises(ValueError, match="takes longer than one request may"):
+        with_lens(tiny_model, run)
+
+
+def test_a_run_read_from_a_file_has_the_same_lens(tiny_model, tmp_path):
+    run = tiny_model.generate("the fox said", max_new_tokens=3)
+    run.to_npz(tmp_path / "run.npz")
+    again = logit_lens(tiny_model, transformer.read_npz(tmp_path / "run.npz"))
+    torch.testing.assert_close(again.probabilities, logit_lens(tiny_model, run).probabilities)
+    bare = dataclasses.replace(run, trace=transformer.from_json(run.to_json()).trace)
+    with pytest.raises(ValueError, match="without residual streams"):
+        with_lens(tiny_model, bare)
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 1.0, "seed": 2}])
+def test_a_run_holds_no_network(tokenizer, settings):
+    model = tiny("short-lived", "decoder", tokenizer)
+    network = weakref.ref(model.network)
+    run = with_lens(model, model.generate("the fox said", max_new_tokens=4, **settings))
+    pending = model.generate("the fox said", max_new_tokens=4, **settings)
+    del model
+    gc.collect()
+    assert network() is None
+    assert run.trace.weights("decoder").shape[0] == 2
+    assert len(pending.steps[0].candidates) >= 20
+    assert pending.candidate_labels[run.ids[-1]] == run.labels[-1]

@@ -1,0 +1,268 @@
+"""What the project says: every sentence through the catalogue, in the language of the request."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from transformer import BREAKS, Break, messages
+from transformer.interventions.breaks import NAMES
+from transformer.messages import (
+    catalogues,
+    chosen,
+    invalid,
+    mark,
+    markup,
+    numeral,
+    say,
+    say_n,
+    speaking,
+    translated,
+)
+from transformer.messages.catalogues import Catalogue, catalogue, languages
+from transformer.messages.extract import NETWORK, SAYING, errors_of_network, sentences, sources
+from transformer.messages.update import problems
+from transformer.model.presets import preset
+from transformer.network_words import attention_name, attention_title
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "transformer"
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE / "messages"]
+# The network's errors are plain English, and translated where they are shown.
+SAYING_FILES = [path for path in FILES if path.parent != NETWORK]
+# Mistakes of the program itself, which no visitor can make.
+OURS = {"AssertionError", "NotImplementedError"}
+SAYERS = {"invalid"}  # errors that say their sentence themselves
+WORD = re.compile(r"[a-z]{2}")
+
+
+def name_of(call):
+    """ "say" for say(...)."""
+    return getattr(call.func, "id", getattr(call.func, "attr", ""))
+
+
+def literals(node):
+    """The texts that an expression may be, f-strings' without what is filled in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+    elif isinstance(node, ast.IfExp):
+        yield from (text for one in (node.body, node.orelse) for text in literals(one))
+    elif isinstance(node, ast.BoolOp):
+        yield from (text for one in node.values for text in literals(one))
+
+
+def unsaid(tree):
+    """Sentences that are raised without being said."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            for text in (text for given in node.exc.args[:1] for text in literals(given)):
+                if WORD.search(text) and name_of(node.exc) not in OURS | SAYERS:
+                    yield text
+
+
+def wrongly_said(tree):
+    """Calls of say and say_n whose sentence and values do not fit, or that cannot be collected."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or name_of(node) not in SAYING:
+            continue
+        count = 2 if name_of(node) == "say_n" else 1
+        texts = [given.value for given in node.args[:count] if isinstance(given, ast.Constant)]
+        names = {keyword.arg for keyword in node.keywords}
+        holes = {hole for text in texts for hole in re.findall(r"(?<!%)\{(.*?)\}", text)} - {"n"}
+        marked = (
+            name_of(node) in ("say", "invalid", "wording") and not texts
+        )  # data that was marked
+        spread = None in names and holes >= names - {None}  # **values hold the others
+        fits = len(texts) == count and (spread or holes == names - {"n"} or name_of(node) == "mark")
+        if not (marked or fits) or isinstance(node.args[0], ast.JoinedStr):
+            yield ast.unparse(node)
+
+
+@pytest.fixture
+def shouted(tmp_path, monkeypatch):
+    """A language, "pl", of two sentences."""
+    po = tmp_path / "pl.po"
+    po.write_text(
+        'msgid ""\nmsgstr "Plural-Forms: nplurals=3; plural=n>4 ? 2 : n!=1;\\n"\n\n'
+        'msgid "no {name}; got {got}"\nmsgstr "{got}: NOT {name}"\n\n'
+        'msgid "{n} token"\nmsgid_plural "{n} tokens"\n'
+        'msgstr[0] "ONE"\nmsgstr[1] "{n} FEW"\nmsgstr[2] "{n} MANY"\n'
+    )
+    monkeypatch.setattr("transformer.messages.catalogues.FOLDER", tmp_path)
+    languages.cache_clear(), catalogue.cache_clear()
+    yield
+    languages.cache_clear(), catalogue.cache_clear()
+
+
+def test_a_sentence_is_itself_in_english_and_its_braces_are_filled_once():
+    assert say("no {name}; got {got}", name="{got}", got=3) == "no {got}; got 3"
+    assert say("put it in {} or {}") == "put it in {} or {}"
+    assert [say_n("{n} token", "{n} tokens", n) for n in (0, 1, 1200)] == [
+        "0 tokens", "1 token", "1,200 tokens",
+    ]  # fmt: skip
+    assert (numeral(1234567), numeral(0.25, "g"), mark("Text")) == ("1,234,567", "0.25", "Text")
+
+
+def test_what_is_said_inside_is_in_the_language_and_outside_is_not(shouted):
+    with speaking("pl"):
+        assert messages.language() == "pl"
+        assert say("no {name}; got {got}", name="a", got=3) == "3: NOT a"
+        assert say("not translated {name}", name="yet") == "not translated yet"
+        said = [say_n("{n} token", "{n} tokens", n) for n in (0, 1, 3, 5, 301, 1000)]
+    assert said == ["0 FEW", "ONE", "3 FEW", "5 MANY", "301 MANY", "1\u00a0000 MANY"]
+    assert say("no {name}; got {got}", name="a", got=3) == "no a; got 3"
+
+
+def test_numbers_are_written_as_the_language_writes_them(shouted):
+    with speaking("pl"):
+        said = [numeral(value, form) for value, form in ((0.25, "g"), (1234567, ","), (0.5, ".1%"))]
+        assert said == ["0,25", "1\u00a0234\u00a0567", "50,0%"]
+        assert messages.signs() == ",\u00a0"
+    spanish = messages.Catalogue(decimal=",", group=".", group_from=5)
+    assert [spanish.number(text) for text in ("1,234.5", "12,345.6")] == ["1234,5", "12.345,6"]
+
+
+def test_what_is_wrong_with_a_catalogue_is_found(tmp_path, monkeypatch):
+    said = ["no {name}", "<b>one</b> `x`", "kept", "gone", ("{n} token", "{n} tokens")]
+    monkeypatch.setattr("transformer.messages.update._all", lambda: iter(said))
+    monkeypatch.setattr("transformer.messages.update.of_scripts", lambda: {"kept"})
+    head = 'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n!=1;\\n"\n\n'
+    po = tmp_path / "de.po"
+    po.write_text(
+        head + 'msgid "no {name}"\nmsgstr "kein {nome}"\n\n'
+        'msgid "<b>one</b> `x`"\nmsgstr "<i>eins</i> `x`"\n\nmsgid "kept"\nmsgstr ""\n\n'
+        'msgid "old"\nmsgstr "alt"\n\nmsgid "{n} token"\nmsgid_plural "{n} tokens"\n'
+        'msgstr[0] "ein Token"\n'
+    )
+    found = list(problems(po))
+    po.write_text(po.read_text().replace("nplurals=2", "nplurals=3"))
+    assert "3 plural forms, not 2" in problems(po)
+    assert found == [
+        "missing: gone",
+        "obsolete: old",
+        "other tags, entities or code: <b>one</b> `x`",
+        'the comment "page" is not where it belongs: kept',
+        "not translated: kept",
+        "other placeholders: no {name}",
+        "not translated: {n} token",
+    ]
+
+
+def test_the_browser_chooses_the_language(shouted):
+    asked = ("pl", "pl-CH,en;q=0.8", "fr, en;q=0.5, pl;q=0.7", "en-GB, pl;q=0.9", "fr", "", ";q=x")
+    assert [chosen(header) for header in asked] == ["pl", "pl", "pl", "en", "en", "en", "en"]
+
+
+def test_every_sentence_of_an_error_is_said():
+    wrong = {}
+    for path in SAYING_FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        wrong[str(path.relative_to(ROOT))] = [*unsaid(tree), *wrongly_said(tree)]
+    assert {path: found for path, found in wrong.items() if found} == {}, (
+        "write: raise invalid('... {got}', got=...)"
+    )
+
+
+def test_the_rule_finds_what_it_is_for():
+    tree = ast.parse(
+        "raise ValueError(f'no such {x}')\n"
+        "raise ValueError('a sentence' if x else say('fine {a}', a=1))\n"
+        "raise AssertionError('ours')\n"
+        "raise ValueError(f'{x}: {y}')\n"
+        "say('one {a}', b=1)\nsay(f'one {a}')\nsay(view.title)\nsay_n('a', 'b {n}', 3)\n"
+        "say('a {x!r}', x=1)\nmark(text)\nraise invalid('b {b}', b=1)\nraise invalid('{c}')\n"
+    )
+    assert list(unsaid(tree)) == ["no such ", "a sentence"]
+    assert list(wrongly_said(tree)) == [
+        "say('one {a}', b=1)", "say(f'one {a}')", "say('a {x!r}', x=1)", "mark(text)",
+        "invalid('{c}')",
+    ]  # fmt: skip
+
+
+def test_every_switch_has_a_name_in_the_catalogue():
+    assert {str(Break(what)) for what in BREAKS} == set(NAMES)
+
+
+# Sentences in which a word of the code would stand: another language bends the words around it.
+GLUED = re.compile(r"\{(kind|sort|stack)\}['s]* ?[-{]|\{\w+\} mask\b|\{(kind|sort)\}-")
+# Errors that list what there is, as programs must write it.
+LISTED = ("no {stack} {kind}-attention was", "the {stack}'s {kind}-attention must be")
+
+
+def test_attentions_and_masks_are_whole_phrases():
+    found = {one for path in sources() for said in sentences(path) for one in said_of(said)}
+    glued = {one for one in found if GLUED.search(one)}
+    assert {one for one in glued if not one.startswith(LISTED)} == set()
+    for stack, kind in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross")):
+        assert attention_name(stack, kind) == f"{stack} {kind}-attention"
+        assert attention_title(stack, kind) == f"{stack.capitalize()} {kind}-attention"
+        assert {attention_name(stack, kind), attention_title(stack, kind)} <= found
+
+
+def said_of(said):
+    return (said,) if isinstance(said, str) else said
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+def test_a_visitor_reads_the_networks_errors_in_his_language(language):
+    with pytest.raises(ValueError, match="n_heads must divide d_model") as found:
+        preset("gpt", vocab_size=9, d_model=10, n_heads=4)
+    template = "n_heads must divide d_model; got d_model={d_model}, n_heads={n_heads}"
+    with speaking(language):
+        said = translated(found.value)
+        assert said == say(template, d_model=10, n_heads=4) != str(found.value)
+        assert said in say("{name} cannot be used: {got}", name="x", got=found.value)
+        other = invalid("no {name}; got {got}", name="a", got=3)
+        assert translated(other) == str(other)
+    assert translated(found.value) == str(found.value)
+
+
+def test_a_sentence_of_the_network_is_found_again_by_its_template():
+    for template in errors_of_network():
+        values = {name: f"<{name}>" for name in re.findall(r"\{(\w+)\}", template)}
+        with speaking("de"):
+            said = translated(ValueError(template.format(**values)))
+            assert said == say(template, **values)
+
+
+TEMPLATE = """<!doctype html>
+<title>Every head</title>
+<style>@media (x) { p > b { color: red; } }</style>
+<script>if (a > 1 && b < 2) more("words > here");</script>
+<section>
+  <h3 class="title">Edit the mask</h3>
+  <p>
+    Rows: query;
+    columns: key.
+  </p>
+  <p>/*text*/</p><p>×</p><p>7</p>
+</section>"""
+
+
+def test_texts_are_sentences_and_scripts_styles_and_numbers_are_not():
+    assert list(markup.sentences(TEMPLATE)) == [
+        "Every head",
+        "Edit the mask",
+        "Rows: query; columns: key.",
+    ]
+
+
+def test_a_template_is_put_into_another_language_and_nothing_else_of_it_changes(monkeypatch):
+    known = {sentence: f"⟦{sentence}⟧" for sentence in markup.sentences(TEMPLATE)}
+    monkeypatch.setattr(
+        "transformer.messages.markup.catalogue", lambda _: Catalogue(messages=known)
+    )
+    found = markup.translated(TEMPLATE, "xx")
+    assert '<h3 class="title">⟦Edit the mask⟧</h3>' in found
+    assert found.replace("⟦", "").replace("⟧", "").split() == TEMPLATE.split()
+
+
+@pytest.mark.parametrize("language", ["en", "nowhere"])
+def test_without_a_catalogue_a_template_stays_as_it_is(language):
+    assert catalogues.catalogue(language).messages == {}
+    assert markup.translated(TEMPLATE, language) == TEMPLATE

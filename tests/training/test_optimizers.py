@@ -1,0 +1,152 @@
+"""Muon against PyTorch's own; parameters side by side against the same updated one by one."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from transformer import Model
+from transformer.model.network import Transformer
+from transformer.training.optimizer import Muon, make_optimizer, orthogonalise, side_by_side
+from transformer.training.recipe import Settings
+from transformer.training.state import FILE, load_state, save_state
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5), (6, 6)])
+def test_orthogonalised_matrices_have_singular_values_near_one(shape, dtype):
+    torch.manual_seed(0)
+    matrix = torch.randn(shape)
+    found = orthogonalise(matrix, dtype)
+    assert found.dtype is torch.float32
+    values = torch.linalg.svdvals(found)
+    assert values.min() > 0.5
+    assert values.max() < 1.3
+    u, _, v = torch.linalg.svd(matrix, full_matrices=False)
+    cosine = torch.cosine_similarity(found.flatten(), (u @ v).flatten(), dim=0)
+    assert cosine > 0.95
+
+
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5)])
+def test_many_matrices_are_orthogonalised_each_for_itself(shape):
+    torch.manual_seed(0)
+    matrices = torch.randn(3, *shape) * torch.tensor([1.0, 100.0, 0.01])[:, None, None]
+    together = orthogonalise(matrices)
+    for found, matrix in zip(together, matrices, strict=True):
+        assert torch.allclose(found, orthogonalise(matrix), atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (4, 10), (10, 4)])
+def test_a_matrix_moves_as_under_torch_muon(shape):
+    torch.manual_seed(0)
+    ours, theirs = nn.Parameter(torch.randn(shape)), nn.Parameter(torch.empty(shape))
+    theirs.data.copy_(ours.data)
+    mine = Muon([ours], [], lr=0.02, weight_decay=0.1)
+    peer = torch.optim.Muon(
+        [theirs], lr=0.02, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+    )
+    for _ in range(5):
+        gradient = torch.randn(shape)
+        ours.grad, theirs.grad = gradient.clone(), gradient.clone()
+        mine.step()
+        peer.step()
+    assert torch.allclose(ours, theirs, atol=5e-3)  # theirs multiplies in bfloat16
+
+
+def test_other_parameters_move_as_under_adam():
+    torch.manual_seed(0)
+    ours, theirs = nn.Parameter(torch.randn(7)), nn.Parameter(torch.empty(7))
+    theirs.data.copy_(ours.data)
+    mine = Muon([], [ours], lr=0.01, betas=(0.9, 0.99))
+    peer = torch.optim.Adam([theirs], lr=0.01, betas=(0.9, 0.99))
+    for _ in range(5):
+        gradient = torch.randn(7)
+        ours.grad, theirs.grad = gradient.clone(), gradient.clone()
+        mine.step()
+        peer.step()
+    assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+def trainable(model: Model) -> Transformer:
+    """A copy of its network."""
+    return copy.deepcopy(model.network).requires_grad_(True)
+
+
+def updated_by(optimizer: torch.optim.Optimizer, network: nn.Module, *, none: bool) -> None:
+    """Three updates on the same ids."""
+    ids = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
+    for _ in range(3):
+        network(ids).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=none)
+
+
+def test_they_share_one_tensor_a_shape_and_keep_their_values():
+    parts = [
+        nn.Parameter(torch.full(shape, float(n))) for n, shape in enumerate([(2, 3), (4,), (2, 3)])
+    ]
+    wholes = side_by_side(parts)
+    assert [tuple(whole.shape) for whole in wholes] == [(2, 2, 3), (1, 4)]
+    assert parts[2].tolist() == [[2] * 3] * 2
+    with torch.no_grad():
+        wholes[0][1] += 5
+    assert parts[0].tolist() == [[0] * 3] * 2
+    assert parts[2].tolist() == [[7] * 3] * 2
+    parts[2].sum().backward()
+    assert wholes[0].grad.tolist() == [[[0] * 3] * 2, [[1] * 3] * 2]
+
+
+def test_a_network_is_updated_as_by_torch_adamw(tiny_model):
+    ours, theirs = trainable(tiny_model), trainable(tiny_model)
+    settings = Settings(optimizer="adamw", weight_decay=0.1)
+    optimizer = make_optimizer(ours, settings)
+    embeddings = {"embedding.tokens.weight", "embedding.positions.table.weight"}
+    named = list(theirs.named_parameters())
+    groups = [
+        {
+            "params": [
+                p for name, p in named if (p.dim() > 1 and name not in embeddings) == decays
+            ],
+            "weight_decay": 0.1 if decays else 0.0,
+        }
+        for decays in (True, False)
+    ]
+    peer = torch.optim.AdamW(groups, betas=settings.betas)
+    for group in [*optimizer.param_groups, *peer.param_groups]:
+        group["lr"] = 1e-2
+    updated_by(optimizer, ours, none=False)
+    updated_by(peer, theirs, none=True)
+    for (name, mine), wanted in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        if name.endswith(
+            "key.bias"
+        ):  # one number for all of a query's scores: no gradient but noise
+            continue
+        assert torch.allclose(mine, wanted, atol=1e-6), name
+    assert sum(len(group["params"]) for group in optimizer.param_groups) < len(named) / 2
+
+
+def test_gradients_set_to_none_are_refused(tiny_model):
+    network = trainable(tiny_model)
+    optimizer = make_optimizer(network, Settings())
+    network(torch.tensor([[1, 2]])).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    with pytest.raises(RuntimeError, match=r"set_to_none=False"):
+        optimizer.step()
+
+
+def test_a_training_state_without_their_moments_is_refused(tiny_model, tmp_path):
+    network = trainable(tiny_model)
+    optimizer = make_optimizer(network, Settings())
+    updated_by(optimizer, network, none=False)
+    save_state(tmp_path, network, optimizer, {"step": 3})
+    assert load_state(tmp_path, network, optimizer) == {"step": 3}
+    tensors = load_file(tmp_path / FILE)
+    older = {name: tensor for name, tensor in tensors.items() if name.startswith("model/")}
+    save_file(older, tmp_path / FILE, metadata={"progress": "{}"})
+    with pytest.raises(ValueError, match=r"written by an older version; train anew"):
+        load_state(tmp_path, network, optimizer)

@@ -1,0 +1,199 @@
+"""The drawing of a network: its numbers are the network's own, and nothing lies on anything."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from drawn import configurations
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from transformer import Model, ModelConfig, build_transformer
+from transformer.model.presets import PRESETS, preset
+from transformer.model.summary import KINDS, Block, blocks, last_stack
+from transformer.views import architecture
+from transformer.views.architecture.arrangement import Arrangement, arrange
+
+PRESET = st.sampled_from(list(PRESETS)).map(lambda name: preset(name, vocab_size=997))
+
+
+def each_config(test: Callable[[ModelConfig], None]) -> Any:
+    """Any configuration, and those whose numbers are as long as a real network's."""
+    return settings(max_examples=40)(given(config=PRESET | configurations())(test))
+
+
+def network(config: ModelConfig) -> nn.Module:
+    """The real network, without memory for its numbers."""
+    with torch.device("meta"):
+        return build_transformer(config)
+
+
+def count(*modules: nn.Module | None) -> int:
+    return sum(p.numel() for module in modules if module is not None for p in module.parameters())
+
+
+def of(config: ModelConfig, name: str) -> Block:
+    return next(block for block in blocks(config) if block.name == name)
+
+
+# --- parameters and shapes ------------------------------------------------------------------------
+
+
+@each_config
+def test_each_block_has_the_parameters_of_its_modules(config):
+    built: Any = network(config)
+    assert sum(block.n_parameters for block in blocks(config)) == built.n_parameters
+    for stack in {block.stack for block in blocks(config)}:
+        for layer in getattr(built, stack).layers:
+            assert of(config, f"{stack}.self").each == count(layer.self_attention)
+            assert of(config, f"{stack}.self_norm").each == count(layer.self_residual.norm)
+            assert of(config, f"{stack}.feed_forward").each == count(layer.feed_forward)
+            if hasattr(layer, "cross_attention"):
+                assert of(config, f"{stack}.cross").each == count(layer.cross_attention)
+                assert of(config, f"{stack}.cross_norm").each == count(layer.cross_residual.norm)
+        assert of(config, f"{stack}.self").times == len(getattr(built, stack).layers)
+        final = [b.each for b in blocks(config) if b.name == f"{stack}.norm"]
+        assert sum(final) == count(getattr(built, stack).norm)
+    head = of(config, "head")
+    own = 0 if config.tie_embeddings else built.head.weight.numel()
+    assert head.each == own + (built.head.bias.numel() if config.head_bias else 0)
+
+
+@each_config
+def test_shared_and_tied_matrices_are_said_and_counted_once(config):
+    built: Any = network(config)
+    head = of(config, "head")
+    assert (head.shared_with is not None) == config.tie_embeddings
+    if config.family == "encoder-decoder":
+        source, target = built.source_embedding.tokens, built.target_embedding.tokens
+        shared = source.weight is target.weight
+        assert (of(config, "decoder.tokens").shared_with == "encoder.tokens") == shared
+        owner = source if shared else target
+        assert not config.tie_embeddings or built.head.weight is owner.weight
+        if config.tie_embeddings:
+            assert head.shared_with == ("encoder.tokens" if shared else "decoder.tokens")
+    elif config.tie_embeddings:
+        assert head.shared_with == f"{config.family}.tokens"
+
+
+@pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder", "tiny_encoder_decoder"])
+def test_shapes_are_those_of_a_real_pass(name, request):
+    model: Model = request.getfixturevalue(name)
+    run = model.trace("the fox said")
+    stack = last_stack(model.config)
+    length = len(run.queries(stack))
+    sizes = {"T": length, "S": len(getattr(run, "source_labels", ()))}
+
+    def real(step: tuple[str | int, ...]) -> tuple[int, ...]:
+        return tuple(sizes[size] if isinstance(size, str) else size for size in step)
+
+    for block in blocks(model.config):
+        if block.kind in ("self", "cross"):
+            record = run.trace[block.stack, 0, block.kind]
+            assert real(block.inside[1]) == tuple(record.q[0].shape)
+        if block.kind == "tokens":
+            assert real(block.inside[0]) == (run.trace.embed[block.stack].shape[1],)
+            assert real(block.inside[1]) == tuple(run.trace.embed[block.stack][0].shape)
+        if block.kind in ("norm", "final_norm", "positions"):
+            assert real(block.inside[0]) == tuple(run.trace.residuals[block.stack][0][0].shape)
+    assert of(model.config, "head").inside[-1][1] == model.config.output_vocab_size
+    assert of(model.config, f"{stack}.feed_forward").inside[1][1] == model.config.d_ff
+
+
+@each_config
+def test_norms_stand_where_the_network_has_them(config):
+    names = [block.name for block in blocks(config)]
+    assert len(set(names)) == len(names)
+    assert {block.kind for block in blocks(config)} <= set(KINDS)
+    for block in blocks(config):
+        if block.kind in ("self", "cross", "feed_forward"):
+            step = names.index(f"{block.name}_norm") - names.index(block.name)
+            assert step == (-1 if config.norm == "pre" else 1)
+    assert any(name.endswith(".norm") for name in names) == (config.norm == "pre")
+    assert any("norm_embeddings" in name for name in names) == config.norm_embeddings
+
+
+# --- the drawing ----------------------------------------------------------------------------------
+
+
+def rectangles(plan: Arrangement) -> list[tuple[float, float, float, float]]:
+    """Boxes, circles and a generous guess of the room that each label takes."""
+    half = 126.0
+    found = [(box.x - half, box.y, box.x + half, box.y + box.height) for box in plan.boxes]
+    found += [(x - 9, y - 9, x + 9, y + 9) for x, y in plan.sums]
+    for label in plan.labels:
+        text = label.text.replace("<b>", "").replace("</b>", "")
+        width = 8.0 * len(text)
+        start = {"left": 0.0, "center": width / 2, "right": width}[label.anchor]
+        found.append((label.x - start, label.y - 9, label.x - start + width, label.y + 9))
+    return found
+
+
+@each_config
+def test_nothing_lies_on_anything_or_outside(config):
+    plan = arrange(config)
+    found = rectangles(plan)
+    for one, other in itertools.combinations(found, 2):
+        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+        assert apart, (one, other)
+    for x0, y0, x1, y1 in [*found, *plan.frames]:
+        assert min(x0, y0) >= 0
+        assert x1 <= plan.width
+        assert y1 <= plan.height
+
+
+@each_config
+def test_no_line_runs_through_a_box(config):
+    plan = arrange(config)
+    boxes = rectangles(plan)[: len(plan.boxes)]
+    for link in plan.links:
+        for (x0, y0), (x1, y1) in itertools.pairwise(link.path):
+            for left, bottom, right, top in boxes:
+                across = max(x0, x1) > left and min(x0, x1) < right
+                along = max(y0, y1) > bottom and min(y0, y1) < top
+                assert not (across and along), (link, left, bottom)
+
+
+@each_config
+def test_layer_blocks_stand_in_a_frame_and_each_sublayer_has_its_residual(config):
+    plan = arrange(config)
+    stacks = {block.stack for block in blocks(config)}
+    assert len(plan.frames) == len(stacks)
+    for box in plan.boxes:
+        framed = any(
+            x0 < box.x < x1 and y0 < box.y and box.y + box.height < y1
+            for x0, y0, x1, y1 in plan.frames
+        )
+        assert framed == box.block.in_layer, box.block.name
+    n_sublayers = sum(b.kind in ("self", "cross", "feed_forward") for b in blocks(config))
+    bent = [link for link in plan.links if len(link.path) > 2]
+    aside = n_sublayers - len(stacks) if config.parallel else 0  # what reads beside the first
+    assert len(bent) == n_sublayers + aside + (len(stacks) == 2)  # and the memory
+    assert len(plan.sums) == (n_sublayers if config.norm == "pre" else 0)
+
+
+@each_config
+def test_the_figure_says_what_the_blocks_say(config):
+    figure, found = architecture(config), blocks(config)
+    (bars,) = figure.data
+    assert list(bars.customdata) == [block.name for block in found]
+    for block, fact, base, height, text in zip(
+        found, figure.layout.meta["blocks"], bars.base, bars.y, bars.text, strict=True
+    ):
+        assert (fact["name"], fact["each"], fact["times"]) == (block.name, block.each, block.times)
+        assert (fact["y"], fact["height"]) == (base, height)
+        assert block.kind == "softmax" or f"{block.each:,}" in text
+    total = sum(block.n_parameters for block in found)
+    assert f"{total:,}" in figure.layout.title.subtitle.text
+
+
+def test_a_run_is_drawn_as_its_network(tiny_encoder_decoder):
+    run = tiny_encoder_decoder.generate("the fox", max_new_tokens=3)
+    drawn, described = architecture(run), architecture(tiny_encoder_decoder.config)
+    assert drawn.to_json() == described.to_json()
+    assert drawn.layout.meta["n_parameters"] == tiny_encoder_decoder.n_parameters

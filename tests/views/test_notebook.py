@@ -1,0 +1,182 @@
+"""A run in a notebook: it shows itself offline, isolated and small; its methods give figures."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import plotly.graph_objects as go
+import pytest
+import warm
+from pictured import HOSTILE, relabelled
+from playwright.sync_api import expect
+
+import transformer
+from transformer import views as figures
+
+ROOT = Path(__file__).resolve().parents[2]
+LARGEST = 300_000
+NOTEBOOK = ROOT / "notebooks" / "tour.ipynb"
+
+
+class Elements(HTMLParser):
+    """Collects elements with their attributes, and the text outside of them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attributes)))
+
+    def handle_data(self, text: str) -> None:
+        self.text += text
+
+
+def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder):
+    run = tiny_encoder_decoder.generate("the fox", beams=2, max_new_tokens=4)
+    site = "decoder.1.cross"
+    for mine, known in (
+        (run.attention(site, 1, stage="scores"), figures.attention_heatmap),
+        (run.heads("decoder", "cross"), figures.head_grid),
+        (run.alignment(), figures.alignment),
+        (run.draw("beams"), figures.beam_tree),
+    ):
+        assert isinstance(mine, go.Figure)
+        choices = {
+            figures.attention_heatmap: (site, 1),
+            figures.head_grid: ("decoder", "cross"),
+            figures.alignment: ("mean", "mean"),
+        }.get(known, ())
+        look = {"stage": "scores"} if known is figures.attention_heatmap else {}
+        assert mine.to_json() == known(run, *choices, **look).to_json()
+
+
+def test_an_unknown_view_lists_the_views(tiny_model):
+    run = tiny_model.trace("the fox")
+    with pytest.raises(
+        ValueError, match=r"view must be one of .*'architecture', .*; got 'nothing'"
+    ):
+        run.draw("nothing")
+    with pytest.raises(ValueError, match="the view 'lens' cannot be drawn so"):
+        run.draw("lens", 1, 2)
+    with pytest.raises(ValueError, match=r"no record of site decoder\.9\.self"):
+        run.attention("decoder.9.self", 0)
+
+
+def test_plotly_is_not_imported_before_the_first_picture():
+    code = "import sys, transformer; print(any(name.startswith('plotly') for name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout.strip() == b"False"
+
+
+def test_a_run_shows_its_tokens_shaded_without_a_script(tiny_model):
+    run = relabelled(tiny_model.generate("the fox", max_new_tokens=9), HOSTILE)
+    text = run._repr_html_()
+    outside = re.sub(r"<iframe.*?</iframe>", "", text, flags=re.DOTALL)
+    found = Elements(outside)
+    assert {tag for tag, _ in found.found} == {"div", "p", "span"}
+    shades = [attributes.get("title") for tag, attributes in found.found if tag == "span"]
+    assert shades == [None] * run.n_prompt + [
+        f"probability {step.chosen.probability:.4f}" for step in run.steps
+    ]
+    for label in HOSTILE[:-1]:
+        assert label in found.text
+    assert not any(name.startswith("on") for _, attributes in found.found for name in attributes)
+
+
+def test_the_frame_is_isolated_and_fetches_nothing(tiny_model):
+    run = relabelled(tiny_model.generate("the fox", max_new_tokens=9), HOSTILE)
+    ((_, frame),) = [one for one in Elements(run._repr_html_()).found if one[0] == "iframe"]
+    assert frame["sandbox"] == "allow-scripts"
+    inside = Elements(frame["srcdoc"] or "")
+    policy = next(a["content"] for tag, a in inside.found if tag == "meta" and "content" in a)
+    assert policy.startswith("default-src 'none'")
+    for _, attributes in inside.found:
+        assert not attributes.keys() & {"src", "href"}
+
+
+def test_even_a_long_run_of_many_heads_is_small():
+    run = transformer.load("stories").trace("One day the fox met a bird. " * 75)
+    assert len(run.labels) > 500
+    assert len(run._repr_html_()) < LARGEST
+
+
+@pytest.mark.browser
+def test_the_frame_shows_every_head_and_reads_its_numbers(browser, tiny_encoder_decoder, tmp_path):
+    run = relabelled(tiny_encoder_decoder.generate("the fox said", max_new_tokens=5), HOSTILE)
+    page = tmp_path / "cell.html"
+    page.write_text(f"<!doctype html><meta charset=utf-8>{run._repr_html_()}", encoding="utf-8")
+    tab = browser.new_context(offline=True).new_page()
+    complaints: list[str] = []
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.goto(page.as_uri())
+    frame = tab.frame_locator("iframe")
+    frame.locator("#kind").select_option(label="decoder cross")
+    frame.get_by_role("button", name="layer 1, head 1").click()
+    weights = run.trace["decoder.1.cross"].pattern[0, 1].numpy()
+    frame.locator("#large").press("ArrowDown")
+    for row, column in ((1, 0), (1, 1), (2, 1)):
+        said = frame.locator("#readout")
+        expect(said).to_contain_text(f"query {row} {run.labels[row]} reads key {column} ")
+        weight = float(said.inner_text().rsplit("weight ", 1)[1])
+        assert weight == pytest.approx(float(weights[row, column]), abs=0.011)
+        frame.locator("#large").press("ArrowRight" if (row, column) == (1, 0) else "ArrowDown")
+    assert complaints == []
+    tab.context.close()
+
+
+# --- the notebook in the repository ---------------------------------------------------------------
+
+
+def cells_of(kind: str) -> list[str]:
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert notebook["nbformat"] == 4
+    return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == kind]
+
+
+def test_the_notebook_runs_from_its_own_folder():
+    """In a process of its own, which is told nothing of where the package is."""
+    script = "\n".join(cells_of("code"))
+    checks = (
+        "assert abs(run.trace.weights('decoder', 'self').sum(-1) - 1).max() < 1e-5\n"
+        "assert (weights - record.pattern[0, head, query]).abs().max() < 1e-5\n"
+        "assert same.text == run.text and (folder / 'mine.html').stat().st_size > 10_000\n"
+        "assert effect.change.max() > 1 and removal.mean_freed_weight > 0.1\n"
+    )
+    done = warm.run([sys.executable, "-"], given=f"{script}\n{checks}", cwd=NOTEBOOK.parent)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_notebook_shows_what_its_cells_give_and_explains_itself():
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    assert len(text) < 2_000_000
+    assert not re.search(r"/(home|work|root|tmp)/", text)
+    kinds = set()
+    for place, cell in enumerate(
+        cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"
+    ):
+        assert cell["execution_count"] == place + 1
+        assert cell["outputs"], "".join(cell["source"])
+        for output in cell["outputs"]:
+            kinds |= {"text"} if output["output_type"] == "stream" else set(output["data"])
+    assert kinds == {"text", "text/plain", "image/png"}
+    explained = " ".join(cells_of("markdown"))
+    for word in (
+        "query",
+        "key",
+        "value",
+        "batch",
+        "padding mask",
+        "causal mask",
+        "Patching",
+        "your own",
+    ):
+        assert word in explained

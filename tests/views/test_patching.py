@@ -1,0 +1,201 @@
+"""A patch map as a picture, the other text that it starts from, and what the page is answered."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from asking import asking
+from serving import tiny_translator
+
+from transformer import Model, Run
+from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
+from transformer.ui.experiments import Experiments
+from transformer.ui.service import Service
+from transformer.views.patching import variants
+from transformer.views.patching.patching import paired_labels, patching
+
+CHANGE = torch.tensor([[0.0, -1.5, 0.25], [0.5, 3.0, 0.0]])
+FOUND = PatchEffect(target=7, before=-4.0, other=-0.5, change=CHANGE)
+TEXT, OTHER = "The fox said hello", "The bird sang hello"
+
+
+@pytest.fixture(scope="module")
+def experiments(tiny_model: Model, tiny_encoder: Model) -> Experiments:
+    return Experiments(Service([tiny_model, tiny_translator(), tiny_encoder]))
+
+
+@pytest.fixture(scope="module")
+def story(experiments: Experiments) -> str:
+    """The id of a run of the text generator."""
+    run = experiments.service.generate("tiny", TEXT, max_new_tokens=5)
+    return experiments.store.put(run)
+
+
+@pytest.fixture(scope="module")
+def translation(experiments: Experiments) -> str:
+    """The id of a run of the translator."""
+    run = experiments.service.generate("tiny-translator", TEXT, max_new_tokens=5)
+    return experiments.store.put(run)
+
+
+def ask(experiments: Experiments, view: str, **data: Any) -> dict[str, Any]:
+    """As the page asks."""
+    return asking(experiments, view)(data)
+
+
+# --- the picture ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_map_has_layers_down_and_places_across_with_zero_in_the_middle(dark):
+    figure = patching(FOUND, ["a", "cat", "sat"], ["a", "dog", "sat"], "end", dark=dark)
+    cells, meta = figure.data[0], figure.layout.meta
+    np.testing.assert_array_equal(cells.z, CHANGE)
+    assert (cells.zmin, cells.zmax, meta["limit"]) == (-3, 3, 3)
+    assert meta["row_labels"] == ["layer 0", "layer 1"]
+    assert meta["column_labels"] == ["a", "cat ← dog", "sat"]
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # layer 0 on top
+    below, above = figure.layout.xaxis.ticktext, figure.layout.xaxis2.ticktext
+    assert ["cat" in text and "<b>" in text for text in below] == [False, True, False]
+    assert ["dog" in text and "<b>" in text for text in above] == [False, True, False]
+
+
+def test_hover_says_the_probability_before_and_after():
+    figure = patching(FOUND, ["a", "cat", "sat"], ["a", "dog", "sat"], "end")
+    text = figure.data[0].hovertext[1][1]
+    assert "ln p +3.0000: -4.0000 → -1.0000" in text
+    assert f"p {math.exp(-4):.4f} → {math.exp(-1):.4f}" in text
+    assert "ln p is -4.00 here and -0.50 in the other run" in figure.layout.title.subtitle.text
+
+
+def test_texts_of_different_length_keep_their_own_places():
+    assert paired_labels(["a", "b", "c"], ["a", "x"]) == ["a", "b ← x", "c ← –"]
+    figure = patching(FOUND, ["a", "b", "c", "d"], ["a", "x"], "end")
+    assert figure.layout.meta["column_labels"] == ["a", "b ← x", "c ← –"]  # as many as the map has
+    assert len(figure.layout.xaxis.ticktext) == 3
+    assert len(figure.layout.xaxis2.ticktext) == 2
+
+
+def test_a_patch_that_changes_nothing_leaves_a_scale_with_two_ends():
+    same = PatchEffect(target=7, before=-4.0, other=-4.0, change=torch.zeros(2, 3))
+    cells = patching(same, ["a"] * 3, ["a"] * 3, "end").data[0]
+    assert cells.zmin < 0 < cells.zmax
+
+
+# --- where another source changes a translation ---------------------------------------------------
+
+
+def test_the_most_changed_token_is_the_one_whose_probability_falls_most():
+    model = tiny_translator()
+    run = model.generate(TEXT, max_new_tokens=6)
+
+    def told(text: str, place: int) -> float:
+        source = torch.tensor([model.prepare(text).source])
+        with torch.inference_mode():
+            logits = model.network(source, torch.tensor([run.ids[:place]]))[0, -1]
+        return float(logits.log_softmax(-1)[run.ids[place]])
+
+    drops = {place: told(TEXT, place) - told(OTHER, place) for place in range(1, len(run.ids))}
+    assert most_changed(model, run, OTHER) == max(drops, key=lambda place: drops[place])
+
+
+# --- another text to start from -------------------------------------------------------------------
+
+
+def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model):
+    for text in ("My mom ran. My mom sat.", "A black bird", "Tom ran. Tom sat."):
+        found = variants.variant(tiny_model, text)
+        assert found is not None
+        assert found != text
+        ids, other = tiny_model.prepare(text).ids, tiny_model.prepare(found).ids
+        assert len(ids) == len(other)
+    assert variants.variant(tiny_model, "Once upon a time") is None
+    assert variants.variant(tiny_model, "concatenate") is None  # a word, and not a part of one
+
+
+def test_a_word_of_another_length_is_not_exchanged(tiny_model):
+    lengths = [len(tiny_model.prepare(word).ids) for word in ("fox", "bear")]
+    assert lengths[0] != lengths[1]
+    assert variants.variant(tiny_model, "fox") is None
+
+
+def test_a_later_token_has_all_of_the_text_before_it_as_its_text(experiments, story, translation):
+    for key, place in ((story, None), (story, 9), (translation, 2)):
+        run = experiments.store.run(key)
+        model = experiments.service.model(run.model)
+        text = variants.text_before(model, run, run.n_prompt if place is None else place)
+        if run.source_ids:
+            assert text == TEXT
+        else:
+            assert text == model.tokenizer.decode(run.ids[1 : place or run.n_prompt])
+            assert text.startswith(TEXT)
+        answer = ask(experiments, "other_text", run=key, place=place)
+        assert answer["variant"] == variants.variant(model, text)
+        assert answer["teaching"] == variants.TEACHING[run.config.family]
+
+
+# --- what the page is answered --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["other", "here"])
+def test_the_page_gets_the_map_of_the_first_generated_token(experiments, tiny_model, story, target):
+    run = experiments.store.run(story)
+    answer = ask(experiments, "patching", run=story, other=OTHER, part="z", target=target)
+    place = run.n_prompt
+    wanted = run.ids[place] if target == "here" else None
+    found = patch_effect(tiny_model, run, OTHER, place, part="z", target=wanted)
+    figure = json.loads(answer["figure"])
+    assert figure["layout"]["meta"]["limit"] == pytest.approx(float(found.change.abs().max()))
+    assert answer["place"] == place
+    assert answer["stands"] == run.labels[place]
+    assert answer["target"] == tiny_model.tokenizer.label(found.target)
+    assert (answer["before"], answer["other"]) == pytest.approx((found.before, found.other))
+    lengths = [len(tiny_model.prepare(text).ids) for text in (TEXT, OTHER)]
+    assert answer["lengths"] == lengths
+    assert not answer["altered"]
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_a_translators_map_is_of_the_token_that_the_other_source_changes_most(
+    experiments, translation, stack
+):
+    run = experiments.store.run(translation)
+    model = experiments.service.model(run.model)
+    answer = ask(experiments, "patching", run=translation, other=OTHER, stack=stack)
+    assert answer["place"] == most_changed(model, run, OTHER)
+    meta = json.loads(answer["figure"])["layout"]["meta"]
+    if stack == "encoder":
+        there = model.tokenizer.labels(model.prepare(OTHER).source)
+        n = min(len(run.source_labels), len(there))
+        assert meta["column_labels"] == paired_labels(run.source_labels, there)[:n]
+    else:
+        assert meta["column_labels"] == list(run.labels[: answer["place"]])
+
+
+def test_mistakes_are_told_in_one_sentence(experiments, story):
+    run = experiments.store.run(story)
+    last = len(run.ids)
+    for place in (0, last + 1, "x", True):
+        error = ask(experiments, "patching", run=story, other=OTHER, place=place)["error"]
+        assert f"from 1 to {last}; got {place!r}" in error
+    assert "the text is empty" in ask(experiments, "patching", run=story, other=" ")["error"]
+    wrong = ask(experiments, "patching", run=story, other=OTHER, target="mine")
+    assert "['other', 'here']; got 'mine'" in wrong["error"]
+    wrong = ask(experiments, "patching", run=story, other=OTHER, stack="encoder")
+    assert "no site encoder.0.self" in wrong["error"]
+    read = experiments.store.put(experiments.service.read("tiny-encoder", TEXT))
+    wrong = ask(experiments, "patching", run=read, other=OTHER)
+    assert "no site decoder.0.self; its sites: encoder.0.self" in wrong["error"]
+
+
+def test_a_text_that_slid_out_of_sight_is_refused(experiments):
+    run: Run = experiments.service.generate("tiny", TEXT, max_new_tokens=40)
+    assert run.trace_start > 0
+    key = experiments.store.put(run)
+    error = ask(experiments, "patching", run=key, other=OTHER)["error"]
+    assert "longer than the 32 tokens" in error

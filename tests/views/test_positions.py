@@ -1,0 +1,214 @@
+"""What enters the first layer, the formula beside it, and the map to a later position."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from asking import asking
+from builders import model_of
+
+from transformer import Model, Run, Tokenizer
+from transformer.ui.store import RunStore
+from transformer.views import (
+    input_strips,
+    input_token,
+    position_matrix,
+    position_shift,
+    position_similarity,
+)
+from transformer.views.positions.inputs import input_parts
+from transformer.views.positions.positions import formula_difference, formula_matrix
+from transformer.views.positions.rotation import largest_shift, rotation_matrix, shift
+
+
+@pytest.fixture(scope="module")
+def normed(tiny_encoder: Model, tokenizer: Tokenizer) -> Run:
+    """Read by an encoder that norms its embeddings."""
+    model = model_of("normed", tiny_encoder.config.replace(norm_embeddings=True), tokenizer)
+    found = model.trace("the fox said hello")
+    return found
+
+
+def ask(name: str, run: Run, **data: object) -> dict[str, object]:
+    """What the page is answered."""
+    store = RunStore()
+    return asking(store, name)({"run": store.put(run), **data})
+
+
+# --- token + position = input ---------------------------------------------------------------------
+
+
+def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
+    embedding = tiny_model.network.embedding
+    tokens = embedding.tokens.weight[list(run.ids)].numpy()
+    positions = embedding.positions.matrix[: len(run.ids)].numpy()
+    token, position, total = input_strips(run).data
+    np.testing.assert_array_equal(token.z, tokens)
+    np.testing.assert_array_equal(position.z, positions)
+    np.testing.assert_array_equal(total.z, tokens + positions)
+    np.testing.assert_array_equal(total.z, run.trace.residuals["decoder"][0][0].numpy())
+    assert input_parts(run).difference == 0
+    assert len({(cells.zmin, cells.zmax) for cells in (token, position, total)}) == 1
+    beyond = np.abs(np.stack([token.z, position.z, total.z])) > token.zmax
+    assert 0 < beyond.mean() <= 0.006
+
+
+def test_mean_lengths_are_those_of_the_vectors(run):
+    parts = input_parts(run)
+    for name, matrix in (("token", parts.token), ("position", parts.position), ("sum", parts.sum)):
+        lengths = [math.sqrt(sum(float(x) ** 2 for x in row)) for row in matrix]
+        assert parts.mean_length(name) == pytest.approx(sum(lengths) / len(lengths))
+        heading = f"mean length {parts.mean_length(name):.2f}"
+        assert any(heading in note.text for note in input_strips(run).layout.annotations)
+
+
+def test_each_stack_has_its_own_strips_scaled_as_the_model_scales(translation):
+    for stack in ("encoder", "decoder"):
+        parts = input_parts(translation, stack)
+        assert parts.labels == translation.queries(stack)
+        assert len(parts.sum) == len(parts.labels)
+        np.testing.assert_array_equal(parts.first, translation.trace.residuals[stack][0][0].numpy())
+        assert parts.difference == 0
+    with pytest.raises(ValueError, match=r"stack must be one of \['encoder', 'decoder'\]"):
+        input_strips(translation, "middle")
+
+
+def test_a_model_that_norms_its_embeddings_is_said_to(normed, run):
+    parts = input_parts(normed)
+    assert parts.normed
+    assert parts.difference > 0.01
+    np.testing.assert_array_equal(parts.first, normed.trace.residuals["encoder"][0][0].numpy())
+    assert "norms the sum" in input_strips(normed).layout.title.subtitle.text
+    assert "norms the sum" not in input_strips(run).layout.title.subtitle.text
+
+
+def test_one_tokens_lines_are_its_row_of_each_strip(run):
+    figure = input_token(run, 2)
+    parts = input_parts(run)
+    for line, name in zip(figure.data, ("token", "position", "sum"), strict=True):
+        assert line.name == name
+        np.testing.assert_array_equal(line.y, parts.part(name)[2])
+    assert len({line.line.dash for line in figure.data}) == 3
+    assert input_token(run).layout.meta["place"] == len(run.ids) - 1
+    for place in (-1, len(run.ids), True, 1.0):
+        with pytest.raises(ValueError, match=f"from 0 to {len(run.ids) - 1}; got"):
+            input_token(run, place)
+
+
+# --- the formula beside the model's own -----------------------------------------------------------
+
+
+def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run):
+    z = position_matrix(run, formula=True).data[0].z
+    assert z.shape == run.position_matrices["decoder"].shape
+    for position, dimension in ((0, 0), (5, 3), (31, 14)):
+        angle = position / 10_000 ** (2 * (dimension // 2) / 16)
+        expected = math.cos(angle) if dimension % 2 else math.sin(angle)
+        assert z[position, dimension] == pytest.approx(expected, abs=1e-6)
+    title = position_matrix(run, formula=True).layout.title.text
+    assert "formula, not used by this model" in title
+    assert "not used" not in position_matrix(run).layout.title.text
+    cosine = position_similarity(run, formula=True).data[0].z
+    expected = torch.nn.functional.cosine_similarity(
+        torch.tensor(z)[:, None], torch.tensor(z)[None], dim=-1
+    )
+    np.testing.assert_allclose(cosine, expected.numpy(), atol=1e-6)
+    own = run.position_matrices["decoder"].numpy()
+    assert formula_difference(run) == np.abs(own - z).max()
+
+
+def test_a_sinusoidal_matrix_is_the_formula_itself(translation):
+    for stack in ("encoder", "decoder"):
+        assert formula_difference(translation, stack) == 0
+        np.testing.assert_array_equal(
+            formula_matrix(translation, stack), translation.position_matrices[stack].numpy()
+        )
+    assert "not used" not in position_matrix(translation, formula=True).layout.title.text
+
+
+def test_an_odd_size_has_no_formula(run):
+    odd = dataclasses.replace(run, position_matrices={"decoder": torch.zeros(9, 7)})
+    with pytest.raises(ValueError, match="even d_model; got 7"):
+        position_matrix(odd, formula=True)
+
+
+# --- from one position to another -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 4, 23])
+def test_one_rotation_moves_every_position_of_the_models_own_matrix(translation, k):
+    found = shift(translation, k, "encoder")
+    table = translation.position_matrices["encoder"].double().numpy()
+    worst = 0.0
+    for position in range(24 - k):
+        for row in range(16):
+            moved = sum(found.matrix[row, at] * table[position, at] for at in range(16))
+            worst = max(worst, abs(moved - table[position + k, row]))
+    assert found.largest_miss == pytest.approx(worst, abs=1e-12)
+    assert worst < 1e-6
+    assert (found.fitted, found.n_pairs, found.chance) == (False, 24 - k, 0.0)
+
+
+def test_the_rotation_turns_pairs_by_hand_worked_angles():
+    matrix = rotation_matrix(3, 4)  # frequencies 1 and 1 / 100
+    block = [[math.cos(3), math.sin(3)], [-math.sin(3), math.cos(3)]]
+    np.testing.assert_allclose(matrix[:2, :2], block)
+    assert matrix[2, 3] == pytest.approx(math.sin(0.03))
+    assert not matrix[:2, 2:].any()
+    assert not matrix[2:, :2].any()
+    np.testing.assert_allclose(matrix @ matrix.T, np.eye(4), atol=1e-12)
+    with pytest.raises(ValueError, match="even d_model; got 5"):
+        rotation_matrix(3, 5)
+
+
+def test_a_learned_matrix_gets_its_best_fit_and_the_fits_miss(run):
+    found = shift(run, 2)
+    table = run.position_matrices["decoder"].double()
+    solved = torch.linalg.lstsq(table[:-2], table[2:]).solution
+    missed = table[:-2] @ solved - table[2:]
+    np.testing.assert_allclose(found.matrix, solved.T.numpy(), atol=1e-8)
+    relative = float(missed.norm() / table[2:].norm())
+    assert found.relative_miss == pytest.approx(relative)
+    assert found.fitted
+    assert found.chance == pytest.approx(math.sqrt(1 - 16 / 30))
+    # The tiny model's positions are random numbers: the fit is about as good as chance says.
+    assert found.relative_miss == pytest.approx(found.chance, abs=0.1)
+    assert f"{100 * relative:.0f} %" in position_shift(run, 2).layout.title.subtitle.text
+
+
+def test_a_fit_that_would_fit_anything_is_not_shown(run, translation):
+    assert largest_shift(run) == 32 - 1 - 16
+    assert largest_shift(translation) == 23
+    assert shift(run, 15).n_pairs == 17
+    with pytest.raises(ValueError, match="16 pairs of positions would fit anything"):
+        shift(run, 16)
+    few = dataclasses.replace(run, position_matrices={"decoder": torch.randn(12, 16)})
+    assert ask("shift", few, k=1) == {"figure": None, "largest": -5}
+
+
+def test_the_shift_figure_holds_the_whole_matrix_and_opens_on_what_is_asked(translation):
+    figure = position_shift(translation, 5, "decoder", shown=6)
+    np.testing.assert_allclose(figure.data[0].z, rotation_matrix(5, 16), atol=1e-7)
+    assert figure.layout.xaxis.range == (-0.5, 5.5)
+    assert figure.layout.yaxis.range == (5.5, -0.5)
+    assert position_shift(translation, 5).layout.xaxis.range == (-0.5, 15.5)
+    assert figure.layout.meta["k"] == 5
+
+
+# --- what the page is told ------------------------------------------------------------------------
+
+
+def test_the_page_is_told_lengths_differences_and_misses(run, translation):
+    answer = ask("inputs", run, place=99)
+    assert answer["place"] == len(run.ids) - 1
+    assert answer["lengths"]["sum"] == input_parts(run).mean_length("sum")
+    told = ask("positions", run, which="matrix", formula=True)
+    assert (told["positions"], told["difference"]) == ("learned", formula_difference(run))
+    assert ask("positions", translation, which="matrix", formula=True)["difference"] == 0
+    moved = ask("shift", translation, k=3)
+    assert moved["largest_miss"] == shift(translation, 3).largest_miss
+    assert "k must be" in str(ask("shift", translation, k=99)["error"])
