@@ -20,7 +20,7 @@ from transformer import Ablate, Model, Run, with_lens
 from transformer.model.hooks import FORMER_NAMES
 from transformer.runs import archive
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "run.schema.json").read_text(encoding="utf-8"))
 SILENCE = [{"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}]
 

@@ -41,17 +41,6 @@ def test_more_queries_than_keys_is_an_error_that_names_both():
         causal_mask(4, 3)
 
 
-def test_combined_masks_allow_what_all_of_them_allow():
-    ids = torch.tensor([[9, 9, 0], [9, 9, 9]])
-    both = combine(causal_mask(3, 3), padding_mask(ids, 0))
-    assert both.shape == (2, 1, 3, 3)
-    for row in range(2):
-        for query in range(3):
-            for key in range(3):
-                allowed = key <= query and ids[row, key] != 0
-                assert both[row, 0, query, key] == allowed
-
-
 def test_combining_nothing_allows_everything_and_none_changes_nothing():
     mask = causal_mask(2, 3)
     assert combine() is None

@@ -54,37 +54,8 @@ def copy_layer(to, source, cross):
         copy_linear(getattr(to, name), norm)
 
 
-def pytorch_stack(ours, norm, activation, cross=False):
-    kind = nn.TransformerDecoderLayer if cross else nn.TransformerEncoderLayer
-    made = [
-        kind(
-            C, H, FF, dropout=0.1, activation=activation, batch_first=True, norm_first=norm == "pre"
-        )
-        for _ in ours.layers
-    ]
-    for theirs, layer in zip(made, ours.layers, strict=True):
-        copy_layer(theirs, layer, cross)
-        theirs.eval()
-    return made
-
-
 def future(n):
     return torch.ones(n, n, dtype=torch.bool).triu(1)  # PyTorch's polarity: True = hidden
-
-
-@NORMS
-@ACTIVATIONS
-def test_an_encoder_stack_is_pytorchs(norm, activation):
-    ours = spread(build_transformer(config(norm, activation, "encoder"))).eval().encoder
-    x, hidden = torch.randn(B, TS, C), SOURCE == 0
-    expected = x
-    for layer in pytorch_stack(ours, norm, activation):
-        expected = layer(expected, src_key_padding_mask=hidden)
-    if norm == "pre":
-        expected = ours.norm(expected)
-    output = ours(x, ForwardContext(mask=padding_mask(SOURCE, 0)))
-    # at padding itself PyTorch's fast path writes zeros, and nobody reads it
-    torch.testing.assert_close(output[~hidden], expected[~hidden], atol=1e-5, rtol=1e-5)
 
 
 @NORMS
@@ -92,9 +63,11 @@ def test_an_encoder_stack_is_pytorchs(norm, activation):
 def test_a_decoder_only_stack_is_pytorchs_encoder_with_a_causal_mask(norm, activation):
     ours = spread(build_transformer(config(norm, activation, "decoder"))).eval().decoder
     x, hidden = torch.randn(B, TT, C), TARGET == 0
-    expected = x
-    for layer in pytorch_stack(ours, norm, activation):
-        expected = layer(expected, src_mask=future(TT), src_key_padding_mask=hidden)
+    expected, sizes = x, dict(batch_first=True, norm_first=norm == "pre")
+    for layer in ours.layers:
+        theirs = nn.TransformerEncoderLayer(C, H, FF, activation=activation, **sizes).eval()
+        copy_layer(theirs, layer, cross=False)
+        expected = theirs(expected, src_mask=future(TT), src_key_padding_mask=hidden)
     if norm == "pre":
         expected = ours.norm(expected)
     output = ours(x, ForwardContext(mask=padding_mask(TARGET, 0), causal=True))
@@ -103,29 +76,12 @@ def test_a_decoder_only_stack_is_pytorchs_encoder_with_a_causal_mask(norm, activ
 
 @NORMS
 @ACTIVATIONS
-def test_a_decoder_stack_with_cross_attention_is_pytorchs(norm, activation):
-    ours = spread(build_transformer(config(norm, activation))).eval().decoder
-    x, memory = torch.randn(B, TT, C), torch.randn(B, TS, C)
-    expected = x
-    for layer in pytorch_stack(ours, norm, activation, cross=True):
-        expected = layer(
-            expected,
-            memory,
-            tgt_mask=future(TT),
-            tgt_key_padding_mask=TARGET == 0,
-            memory_key_padding_mask=SOURCE == 0,
-        )
-    if norm == "pre":
-        expected = ours.norm(expected)
-    masks = dict(mask=padding_mask(TARGET, 0), memory_mask=padding_mask(SOURCE, 0))
-    output = ours(x, ForwardContext(causal=True, memory=memory, **masks))
-    torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
-
-
-@NORMS
-def test_a_whole_encoder_decoder_is_pytorchs_transformer(norm):
-    ours = spread(build_transformer(config(norm, "relu"))).eval()
-    sizes = dict(nhead=H, dim_feedforward=FF, batch_first=True, norm_first=norm == "pre")
+def test_a_whole_encoder_decoder_is_pytorchs_transformer(norm, activation):
+    ours = spread(build_transformer(config(norm, activation))).eval()
+    sizes = dict(
+        nhead=H, dim_feedforward=FF, batch_first=True, norm_first=norm == "pre",
+        activation=activation,
+    )  # fmt: skip
     plain = nn.TransformerEncoder(
         nn.TransformerEncoderLayer(C, **sizes), L, enable_nested_tensor=False
     )
@@ -149,41 +105,6 @@ def test_a_whole_encoder_decoder_is_pytorchs_transformer(norm):
     torch.testing.assert_close(logits, ours.head(expected), atol=1e-5, rtol=1e-5)
 
 
-def test_pre_norm_ends_in_a_norm_and_post_norm_does_not():
-    for family, stacks in [
-        ("encoder", ["encoder"]),
-        ("decoder", ["decoder"]),
-        ("encoder-decoder", ["encoder", "decoder"]),
-    ]:
-        for stack in stacks:
-            pre = build_transformer(config("pre", "relu", family))
-            post = build_transformer(config("post", "relu", family))
-            assert isinstance(getattr(pre, stack).norm, nn.LayerNorm)
-            assert getattr(post, stack).norm is None
-
-
-def test_post_norm_output_is_normalised_and_pre_norm_keeps_the_residual():
-    x = torch.randn(B, TT, C) * 9
-    post = build_transformer(config("post", "relu", "decoder")).eval().decoder(x, CAUSAL)
-    torch.testing.assert_close(post.mean(-1), torch.zeros(B, TT), atol=1e-5, rtol=0)
-    layer = build_transformer(config("pre", "relu", "decoder")).eval().decoder.layers[0]
-    with torch.no_grad():
-        layer.self_attention.output.weight.zero_()
-        layer.feed_forward.contract.weight.zero_()
-    assert layer(x, CAUSAL).equal(x)
-
-
-@pytest.mark.parametrize("bias", [True, False])
-def test_the_feed_forward_works_on_each_position_alone(bias):
-    network = spread(FeedForward(config("pre", "gelu", feed_forward_bias=bias)))
-    assert (network.expand.bias is not None) == bias
-    x = torch.randn(B, TT, C)
-    whole = network(x)
-    torch.testing.assert_close(network(x[:, 2:3]), whole[:, 2:3])
-    hidden = torch.nn.functional.gelu(network.expand(x))
-    torch.testing.assert_close(whole, network.contract(hidden))
-
-
 @pytest.mark.parametrize("p", [0.1, 0.25, 0.5])
 def test_dropout_keeps_the_expectation_and_drops_about_p(p):
     dropped = Dropout(p).train()(torch.ones(500, 401))
@@ -199,26 +120,8 @@ def test_dropout_is_off_while_evaluating_and_at_zero():
     assert Dropout(0.0).train()(x) is x
 
 
-def test_dropout_differs_from_call_to_call_and_follows_the_seed():
-    layer, x = Dropout(0.5).train(), torch.ones(13, 17)
-    torch.manual_seed(3)
-    first, second = layer(x), layer(x)
-    torch.manual_seed(3)
-    assert layer(x).equal(first)
-    assert not first.equal(second)
-
-
-def test_gradients_flow_only_through_what_dropout_kept():
-    x = torch.ones(7, 11, requires_grad=True)
-    output = Dropout(0.5).train()(x)
-    output.sum().backward()
-    assert x.grad.equal(output.detach())
-    assert 0 < (x.grad == 0).sum() < x.numel()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("p", [0.001, 0.3, 0.999])
-def test_dropout_keeps_shape_and_type_for_any_p(dtype, p):
+@pytest.mark.parametrize(("p", "dtype"), [(0.001, torch.bfloat16), (0.999, torch.float16)])
+def test_dropout_keeps_shape_and_type_for_any_p(p, dtype):
     x = torch.ones(5, 3, 7, dtype=dtype).transpose(0, 2)
     output = Dropout(p).train()(x)
     assert output.shape == x.shape

@@ -1,0 +1,82 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from builders import V, ids, network
+
+from transformer import Site, Trace
+
+BATCH = torch.tensor([[5, 3, 8, 0, 0], [7, 1, 2, 4, 9]])
+
+
+def test_sites_come_in_the_order_of_the_data_and_shapes_tell_queries_from_keys():
+    trace = Trace()
+    network("encoder-decoder")(ids(2, 6), BATCH, trace=trace)
+    layers = [f"decoder.{layer}.{kind}" for layer in range(2) for kind in ("self", "cross")]
+    assert list(map(str, trace.sites)) == ["encoder.0.self", "encoder.1.self", *layers]
+    assert trace.kinds() == [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]
+    assert trace.scores("decoder", "cross").shape == (2, 2, 3, 5, 6)
+    assert trace.weights("decoder", "cross")[1].equal(trace["decoder.1.cross"].pattern)
+
+
+def test_eight_threads_that_share_one_model_get_maps_of_their_own():
+    model = network("encoder-decoder")
+
+    def weights_of(seed):
+        generator, trace = torch.Generator().manual_seed(seed), Trace()
+        source, target = torch.randint(1, V, (2, 1, 3 + seed % 6), generator=generator)
+        with torch.inference_mode():
+            model(source, target, trace=trace)
+        return [record.pattern for record in trace]
+
+    alone = list(map(weights_of, range(24)))
+    with ThreadPoolExecutor(8) as threads:
+        for got, expected in zip(threads.map(weights_of, range(24)), alone, strict=True):
+            torch.testing.assert_close(got, expected)
+
+
+def test_a_record_is_found_by_site_by_tuple_and_by_text():
+    trace = Trace()
+    network()(BATCH, trace=trace)
+    record = trace[Site("decoder", 1, "self")]
+    assert trace["decoder", 1, "self"] is record
+    assert trace["decoder.1.self"] is record
+    assert record.site == Site("decoder", 1, "self")
+
+
+def test_a_site_that_was_not_recorded_gets_a_list_of_those_that_were():
+    trace = Trace()
+    with pytest.raises(ValueError, match=r"no record of site decoder\.0\.self; recorded: nothing"):
+        trace["decoder.0.self"]
+    network()(BATCH, trace=trace)
+    with pytest.raises(ValueError, match=r"decoder\.7\.self; recorded: decoder\.0\.self, decoder"):
+        trace["decoder", 7, "self"]
+    with pytest.raises(ValueError, match="no decoder cross-attention was recorded"):
+        trace.weights("decoder", "cross")
+    with pytest.raises(ValueError, match="no encoder self-attention was recorded"):
+        trace.scores("encoder")
+
+
+@pytest.mark.parametrize("site", [Site("decoder", 12, "cross"), Site("encoder", 0, "self")])
+def test_a_site_survives_being_written(site):
+    assert Site.parse(str(site)) == site
+
+
+@pytest.mark.parametrize(
+    "text", ["", "decoder", "decoder.0", "decoder.x.self", "decoder.-1.self", "dec.0.self",
+             "decoder.0.both", "decoder.0.self.1", "decoder.².self", "decoder.٣.self",
+             "decoder..self", " decoder.0.self"],
+)  # fmt: skip
+def test_what_is_no_site_gets_a_sentence_that_shows_one(text):
+    with pytest.raises(ValueError, match=r"e\.g\. 'decoder\.0\.self'; got"):
+        Site.parse(text)
+
+
+def test_records_are_detached_float32_even_while_training_in_half_precision():
+    model, trace = network().train(), Trace()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model(BATCH, trace=trace)
+    record = trace["decoder.0.self"]
+    assert record.pattern.dtype == record.scores.dtype == torch.float32
+    assert not record.pattern.requires_grad
+    assert not trace.embed["decoder"].requires_grad
