@@ -2,7 +2,7 @@
 // tells none of this to a page's scripts: what passes is read along, and said in the page's status. What it
 // sends is sent as this page's session and in this page's language, for which it has no setting.
 
-import { MOVED, SESSION, session } from "./ask.js";
+import { MOVED, SESSION, session, storage, VISIT } from "./ask.js";
 import { askedIn, LANGUAGE } from "./language.js";
 import { foreign, isOpening, refused, reopen } from "./link.js";
 import { unsent } from "./gradio.js";
@@ -10,14 +10,6 @@ import { say, sayN } from "./messages.js";
 import { askQueueBy, fetched } from "./queue_fetch.js";
 import { emit, page, showProblem } from "../../web/store.js";
 
-const storageOf = () => {
-  try {
-    return window.sessionStorage;
-  } catch {
-    // a browser may keep a page inside another one from it
-    return null;
-  }
-};
 const KEPT = "viz-kept"; // in sessionStorage, from a lost connection or an unfinished text until the page is back
 const LOST = say(
   "The connection to the server was lost. Your text stays; the page comes back with " +
@@ -28,7 +20,6 @@ const SILENT = say(
   "The server has not answered for a while. It may be busy: your text stays here.",
 );
 const SILENT_MS = 25_000; // it says that it is there every 15 s
-const storage = storageOf();
 const moved = history.state?.[MOVED] ?? null;
 let lost = false;
 let moving = false;
@@ -127,6 +118,7 @@ const isUnfinished = () => page.run && unsent().text !== page.run.text;
 window.onpagehide = () => {
   if (lost || (!moving && isUnfinished()))
     storage?.setItem(KEPT, JSON.stringify({ typed: unsent(), lost }));
+  if (!moving) storage?.setItem(VISIT, session);
   if (!lost && !moving) {
     const headers = { [SESSION]: session };
     fetched("leave", { method: "POST", headers, keepalive: true }).catch(() => {});

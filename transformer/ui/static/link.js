@@ -4,6 +4,7 @@
 
 import { effect, signal } from "../../web/preact.js";
 import { emit, page, showProblem } from "../../web/store.js";
+import { isReloaded } from "./ask.js";
 import { fieldText, lookFields, showFields, shownFields } from "./fields.js";
 import { showTabs, typeText } from "./gradio.js";
 import { foreignPart, holdsOwn, plainQuery, queryOf, stateOf, TOO_LONG } from "./link_text.js";
@@ -224,4 +225,5 @@ const open = (text, kept) => {
 };
 // The page before lost its server: what stood in its boxes and settings then.
 export const reopen = (typed) => open(given(), typed);
-if (given() !== "") open(given(), {});
+// Loaded again, the list of models has those of the visit.
+if (given() !== "" || isReloaded) open(given(), {});
