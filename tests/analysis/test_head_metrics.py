@@ -63,6 +63,8 @@ def by_loops(
             sums["induction"].append(row[before[-1] + 1])
         sums["order"].append(sum(w * k for k, w in enumerate(row)))
         totals += row
+        if (k := len(row) - 2 - q) >= 0:
+            sums["mirror"].append(row[k])
     centres = sums.pop("order")
     places = np.flatnonzero(allowed.sum(axis=1) >= 2)
     found = {name: float(np.mean(values or [np.nan])) for name, values in sums.items()}
@@ -104,7 +106,7 @@ def test_each_kind_of_attention_has_the_metrics_that_mean_something_there(transl
     }
     assert names["encoder", "self"] - names["decoder", "self"] == {"next"}
     assert {"distance", "previous", "itself"} <= names["decoder", "self"]
-    assert {"last", "order"} == names["decoder", "cross"] - names["encoder", "self"]
+    assert {"last", "mirror", "order"} == names["decoder", "cross"] - names["encoder", "self"]
     assert not {"distance", "previous", "itself", "next"} & names["decoder", "cross"]
 
 
@@ -265,6 +267,19 @@ def test_a_cross_head_that_walks_along_the_source_reads_in_order(translation):
     assert labels(found) == ["reads in order", "reads the last source token"]
     assert found.heads[0].values["order"] > 0.95
     assert math.isnan(found.even["order"])
+
+
+def test_a_cross_head_on_the_anti_diagonal_reads_the_source_backwards(translation):
+    crossing = torch.zeros(1, 2, 12, N)
+    for row in range(N - 1):
+        crossing[0, 0, row, N - 2 - row] = 8.0
+    for row in range(12):
+        crossing[0, 1, row, min(row, N - 1)] = 8.0
+    found = head_metrics(with_scores(translation, crossing, False, "cross"), "decoder", "cross")
+    assert labels(found)[0] == "reads the source backwards"
+    even = math.exp(8) / (math.exp(8) + N - 1)
+    assert found.heads[0].values["mirror"] == pytest.approx(even, abs=1e-3)
+    assert found.heads[1].values["mirror"] < 0.4
 
 
 def test_a_few_rows_give_no_label(run):

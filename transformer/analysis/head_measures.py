@@ -92,6 +92,13 @@ ALL = {
             definition=mark("the weight on the last source token, which is the sign that ends it"),
         ),
         Metric(
+            name="mirror", title=mark("Mirror"), place=True, against="shuffled",
+            label=mark("reads the source backwards"), short=mark("anti-diagonal"), sign="↗",
+            definition=mark(
+                "the weight on the source token as far from the end as the query is from the start"
+            ),
+        ),
+        Metric(
             name="most_read", title=mark("Most-read"),
             label=mark("reads one token"), short=mark("one token"), sign="●",
             definition=mark("the share of all reading that goes to the one key that is read most"),
@@ -109,7 +116,7 @@ _SELF = (
     "entropy", "largest", "distance", "previous", "next", "itself", "first", "induction",
     "duplicate", "most_read",
 )  # fmt: skip
-_CROSS = ("entropy", "largest", "most_read", "first", "last", "order")
+_CROSS = ("entropy", "largest", "most_read", "first", "last", "mirror", "order")
 
 
 def repeats_of(tokens: Sequence[str], allowed: Tensor) -> Tensor:
@@ -140,7 +147,10 @@ def cells_of(name: str, allowed: Tensor, repeats: Tensor) -> tuple[Tensor, Tenso
     n_keys = allowed.shape[1]
     if name in ("first", "last"):
         return at, torch.full_like(at, 0 if name == "first" else n_keys - 1)
-    keys = at + {"previous": -1, "itself": 0, "next": 1}[name]
+    if name == "mirror":
+        keys = n_keys - 2 - at  # the last key is the sign that ends the source
+    else:
+        keys = at + {"previous": -1, "itself": 0, "next": 1}[name]
     fits = (keys >= 0) & (keys < n_keys)
     fits &= allowed[at, keys.clamp(0, n_keys - 1)]
     return at[fits], keys[fits]

@@ -160,6 +160,13 @@ def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
         with gr.Tab(wording(tab), id=tab_name(tab)) as part:
             opened = calling("ui/static/main.js", f"tabShown({tab_name(tab)!r})")
             part.select(None, js=opened, **PRIVATE)
+            if placed:  # the first tab is the journey itself
+                component(
+                    "strip",
+                    elem_id=f"strip-{tab_name(tab)}",
+                    tab=tab_name(tab),
+                    folder="views/journey",
+                )
             placed |= ABOVE[tab](model) if tab in ABOVE else {}
             placed |= {view.name: view_component(view, values) for view in shown}
             placed |= BELOW[tab](model) if tab in BELOW else {}

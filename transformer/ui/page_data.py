@@ -13,9 +13,11 @@ from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.positions import POSITIONS
 from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
+from transformer.training.exercises import EXERCISES
 from transformer.ui.language import wording
 from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.page_request import state_of_batch, state_of_run
+from transformer.ui.store import SIGN, is_own
 from transformer.ui.tour import shown_first
 from transformer.views.prediction.candidates import how_briefly
 
@@ -50,6 +52,7 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
         "stopped": run.stopped,
         "hypotheses": hypotheses_of(run),
         "text": run.request.text,
+        "task": exercise_of(run.model),
         "forced_tokens": list(run.request.forced_tokens),
         "how": how_chosen(run),
         "seed": None if run.request.sampling is None else run.request.seed,
@@ -57,6 +60,12 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
         "link": state_of_run(run),
         "opening": shown_first(run.model, run.config),
     }
+
+
+def exercise_of(model: str) -> str:
+    """What a visit's own model learned, by its name; "" for any other model."""
+    exercise = EXERCISES.get(model.partition(SIGN)[0].rpartition("-")[0]) if is_own(model) else None
+    return exercise.title if exercise else ""
 
 
 def how_chosen(run: Run) -> str:
@@ -158,19 +167,22 @@ def outcome(run: Run, seconds: float) -> str:
 
 
 def headline(model: Model) -> str:
-    """Where the model runs and how large it is, for the top line."""
+    """Where the model runs, how large it is and, of one that learned an exercise, how well it did,
+    for the top line."""
     config = model.config
     device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
     layers = say_n("{n} layer", "{n} layers", config.n_layers)
     heads = say_n("{n} head", "{n} heads", config.n_heads)
-    return f"{device} · {_parameters(model.n_parameters)} · {layers} × {heads}"
+    parts = [device, _parameters(model.n_parameters), f"{layers} × {heads}"]
+    right = (model.metadata or {}).get("accuracy")
+    if isinstance(right, float):
+        parts.append(say("{percent} of unseen questions right", percent=numeral(right, ".0%")))
+    return " · ".join(parts)
 
 
 def _parameters(count: int) -> str:
     if count >= 1_000_000:
         return say("{n} M parameters", n=numeral(count / 1e6, ".1f"))
-    if count >= 1_000:
-        return say("{n} k parameters", n=numeral(count / 1e3, ".0f"))
     return say_n("{n} parameter", "{n} parameters", count)
 
 

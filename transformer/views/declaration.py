@@ -25,6 +25,7 @@ from transformer.messages import invalid
 from transformer.views.parameters import Item, Parameter
 
 Takes = Literal["run", "batch", "run or batch", "model", "runs"]
+Part = Literal["", "embedding", "heads", "mask", "network", "next", "altered", "learned"]
 Answer = dict[str, Any]  # plain values; figures and arrays may stand in it as they are
 
 
@@ -84,9 +85,10 @@ class View:
     """A part of the page: one question, with its pictures.
 
     tab: where it stands, e.g. "Prediction"; a new name makes a new tab. order: of the tab's views;
-    tabs stand in the order of their first view. folded: it stands behind its title until that is
-    opened. parameters: what its own controls choose besides
-    its pictures' parameters. script: its component's name, where that is not the view's.
+    tabs stand in the order of their first view. part: which part of the journey its tab is about,
+    marked in the copy of the journey above the tab's views. folded: it stands behind its title
+    until that is opened. parameters: what its own controls choose besides its pictures' parameters.
+    script: its component's name, where that is not the view's.
     gets: the values that it has from the start, of those in `ui/page.py`. folder: where it was
     found.
     """
@@ -94,6 +96,7 @@ class View:
     name: str
     tab: str
     order: int = 1000
+    part: Part = ""
     folded: bool = False
     title: str
     help: str
@@ -117,8 +120,8 @@ class View:
     def schema(self) -> dict[str, Any]:
         """The declaration as plain values, for the page and for programs."""
         return {
-            "name": self.name, "tab": self.tab, "title": self.title, "help": self.help,
-            "script": bool(self.component()),
+            "name": self.name, "tab": self.tab, "part": self.part, "title": self.title,
+            "help": self.help, "script": bool(self.component()),
             "controls": {link: p.schema() for link, p in self.controls().items()},
             "pictures": [_schema_of(picture) for picture in self.pictures],
         }  # fmt: skip

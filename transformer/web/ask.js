@@ -62,13 +62,36 @@ const LONGEST = 1500; // characters of a query
 
 /** @typedef {(data: any) => Promise<any>} Question fails with the server's own sentence; gone: a run is */
 
-// Whose questions these are: a name that lives as long as the page is open, or goes on with it in
-// another language (see connection.js).
+const storageOf = () => {
+  try {
+    return globalThis.sessionStorage ?? null;
+  } catch {
+    // a browser may keep a page inside another one from it
+    return null;
+  }
+};
+export const storage = storageOf();
+// What the page of before has left there, if this is the same page, loaded again.
+/** @type {(name: string) => string | null} */
+export const takeLeft = (name) => {
+  const left = storage?.getItem(name) ?? null;
+  storage?.removeItem(name);
+  const [opened] = /** @type {any[]} */ (
+    globalThis.performance?.getEntriesByType("navigation") ?? []
+  );
+  return opened?.type === "reload" ? left : null;
+};
+
+// Whose questions these are: a name that lives as long as the page is open, and goes on with it where
+// it is loaded again, also in another language (see connection.js).
+export const VISIT = "viz-visit"; // in sessionStorage, from one page to the next
+const before = takeLeft(VISIT);
+export const isReloaded = before !== null;
 export const MOVED = "viz-moved"; // in the history's state
 const drawn = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0"));
 /** @type {string} */
-export const session = globalThis.history?.state?.[MOVED]?.session ?? drawn().join("");
+export const session = globalThis.history?.state?.[MOVED]?.session ?? before ?? drawn().join("");
 export const SESSION = "x-session"; // the header that says so
 
 // An array behind the JSON text of an answer starts at a multiple of 8; see ui/resources.py.

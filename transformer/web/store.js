@@ -15,6 +15,7 @@ import { batch as together, signal } from "./preact.js";
  * @property {string} run its id on the server
  * @property {string} model
  * @property {string} text
+ * @property {string} task what its model learned in Learn; "" for any other model
  * @property {string} how its settings in words
  * @property {number | null} seed null where nothing was drawn at random
  * @property {string} stack what the text's tokens are of

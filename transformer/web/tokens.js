@@ -175,7 +175,11 @@ export const Text = ({ facts }) => {
     </div>
     <div class="tokens-head">
       <h2 class="text-title">${
-        translates ? say("Translation, token by token") : say("Text, token by token")
+        facts.task
+          ? say("{task}, token by token", { task: say(facts.task) })
+          : translates
+            ? say("Translation, token by token")
+            : say("Text, token by token")
       }</h2>
       <${Legend} /><${Player} show=${setWritten} />
     </div>

@@ -1,7 +1,7 @@
 // Gradio 6.31 asks its queue through window.fetch. Its page makes a client of its own, which can be given no headers,
 // session or listener (Client.connect can, but only a program's), so that fetch is replaced for these two questions.
 
-import { MOVED, SESSION, session, askedIn, LANGUAGE } from "../../web/ask.js";
+import { LANGUAGE, MOVED, SESSION, VISIT, askedIn, session, storage } from "../../web/ask.js";
 import { foreign, isOpening, refused, reopen } from "./link.js";
 import { unsent } from "./gradio.js";
 import { say, sayN } from "../../web/messages.js";
@@ -22,14 +22,6 @@ export const askQueueBy = (join, data) => {
 // tells none of this to a page's scripts: what passes is read along, and said in the page's status. What it
 // sends is sent as this page's session and in this page's language, for which it has no setting.
 
-const storageOf = () => {
-  try {
-    return window.sessionStorage;
-  } catch {
-    // a browser may keep a page inside another one from it
-    return null;
-  }
-};
 const KEPT = "viz-kept"; // in sessionStorage, from a lost connection or an unfinished text until the page is back
 const LOST = say(
   "The connection to the server was lost. Your text stays; the page comes back with " +
@@ -40,7 +32,6 @@ const SILENT = say(
   "The server has not answered for a while. It may be busy: your text stays here.",
 );
 const SILENT_MS = 25_000; // it says that it is there every 15 s
-const storage = storageOf();
 const moved = history.state?.[MOVED] ?? null;
 let lost = false;
 let moving = false;
@@ -139,6 +130,7 @@ const isUnfinished = () => page.run && unsent().text !== page.run.text;
 window.onpagehide = () => {
   if (lost || (!moving && isUnfinished()))
     storage?.setItem(KEPT, JSON.stringify({ typed: unsent(), lost }));
+  if (!moving) storage?.setItem(VISIT, session);
   if (!lost && !moving) {
     const headers = { [SESSION]: session };
     fetched("leave", { method: "POST", headers, keepalive: true }).catch(() => {});

@@ -2,20 +2,21 @@
 // that what a visitor typed comes into nobody's log. Links of before have it behind the "?", and are
 // read too. `apply(state)` shows a state: a link, Back and Forward, a run of before, a lesson's step.
 
-import { effect, signal } from "../../web/preact.js";
-import { emit, page, showProblem } from "../../web/store.js";
+import { isReloaded } from "../../web/ask.js";
 import { fieldText, lookFields, showFields, shownFields } from "../../web/fields.js";
-import { showTabs, typeText, goOn, isLast, isNew, request } from "./gradio.js";
 import {
+  TOO_LONG,
+  declared,
+  firstTab,
   foreignPart,
   holdsOwn,
   plainQuery,
   queryOf,
   stateOf,
-  TOO_LONG,
-  declared,
-  firstTab,
 } from "../../web/link_text.js";
+import { effect, signal } from "../../web/preact.js";
+import { emit, page, showProblem } from "../../web/store.js";
+import { goOn, isLast, isNew, request, showTabs, typeText } from "./gradio.js";
 
 const PAUSE_MS = 300;
 const WAIT_MS = 60_000; // the answer is there, the run that it names is on its way
@@ -231,4 +232,5 @@ const open = (text, kept) => {
 };
 // The page before lost its server: what stood in its boxes and settings then.
 export const reopen = (typed) => open(given(), typed);
-if (given() !== "") open(given(), {});
+// Loaded again, the list of models has those of the visit.
+if (given() !== "" || isReloaded) open(given(), {});

@@ -36,6 +36,7 @@ VIEW = View(
     name="architecture",
     tab=mark("Model"),
     order=710,
+    part="network",
     title=mark("Architecture"),
     help=mark(
         "The blocks of the network with their shapes and parameters, as data goes through them."

@@ -50,6 +50,7 @@ VIEW = View(
     name="attention",
     tab=mark("Attention"),
     order=110,
+    part="heads",
     title=mark("Attention"),
     help=mark("How much each query reads each key: every head small, the chosen one large."),
     parameters=(

@@ -49,7 +49,7 @@ const toldOf = (answer, stack) =>
   stack === page.run.stack
     ? answer
     : { ...answer, lens: [], ...answer.encoder, heads: null, feed_forward: null, vector: null };
-const largest = ({ heads, feed_forward: forward }) =>
+export const largest = ({ heads, feed_forward: forward }) =>
   Math.max(
     0,
     ...[...Object.values(heads ?? {}), forward ?? []].flatMap((some) => Array.from(some, Math.abs)),

@@ -26,7 +26,7 @@ const inWords = (name, amount, word) =>
   amount < 0
     ? say("{name}: {amount} to the logit of “{word}”", { name, word, amount: signed(amount) })
     : say("{name}: +{amount} to the logit of “{word}”", { name, word, amount: signed(amount) });
-const share = (amount, most) => ({
+export const share = (amount, most) => ({
   class: amount < 0 ? "takes" : "adds",
   style: { "--share": `${Math.min(100, (100 * Math.abs(amount)) / (most || 1)).toFixed(0)}%` },
 });

@@ -19,6 +19,7 @@ VIEW = View(
     name="learn",
     tab=mark("Learn"),
     order=610,
+    part="learned",
     title=mark("Watch it learn"),
     help=mark("A small network learns an exercise: its loss, its accuracy, and its heads."),
     parameters=(

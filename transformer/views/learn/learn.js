@@ -1,22 +1,23 @@
 // Learn: a small network learns in front of the visitor: its curves, its heads, what it answers; and
 // afterwards it is a model of this visit.
 
-import { ask, decodeBytes } from "../../web/ask.js";
-import { declaredFields } from "../../web/fields.js";
-import { saveFile } from "../../ui/static/share.js";
 import { apply } from "../../ui/static/link.js";
-import { numeral, say, sayN } from "../../web/messages.js";
-import { fieldsOf } from "../../web/link_text.js";
-import { siteName } from "../../web/sites.js";
+import { saveFile } from "../../ui/static/share.js";
 import { staying } from "../../ui/static/touring.js";
+import { ask, decodeBytes, storage, takeLeft } from "../../web/ask.js";
 import { Control } from "../../web/controls.js";
+import { declaredFields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
-import { mounted, useAnswer, usePart, openSection } from "../../web/part.js";
+import { fieldsOf } from "../../web/link_text.js";
+import { numeral, say, sayN } from "../../web/messages.js";
+import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
+import { siteName } from "../../web/sites.js";
 import { page, reactive, showProblem } from "../../web/store.js";
-import { LearnedHeads } from "./learn_heads.js";
+import { LearnedHeads, LookBack, isLive } from "./learn_heads.js";
 
 const RECORDED = "recorded-"; // see ui/learning.py
+const TRAINING = "viz-training"; // in sessionStorage: the visitor's own, for when the page is loaded again
 const PAUSES_MS = { starting: 400, running: 400, waiting: 1500, paused: 1000 };
 const OUT_OF_SIGHT_MS = 5000;
 
@@ -34,26 +35,35 @@ const trying = (work) => async () => {
 // fields: the declared parameters, with declared, their declarations, and plan(), their values. shown:
 // the training that is shown: its id, a step of it (at, null for the last one), the question that it is
 // asked (null for its own), and whether a link gave the fields, which else follow a recorded training.
-const useTraining = () =>
+const useTraining = (server) =>
   useMemo(() => {
     const declared = Object.entries(fieldsOf("learn"));
     const [[task, { default: first }]] = declared;
     let before = first;
     const shown = reactive({ id: "", at: null, question: null, given: false });
-    const show = (id, given = false) =>
+    const show = (id, given = false) => {
       Object.assign(shown, { id, at: null, question: null, given });
+      if (!id.startsWith(RECORDED)) storage?.setItem(TRAINING, id);
+    };
     const showRecorded = () => show(RECORDED + (before = fields[task]));
     const fields = declaredFields("learn", (now) => {
       if (now[task] !== before) show(RECORDED + (before = now[task]), true);
     });
     if (!shown.id) showRecorded();
+    const own = takeLeft(TRAINING);
+    const showOwn = async () => {
+      const { plan: planned } = await ask(server.learned, { id: own });
+      take(planned);
+      before = fields[task];
+      show(own, true);
+    };
+    if (own) trying(showOwn)();
     const follow = (name) => name === task && showRecorded();
     const plan = () => Object.fromEntries(declared.map(([name, one]) => [one.name, fields[name]]));
     const take = (values) => declared.forEach(([name, one]) => (fields[name] = values[one.name]));
     return { declared, fields, plan, take, shown, show, showRecorded, follow };
   }, []);
 
-const isLive = (facts) => ["waiting", "running", "paused"].includes(facts?.state);
 // Looks after a training under way whether it has changed; again() then asks for all of it.
 const useProgress = (server, part, id, facts, again) => {
   const [looks, setLooks] = useState(0);
@@ -112,22 +122,6 @@ const Buttons = ({ server, props, training, facts, status, question, again }) =>
   </div>`;
 };
 
-const LookBack = ({ facts, shown }) => {
-  const { kept, at, step } = facts ?? { kept: [], at: "–", step: 0 };
-  const places = isLive(facts) && !kept.includes(step) ? [...kept, null] : kept;
-  const last = Math.max(0, places.length - 1);
-  const choose = ({ target }) => {
-    const place = Number(target.value);
-    shown.at = place === last ? null : places[place];
-  };
-  return html`<label class="learn-slider">
-    <span>${`${say("Look back: step")} `}<output class="learn-at">${at}</output></span>
-    <input type="range" class="learn-back" min="0" max=${last} disabled=${places.length < 2}
-      value=${shown.at === null ? last : places.indexOf(shown.at)} onInput=${choose}
-      aria-valuetext=${say("step {step}", { step: at })} />
-  </label>`;
-};
-
 const Question = ({ facts, text, type, commit }) => {
   const { answer, wanted } = facts ?? {};
   const right = answer === wanted ? say("(right)") : say("(right would be {wanted})", { wanted });
@@ -174,7 +168,7 @@ const Afterwards = ({ server, shown, facts, picked }) => {
 
 const Learn = ({ props, server }) => {
   const part = usePart();
-  const training = useTraining();
+  const training = useTraining(server);
   const { declared, fields, follow, take, shown } = training;
   const { id, at, question, given } = shown;
   const [round, setRound] = useState(0);

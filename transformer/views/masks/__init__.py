@@ -48,6 +48,7 @@ VIEW = View(
     name="masks",
     tab=mark("Masks"),
     order=210,
+    part="mask",
     title=mark("Masks"),
     help=mark(
         "Which keys each query may read: padding hides filler, the causal mask hides the future."

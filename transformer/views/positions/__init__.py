@@ -94,6 +94,7 @@ VIEW = View(
     name="positions",
     tab=mark("Positions"),
     order=310,
+    part="embedding",
     title=mark("Positions"),
     help=mark("The numbers that tell the network where a token stands, and how they move."),
     parameters=(

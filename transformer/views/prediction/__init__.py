@@ -58,6 +58,7 @@ VIEW = View(
     name="prediction",
     tab=mark("Prediction"),
     order=420,
+    part="next",
     title=mark("Prediction"),
     help=mark(
         "What each step could have chosen, what surprised the network, and what each layer said."
