@@ -21,11 +21,20 @@ from plotly.basedatatypes import BaseTraceType
 
 from transformer.ui import components, modules
 from transformer.ui.components import PLOTLY_JS, put_first
-from transformer.ui.modules import APART, MAIN, MODULES, PACKAGE, PAGE, STYLE, Modules
+from transformer.ui.modules import (
+    APART,
+    LATER,
+    MAIN,
+    MODULES,
+    PACKAGE,
+    PAGE,
+    STYLE,
+    Modules,
+)  # fmt: skip
 from transformer.views import VIEWS
 
 SCRIPTS = sorted(name for name in MODULES.assets if name.endswith(".js"))
-OWN = [name for name in SCRIPTS if "/vendor/" not in name and name != PAGE]
+OWN = [name for name in SCRIPTS if "/vendor/" not in name and name not in (PAGE, LATER)]
 IMPORTS = re.compile(
     r'(?:^|(?<=;))(?:import|export ?\{|\})(?:.*?from ?| ?)"([^"]+)";', re.MULTILINE
 )
@@ -171,19 +180,25 @@ def test_modules_do_not_import_each_other_in_a_circle():
         graph = {name: wanted for name, wanted in graph.items() if name not in leaves}
 
 
-def test_the_page_takes_all_that_it_needs_as_one_file():
+def test_the_page_takes_all_that_it_needs_as_two_files():
     def all_of(name: str) -> set[str]:
         return {name}.union(*(all_of(one) for one in imports(name)))
 
     mounted = [name for name in OWN if any(one in text_of(name) for one in modules.MOUNT)]
-    script = ask(address(PAGE)).raw.decode()
-    held = re.findall(r'^  "([^"]+)": module\d+,$', script, re.MULTILINE)
-    assert len(held) == len(set(held))
-    assert set(held) == set().union(*(all_of(name) for name in (MAIN, *mounted)))
-    assert not re.search("^import", script, re.MULTILINE)
-    assert (
-        len(MODULES.assets[PAGE].encoded("br")) < 126_000
-    )  # of them Preact, htm and signals 10,000, the journey and its bars 10,500
+    page, later = (ask(address(name)).raw.decode() for name in (PAGE, LATER))
+    made = [
+        set(re.findall(r'^  "([^"]+)": module\d+,$', text, re.MULTILINE)) for text in (page, later)
+    ]
+    taken = set(re.findall(r'^const module\d+ = held\["([^"]+)"\];$', later, re.MULTILINE))
+    assert made[0] | made[1] == set().union(*(all_of(name) for name in (MAIN, *mounted)))
+    assert made[0] & made[1] == taken  # nothing is made twice
+    assert {"views/patching/patching.js", "views/masks/masks.js"} <= made[1] - taken
+    assert not re.search("^import", page, re.MULTILINE)
+    assert re.findall("^import.*", later, re.MULTILINE) == [
+        'import { modules as held } from "./page.js";'
+    ]
+    # of them Preact, htm and signals 10,000, the journey and its bars 10,500
+    assert len(MODULES.assets[PAGE].encoded("br")) < 84_000
 
 
 def test_the_page_takes_all_style_sheets_as_one_that_outweighs_gradios():

@@ -18,7 +18,7 @@ from transformer import views
 from transformer.ui.gradio_patches import begin_page
 from transformer.ui.language import LOST
 from transformer.ui.link import fields_schema
-from transformer.ui.modules import MODULES, PACKAGE, PAGE, STYLE
+from transformer.ui.modules import LATER, MODULES, PACKAGE, PAGE, STYLE, is_later
 from transformer.views.declaration import View
 from transformer.views.export.bundle import read_module
 
@@ -60,12 +60,13 @@ def component(
     NAME.html has its elements. value, props: JSON data for it.
     """
     template = PACKAGE / folder / f"{name}.html"
+    module = f"{folder}/{script or name}.js"
     return gr.HTML(
         value=value,
         html_template=template.read_text("utf-8") if template.is_file() else "<div></div>",
         js_on_load=MOUNT.format(
-            page=MODULES.address(PAGE),
-            module=f"{folder}/{script or name}.js",
+            page=MODULES.address(LATER if is_later(module) else PAGE),
+            module=module,
             mount=f"mount.{name}" if script else "mount",
             lost=LOST,
         ).strip(),

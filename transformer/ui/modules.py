@@ -3,8 +3,9 @@
 A file's address mirrors the package: modules/HASH/views/attention/attention.js is
 transformer/views/attention/attention.js; views of other folders stand among the views. HASH is of
 all of them together, so that what an address answers never changes, and relative imports stay among
-files of one version. The page itself takes two: PAGE, all its scripts, and STYLE, all its style
-sheets; apart they would be a hundred requests before the first picture.
+files of one version. The page itself takes two: PAGE, its scripts, and STYLE, all its style sheets;
+apart they would be a hundred requests before the first picture. LATER are the scripts of the views
+of other tabs than the first, which come when one is opened.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ from starlette.types import Receive, Scope, Send
 from transformer.messages import mark, say
 from transformer.ui.language import again
 from transformer.ui.limits import CLOSED
-from transformer.views import own_views
-from transformer.views.export.bundle import bundle
+from transformer.views import VIEWS, own_views
+from transformer.views.declaration import View, tabs
+from transformer.views.export.bundle import bundle, needed_by
 
 PACKAGE = Path(__file__).resolve().parent.parent
 FOLDERS = ("ui/static", "web", "views")
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 PREFIX = "modules/"
 MAIN = "ui/static/main.js"
-PAGE = "ui/static/page.js"  # a bundle of MAIN and of all that can be mounted
+PAGE = "ui/static/page.js"  # a bundle of MAIN and of all that is mounted as the page opens
+LATER = "ui/static/later.js"  # of what is mounted once another tab is opened
 STYLE = "ui/static/style.css"
 # What components share, before their own.
 SHARED = ("web/theme.css", "ui/static/pictures.css", "ui/static/page.css")
@@ -82,7 +85,7 @@ class Modules:
             for path in sorted(folder.rglob("*"))
             if path.suffix in TYPES and path.is_file()
         }
-        return files | {PAGE: _page_of(files), STYLE: _style_of(files)}
+        return files | _bundles(files) | {STYLE: _style_of(files)}
 
     @cached_property
     def version(self) -> str:
@@ -140,8 +143,20 @@ def _coding(accepted: str) -> str:
 MODULES = Modules()
 
 
-def _page_of(files: dict[str, Asset]) -> Asset:
-    """MAIN, where there is one, and every module with a `mount`, and what they import."""
+def script_of(view: View) -> str:
+    """The name of a view's own script."""
+    return f"views/{view.folder.name}/{view.component()}.js"
+
+
+def is_later(name: str) -> bool:
+    """Whether a script that can be mounted is one of LATER."""
+    _, *others = tabs(VIEWS.values()).values()
+    return name in {script_of(view) for shown in others for view in shown}
+
+
+def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
+    """PAGE and LATER: MAIN, where there is one, and every module with a `mount`, and what they
+    import, each once."""
 
     def read(name: str) -> str:
         return files[name].plain.decode()
@@ -150,8 +165,14 @@ def _page_of(files: dict[str, Asset]) -> Asset:
         name for name in files if name.endswith(".js") and any(one in read(name) for one in MOUNT)
     ]
     first = [name for name in (MAIN,) if name in files]
-    text = bundle(*first, *mounted, read=read, with_exports=True)
-    return Asset(plain=text.encode(), type=TYPES[".js"])
+    first += [name for name in mounted if not is_later(name)]
+    held = needed_by(*first, read=read)
+    page = bundle(*first, read=read, with_exports=True)
+    later = bundle(
+        *filter(is_later, mounted), read=read, with_exports=True, beside="./page.js", held=held
+    )
+    made = {PAGE: page, LATER: later}
+    return {name: Asset(plain=text.encode(), type=TYPES[".js"]) for name, text in made.items()}
 
 
 def _style_of(files: dict[str, Asset]) -> Asset:

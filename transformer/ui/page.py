@@ -137,7 +137,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
         "status", handlers.said("done", wording("A stored example, read by this model."))
     )
     tokens = around("tokens", run)
-    component("hidden_words", folder="views/masked", script="masked")
+    component("hidden_words", folder="views/masked")
     bars = component("next_words", drawn_by(example), first=first, folder="views/journey")
     settings = settings_of(example)
     around("hypotheses")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from transformer.messages import say
@@ -55,18 +55,29 @@ def needed_by(*names: str, read: Callable[[str], str] = read_module) -> list[str
 
 
 def bundle(
-    *names: str, read: Callable[[str], str] = read_module, with_exports: bool = False
+    *names: str,
+    read: Callable[[str], str] = read_module,
+    with_exports: bool = False,
+    beside: str = "",
+    held: Collection[str] = (),
 ) -> str:
     """These modules and all that they need, as the text of one inline module.
 
     with_exports: it exports `modules`, what each module of it exports, by the module's name.
+    beside: the address of such a bundle, from which the modules that are `held` are taken.
     Raises ValueError for an import or export that is written in another way than
     `import { a, b as c } from "./x.js";`, `import a from "./x.js";`, `import "./x.js";`, the same
     with `export { ... }`, `export const` (class, function) and `export default function(`, and for
     text that would end an inline script.
     """
     places = {needed: place for place, needed in enumerate(needed_by(*names, read=read))}
-    parts = [_as_function(one, read(one), places) for one in places]
+    parts = [f'import {{ modules as held }} from "{beside}";'] if held else []
+    parts += [
+        f'const module{places[one]} = held["{one}"];'
+        if one in held
+        else _as_function(one, read(one), places)
+        for one in places
+    ]
     if with_exports:
         every = ",\n".join(f'  "{one}": module{place}' for one, place in places.items())
         parts.append(f"export const modules = {{\n{every},\n}};\n")

@@ -1,55 +1,10 @@
-// What an encoder says stands at each hidden place of its text, or would where a token is chosen.
+// A token that is hidden from an encoder, and what the network says stands there.
 
-import { numeral, say, sayWith } from "../../web/messages.js";
+import { say } from "../../web/messages.js";
+import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
-import { Token } from "../../web/text.js";
-import { Figure } from "../../web/figure.js";
-
-const MASK = "<|mask|>";
-const MOST = 4;
-
-const percent = (share) => `${numeral((100 * share).toFixed(1))} %`;
-const word = (label) => label.replace(/^␣/u, "");
-
-// The likeliest token, large, and those after it, as wide as they are likely.
-const Hidden = ({ part, server, place, label }) => {
-  const { answer } = useAnswer(part, server.masked, { run: page.run.run, place });
-  if (!answer?.labels) return null;
-  const [best, ...others] = answer.labels.slice(0, MOST).map((one, at) => ({
-    label: word(one),
-    share: answer.probabilities[at],
-  }));
-  const bar = ({ label: other, share }) => html`<li style=${{ "--share": share }}>
-    <${Token} label=${other} /> ${percent(share)}
-  </li>`;
-  return html`<div class="hidden-word">
-    <p>${
-      label === MASK
-        ? say("Hidden at place {place}:", { place })
-        : sayWith("If {token} were hidden:", { token: html`<${Token} label=${label} />` })
-    }</p>
-    <p class="hidden-best"><strong><${Token} label=${best.label} /></strong> ${percent(best.share)}</p>
-    <ol class="hidden-others">${others.map(bar)}</ol>
-  </div>`;
-};
-
-const HiddenWords = ({ server }) => {
-  const part = usePart();
-  const { run, query } = page;
-  const reads = run?.stack === "encoder";
-  const chosen = reads && query?.stack === "encoder" ? query.index : null;
-  const masks = reads ? run.labels.flatMap((label, at) => (label === MASK ? [at] : [])) : [];
-  const places = chosen === null ? masks : [...new Set([...masks, chosen])];
-  return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
-    ...${part.shows({ run: run?.run, places: places.join(",") })}>
-    ${places.map((place) => html`<${Hidden} key=${place} ...${{ part, server, place, label: run.labels[place] }} />`)}
-    <p class="hidden-hint">${say("Press a token of the text to hide it.")}</p>
-  </section>`;
-};
-
-// A token that is hidden from an encoder, and what the network says stands there.
 
 const slim = ({ layout }) => (layout.margin.t = 12);
 
@@ -90,4 +45,4 @@ const Masked = ({ server }) => {
     <${Figure} part=${part} name="masked" figure=${answer?.figure} hidden=${Boolean(none)} change=${slim} />
   </div>`;
 };
-export const mount = Object.assign(mounted(Masked), { hidden_words: mounted(HiddenWords) });
+export const mount = mounted(Masked);
