@@ -484,12 +484,21 @@ def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
     assert loops.run(closed(gradio_patches.Server))
 
 
-def test_gradios_loading_message_has_a_clock_that_rest_js_stops() -> None:
+def test_gradios_loading_message_has_a_clock_that_first_js_stops() -> None:
     """first.js knows it by its source; once no script has it, that part can go."""
     assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
     clock = re.compile(r"performance\.now\(\)-[^;]*/1e3")
     found = [path.name for path in assets.glob("*.js") if clock.search(path.read_text("utf-8"))]
     assert any(name.startswith("statustracker") for name in found)
+
+
+def test_gradios_page_gives_its_client_neither_headers_nor_a_session() -> None:
+    """connection.js replaces fetch for the queue's two questions; once it does, that can go."""
+    assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
+    connect = re.compile(r"\.Client\.connect\([^{]*\{([^}]*)\}")
+    found = [call for path in assets.glob("*.js") for call in connect.findall(path.read_text())]
+    assert found
+    assert [call for call in found if re.search("headers|session", call)] == []
 
 
 def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model) -> None:

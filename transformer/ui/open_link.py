@@ -47,7 +47,7 @@ def connect_links(service: Service, controls: Mapping[str, Any]) -> None:
         list(controls.values()),
         concurrency_limit=AT_ONCE,
         concurrency_id="model",
-        trigger_mode="multiple",  # share.js asks one question at a time
+        trigger_mode="multiple",  # gradio.js asks one question at a time
         api_name="page_open",
         api_visibility="private",
         show_progress="hidden",

@@ -114,7 +114,7 @@ export const unpacked = (buffer) => {
 // The query of a picture's parameters, as a link writes them; null for what no address should hold:
 // a text of the visitor's, or one that is too long.
 /** @type {(name: string, data: Record<string, any>) => string | null} */
-export const pictureQuery = (name, data) => {
+const pictureQuery = (name, data) => {
   const picture = pictureNamed(name);
   if (!picture || data.made || ("other" in data && picture.takes !== "runs")) return null;
   const given = Object.entries(data).filter(([, value]) => value !== undefined);

@@ -1,5 +1,5 @@
 // What the page shows of its run and batch, as texts by field: what a link, the history and a lesson hold.
-// Each field is declared once, in Python (see schema.js); its value is here, whether or not the part that
+// Each field is declared once, in Python (see link_text.js); its value is here, whether or not the part that
 // shows it is on the page yet.
 
 import { batch as together, computed, signal } from "./preact.js";

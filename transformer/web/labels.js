@@ -41,7 +41,7 @@ export const shortenLabels = (axis, limit = SHORTEST) => {
 /** @type {any} */
 let pen = null;
 /** @type {(label: string) => number} */
-export const textWidth = (label) => {
+const textWidth = (label) => {
   pen ??= document.createElement("canvas").getContext("2d");
   pen.font = `${fontPx()}px ${fontFamily()}`;
   return pen.measureText(plainLabel(label)).width;
@@ -53,7 +53,7 @@ export const labelRoom = (axis) =>
 
 // How many cells an axis shows.
 /** @type {(axis: TokenAxis) => number} */
-export const cellCount = (axis) => Math.abs(axis.range[1] - axis.range[0]);
+const cellCount = (axis) => Math.abs(axis.range[1] - axis.range[0]);
 
 // Drop labels of a token axis, so many pixels long, that would lie on each other.
 /** @type {(axis: TokenAxis, pixels: number) => void} */

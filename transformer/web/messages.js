@@ -36,7 +36,7 @@ const filled = (sentence, values) =>
 export const say = (sentence, values = {}) => filled(found(sentence), values);
 
 /**
- * The same in parts, where a value is an element: what append and replaceChildren take.
+ * The same in parts, where a value is an element.
  * @param {string} sentence
  * @param {Record<string, any>} values
  */

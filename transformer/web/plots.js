@@ -41,7 +41,6 @@ export const drawnIn = (box) => {
   if (!drawn.has(box)) drawn.set(box, { listens: false, whole: null });
   return drawn.get(box);
 };
-export const forgetDrawn = (box) => drawn.delete(box);
 
 export const paperColour = () => getComputedStyle(document.body).backgroundColor;
 // The figure of a drawn box, {data, layout}, with all that the page draws around it.
@@ -177,5 +176,5 @@ export const headMap = (nLayers, numberPx) => ({
 export const purge = (box) => {
   plotlyIfLoaded()?.purge(box);
   box.replaceChildren();
-  forgetDrawn(box);
+  drawn.delete(box);
 };

@@ -3,7 +3,7 @@
 
 import { useAnswer, usePart, mounted, useDocument } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useMemo } from "../../web/preact.js";
-import { reactive, showProblem, page } from "../../web/store.js";
+import { emit, reactive, showProblem, page } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
 import {
   goToLesson,
@@ -46,7 +46,7 @@ const keep = (isKept) => {
   }
 };
 /** @type {(lesson: string, step: number) => void} */
-export const setSolved = (lesson, step) => {
+const setSolved = (lesson, step) => {
   progress.solved = new Set([...progress.solved, `${lesson}.${step}`]);
   keep(progress.isKept);
 };
@@ -66,7 +66,7 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
 };
 
 // close(): it was put away by its own button.
-export const LessonList = ({ server, close }) => {
+const LessonList = ({ server, close }) => {
   const part = usePart();
   const title = useRef(/** @type {any} */ (null));
   const isOpen = touring.isChoosing;
@@ -187,7 +187,7 @@ const Guide = ({ props, server }) => {
     const by = leafing(event);
     if (!by) return;
     event.preventDefault(); // else the page would scroll
-    for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+    emit("leaf"); // what stands over the card goes
     leaf(by);
   });
   // The focus comes from the button that began the tour, and goes back there.

@@ -1,5 +1,6 @@
-// Gradio 6.31 asks its queue through window.fetch. Its page makes a client of its own, which can be given no headers,
-// session or listener (Client.connect can, but only a program's), so that fetch is replaced for these two questions.
+// Between the page and its server: the place in the queue, a refusal, a connection that was lost. Gradio
+// tells none of this to a page's scripts: what passes is read along, and said in the page's status. What it
+// sends is sent as this page's session and in this page's language, for which it has no setting.
 
 import { LANGUAGE, MOVED, SESSION, VISIT, askedIn, session, storage } from "../../web/ask.js";
 import { foreign, isOpening, refused, reopen } from "./link.js";
@@ -7,21 +8,7 @@ import { unsent } from "./gradio.js";
 import { say, sayN } from "../../web/messages.js";
 import { emit, page, showProblem } from "../../web/store.js";
 
-export const fetched = window.fetch.bind(window);
-/** @typedef {(url: string, options: any) => Promise<Response>} Ask */
-/** @type {(join: Ask, data: Ask) => void} join: begins something; data: the stream of what it says */
-export const askQueueBy = (join, data) => {
-  window.fetch = (resource, given) => {
-    const url = resource instanceof Request ? resource.url : String(resource);
-    if (url.includes("/queue/join")) return join(url, given);
-    return url.includes("/queue/data") ? data(url, given) : fetched(resource, given);
-  };
-};
-
-// Between the page and its server: the place in the queue, a refusal, a connection that was lost. Gradio
-// tells none of this to a page's scripts: what passes is read along, and said in the page's status. What it
-// sends is sent as this page's session and in this page's language, for which it has no setting.
-
+const fetched = window.fetch.bind(window);
 const KEPT = "viz-kept"; // in sessionStorage, from a lost connection or an unfinished text until the page is back
 const LOST = say(
   "The connection to the server was lost. Your text stays; the page comes back with " +
@@ -84,7 +71,14 @@ const join = async (url, given) => {
     throw error;
   }
 };
-askQueueBy(join, listen);
+// Gradio 6.31 asks its queue through window.fetch. Its page makes a client of its own, which can be given no
+// headers, session or listener (Client.connect can, but only a program's), so that fetch is replaced for
+// these two questions: join begins something, data is the stream of what it says.
+window.fetch = (resource, given) => {
+  const url = resource instanceof Request ? resource.url : String(resource);
+  if (url.includes("/queue/join")) return join(url, given);
+  return url.includes("/queue/data") ? listen(url, given) : fetched(resource, given);
+};
 const fail = (said) => {
   refused();
   showProblem(said);

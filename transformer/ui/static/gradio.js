@@ -5,23 +5,18 @@ import { nextPaint } from "../../web/store.js";
 
 const SETTLED_MS = 3000;
 
-// Type into a text box of Gradio's, which listens to the events that a visitor's typing makes.
-/** @type {(box: HTMLTextAreaElement, text: string) => void} */
-export const typeInto = (box, text) => {
-  const { set } = /** @type {any} */ (
-    Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value")
-  );
-  set.call(box, text);
-  box.dispatchEvent(new Event("input", { bubbles: true }));
-};
-
-// Type into the page's text box what the next run is to read.
+// Type into the page's text box what the next run is to read: Gradio listens to the events that a visitor's
+// typing makes.
 /** @type {(text: string) => Promise<void>} */
 export const typeText = async (text) => {
   /** @type {HTMLTextAreaElement | null} */
   const box = document.querySelector("#text textarea");
   if (!box || box.value === text) return;
-  typeInto(box, text);
+  const { set } = /** @type {any} */ (
+    Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value")
+  );
+  set.call(box, text);
+  box.dispatchEvent(new Event("input", { bubbles: true }));
   await nextPaint();
 };
 

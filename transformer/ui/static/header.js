@@ -43,7 +43,7 @@ const tidy = () => {
 const option = ([value, name]) =>
   html`<option value=${value} lang=${value} selected=${value === LANGUAGE}>${name}</option>`;
 
-export const Languages = ({ languages }) => {
+const Languages = ({ languages }) => {
   useLayoutEffect(tidy, []);
   return html`<label class="languages" hidden=${languages.length < 2}>${say("Language")}${" "}
     <select class="language-menu" onChange=${choose}>${languages.map(option)}</select>
@@ -65,7 +65,7 @@ const followLine = (line) => {
   return () => sizes.disconnect();
 };
 
-export const Projector = () => {
+const Projector = () => {
   const button = useRef(/** @type {any} */ (null));
   const { projector } = look;
   useLayoutEffect(

@@ -127,7 +127,7 @@ const whole = () => {
   const { pathname, search, hash } = window.location;
   return pathname + withoutEmbed(search) + hash;
 };
-export const EmbedLine = () => {
+const EmbedLine = () => {
   const [address, set] = useState(whole);
   const follow = () => set(whole());
   if (!isEmbedded(window.location.search)) return null;

@@ -1,6 +1,7 @@
 // What a visitor takes along: the link to what is shown, its QR code in a window above the page (the server
 // draws it, and knows an address that others can open), and files that the page makes.
 
+import { useEvent } from "../../web/part.js";
 import { html, useRef, useState } from "../../web/preact.js";
 import { isOwn, page as shown } from "../../web/store.js";
 import { isInHub, linkText, snapshot } from "./link.js";
@@ -74,14 +75,11 @@ const NO_CODE = say(
   "This network belongs to your visit alone: a link shows it to nobody else, so there is no code.",
 );
 
-// What another device is to show: a phone is no projector.
-/** @type {(state: Record<string, string>) => Record<string, string>} */
-export const forOthers = (state) =>
-  Object.fromEntries(Object.entries(state).filter(([name]) => name !== "projector"));
-
 const draw = async (question, page) => {
   if (shown.run && isOwn(shown.run.model)) throw new Error(NO_CODE);
-  const query = await shortQueryOf(forOthers(snapshot()));
+  const state = snapshot();
+  delete state.projector; // a phone is none
+  const query = await shortQueryOf(state);
   const { picture, address } = await ask(question, { page: page(), query });
   const says = say("Point a phone's camera at the code: it opens what is shown here.");
   return { picture, says, address: address.split("#")[0] };
@@ -99,6 +97,7 @@ export const useCode = (question, page) => {
     setCode({ ...code, rev: rev + 1 });
   };
   const close = () => box.current.close();
+  useEvent("leaf", close);
   const title = say("This page on another device");
   const outside = ({ target }) => target === box.current && close();
   const code = html`<dialog class="code-window" aria-label=${title} data-rev=${rev || undefined} ref=${box} onClick=${outside}>

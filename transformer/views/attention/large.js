@@ -1,6 +1,6 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens.
 
-import { useAnswer } from "../../web/part.js";
+import { useAnswer, useEvent } from "../../web/part.js";
 import { numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
 import { Figure, useMeta } from "../../web/figure.js";
@@ -193,7 +193,12 @@ export const Large = ({ view }) => {
   const { picture, stage, scale, range, by, depth, over_heads: over } = fields;
   // The shade of the text is of this picture too.
   useLayoutEffect(() => emit("reading"), [shown.key, picture, by, depth, over]);
-  if (!at) return html`<div class="large-side"></div>`;
+  const side = useRef(/** @type {any} */ (null));
+  useEvent("look", () => {
+    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
+    side.current.scrollIntoView({ block: "nearest", behavior });
+  });
+  if (!at) return html`<div class="large-side" ref=${side}></div>`;
 
   const title = pictureTitle(fields, at);
   const ofOne = ["heatmap", "lines"].includes(picture);
@@ -204,7 +209,7 @@ export const Large = ({ view }) => {
   const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
   const motion = html`<${Motion} view=${view} hidden=${picture !== "heatmap"} />`;
   const look = { stage: picture === "heatmap" ? stage : "weights", scale, range };
-  return html`<div class="large-side">
+  return html`<div class="large-side" ref=${side}>
     <div class="large-head">
       <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>
       <span hidden=${!ofOne}><${AblateButton} /></span>

@@ -7,7 +7,7 @@ import { attentionOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
-import { page, setHead } from "../../web/store.js";
+import { emit, page, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { kindShown, knownHeads, metricsOf, once, sortHeads } from "./known.js";
 
@@ -58,17 +58,12 @@ const Baselines = ({ metrics, by }) => {
   </tbody>`;
 };
 
-// The picture stands above the table, on a small screen far above. The focus stays where it is.
-const showPicture = () => {
-  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-  document.querySelector(".large-side")?.scrollIntoView({ block: "nearest", behavior });
-};
 const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
   const { layer, head, label } = one;
   const chosen = page.head?.layer === layer && page.head.head === head;
   const choose = () => {
     setHead({ stack, kind, layer, head });
-    showPicture();
+    emit("look"); // the picture stands above the table, on a small screen far above; the focus stays
   };
   const read = label === say("reads one token") && [
     ": ",

@@ -37,7 +37,7 @@ export const useJourney = (part) => {
 };
 
 // Fills its element from the left each time the played text goes on; delay: in ms. Without motion the
-// player only steps, see web/player.js.
+// player only steps, see web/controls.js.
 /** @type {(place: number | undefined, delay: number) => { current: any }} */
 export const useFilling = (place, delay) => {
   const filled = useRef(/** @type {any} */ (null));

@@ -225,7 +225,7 @@ def _settled(found: Journey, tokens: Tokenizer) -> list[str]:
 
 
 def _percent(probability: float) -> str:
-    """As `percentText` of numbers.js writes it beside the bars."""
+    """As `percentText` of messages.js writes it beside the bars."""
     if 0 < probability < 0.001:
         return f"<{numeral(0.1, '.1f')} %"
     return numeral(100 * probability, ".1f" if probability < 0.0995 else ".0f") + " %"

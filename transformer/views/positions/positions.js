@@ -39,7 +39,7 @@ const MOST_STEPS = 4096;
 const AT_FIRST = String(fieldsOf("positions").dimensions?.default);
 
 // The fields of a link: stack, by its place among the network's; dimensions, of those that there are at first
-// what a small network has; steps and shown, see position_shift.js.
+// what a small network has; steps and shown, see position_parts.js.
 const ownFields = () =>
   declaredFields("positions", (_, { stack, dimensions, steps }) => {
     if (!page.run) return;

@@ -66,7 +66,7 @@ const room = (box) => {
   return { side: { width: box.clientWidth, height }, top: 12 };
 };
 
-// What a token reads in the shown head, see ui/static/reading.js; null where it is no query there.
+// What a token reads in the shown head, see web/text.js; null where it is no query there.
 const readerOf =
   ({ shown, state }, cell, isHidden) =>
   async (token) => {

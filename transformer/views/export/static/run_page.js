@@ -75,7 +75,7 @@ const HEIGHT_PX = 420; // of a figure that does not say
 const TALLEST_PX = 640; // of a square picture
 
 // A packed figure {data, layout} as Plotly takes it. table: of colours in the dark, or null.
-export const figureOf = ({ data, layout }, table) =>
+const figureOf = ({ data, layout }, table) =>
   filled(table ? recoloured({ data, layout }, table) : { data, layout });
 
 const isSquare = ({ xaxis, yaxis }) =>
@@ -97,7 +97,7 @@ const sizeOf = ({ layout }, width) => {
 
 // one: {title, subtitle, help, view, data, layout}; colours: see figureOf. closed: it is a box to open,
 // which stands open at first.
-export const Picture = ({ one, colours, closed = false, open = false, hidden = false }) => {
+const Picture = ({ one, colours, closed = false, open = false, hidden = false }) => {
   const part = usePart();
   const [isOpen, setOpen] = useState(!closed || open);
   useLayoutEffect(() => void (closed && setOpen(open)), [open]);
@@ -126,7 +126,7 @@ const bar = (probability, most, name) => html`<td>
 </td>`;
 
 // A step, as html.py writes it.
-export const Candidates = ({ token, candidates }) => {
+const Candidates = ({ token, candidates }) => {
   const most = Math.max(...candidates.flatMap((c) => [c.probability, c.sampling_probability]));
   const row = ({ id, label, probability, sampling_probability: after }) => {
     const isChosen = id === token;
