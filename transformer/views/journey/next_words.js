@@ -1,7 +1,7 @@
 // What comes next: the likeliest tokens after the last one read, as they are drawn with the settings,
 // and, faded, without the head that is pointed at.
 
-import { branchAt } from "../../ui/static/history.js";
+import { branchAt, pastRuns } from "../../ui/static/history.js";
 import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
 import { openTab } from "../../ui/static/gradio.js";
 import { say, sayN, sayWith, wholeText } from "../../ui/static/messages.js";
@@ -10,6 +10,7 @@ import { setReader } from "../../ui/static/reading.js";
 import { siteName } from "../../ui/static/sites.js";
 import { mounted, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
+import { openSection } from "../../web/section.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
@@ -124,6 +125,10 @@ const drawnInWords = (settings, count, { likeliest, logits }, own) => {
   return [drawn, " ", ...network];
 };
 
+const compare = () => {
+  openTab("what-if");
+  openSection("compare");
+};
 // What Gradio's controls hold, [method, temperature, top_k, top_p]; see ui/page.py.
 const settingsOf = ([method, temperature, topK, topP]) => ({
   method,
@@ -170,6 +175,11 @@ const NextWords = ({ props, value }) => {
             ? sayWith("What comes after {token}?", { token: html`<${Token} label=${read} />` })
             : say("What comes next?")
       }</h2>
+      ${
+        page.run &&
+        pastRuns.length > 1 &&
+        html`<button type="button" class="to-tab" onClick=${compare}>${say("Compare with another run")}</button>`
+      }
       <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button>
     </div>
     <ul hidden=${isSaid} ref=${useFilling(answer?.place, 500)}>
