@@ -42,7 +42,9 @@ def tops(page: Page) -> list[float]:
 
 def test_which_word_does_it_read(visit: Open, address: str) -> None:
     text = DOG.replace(" ", "+")
-    with Counted(visit, f"{address}#model=stories&text={text}&method=greedy&length=1") as asker:
+    with Counted(
+        visit, f"{address}#model=stories&text={text}&method=greedy&length=1&tab=journey"
+    ) as asker:
         asker.visit.wait_for_link()
         labels = asker.visit.labels()
         it, dog = labels.index("␣it"), labels.index("␣dog")
@@ -76,7 +78,7 @@ def test_what_padding_is_and_what_without_its_mask(visit: Open, address: str) ->
         assert asker.page.evaluate(FILLED, "padded") == lengths
         asker.open("removal", ".removal")
         with asker.visit.drawn(".removal"):
-            asker.click(asker.page.locator("[name=mask-removed][value=padding] + span"))
+            asker.click(asker.page.locator("[name=mask-removed][value=padding]"))
         says = asker.page.locator(".removal-says")
         in_view(says)
         assert "padding" in says.inner_text()
@@ -203,15 +205,13 @@ def test_how_attention_forms(visit: Open, address: str) -> None:
         asker.visit.wait_drawn(".learn")
         heads = asker.page.locator(".learn-heads canvas")
         last = heads.first.evaluate("one => one.toDataURL()")
-        slider = asker.page.locator(".learn input[type=range]").first
-        before = asker.page.locator(".learn").get_attribute("data-step")
-        asker.press(slider, "End" if before == "0" else "Home")
+        slider = asker.page.locator(".learn-back")
+        asker.press(slider, "Home")  # back to the beginning of the training
+        expect(asker.page.locator(".learn-at")).to_have_text("1")
         asker.page.wait_for_function(
-            "was => document.querySelector('.learn').dataset.step !== was", arg=before
+            """was => document.querySelector(".learn-heads canvas").toDataURL() !== was""", arg=last
         )
-        asker.visit.wait_drawn(".learn")
         in_view(heads.first)
-        assert heads.first.evaluate("one => one.toDataURL()") != last
 
 
 def test_how_two_prompts_differ(visit: Open, address: str) -> None:
