@@ -145,6 +145,7 @@ def test_a_view_out_of_date_says_so_until_it_is_drawn_again_of_a_text_that_slid(
 ) -> None:
     page = visit()
     page.set_length(60)
+    page.tokens.nth(page.page.evaluate("viz.run.n_prompt")).click()  # a step has a picture
     page.tab("Prediction")
     page.wait_drawn(".prediction")
     assert page.page.locator(".prediction").get_attribute("aria-busy") is None
