@@ -10,6 +10,7 @@ from typing import Any, Literal
 import chromium
 import pytest
 import serving
+from bundled import MODELS
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
 from visit import PAGE_MODULES, WAIT_MS, Visit
 from whatif import WhatIf
@@ -27,6 +28,15 @@ Motion = Literal["reduce", "no-preference"]
 @pytest.fixture(scope="session")
 def server() -> serving.Server:
     return serving.running()
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A page that offers the bundled models, as app.py does."""
+    port = serving.free_port()
+    process = serving.started(port, MODELS, tmp_path_factory.mktemp("door") / "log")
+    yield f"http://127.0.0.1:{port}/"
+    serving.stop(process)
 
 
 @pytest.fixture(scope="session")

@@ -1,118 +1,36 @@
-"""The page as it is first met, with the bundled models: its opening, its cards, and the twelve
-questions that a class asks, each in at most three actions, in English or in French.
+"""The page as it is first met, with the bundled models: its opening, its cards, on a phone,
+projected.
 
 What stands on the page is compared with a run made here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import torch
-from playwright.sync_api import Locator, Page, expect
-from serving import free_port, started, stop
-from visit import Visit, complaints
+from bundled import MODELS, Counted, Open, continued, model, opening
+from playwright.sync_api import expect
+from visit import complaints
 
-import transformer
-from transformer import Break, Model, Run, with_lens
-from transformer.analysis.ablation import head_importance
-from transformer.messages import numeral, say, speaking
-from transformer.ui.examples import example_of
 from transformer.ui.tour import cards
 
 pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
-MODELS = ("stories", "translate-en-fr", "fill-in")
-MOST = 3  # actions a question takes
 LAST = 31  # the L at which the opening's text ends
 MOST_CONTROLS = 40  # with words, in the first screen, that are no tokens, tabs or tabs' contents
 SHADES = """() => [...document.querySelectorAll("#tokens .text-tokens button.token")]
     .map(token => Number(token.style.getPropertyValue("--read")))"""
-FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
-    .map(row => [...row].filter(Number.isFinite).length)"""
 # Both sides of the picture are at least so long, and nothing is wider than the window.
 LARGE = """([width, least]) => {
     const { xaxis, yaxis } = document.querySelector(".attention .large")._fullLayout;
     return innerWidth === width && document.documentElement.scrollWidth <= width
         && Math.min(xaxis._length, yaxis._length) >= least; }"""
-CELLS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A page that offers the bundled models, as app.py does."""
-    port = free_port()
-    process = started(port, MODELS, tmp_path_factory.mktemp("door") / "log")
-    yield f"http://127.0.0.1:{port}/"
-    stop(process)
-
-
-@cache
-def model(name: str) -> Model:
-    return transformer.load(name)
-
-
-@cache
-def opening(name: str) -> Run:
-    """The model's own example, as the page shows it first."""
-    example = example_of(model(name))
-    if example.only_read:
-        return model(name).trace(example.text)
-    return model(name).generate(example.text, **example.settings)
-
-
-@cache
-def continued() -> Run:
-    """What Generate makes of the opening of stories."""
-    example = example_of(model("stories"))
-    return model("stories").generate(example.text, **example.settings)
-
-
-class Counted:
-    """A visitor whose actions are counted: each click, each key."""
-
-    def __init__(self, open_page: Open, address: str, language: str = "en") -> None:
-        self.open = open_page
-        self.visit = visit = open_page(address, language=language)
-        self.page: Page = visit.page
-        self.language = language
-        self.actions = 0
-
-    def words(self, sentence: str) -> str:
-        """As the page says it."""
-        with speaking(self.language):
-            return say(sentence)
-
-    def number(self, value: float, form: str) -> str:
-        """As the page writes it."""
-        with speaking(self.language):
-            return numeral(value, form)
-
-    def click(self, what: Locator) -> None:
-        self.actions += 1
-        what.click()
-
-    def tab(self, name: str, drawn: str) -> None:
-        self.click(self.page.get_by_role("tab", name=self.words(name), exact=True))
-        self.visit.wait_drawn(drawn)
-
-    def generate(self) -> None:
-        """Press it, and wait for the whole text."""
-        self.click(self.page.locator("#generate"))
-        self.page.wait_for_function("() => viz.run.probabilities.length")
-
-    def sentence(self) -> str:
-        """What is said of the chosen token."""
-        return self.page.locator(".token-says").inner_text()
 
 
 @pytest.fixture
 def visitor(visit: Open, address: str) -> Counted:
-    return Counted(visit, address)
+    return Counted(visit, address, "Attention")
 
 
 def shade(weights: torch.Tensor) -> list[float]:
@@ -305,147 +223,21 @@ def test_the_cards_are_walked_by_keyboard_alone(visitor: Counted) -> None:
     assert "tour" not in page.evaluate("viz.snapshot()")
 
 
-# --- the twelve questions -------------------------------------------------------------------------
+# --- on a phone -----------------------------------------------------------------------------------
 
 
-def which_head_looks_one_token_back(asker: Counted) -> None:
-    asker.visit.wait_drawn(".ranking")
-    asker.click(asker.page.locator(".ranking-table [data-by=previous]"))
-    best = asker.page.locator(".ranking-table .rows tr").first
-    metrics = transformer.views.head_metrics(opening("stories"), "decoder", "self")
-    wanted = max(metrics.heads, key=lambda head: head.values["previous"])
-    assert best.get_attribute("data-layer") == str(wanted.layer)
-    assert best.get_attribute("data-head") == str(wanted.head)
-
-
-def masks_what_the_causal_one_forbids_and_whose_padding_is_seen(asker: Counted) -> None:
-    """Two questions: what the causal mask forbids, and whether padding is read."""
-    asker.tab("Masks", ".masks")
-    batch = model("stories").trace(list(example_of(model("stories")).batch))
-    width, lengths = batch.ids.shape[1], batch.padding.sum(dim=1).tolist()
-    assert asker.page.evaluate(FILLED, "causal") == list(range(1, width + 1))
-    assert asker.page.evaluate(FILLED, "padded") == lengths
-    with asker.visit.drawn(".masks"):
-        asker.click(asker.page.locator(".sentence").nth(2))
-    assert asker.page.evaluate(FILLED, "padding") == [lengths[2]] * width
-
-
-def what_chat_read_in_the_english(asker: Counted) -> None:
-    asker.click(asker.page.locator("#model input"))
-    with asker.visit.drawn(".attention"):
-        asker.click(asker.page.get_by_role("option", name="translate-en-fr", exact=True))
-        asker.page.wait_for_selector("#tokens .source-tokens button.token")
-    run = opening("translate-en-fr")
-    asker.visit.wait_for_link()
-    asker.click(asker.visit.tokens.nth(run.labels.index("␣chat")))
-    weight = float(run.trace["decoder.2.cross"].pattern[0, 2, 1, 2])
-    says = asker.page.locator(".token-says")
-    if asker.language == "en":
-        expect(says).to_contain_text(
-            "␣chat was chosen one token earlier, at Le. Layer 2, head 2 reads ␣cat most "
-            f"({weight:.2f})."
-        )
-    expect(says).to_contain_text(asker.number(weight, ".2f"))
-    expect(says).to_contain_text("␣cat")
-    shown = asker.page.locator(".top-key .value").first.inner_text()
-    assert shown == asker.number(weight, ".3f")
-
-
-def why_that_word_and_what_if_it_had_said_another(asker: Counted) -> None:
-    """Two questions, one after the other; three actions for both."""
-    run = continued()
-    step = 0  # what follows the L, which stays chosen
-    asker.generate()
-    asker.tab("Prediction", ".prediction")
-    expect(asker.page.locator(".prediction")).to_have_attribute("data-step", str(step))
-    chosen = run.steps[step].chosen
-    assert asker.number(chosen.probability, ".3f") in asker.page.locator(".step-title").inner_text()
-    other = next(one for one in run.steps[step].candidates if one.id != chosen.id)
-    bars = "document.querySelector('[data-picture=candidates]').layout.meta.ids"
-    place = asker.page.evaluate(bars).index(other.id)
-    asker.actions += 1
-    bar = asker.visit.place_in("candidates", other.probability / 3, place - 0.2)
-    asker.page.mouse.move(*bar, steps=3)
-    asker.page.mouse.click(*bar)
-    asker.page.wait_for_function("() => viz.run.forced_tokens.length")
-    forced = [*run.ids[run.n_prompt : run.n_prompt + step], other.id]
-    length = int(asker.page.evaluate("viz.run.link.length"))
-    branch = model("stories").generate(
-        run.request.text, forced_tokens=forced, max_new_tokens=length
-    )
-    assert asker.visit.labels() == list(branch.labels)
-
-
-def what_is_added_for_position_7(asker: Counted) -> None:
-    asker.click(asker.visit.tokens.nth(7))
-    asker.tab("Positions", ".position-inputs")
-    expect(asker.page.locator(".position-inputs")).to_have_attribute("data-place", "7")
-    matrix = model("stories").network.embedding.positions.matrix
-    shown = asker.page.evaluate(f"name => ({CELLS})(name)[7]", "matrix")
-    assert shown == pytest.approx(matrix[7].tolist(), abs=1e-6)
-
-
-def which_head_matters_most_here(asker: Counted) -> None:
-    """For the o of the second name."""
-    run = opening("stories")
-    place = 24
-    asker.click(asker.visit.tokens.nth(place - 1))  # the token before it
-    asker.tab("What if?", ".ablation")
-    asker.click(asker.page.locator(".matter"))
-    asker.page.wait_for_selector(f".ablation[data-matter^='{place} ']")
-    change = head_importance(model("stories"), run, place).change["decoder", "self"]
-    assert divmod(int(change.argmin()), 8) == (5, 0)
-    shown = torch.tensor(asker.page.evaluate(CELLS, "importance"))
-    assert shown.flatten().tolist() == pytest.approx(change.flatten().tolist(), abs=1e-3)
-
-
-def what_breaks_without_positions(asker: Counted) -> None:
-    breaks_an_idea(asker, "translate-en-fr", "no-positions")
-
-
-def breaks_an_idea(asker: Counted, name: str, idea: str) -> None:
-    asker.tab("What if?", ".breaks")
-    words = asker.words(idea.replace("-", " "))
-    asker.click(asker.page.get_by_role("button", name=words, exact=True))
-    asker.page.wait_for_function("() => viz.run.interventions.length")
-    facts: Any = asker.page.evaluate("viz.run.interventions")
-    assert [one["is"] for one in facts] == [{"type": "break", "what": idea}]
-    length = int(asker.page.evaluate("viz.run.link.length"))
-    text = opening(name).request.text
-    run = model(name).generate(text, max_new_tokens=length, interventions=[Break(idea)])
-    assert asker.visit.labels() == list(run.labels)
-    assert words in asker.page.locator(".altered").inner_text()
-
-
-def what_breaks_without_the_division(asker: Counted) -> None:
-    breaks_an_idea(asker, "stories", "no-scale")
-
-
-def how_layer_2_already_knew(asker: Counted) -> None:
-    asker.tab("Prediction", ".lens-box")
-    lens = with_lens(model("stories"), opening("stories")).lens
-    assert lens is not None
-    shown = asker.page.evaluate(CELLS, "lens")
-    rows = asker.page.locator(".lens-rows span").all_inner_texts()
-    row = next(place for place, name in enumerate(rows) if "2" in name)
-    assert shown[row] == pytest.approx(
-        lens.probabilities[3, : len(shown[row]), 0].tolist(), abs=1e-5
-    )
-
-
-def the_same_on_a_phone(asker: Counted) -> None:
+def test_a_card_is_the_same_on_a_phone(visit: Open, address: str) -> None:
     place, card = next(
         (place, card) for place, card in enumerate(cards(MODELS), 1)
         if card["title"] == "Make the cat a dog"
     )  # fmt: skip
-    asker.page.goto(f"{asker.page.url.split('#')[0]}#{urlencode(card['state'])}&tour={place}")
-    asker.visit.wait_for_link()
-    asker.page.wait_for_function("() => viz.run.interventions.length")
-    labels, sentence = asker.visit.labels(), asker.sentence()
+    large = visit(f"{address}#{urlencode(card['state'])}&tour={place}")
+    large.wait_for_link()
+    large.page.wait_for_function("() => viz.run.interventions.length")
+    labels, sentence = large.labels(), large.page.locator(".token-says").inner_text()
     assert "".join(labels[1:4]).replace("␣", " ") == "Le chien noir"
-    address = asker.visit.wait_for_address("tour=", "read=2")
-    phone = asker.open(
-        address, width=390, height=844, own={"has_touch": True, "locale": asker.language}
+    phone = visit(
+        large.wait_for_address("tour=", "read=2"), width=390, height=844, own={"has_touch": True}
     )
     phone.wait_for_link()
     assert phone.labels() == labels
@@ -461,37 +253,6 @@ def the_same_on_a_phone(asker: Counted) -> None:
     assert text > 60
     assert bar > 40
     assert text + bar <= 844 / 4
-
-
-# Each series begins at the opening and goes on from where the question before has led.
-SERIES: list[tuple[str, list[Callable[[Counted], None]]]] = [
-    (
-        "fr",
-        [
-            which_head_looks_one_token_back,
-            masks_what_the_causal_one_forbids_and_whose_padding_is_seen,
-            what_is_added_for_position_7,
-            how_layer_2_already_knew,
-            which_head_matters_most_here,
-            why_that_word_and_what_if_it_had_said_another,
-        ],
-    ),
-    ("en", [what_chat_read_in_the_english, what_breaks_without_positions]),
-    ("en", [what_breaks_without_the_division, the_same_on_a_phone]),
-]
-
-
-@pytest.mark.parametrize(("language", "questions"), SERIES, ids=["six", "translated", "changed"])
-def test_each_question_takes_three_actions_at_most(
-    visit: Open, address: str, language: str, questions: list[Callable[[Counted], None]]
-) -> None:
-    """Some are asked in English, some by a visitor whose browser speaks French."""
-    asker = Counted(visit, address, language)
-    for question in questions:
-        asker.actions = 0
-        asker.page.evaluate("window.scrollTo(0, 0)")
-        question(asker)
-        assert asker.actions <= MOST, question.__name__
 
 
 # --- the projector --------------------------------------------------------------------------------

@@ -31,9 +31,7 @@ def show(page: Visit, name: str) -> None:
     page.wait_drawn(f".{name}-box")
 
 
-def test_bars_are_the_runs_surprise_and_choose_the_token_before(
-    page: Visit, server: Server
-) -> None:
+def test_bars_are_the_runs_surprise_and_choose_the_one_before(page: Visit, server: Server) -> None:
     run = with_lens(server.model, server.model.generate(EXAMPLE.text, **EXAMPLE.settings))
     show(page, "surprise")
     shown = page.page.evaluate(BITS)

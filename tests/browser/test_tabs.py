@@ -145,6 +145,7 @@ def test_a_view_out_of_date_says_so_until_it_is_drawn_again_of_a_text_that_slid(
 ) -> None:
     page = visit()
     page.set_length(60)
+    page.tokens.nth(page.page.evaluate("viz.run.n_prompt")).click()  # a step has a picture
     page.tab("Prediction")
     page.wait_drawn(".prediction")
     assert page.page.locator(".prediction").get_attribute("aria-busy") is None
@@ -160,7 +161,7 @@ def test_a_view_out_of_date_says_so_until_it_is_drawn_again_of_a_text_that_slid(
     if count <= server.model.config.max_len:
         pytest.fail("the text must be longer than the window for this test to say something")
     assert page.page.evaluate("viz.run.trace_start") == count - server.model.config.max_len
-    page.tokens.last.click()
+    page.tokens.nth(count - 2).click()
     window = page.page.locator(".step-window")
     expect(window).to_contain_text("earlier ones no longer fit")
 

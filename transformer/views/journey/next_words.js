@@ -1,7 +1,7 @@
 // What comes next: the likeliest tokens after the last one read, as they are drawn with the settings,
 // and, faded, without the head that is pointed at.
 
-import { branchAt } from "../../ui/static/history.js";
+import { branchAt, pastRuns } from "../../ui/static/history.js";
 import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
 import { openTab } from "../../ui/static/gradio.js";
 import { say, sayN, sayWith, wholeText, percentText } from "../../web/messages.js";
@@ -9,6 +9,7 @@ import { setReader, Token } from "../../web/text.js";
 import { siteName } from "../../web/sites.js";
 import { mounted, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
+import { openSection } from "../../web/section.js";
 import { page } from "../../web/store.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
 import { HEATMAP, shared, useFilling, useJourney, withoutHead } from "./asked.js";
@@ -122,6 +123,10 @@ const drawnInWords = (settings, count, { likeliest, logits }, own) => {
   return [drawn, " ", ...network];
 };
 
+const compare = () => {
+  openTab("what-if");
+  openSection("compare");
+};
 // What Gradio's controls hold, [method, temperature, top_k, top_p]; see ui/page.py.
 const settingsOf = ([method, temperature, topK, topP]) => ({
   method,
@@ -168,6 +173,11 @@ const NextWords = ({ props, value }) => {
             ? sayWith("What comes after {token}?", { token: html`<${Token} label=${read} />` })
             : say("What comes next?")
       }</h2>
+      ${
+        page.run &&
+        pastRuns.length > 1 &&
+        html`<button type="button" class="to-tab" onClick=${compare}>${say("Compare with another run")}</button>`
+      }
       <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button>
     </div>
     <ul hidden=${isSaid} ref=${useFilling(answer?.place, 500)}>

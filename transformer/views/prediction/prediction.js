@@ -63,13 +63,11 @@ const seenText = ({ seen, chosen }) => [
 ];
 
 // Where no step made what follows: what the network expects, by its own probabilities.
-const Coming = () => {
-  const part = usePart();
-  const { answer } = useJourney(part);
+const Coming = ({ answer }) => {
   const bar = ({ id, label, probability }) =>
     html`<li key=${id}><${Token} label=${label} />
       <i style=${{ width: `${(60 * probability).toFixed(2)}%` }} />${percentText(probability)}</li>`;
-  return html`<div class="coming" ...${part.shows({ place: answer?.place })}>
+  return html`<div class="coming">
     <p>${
       answer &&
       sayWith("After {token} the network expects:", {
@@ -118,9 +116,10 @@ const Prediction = ({ server }) => {
     server.candidates,
     !none && { run: run.run, step, dark },
   );
+  const coming = useJourney(part);
   const go = (to) => setQuery(before(run.n_prompt + to));
   const predicts = run?.stack === "decoder";
-  const facts = none ? { run: run?.run } : { run: asked?.run, step: asked?.step };
+  const facts = none ? { run: coming.asked?.run } : { run: asked?.run, step: asked?.step };
   return html`<div class="prediction" ...${part.shows(facts)}>
     ${predicts && html`<${Asked} />`}
     <div class="step-head" hidden=${!predicts}>
@@ -130,7 +129,7 @@ const Prediction = ({ server }) => {
       <button type="button" class="next" aria-label=${say("Next step")}
         disabled=${predicts && placeRead() >= run.labels.length - 1} onClick=${() => go(step + 1)}>›</button>
     </div>
-    ${none && predicts && html`<${Coming} />`}
+    ${none && predicts && html`<${Coming} answer=${coming.answer} />`}
     <div class="step-body" hidden=${none}>
       <p class="step-window">${answer && `${read(answer)} ${asSentence(answer.how)}`}</p>
       <p class="step-text">${answer && seenText(answer)}</p>
