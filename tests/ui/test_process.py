@@ -162,8 +162,12 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
         assert BUSY in {answer.json().get("detail") for answer in forged}
         events = [answer.json()["event_id"] for answer in answers if answer.is_success][-20:]
 
+        opened: list[str] = []
+
         def streamed(event: str) -> str:
-            return client.get(f"{API}/call/generate/{event}").text
+            with client.stream("GET", f"{API}/call/generate/{event}") as answer:
+                opened.append(event)
+                return "".join(answer.iter_text())
 
         def question(place: int) -> httpx.Response:
             data = {"run": run, "other": "Twice", "place": 100}
@@ -172,7 +176,12 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
 
         streams = [pool.submit(streamed, event) for event in events]
         questions = [pool.submit(question, place) for place in range(2)]
-        time.sleep(0.5)
+
+        def asked() -> int:
+            return sum(client.get("health").json()["resources"]["experiments"].values())
+
+        while len(opened) < len(events) or asked() < 2:
+            time.sleep(0.01)
         began = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
         told = [stream.result() for stream in streams]

@@ -95,6 +95,7 @@ def launch(
         footer_links=["api"],
         theme=_theme(),
         prevent_thread_lock=True,
+        _frontend=False,  # else Gradio ends a server that does not answer itself within 3 s
     )
     with suppress(KeyboardInterrupt):
         try:
