@@ -29,7 +29,7 @@ from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
 from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
-from transformer.views.corpus.corpus import heads_over_texts
+from transformer.views.corpus import heads_over_texts
 
 pairs = partial(zip, strict=True)
 TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]

@@ -13,7 +13,7 @@ from transformer.learning.moments import HeadNumber, Moments, story_moments
 from transformer.learning.words import about, told_at
 from transformer.messages import invalid, numeral, say
 from transformer.views import VIEWS
-from transformer.views.moments.curves import moment_curves, recorded_head
+from transformer.views.moments import moment_curves, recorded_head
 
 DRAWN = ("previous", "induction", "first")  # metrics whose best head has a curve
 OPENED = ("induction", "previous")  # whose best head is large at first

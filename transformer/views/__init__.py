@@ -43,7 +43,7 @@ from transformer.views.prediction.beams import beam_nodes, beam_tree
 from transformer.views.prediction.candidates import candidates
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.surprise import surprise
-from transformer.views.worked_row.worked import row_arithmetic, worked_row
+from transformer.views.worked_row import row_arithmetic, worked_row
 
 VIEWS: dict[str, View] = {}
 PICTURES: dict[str, Picture] = {}

@@ -2,14 +2,204 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from transformer.analysis.corpus.dossier import Cluster, clusters
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.model_queries import ModelQueries
-from transformer.messages import mark
+from transformer.messages import mark, numeral, say, say_n
+from transformer.network_words import attention_name
 from transformer.runs.run import Run
-from transformer.views.corpus.corpus import heads_over_texts
 from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing import style
 from transformer.views.drawing.common import HEAD, KIND, OF_STACK
 from transformer.views.parameters import Choice, Whole
+
+SIDE, HEIGHT = 720, 620
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star")  # of the largest clusters
+ALONE = "circle-open"
+PASSAGE, LINE = 240, 60  # characters of a text
+COMMAND = "python -m transformer.analysis.corpus"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Point:
+    """A head: its place in the figure, and what it and those that do alike do more than others."""
+
+    head: Mapping[str, Any]
+    across: float
+    up: float
+    group: int  # of SHAPES; their number for a head that is in none of the largest clusters
+    words: str
+    chosen: bool
+
+    @property
+    def name(self) -> str:
+        """As heads are called everywhere."""
+        return f"{self.head['layer']}·{self.head['head']}"
+
+
+def heads_over_texts(
+    found: Mapping[str, Any] | None,
+    kind: str,
+    across: str,
+    up: str,
+    chosen: tuple[Any, Any] = (None, None),
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Every head of a kind of attention ("decoder.self") by two metrics, or "cost".
+
+    The largest clusters of heads that do alike have a colour and a shape each, and what they do
+    more than other heads is in the legend. found: a model's `heads`; None draws one sentence.
+    chosen: (layer, head), which is marked. A head without one of the two numbers is left out.
+    `layout.meta` has row_labels, column_labels and the numbers as a table.
+    """
+    points = _points(found, kind, across, up, chosen)
+    if found is None or not points:
+        return _nothing(found, dark)
+    traces = [
+        _trace(found, own, up, dark)
+        for group in range(len(SHAPES) + 1)
+        if (own := [point for point in points if point.group == group])
+    ]
+    layout = _layout(points, kind, found["n_texts"], across, up, dark)
+    return go.Figure(data=traces, layout=layout)
+
+
+def _layout(
+    points: Sequence[Point], kind: str, n_texts: int, across: str, up: str, dark: bool
+) -> dict[str, Any]:
+    subtitle = say_n(
+        "{attention}; mean over {n} text",
+        "{attention}; means over {n} texts",
+        n_texts,
+        attention=attention_name(*kind.split(".")),
+    )
+    names, titles = [point.name for point in points], [title_of(across), title_of(up)]
+    table = {
+        "rows": names,
+        "columns": [*titles, say("More than the other heads")],
+        "cells": [[point.across, point.up, point.words] for point in points],
+        "corner": say("head"),
+    }
+    return style.layout(
+        say("Each head over many texts"), subtitle, dark=dark, width=SIDE, height=HEIGHT,
+        meta={"row_labels": names, "column_labels": [across, up], "table": table},
+        # one below the other: side by side they are cut off on a phone
+        legend={
+            "title": {"text": say("More than the other heads")},
+            "x": 0, "y": -0.22, "yanchor": "top",
+        },
+        showlegend=True, xaxis=style.axis(titles[0], dark=dark),
+        yaxis=style.axis(titles[1], dark=dark),
+    )  # fmt: skip
+
+
+def _points(
+    found: Mapping[str, Any] | None, kind: str, across: str, up: str, chosen: tuple[Any, Any]
+) -> list[Point]:
+    heads = [one for one in (found or {}).get("heads", ()) if one["kind"] == kind]
+    member = {
+        place: (at if at < len(SHAPES) and len(cluster.heads) > 1 else len(SHAPES), cluster)
+        for at, cluster in enumerate(clusters(heads))
+        for place in cluster.heads
+    }
+    return [
+        Point(
+            head=one, across=x, up=y, group=group, words=words_of(cluster),
+            chosen=place == tuple(chosen),
+        )
+        for one in heads
+        for place in [(one["layer"], one["head"])]
+        for group, cluster in [member[place]]
+        for x, y in [(number(one, across), number(one, up))]
+        if x is not None and y is not None
+    ]  # fmt: skip
+
+
+def words_of(cluster: Cluster) -> str:
+    """What its heads do more than others, in words."""
+    return ", ".join(say(ALL[name].short) for name in cluster.traits) or say(
+        "nothing in particular"
+    )
+
+
+def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str, dark: bool) -> go.Scatter:
+    """The heads of a cluster, or those of none."""
+    colours, group = style.theme(dark), points[0].group
+    alone = group == len(SHAPES)
+    colour = colours.muted if alone else colours.groups[group]
+    words = say("each on its own") if alone else points[0].words
+    return go.Scatter(
+        x=[point.across for point in points],
+        y=[point.up for point in points],
+        name=f"{words} ({len(points)})",
+        mode="markers+text",
+        text=[point.name for point in points],
+        textposition="top center",
+        textfont={"size": style.FONT_SIZE, "color": colours.muted},
+        marker={
+            "symbol": ALONE if alone else SHAPES[group],
+            "size": [16 if point.chosen else 9 for point in points],
+            "opacity": 1,
+            "color": [colours.text if alone and point.chosen else colour for point in points],
+            "line": {
+                "color": [colours.text if point.chosen else colour for point in points],
+                "width": [3 if point.chosen else 1 for point in points],
+            },
+        },
+        customdata=[f"{point.words}<br>{_passage(found, point.head, up)}" for point in points],
+        hovertemplate=say("head %{text}: %{x:.3f} across, %{y:.3f} up")
+        + "<br>%{customdata}<extra></extra>",
+    )
+
+
+def number(head: Mapping[str, Any], name: str) -> float | None:
+    """A head's mean of a metric, or what its ablation costs; None where that is unknown."""
+    if name == "cost":
+        return None if head.get("cost") is None else float(head["cost"])
+    found = head["metrics"].get(name)
+    return None if found is None else float(found["mean"])
+
+
+def title_of(name: str) -> str:
+    """A metric as an axis is called."""
+    if name == "cost":
+        return say("what ablating it adds to the loss (nats a token)")
+    unit = ALL[name].unit
+    return say(ALL[name].title) + (f" ({say(unit)})" if unit else "")
+
+
+def _passage(found: Mapping[str, Any], head: Mapping[str, Any], name: str) -> str:
+    """The text where a head's number is largest, in lines."""
+    metric = head["metrics"].get(name)
+    if metric is None or not metric["strongest"]:
+        return ""
+    value, index = metric["strongest"][0]
+    text = style.shorten(str(found["texts"].get(str(index), "")), PASSAGE)
+    lines = "<br>".join(style.label(line, LINE) for line in textwrap.wrap(text, LINE))
+    return say("{value} in:", value=numeral(value, ".3f")) + f"<br>{lines}"
+
+
+def _nothing(found: Mapping[str, Any] | None, dark: bool) -> go.Figure:
+    words = (
+        say("This model comes without such numbers; {command} measures them.", command=COMMAND)
+        if found is None
+        else say("No head of this attention has both numbers.")
+    )
+    hidden = {"visible": False}
+    layout = style.layout(
+        say("Each head over many texts"), words, dark=dark, width=SIDE, height=90,
+        xaxis=hidden, yaxis=hidden, meta={"row_labels": [], "column_labels": []},
+    )  # fmt: skip
+    return go.Figure(layout=layout)
+
 
 OPTIONS = {name: metric.title for name, metric in ALL.items()} | {"cost": mark("Cost of ablation")}
 

@@ -24,7 +24,7 @@ from transformer.views.prediction.beams import beam_tree
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.surprise import surprise, why_none
 from transformer.views.saving import drawable
-from transformer.views.worked_row.worked import worked_row
+from transformer.views.worked_row import worked_row
 
 
 class Picture(NamedTuple):

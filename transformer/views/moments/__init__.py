@@ -2,9 +2,108 @@
 
 from __future__ import annotations
 
-from transformer.messages import mark
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.messages import mark, numeral, say
+from transformer.views.attention.heatmap import rescale, weight_colours
 from transformer.views.declaration import View
+from transformer.views.drawing import style
+from transformer.views.drawing.matrix import matrix_layout, reading_texts
+from transformer.views.learn.curves import two_pictures
 from transformer.views.parameters import Whole
+
+BEFORE = 0.5  # where step 0 stands: its logarithm has no place
+LEAST = 0.1  # where the shares' axis ends, if all are less
+
+
+def moment_curves(
+    training: tuple[Sequence[int], Sequence[float]],
+    steps: Sequence[int],
+    losses: Sequence[float],
+    shares: Mapping[str, Sequence[float | None]],
+    *,
+    total: int,
+    at: int,
+    dark: bool = False,
+) -> go.Figure:
+    """Above: nats a token, of training text and, at the moments, of held-out text; below: shares
+    from 0 to 1 by their names, at the moments. Steps are drawn by their logarithm.
+
+    training: (steps, losses). losses: of held-out text. total: steps of the training; at: the one
+    looked at.
+    """
+    colours = style.theme(dark)
+    lines = [
+        _curve(*training, say("training text"), colours.muted, mode="lines", width=1),
+        _curve(steps, losses, say("held-out text"), colours.text, mode="lines+markers"),
+    ]
+    below = [
+        _curve(steps, values, name, colour, dash=dash, share=True)
+        for (name, values), colour, dash in zip(
+            shares.items(), (colours.accent, colours.key, colours.text),
+            ("solid", "dash", "dot"), strict=False,
+        )
+    ]  # fmt: skip
+    largest = max((one or 0.0 for values in shares.values() for one in values), default=0.0)
+    decades = [10**power for power in range(int(math.log10(total)) + 1)]
+    return two_pictures(
+        lines, below, title=say("Loss, and the best heads"), of=say("weight"), at=_place(at),
+        dark=dark, most=max(LEAST, 1.1 * largest), type="log", tickmode="array",
+        range=[math.log10(0.8 * BEFORE), math.log10(1.15 * total)],
+        tickvals=[BEFORE, *decades], ticktext=["0", *(numeral(one) for one in decades)],
+    )  # fmt: skip
+
+
+def _place(step: int) -> float:
+    return max(step, BEFORE)
+
+
+def _curve(
+    steps: Sequence[int], values: Sequence[float | None], name: str, colour: str, *,
+    mode: str = "lines+markers", width: float = 2, dash: str = "solid", share: bool = False,
+) -> go.Scatter:  # fmt: skip
+    said = say("step %{customdata}: %{y:.3f} nats")
+    if share:
+        said = say("step %{customdata}: %{y:.0%}")
+    return go.Scatter(
+        x=[_place(step) for step in steps], y=list(values), customdata=list(steps), name=name,
+        mode=mode, line={"color": colour, "width": width, "dash": dash}, marker={"size": 4},
+        hovertemplate=f"{said}<extra>{style.escape(name)}</extra>", yaxis="y" if share else "y2",
+    )  # fmt: skip
+
+
+SCALE = "sqrt"  # as the small pictures are coloured
+
+
+def recorded_head(
+    weights: NDArray[np.float32],
+    labels: Sequence[str],
+    layer: int,
+    head: int,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """A head of causal self-attention. weights: (T, T), of which what lies above the diagonal is
+    masked and NaN in the figure; labels: of the T tokens."""
+    allowed = np.tri(len(labels), dtype=bool)
+    cells = go.Heatmap(
+        z=np.where(allowed, rescale(weights, SCALE), np.float32(np.nan)),
+        customdata=weights,
+        text=reading_texts(labels, labels),
+        hovertemplate=say("%{text}<br>weight %{customdata:.2f}") + "<extra></extra>",
+        hoverongaps=False,
+        **weight_colours(SCALE, dark=dark),
+    )
+    title = say("layer {layer}, head {head}", layer=layer, head=head)
+    meta = {"layer": layer, "head": head}
+    layout = matrix_layout(title, "", labels, labels, dark=dark, meta=meta)
+    return go.Figure(data=[cells], layout=layout)
+
 
 VIEW = View(
     name="moments",

@@ -4,13 +4,195 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformer.analysis.row_arithmetic import TOLERANCE, row_arithmetic
-from transformer.messages import mark
-from transformer.runs.head_data import stored_head
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.analysis.row_arithmetic import (
+    TOLERANCE,
+    Doubles,
+    Floats,
+    RowArithmetic,
+    row_arithmetic,
+)
+from transformer.messages import mark, numeral, say
+from transformer.network_words import attention_name
+from transformer.runs.head_data import SiteLike, stored_head
 from transformer.runs.run import Batch, Run
 from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing import style
 from transformer.views.drawing.common import HEAD, QUERY, SITE
-from transformer.views.worked_row.worked import figure_of, worked_row
+
+__all__ = ["row_arithmetic", "worked_row"]
+
+_HEADING, _STRIP, _GAP, _TICKS = 30, 30, 12, 62  # px
+_KEY_PX, _LEAST_PX, _MOST_PX = 19, 60, 560  # of a key's row, and of all keys
+_ACROSS = {"matrix": [0, 0.5], "scores": [0.54, 0.75], "weights": [0.79, 1]}
+
+
+def worked_row(
+    run: Run | Batch,
+    site: SiteLike,
+    head: int,
+    query: int | None = None,
+    *,
+    row: int = 0,
+    dark: bool = False,
+) -> go.Figure:
+    """One query of one head: q, the keys, their scores and weights, and the output, in one figure.
+
+    Traces, in this order: K (keys x D), q (1 x D), scores and weights as bars beside K's rows, and
+    the output (1 x D). Colours of each of the three matrices are its own, from minus to plus its
+    largest number. Raises ValueError as `row_arithmetic` does.
+    """
+    return figure_of(row_arithmetic(run, site, head, query, row=row), dark=dark)
+
+
+def figure_of(found: RowArithmetic, *, dark: bool = False) -> go.Figure:
+    """The figure of `worked_row`."""
+    panels = _panels(len(found.key_labels))
+    layout = style.layout(
+        say(
+            "One row, worked out: {attention}, layer {layer}, head {head}, query {query}",
+            attention=attention_name(found.site.stack, found.site.kind),
+            layer=found.site.layer,
+            head=found.head,
+            query=found.query,
+        ),
+        say("q meets every key; the scores become weights; the weights mix the values"),
+        dark=dark,
+        height=panels["height"],
+        margin={"l": 110, "r": 16, "t": 72, "b": _TICKS},
+        showlegend=False,
+        meta=_meta(found),
+        annotations=_headings(found, panels),
+        **_axes(found, panels, dark),
+    )
+    return go.Figure(data=_traces(found, dark), layout=layout)
+
+
+def _panels(n_keys: int) -> dict[str, Any]:
+    """Where the strips and the keys stand: domains from 0 (bottom) to 1, and the height in px."""
+    keys = min(_MOST_PX, max(_LEAST_PX, _KEY_PX * n_keys))
+    inner = 3 * _HEADING + 2 * _STRIP + _GAP + keys + _TICKS
+
+    def domain(top: int, size: int) -> list[float]:
+        return [1 - (top + size) / inner, 1 - top / inner]
+
+    keys_top = 2 * _HEADING + _STRIP + _GAP
+    return {
+        "q": domain(_HEADING, _STRIP),
+        "keys": domain(keys_top, keys),
+        "output": domain(inner - _STRIP, _STRIP),
+        "height": inner + 72 + _TICKS,
+    }
+
+
+def _axes(found: RowArithmetic, panels: dict[str, Any], dark: bool) -> dict[str, Any]:
+    size, n_keys = len(found.q), len(found.key_labels)
+    across = {"range": [-0.5, size - 0.5], "domain": _ACROSS["matrix"], "tickformat": "d"}
+    strip = {"range": [0.5, -0.5], "tickmode": "array", "tickvals": [0]}
+    query = style.label(found.query_label)
+    return {
+        "xaxis": style.axis(say("dimension of q and k"), dark=dark, anchor="y", **across),
+        "yaxis": style.token_axis(
+            say("key (the token that is read)"), found.key_labels, dark=dark,
+            range=[n_keys - 0.5, -0.5], domain=panels["keys"],
+        ),
+        "xaxis2": style.axis("", dark=dark, anchor="y2", showticklabels=False, **across),
+        "yaxis2": style.axis(
+            "", dark=dark, anchor="x2", ticktext=[query], domain=panels["q"], **strip
+        ),
+        "xaxis3": style.axis(
+            say("score"), dark=dark, domain=_ACROSS["scores"], anchor="y", nticks=4
+        ),
+        "xaxis4": style.axis(
+            say("weight"), dark=dark, domain=_ACROSS["weights"], anchor="y", nticks=4,
+            rangemode="tozero",
+        ),
+        "xaxis5": style.axis(say("dimension of v"), dark=dark, anchor="y5", **across),
+        "yaxis5": style.axis(
+            "", dark=dark, anchor="x5", ticktext=[query], domain=panels["output"], **strip
+        ),
+    }  # fmt: skip
+
+
+def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, Any]]:
+    """A line of text over each panel. None of them holds a token."""
+    q, keys, output = (style.bound_of(part) for part in (found.q, found.keys, found.output))
+    texts = [
+        (0, panels["q"], say("q (colours: ±{q})", q=numeral(q, ".3g"))),
+        (0, panels["keys"], say("K (colours: ±{keys})", keys=numeral(keys, ".3g"))),
+        (_ACROSS["scores"][0], panels["keys"], "q·k / √D"),
+        (_ACROSS["weights"][0], panels["keys"], "softmax"),
+        (
+            0,
+            panels["output"],
+            say("output Σ w·v (colours: ±{output})", output=numeral(output, ".3g")),
+        ),
+    ]
+    shared = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+    return [
+        {"text": text, "x": x, "y": domain[1], "showarrow": False, **shared}
+        for x, domain, text in texts
+    ]
+
+
+def _traces(found: RowArithmetic, dark: bool) -> list[Any]:
+    colours = style.theme(dark)
+    places = np.arange(len(found.key_labels), dtype=np.int32)
+    hidden = ["" if allowed else "/" for allowed in found.allowed]
+    names = [style.hover(text) for text in found.key_labels]
+    hover = [
+        say("key {place}: {text}", place=place, text=token)
+        if allowed
+        else say("key {place}: {text}, hidden by the mask", place=place, text=token)
+        for place, (token, allowed) in enumerate(zip(names, found.allowed, strict=True))
+    ]
+
+    def bars(values: Doubles, name: str, axis: str, colour: str) -> go.Bar:
+        return go.Bar(
+            x=values,
+            y=places,
+            orientation="h",
+            name=name,
+            xaxis=axis,
+            marker={"color": colour, "pattern": {"shape": hidden, "fillmode": "replace"}},
+            customdata=hover,
+            hovertemplate="%{customdata}<br>" + name + " %{x:.4f}<extra></extra>",
+        )
+
+    return [
+        _cells(found.keys, say("key %{y}, dimension %{x}"), dark),
+        _cells(found.q[None], say("q, dimension %{x}"), dark, xaxis="x2", yaxis="y2"),
+        bars(found.scores, "score", "x3", colours.key),
+        bars(found.weights, "weight", "x4", colours.accent),
+        _cells(
+            found.output[None].astype(np.float32), say("output, dimension %{x}"), dark,
+            xaxis="x5", yaxis="y5",
+        ),
+    ]  # fmt: skip
+
+
+def _cells(matrix: Floats, where: str, dark: bool, **axes: str) -> go.Heatmap:
+    bound = style.bound_of(matrix)
+    return go.Heatmap(
+        z=matrix,
+        **style.signed(bound, dark),
+        showscale=False,
+        hovertemplate=where + "<br>%{z:.4f}<extra></extra>",
+        **axes,
+    )
+
+
+def _meta(found: RowArithmetic) -> dict[str, Any]:
+    return {
+        "site": str(found.site),
+        "head": found.head,
+        "query": found.query,
+        "query_label": found.query_label,
+        "row_labels": list(found.key_labels),
+        "agrees": found.agrees,
+    }
 
 
 def answer_worked(
