@@ -45,3 +45,44 @@ def test_the_strip_above_a_tab_marks_where_it_stands_and_leads_on(
     shown.locator("[data-part=text]").click()
     expect(page.locator(".journey")).to_be_visible()
     expect(shown).to_have_count(0)
+
+
+SCREENS = {
+    "desk": (1440, 900, ""),
+    "laptop": (1280, 720, ""),
+    "projector": (1280, 720, "#projector=1"),
+    "tablet": (1024, 768, ""),
+    "phone": (390, 844, ""),
+    "desk at 200 %": (720, 450, ""),
+}
+# Texts that do not fit into their button or tab. Suggestions are whole texts and end in "…"; of
+# Gradio's headings the turned arrow stands out.
+CUT = """() => [...document.querySelectorAll("button, [role=tab], select, summary")]
+    .filter(one => one.checkVisibility({ visibilityProperty: true }) && one.innerText.trim()
+        && !one.closest("#chips, .label-wrap, .visually-hidden, .picture-of, .tokens")
+        && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== "inline")
+    .map(one => `${one.className}: ${one.innerText}`)"""
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+BOTTOM = "([s]) => document.querySelector(s).getBoundingClientRect().bottom"
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_nothing_is_wider_than_the_screen_or_cut_and_no_tab_is_hidden(
+    visit: Open, server: Server, screen: str, language: str
+) -> None:
+    width, height, state = SCREENS[screen]
+    address = server.url + state
+    page = visit(address, width=width, height=height, language=language, tab="Journey").page
+    assert page.locator("#right [role=tab]:visible").count() == 8
+    for tab in page.locator("#right [role=tab]:visible").all():
+        tab.click()
+        expect(page.locator(".tabitem:visible [data-rev]").first).to_be_attached()
+        assert page.evaluate(WIDER) <= 0, tab.inner_text()
+        assert page.evaluate(CUT) == [], tab.inner_text()
+    if screen != "desk":
+        return
+    page.locator("#right [role=tab]:visible").first.click()
+    for part in ("#top", "#text", "#tokens", ".next-words ul", ".journey .picture-of"):
+        assert 0 < page.evaluate(BOTTOM, [part]) <= height, part
+    assert page.evaluate(BOTTOM, ["#top"]) < 60  # one line
