@@ -53,7 +53,8 @@ def _answers(check: Click | Choose, context: GradingContext) -> Iterator[Mapping
             yield from ({"site": str(site), "head": head} for head in range(n_heads))
     elif check.kind == "token":
         of_keys = max(one["token"] for one in check.answers(context)) + 1
-        n_tokens = of_keys if "key" in check.free else len(context.run.labels)
+        by_key = isinstance(check, Click) and "key" in check.free
+        n_tokens = of_keys if by_key else len(context.run.labels)
         yield from ({"token": token} for token in range(n_tokens))
     else:
         yield from check.answers(context)

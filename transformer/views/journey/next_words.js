@@ -1,16 +1,15 @@
 // What comes next: the likeliest tokens after the last one read, as they are drawn with the settings,
 // and, faded, without the head that is pointed at.
 
+import { openTab } from "../../ui/static/gradio.js";
 import { branchAt, pastRuns } from "../../ui/static/history.js";
 import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
-import { openTab } from "../../ui/static/gradio.js";
-import { say, sayN, sayWith, wholeText, percentText } from "../../web/messages.js";
-import { setReader, Token } from "../../web/text.js";
-import { siteName } from "../../web/sites.js";
-import { mounted, useEvent, usePart } from "../../web/part.js";
+import { percentText, say, sayN, sayWith, wholeText } from "../../web/messages.js";
+import { mounted, openSection, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
-import { openSection } from "../../web/section.js";
+import { siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
+import { Token, setReader } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
 import { HEATMAP, shared, useFilling, useJourney, withoutHead } from "./asked.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
