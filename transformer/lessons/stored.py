@@ -51,7 +51,7 @@ def _answers(check: Click | Choose, context: GradingContext) -> Iterator[Mapping
         for site in context.run.trace.sites:
             n_heads = context.run.trace[site].pattern.shape[1]
             yield from ({"site": str(site), "head": head} for head in range(n_heads))
-    elif check.kind == "token":
+    elif isinstance(check, Click) and check.kind == "token":
         of_keys = max(one["token"] for one in check.answers(context)) + 1
         by_key = isinstance(check, Click) and "key" in check.free
         n_tokens = of_keys if by_key else len(context.run.labels)
