@@ -139,7 +139,7 @@ def _code(look: Look) -> list[Code]:
     line = _LINES.get(look.config.activation)
     return [
         Code(
-            "model.feed_forward.FeedForward.forward",
+            "model.blocks.FeedForward.forward",
             ("wide", "wide = «self.expand(x)»"),
             ("x", "self.expand(«x»)"),
             *bend,
