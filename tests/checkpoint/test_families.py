@@ -14,8 +14,7 @@ from transformer.checkpoint.adapters import network_of, values_of
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.generation import generate
-from transformer.model.cache import KeyValueCache
-from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
+from transformer.model.transformer import EncoderDecoder, EncoderOnly
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 N_NEW, MAX_LEN = 64, 96
@@ -154,15 +153,3 @@ def test_greedy_tokens_are_the_same_with_every_engine(pair):
             ours, [prompt], sources=sources, max_new_tokens=N_NEW, end_id=-1, session=session
         )
         assert [step.token for (step,) in steps] == wanted
-
-
-def test_a_cache_changes_nothing(pair):
-    ours, _ = pair
-    if not isinstance(ours, DecoderOnly):
-        return
-    ids, _ = texts(ours, 20)
-    cache = KeyValueCache()
-    with torch.inference_mode():
-        found = [ours(ids[:, :7], cache=cache)]
-        found += [ours(ids[:, at : at + 1], cache=cache) for at in range(7, 20)]
-        close(torch.cat(found, dim=1), ours(ids), 1e-4)

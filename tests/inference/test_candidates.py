@@ -1,6 +1,5 @@
 """What each step could have taken."""
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -46,13 +45,6 @@ def test_as_many_logits_wait_as_may_and_with_one_more_all_are_described(monkeypa
     assert all(one.waiting is not None for one in made)
     made.append(described.add(logits[2], None, chosen=5))
     assert all(one.waiting is None for one in made)
-
-
-def test_a_pickled_step_is_the_same_and_carries_no_logits():
-    (steps,) = continued(network(), [PROMPTS[0]])
-    (again,) = pickle.loads(pickle.dumps([steps]))
-    assert [step.candidates for step in again] == [tuple(step.candidates) for step in steps]
-    assert all(isinstance(step.candidates, tuple) for step in again)
 
 
 def test_eight_threads_may_look_first():

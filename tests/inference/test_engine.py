@@ -299,21 +299,6 @@ def test_packed_weights_are_no_weights_for_the_compiled_step():
         CompiledDecoder(model)
 
 
-@pytest.mark.parametrize("name", ["compiled", "packed"])
-def test_a_model_is_saved_and_loaded_as_it_is(tiny_model, tmp_path, name):
-    import transformer
-    from transformer.checkpoint import save
-
-    save(tmp_path / "a", tiny_model.network, tiny_model.config, tiny_model.tokenizer)
-    first = transformer.load(tmp_path / "a", engine=name)
-    save(tmp_path / "b", first.network, first.config, first.tokenizer)
-    second = transformer.load(tmp_path / "b", engine=name)
-    for weight_name, weight in first.network.state_dict().items():
-        assert weight.equal(second.network.state_dict()[weight_name])
-    text, settings = "the fox", dict(max_new_tokens=6)
-    assert second.generate(text, **settings).ids == first.generate(text, **settings).ids
-
-
 def test_a_network_that_could_read_very_much_reads_a_short_text():
     model = network("llama", max_len=1_000_000)
     wanted = tokens(model, engine=None, n_new=3)

@@ -6,11 +6,11 @@ import pytest
 import torch
 from builders import spread
 from drawn import configurations
-from generating import END, PROMPTS, SAMPLED, SOURCES, V, continued, network, tokens
+from generating import END, PROMPTS, SAMPLED, V, continued, network, tokens
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from transformer import Sampling, Trace, build_transformer
+from transformer import Sampling, build_transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.generation import generate
@@ -92,18 +92,6 @@ def test_each_row_of_a_batch_takes_what_a_plain_loop_takes(config, sampling, len
             assert step.chosen.id == step.token
 
 
-def test_eight_threads_get_the_texts_of_their_seeds():
-    model = network()
-
-    def text(seed):
-        prompt = PROMPTS[seed % 3]
-        return tokens(continued(model, [prompt], sampling=SAMPLED, seeds=[seed], max_new_tokens=10))
-
-    alone = [text(seed) for seed in range(16)]
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(text, range(16))) == alone
-
-
 def test_the_global_generator_is_neither_read_nor_moved():
     model = network()
     torch.manual_seed(1)
@@ -140,33 +128,6 @@ def test_inference_mode_does_not_leak_out_of_a_stream():
     assert not torch.is_inference_mode_enabled()
     with ThreadPoolExecutor(1) as thread:
         assert thread.submit(next, stream).result()[0].index == 1
-
-
-@pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
-@torch.inference_mode()
-def test_one_pass_over_the_finished_text_shows_what_each_step_saw(family):
-    model = network(family)
-    prompt, source = ([1], [SOURCES[0]]) if family == "encoder-decoder" else (PROMPTS[0], None)
-    (steps,) = continued(model, [prompt], sources=source, max_new_tokens=7, end_id=V)
-    ids, given = [*prompt, *(step.token for step in steps)], []
-    if source:
-        given = [torch.tensor(source)]
-    full = Trace()
-    model(*given, torch.tensor([ids]), trace=full)
-    for step in steps:
-        seen = Trace()
-        start, stop = step.window
-        model(*given, torch.tensor([ids[start:stop]]), trace=seen)
-        for site in full.sites:
-            row = seen[site].pattern[0, :, -1]
-            n = row.shape[-1]
-            if site.stack == "decoder":
-                expected = full[site].pattern[0, :, stop - 1, :n]
-                torch.testing.assert_close(row, expected, atol=1e-5, rtol=0)
-
-
-def test_no_new_tokens_means_no_steps():
-    assert continued(network(), [PROMPTS[0]], max_new_tokens=0) == [[]]
 
 
 @pytest.mark.parametrize("prompts", [[], [[]], [[2, 3], []]])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from transformer.inference.engines.huge_pages import PAGE_BYTES, use_huge_pages
+from transformer.inference.engines.compiled import PAGE_BYTES, use_huge_pages
 
 
 def test_weights_move_to_large_pages_with_their_numbers_and_addresses():

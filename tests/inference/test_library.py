@@ -167,13 +167,6 @@ def test_a_pickled_run_holds_its_own_tokens_and_no_room_for_more() -> None:
         assert all(found[key].equal(value) for key, value in numbers(run).items())
 
 
-def test_a_pickled_batch_is_the_same(tiny_encoder_decoder: Model) -> None:
-    batch = tiny_encoder_decoder.translate_batch(["the fox", "no"], max_new_tokens=3)
-    again = pickle.loads(pickle.dumps(batch))
-    assert again.labels == batch.labels
-    assert all(numbers(again)[key].equal(value) for key, value in numbers(batch).items())
-
-
 # --- files and devices ----------------------------------------------------------------------------
 
 
@@ -184,12 +177,6 @@ def test_a_model_is_saved_whole_and_loaded_again(tiny_model: Model, tmp_path: Pa
     again = transformer.load(tmp_path / "m")
     assert (again.card, again.metadata, again.sample) == ("# A card", {"a": 1}, sample)
     assert again.generate(TEXT, max_new_tokens=5).ids == model.generate(TEXT, max_new_tokens=5).ids
-
-
-def test_a_folder_may_be_a_string(tiny_model: Model, tmp_path: Path) -> None:
-    folder = str(tmp_path / "m")
-    transformer.save(folder, tiny_model.network, tiny_model.config, tiny_model.tokenizer)
-    assert transformer.load(folder).config == tiny_model.config
 
 
 def test_an_unknown_dtype_is_refused_before_anything_is_written(

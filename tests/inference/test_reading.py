@@ -92,12 +92,6 @@ def test_the_collected_trace_is_that_of_a_full_pass(fast_model, settings):
     check(fast_model, run)
 
 
-def test_a_prompt_of_one_token_is_collected_too(fast_model):
-    run = fast_model.generate("a", max_new_tokens=4)
-    check(fast_model, run)
-    check(fast_model, fast_model.generate("a", max_new_tokens=1))
-
-
 def test_a_cancelled_stream_has_the_trace_of_what_was_generated(fast_model):
     stream = fast_model.stream(TEXT, max_new_tokens=9)
     taken = [next(stream).token for _ in range(3)]
@@ -126,11 +120,6 @@ def test_where_the_window_slides_a_full_pass_takes_over(fast_model):
     assert (run.trace_start > 0) == slid
     assert run.engine == ("network" if slid else fast_model.engine.name)
     check(fast_model, run)
-
-
-def test_reading_alone_and_nothing_generated_are_full_passes(fast_model):
-    check(fast_model, fast_model.trace(TEXT))
-    check(fast_model, fast_model.stream(TEXT, max_new_tokens=5).run())
 
 
 def test_surprise_and_candidates_agree_with_the_network_without_an_engine(fast_model):

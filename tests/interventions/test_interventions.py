@@ -9,7 +9,6 @@ import pytest
 import torch
 from builders import H, L, config
 
-from transformer.interventions.breaks import BREAKS
 from transformer.interventions.checks import MAX_CELLS
 from transformer.interventions.descriptions import (
     Ablate,
@@ -44,12 +43,6 @@ def test_what_is_at_its_default_does_not_travel():
     assert to_dict(Ablate("decoder", 1, [2])) == {
         "type": "ablate", "stack": "decoder", "layer": 1, "heads": [2],
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("what", BREAKS)
-def test_every_break_says_why_in_a_sentence(what):
-    assert BREAKS[what].endswith(".")
-    assert len(BREAKS[what]) > 40
 
 
 @pytest.mark.parametrize(
@@ -222,23 +215,6 @@ def test_taking_what_was_drawn_anyway_gives_the_same_sampled_text(tiny_model, se
     run = tiny_model.generate(TEXT, **settings)
     taken = [step.token for step in run.steps[:4]]
     assert tiny_model.generate(TEXT, forced_tokens=taken, **settings).ids == run.ids
-
-
-def test_several_texts_at_once_are_altered_each_as_alone(tiny_model):
-    settings = dict(max_new_tokens=5, interventions=[Break("uniform-attention")])
-    texts = [TEXT, "One day the forest was quiet"]
-    together = tiny_model.generate_batch(texts, **settings)
-    assert [run.ids for run in together] == [tiny_model.generate(t, **settings).ids for t in texts]
-
-
-def test_a_padded_batch_is_read_without_its_padding_mask(tiny_encoder_decoder):
-    texts = ["Hello", "The fox lived at the edge"]
-    edit = EditMask("encoder", without=["padding"])
-    batch = tiny_encoder_decoder.trace(texts, [edit])
-    padding = ~batch.padding[0]
-    assert float(batch.trace["encoder.0.self"].pattern[0][:, :, padding].min()) > 0
-    intact = tiny_encoder_decoder.trace(texts)
-    assert float(intact.trace["encoder.0.self"].pattern[0][:, :, padding].max()) == 0
 
 
 def test_a_patch_reads_another_text(tiny_model, tiny_encoder_decoder):

@@ -9,9 +9,9 @@ from torch import nn
 from transformer import ModelConfig, Site, Trace
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import KeyValueCache
-from transformer.model.functional import attention, attention_scores, masked_softmax
+from transformer.model.functional import attention, masked_softmax
 from transformer.model.hooks import ForwardContext
-from transformer.model.masks import causal_mask, padding_mask
+from transformer.model.masks import causal_mask
 
 B, TQ, TK, H, D = 2, 5, 4, 3, 7
 C = H * D
@@ -74,26 +74,6 @@ def test_it_is_the_attention_of_pytorch(mask):
     torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
 
 
-def test_scores_are_divided_by_the_root_of_the_heads_size():
-    q, k, _ = random_heads()
-    scores = attention_scores(q, k)
-    assert scores.shape == (B, H, TQ, TK)
-    for row, head, query, key in [(0, 0, 0, 0), (1, 2, 4, 3), (1, 0, 2, 1)]:
-        product = sum(a * b for a, b in zip(q[row, head, query], k[row, head, key], strict=True))
-        assert scores[row, head, query, key].item() == pytest.approx(
-            product.item() / 7**0.5, abs=1e-5
-        )
-
-
-def test_weights_sum_to_one_and_are_exactly_zero_where_masked():
-    mask = causal_mask(TK, TK) & ragged()
-    q, k, v = random_heads(n_queries=TK)
-    _, weights = attention(q, k, v, mask)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, TK))
-    assert (weights[~mask.expand_as(weights)] == 0).all()
-    assert (weights[mask.expand_as(weights)] > 0).all()
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_a_fully_masked_row_is_uniform_in_every_precision(dtype):
     scores = 30 * torch.randn(B, H, TQ, TK, dtype=dtype)
@@ -150,22 +130,6 @@ def pytorch_twin(ours, bias):
     return theirs
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("padding", ["none", "right", "left", "everything"])
-def test_the_fused_and_the_recorded_path_agree(layer, causal, padding):
-    x = torch.randn(B, TQ, C)
-    mask = {
-        "none": None,
-        "right": ragged(n_keys=TQ),
-        "left": ragged(n_keys=TQ).flip(-1),
-        "everything": torch.zeros(B, 1, 1, TQ, dtype=torch.bool),
-    }[padding]
-    recorded = layer(x, ForwardContext(mask=mask, causal=causal, hooks=[Trace()]))
-    fused = layer(x, ForwardContext(mask=mask, causal=causal))
-    assert fused.isfinite().all()
-    torch.testing.assert_close(fused, recorded, atol=1e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize("traced", [True, False])
 def test_a_fully_masked_row_reads_the_mean_of_all_values(layer, traced):
     x = torch.randn(B, TQ, C)
@@ -188,27 +152,6 @@ def test_half_precision_stays_finite_under_every_mask(layer, dtype, traced):
             assert output.isfinite().all()
 
 
-def test_each_head_reads_all_features_through_projections_of_its_own(layer):
-    assert layer.query.weight.shape == (C, C)
-    x = torch.randn(1, TQ, C)
-    trace, changed = Trace(), Trace()
-    layer(x, ForwardContext(hooks=[trace]))
-    x[..., -1] += 5  # a feature outside the first head's share
-    layer(x, ForwardContext(hooks=[changed]))
-    assert not torch.allclose(trace[SITE].pattern[:, 0], changed[SITE].pattern[:, 0])
-
-
-def test_self_attention_grows_with_a_cache_and_gives_the_same(layer):
-    x = torch.randn(B, TQ, C)
-    whole = layer(x, ForwardContext(causal=True))
-    cache = KeyValueCache()
-    context = ForwardContext(causal=True, cache=cache)
-    parts = [layer(part, context) for part in x.split([2, 1, 2], dim=1)]
-    torch.testing.assert_close(torch.cat(parts, dim=1), whole, atol=1e-5, rtol=1e-5)
-    keys, values = cache.get(SITE)
-    assert keys.shape == values.shape == (B, H, TQ, D)
-
-
 def test_cross_attention_computes_its_keys_once(cross_layer):
     x, memory, cache = torch.randn(B, TQ, C), torch.randn(B, TK, C), KeyValueCache()
     context = ForwardContext(memory=memory, cache=cache)
@@ -218,12 +161,3 @@ def test_cross_attention_computes_its_keys_once(cross_layer):
     assert cache.get(CROSS)[0] is keys
     assert keys.shape[2] == TK
     assert again.equal(first)
-
-
-def test_a_cache_remembers_which_keys_were_padding():
-    cache = KeyValueCache()
-    cache.extend_mask(padding_mask(torch.tensor([[0, 3], [4, 5]]), 0), 2)
-    mask = cache.extend_mask(padding_mask(torch.tensor([[6], [0]]), 0), 1)
-    assert mask[:, 0, 0].tolist() == [[False, True, True], [True, True, False]]
-    assert cache.extend_mask(None, 2)[:, 0, 0, 3:].all()
-    assert KeyValueCache().extend_mask(None, 1) is None

@@ -6,8 +6,7 @@ from builders import spread
 from torch import nn
 
 from transformer import ModelConfig, build_transformer
-from transformer.model.dropout import Dropout
-from transformer.model.feed_forward import FeedForward
+from transformer.model.blocks import Dropout, FeedForward
 from transformer.model.hooks import ForwardContext
 from transformer.model.masks import padding_mask
 

@@ -70,17 +70,6 @@ def test_a_record_that_the_network_did_not_make_stays_as_it_is():
         again[site]
 
 
-def test_a_long_text_takes_a_fraction_of_its_weights():
-    model, trace = network("decoder", max_len=64), Trace()
-    with torch.inference_mode():
-        model(ids(1, 64), trace=trace)
-    before = bytes_of(Trace(records=trace.records))
-    records = trace.records.values()
-    explicit = sum(r.scores.nbytes + r.pattern.nbytes for r in records)
-    assert bytes_of(Trace(records=compact(trace).records)) == before - explicit
-    assert before - explicit < 0.5 * before
-
-
 def test_what_is_moved_is_the_same_and_still_takes_little_room():
     trace = compact(recorded("encoder-decoder"))
     there = moved(trace, "cpu")

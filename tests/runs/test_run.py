@@ -22,12 +22,6 @@ def settings(**changes):
 # What a request allows
 
 
-@pytest.mark.parametrize("bad", [None, 5, b"fox", ["fox"]])
-def test_a_text_that_is_no_string_gets_a_sentence(bad):
-    with pytest.raises(ValueError, match="the text must be a string; got"):
-        Request(text=bad)
-
-
 @pytest.mark.parametrize("bad", ["", " ", "\n\t  "])
 def test_an_empty_text_gets_a_sentence(bad):
     with pytest.raises(ValueError, match="the text is empty"):
@@ -81,12 +75,6 @@ def test_an_unknown_setting_gets_a_list_of_the_known(tiny_model):
         tiny_model.generate_batch([TEXT], topk=4)
 
 
-def test_without_any_filter_a_request_is_greedy():
-    assert Request(text="x").sampling is None
-    assert Request(text="x", top_k=3).sampling.temperature == 1.0
-    assert Request(text="x", temperature=0.5).sampling.top_k is None
-
-
 # What a run says
 
 
@@ -129,13 +117,6 @@ def test_past_max_len_the_trace_says_where_it_starts(tiny_model):
     assert run.steps[-1].window == (len(run.ids) - 33, len(run.ids) - 1)
 
 
-def test_a_prompt_longer_than_the_model_is_read_from_its_end(tiny_model):
-    run = tiny_model.generate(TEXT * 20, max_new_tokens=2)
-    assert run.n_prompt > 32
-    assert run.steps[0].window == (run.n_prompt - 32, run.n_prompt)
-    assert run.text.startswith(TEXT * 20)
-
-
 def test_a_translation_has_a_source_and_its_text_is_the_target(tiny_encoder_decoder, tokenizer):
     run = tiny_encoder_decoder.generate(TEXT, **settings())
     assert list(run.source_ids) == [*tokenizer.encode(TEXT), tokenizer.end_id]
@@ -162,22 +143,6 @@ def test_an_encoder_reads_and_says_that_it_cannot_generate(tiny_encoder):
     assert run.trace.weights("encoder").shape[-1] == len(run.labels)
     with pytest.raises(ValueError, match=r"tiny-encoder is an encoder: .* cannot generate"):
         tiny_encoder.generate(TEXT)
-
-
-def test_position_matrices_are_the_models_own(tiny_model, tiny_encoder):
-    run = tiny_model.trace(TEXT)
-    (matrix,) = run.position_matrices.values()
-    assert matrix.equal(tiny_model.network.embedding.positions.table.weight)
-    added = run.trace.pos_embed["decoder"][0]
-    assert added.equal(matrix[: len(run.ids)])
-    assert set(tiny_encoder.trace(TEXT).position_matrices) == {"encoder"}
-
-
-def test_the_same_request_gives_the_same_run(tiny_model):
-    first, again = (tiny_model.generate(TEXT, **settings()) for _ in range(2))
-    assert first.ids == again.ids
-    assert first.steps == again.steps
-    assert tiny_model.generate(TEXT, **settings(seed=4)).ids != first.ids
 
 
 def test_eight_visitors_at_once_each_get_their_own_run(tiny_model):

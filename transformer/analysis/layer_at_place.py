@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid
-from transformer.model.blocks import Layer, Residual
-from transformer.model.feed_forward import FeedForward
+from transformer.model.blocks import FeedForward, Layer, Residual
 from transformer.model.sites import Site
 from transformer.runs.run import Run
 

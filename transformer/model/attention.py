@@ -12,7 +12,7 @@ from transformer.model.functional import attention_scores, fused_attention, mask
 from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.masks import causal_mask, combine
 from transformer.model.norms import norm_of
-from transformer.model.rotary import rotated
+from transformer.model.rotary import Turn, rotated
 from transformer.model.sites import Site
 from transformer.model.stored import Linear
 
@@ -60,9 +60,7 @@ class MultiHeadAttention(nn.Module):
     def z(self, x: Tensor, context: ForwardContext, *, explicit: bool = False) -> Tensor:
         """What the heads read: (B, Tq, H D). explicit: without PyTorch's fused kernel, as with
         hooks that look at scores or pattern."""
-        q = self.project(self.query, self.query_norm, x, context)  # (B, H, Tq, D)
-        k, v = self.keys_and_values(x, context)  # (B, G, Tk, D)
-        q, k, v = self._shown(q, k, v, context)
+        q, k, v = self.q_k_v(x, context)
         share = self.config.heads_per_key
         if share > 1:
             k, v = (each.repeat_interleave(share, dim=1) for each in (k, v))  # (B, H, Tk, D)
@@ -74,6 +72,29 @@ class MultiHeadAttention(nn.Module):
             settings = (self.config.score_size, self.config.window, dropout)
             z = fused_attention(q, k, v, padding, causal, *settings)
         return z.transpose(1, 2).flatten(2)
+
+    def q_k_v(self, x: Tensor, context: ForwardContext) -> tuple[Tensor, Tensor, Tensor]:
+        """(B, H, Tq, D) of x; (B, G, Tk, D) twice of x, after those of the cache, or of the memory;
+        q and k normalised and rotated where the network does so."""
+        cache, turn = context.cache, None if self.crosses else context.rotation
+        q = self._heads(self.query, x, self.query_norm, turn)
+        known = cache.get(self.site) if self.crosses and cache is not None else None
+        if known is None:
+            source = context.memory if self.crosses else x
+            assert source is not None
+            known = (
+                self._heads(self.key, source, self.key_norm, turn),
+                self._heads(self.value, source),
+            )
+            known = known if cache is None else cache.extend(self.site, *known)
+        k, v = known
+        if context.hooks:
+            padding, causal = context.masks_of(self.site)
+            q, k = context.at("q", self.site, q), context.at("k", self.site, k)
+            v = context.at(
+                "v", self.site, v, q=q, k=k, mask=combine(self._future(q, k, causal), padding)
+            )
+        return q, k, v
 
     def explicit(self, q: Tensor, k: Tensor, v: Tensor, context: ForwardContext) -> Tensor:
         """softmax(q kT / sqrt(D)) v, equation 1, each step open to hooks. Returns (B, H, Tq, D)."""
@@ -87,42 +108,16 @@ class MultiHeadAttention(nn.Module):
         z = F.dropout(pattern, self.dropout, self.training) @ v
         return context.at("z", site, z, padding_mask=padding)
 
-    def project(
-        self, made: nn.Linear, norm: nn.Module | None, x: Tensor, context: ForwardContext
+    def _heads(
+        self, made: nn.Linear, x: Tensor, norm: nn.Module | None = None, turn: Turn | None = None
     ) -> Tensor:
-        """Queries or keys, normalised and rotated where the network does so: (B, heads, T, D)."""
-        heads = self._heads(made, x)
-        heads = heads if norm is None else norm(heads)
-        if context.rotation is None or self.crosses:
-            return heads
-        return rotated(heads, context.rotation)
-
-    def keys_and_values(self, x: Tensor, context: ForwardContext) -> tuple[Tensor, Tensor]:
-        """(B, G, Tk, D) each: of x, after those of the cache, or of the memory."""
-        cache, source = context.cache, context.memory if self.crosses else x
-        if cache is not None and self.crosses and (known := cache.get(self.site)) is not None:
-            return known
-        assert source is not None
-        k = self.project(self.key, self.key_norm, source, context)
-        v = self._heads(self.value, source)
-        return (k, v) if cache is None else cache.extend(self.site, k, v)
-
-    def _heads(self, projection: nn.Linear, x: Tensor) -> Tensor:
         """(B, T, C) -> (B, heads, T, D)."""
         if self.config.shared_projection:
-            x = projection(x.unflatten(-1, (self.config.n_heads, -1)))
+            heads = made(x.unflatten(-1, (self.config.n_heads, -1))).transpose(1, 2)
         else:
-            x = projection(x).unflatten(-1, (-1, self.config.d_head))
-        return x.transpose(1, 2)
-
-    def _shown(self, q: Tensor, k: Tensor, v: Tensor, context: ForwardContext) -> list[Tensor]:
-        """Queries, keys and values as the hooks leave them."""
-        if context.hooks:
-            padding, causal = context.masks_of(self.site)
-            q, k = (context.at(name, self.site, x) for name, x in (("q", q), ("k", k)))
-            both = combine(self._future(q, k, causal), padding)
-            v = context.at("v", self.site, v, q=q, k=k, mask=both)
-        return [q, k, v]
+            heads = made(x).unflatten(-1, (-1, self.config.d_head)).transpose(1, 2)
+        heads = heads if norm is None else norm(heads)
+        return heads if turn is None else rotated(heads, turn)
 
     def _future(self, q: Tensor, k: Tensor, causal: bool) -> Tensor | None:
         """(Tq, Tk) bool, which hides the future; None where nothing is hidden."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from transformer.model.blocks import Layer
+from transformer.model.blocks import Dropout, Layer
 from transformer.model.config import ModelConfig
-from transformer.model.dropout import Dropout
 from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.norms import norm_of
 from transformer.model.positions import POSITIONS

@@ -15,8 +15,8 @@ from transformer.checks import check_choice
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.model import Model
 from transformer.messages import invalid
+from transformer.model.blocks import FeedForward
 from transformer.model.config import ModelConfig
-from transformer.model.feed_forward import FeedForward
 from transformer.model.presets import preset as preset_of
 from transformer.model.transformer import (
     DecoderOnly,

@@ -34,8 +34,14 @@ from transformer.inference.engines.buffers import (
     lacks_plain_weights,
     unknown_in,
 )
-from transformer.inference.engines.packed_layer import Crossing, PackedLayer, Position, Scratch
-from transformer.inference.engines.packed_weights import Norm, Product
+from transformer.inference.engines.packed_layer import (
+    Crossing,
+    Norm,
+    PackedLayer,
+    Position,
+    Product,
+    Scratch,
+)
 from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.rotary import Turn

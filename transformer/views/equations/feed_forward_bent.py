@@ -146,7 +146,7 @@ def _code(look: RenderContext) -> list[Code]:
     line = _LINES.get(look.config.activation)
     return [
         Code(
-            "model.feed_forward.FeedForward.forward",
+            "model.blocks.FeedForward.forward",
             ("wide", "wide = «self.expand(x)»"),
             ("x", "self.expand(«x»)"),
             *bend,
