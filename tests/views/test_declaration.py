@@ -14,7 +14,7 @@ from asking import asking
 from transformer import Model, Run, views
 from transformer.messages.catalogues import catalogue, languages
 from transformer.ui.link import read_link, view_fields
-from transformer.ui.modules import PAGE, STYLE, Modules
+from transformer.ui.modules import LATER, STYLE, Modules
 from transformer.ui.store import RunStore
 from transformer.views import saving
 from transformer.views.declaration import find_views, tabs
@@ -143,7 +143,7 @@ def test_a_new_view_is_on_the_command_line(own_view, run, tmp_path):
 def test_a_new_views_component_style_and_sentences_are_found_in_its_folder(own_view):
     served = Modules().assets
     assert "views/first_letters/first_letters.js" in served
-    assert b"First letters" in served[PAGE].plain
+    assert b"First letters" in served[LATER].plain
     assert b".first-letters h3" in served[STYLE].plain
     assert tabs(views.VIEWS.values())["Letters"] == [views.VIEWS["first_letters"]]
     said = {name: catalogue(name).one("First letters") for name in languages()}

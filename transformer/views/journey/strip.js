@@ -95,7 +95,7 @@ const partsOf = (answer) => {
 };
 
 const Part = ({ of: part, shown, words, flows, here }) => {
-  const [name = "", title = ""] = tabOf(part) ?? [];
+  const [name, title] = tabOf(part) ?? ["", ""];
   const isHere = name === here;
   const button = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
