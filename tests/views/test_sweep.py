@@ -116,10 +116,14 @@ def of_network(name: str, labels: tuple[str, ...], dark: bool) -> go.Figure:
     head = {"kind": "decoder.self", "layer": 0, "head": 0, "metrics": sizes, "cost": 0.1}
     given: dict[str, tuple[Any, ...]] = {
         "importance": (
-            HeadImportance(place=1, target=0, log_probability=-1.0, change={("decoder", "self"): cells}),
+            HeadImportance(
+                place=1, target=0, log_probability=-1.0, change={("decoder", "self"): cells}
+            ),
             "decoder", "self", labels[0],
         ),
-        "next_token": (NextToken(place=1, ids=ids, intact=shares, intervened=shares), labels, 1),
+        "next_token": (
+            NextToken(place=1, target=1, ids=ids, intact=shares, intervened=shares), labels, 1,
+        ),
         "contribution": (
             LogitContribution(
                 place=1, target=0, logit=1.0, heads={"self": cells}, feed_forward=cells[:, 0],
