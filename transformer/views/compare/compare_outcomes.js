@@ -81,7 +81,7 @@ export const Weighed = ({ pair, server }) => {
   const wanted = { ...pair, place: placeOfA(), dark: page.dark };
   const { answer, asked } = useAnswer(part, server.weighed, wanted);
   return html`<section class="compare-weighed" ...${part.shows(asked)}>
-    <${Asked} />
+    <${Asked} of=${before(wanted.place).index} />
     <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>
     <${Figure} part=${part} name="weighed" figure=${answer?.figure} hidden=${Boolean(answer?.none)}
       change=${slim} table=${bothOf} />
