@@ -75,10 +75,15 @@ export const showTabs = async () => {
   if (arrived || document.body.matches(".touring, .typing")) return; // a card stays in sight
   arrived = true;
   const until = performance.now() + SETTLED_MS;
-  while (window.scrollY === 0 && performance.now() < until) {
+  let led = false; // at first the page may be too short to lead all the way
+  while (performance.now() < until) {
     const tabs = document.getElementById("right");
     const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
-    if (below) tabs.scrollIntoView({ block: "start" });
+    if (led ? !below : window.scrollY > 0) return;
+    if (below) {
+      tabs.scrollIntoView({ block: "start" });
+      led = true;
+    }
     await new Promise((done) => setTimeout(done, 50));
   }
 };

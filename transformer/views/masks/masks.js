@@ -64,7 +64,7 @@ const EachMask = ({ one, fields }) => {
     </section>
     <section>
       <h3>${say("Causal mask")}</h3>
-      <p>${say("Hides the keys that come after the query, in a decoder's self-attention only. It is the same for every sentence. A token that could read what comes next would only copy it and learn nothing.")}</p>
+      <p>${say("Hides the keys that come after the query, in a decoder's self-attention only. A network that saw the next token while it learned would only copy it.")}</p>
       ${one("causal")}
     </section>
     <section>

@@ -55,6 +55,10 @@ const title = ({ chosen, probability }, step, steps) =>
     token: html`<${Token} label=${chosen} />`,
     probability: numeral(probability.toFixed(3)),
   });
+const expects = ({ place }) =>
+  sayWith("After {token} the network expects:", {
+    token: html`<strong><${Token} label=${page.run.labels[place] ?? ""} /></strong>`,
+  });
 const seenText = ({ seen, chosen }) => [
   seen.length > MOST_TOKENS && "… ",
   ...seen.slice(-MOST_TOKENS).map((label) => html`<${Token} label=${label} />`),
@@ -68,12 +72,6 @@ const Coming = ({ answer }) => {
     html`<li key=${id}><${Token} label=${label} />
       <i style=${{ width: `${(60 * probability).toFixed(2)}%` }} />${percentText(probability)}</li>`;
   return html`<div class="coming">
-    <p>${
-      answer &&
-      sayWith("After {token} the network expects:", {
-        token: html`<strong><${Token} label=${page.run.labels[answer.place] ?? ""} /></strong>`,
-      })
-    }</p>
     <ol>${answer?.likeliest.map(bar)}</ol>
     <p class="hint">${say("What the network writes itself is shown with what it could have been.")}</p>
   </div>`;
@@ -119,13 +117,17 @@ const Prediction = ({ server }) => {
   const coming = useJourney(part);
   const go = (to) => setQuery(before(run.n_prompt + to));
   const predicts = run?.stack === "decoder";
+  const heading = () => {
+    if (none) return coming.answer && expects(coming.answer);
+    return answer && title(answer, asked.step, steps);
+  };
   const facts = none ? { run: coming.asked?.run } : { run: asked?.run, step: asked?.step };
   return html`<div class="prediction" ...${part.shows(facts)}>
     ${predicts && html`<${Asked} />`}
     <div class="step-head" hidden=${!predicts}>
       <button type="button" class="previous" aria-label=${say("Previous step")}
         disabled=${predicts && placeRead() === 0} onClick=${() => go(step - 1)}>‹</button>
-      <h3 class="step-title">${!none && answer && title(answer, asked.step, steps)}</h3>
+      <h3 class="step-title">${heading()}</h3>
       <button type="button" class="next" aria-label=${say("Next step")}
         disabled=${predicts && placeRead() >= run.labels.length - 1} onClick=${() => go(step + 1)}>›</button>
     </div>
