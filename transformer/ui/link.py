@@ -46,7 +46,7 @@ _PAGE = (
     Words(name="site", use="place"),  # of the chosen head
     Whole(name="head", default=0, use="place"),
     Words(name="read", use="place"),  # the chosen token: the last one that is read
-    Words(name="token", use="place"),  # the same in links of before, see static/page_fields.js
+    Words(name="token", use="place"),  # the same in links of before, see static/main.js
     Words(name="more", former=FORMER_VIEWS),  # the open section
     Choice(name="projector", options=_ON, optional=True),
     Words(name="tour"),  # the card's number

@@ -98,7 +98,7 @@ const tell = (problems) => {
 };
 
 // Another model, with the texts that stand in the boxes where they are the visitor's own; how things
-// are drawn stays, and so does the open tab. Nothing for the model that is shown. Gradio's list calls it, see ui/choose_model.py.
+// are drawn stays, and so does the open tab. Nothing for the model that is shown. Gradio's list calls it, see ui/connect.py.
 /** @type {(model: string, texts: object) => void} */
 export const chooseModel = (model, texts) => {
   if (!page.run || model === page.run.model) return;

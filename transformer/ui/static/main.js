@@ -130,7 +130,7 @@ const whole = () => {
 const EmbedLine = () => {
   const [address, set] = useState(whole);
   const follow = () => set(whole());
-  if (!isEmbedded(window.location.search)) return null;
+  if (!embedded) return null;
   const near = { onPointerDown: follow, onFocus: follow };
   return html`<p class="embed-line"><a target="_blank" rel="noopener" href=${address} ...${near}>${say("Open the whole page")}</a></p>`;
 };
