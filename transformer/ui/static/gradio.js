@@ -7,15 +7,15 @@ const SETTLED_MS = 3000;
 
 // Type into the page's text box what the next run is to read. An event of the tokens' has Gradio set it, and
 // then calls `textTyped`: see ui/connect.py.
-let typed = () => {};
+let onTyped = () => {};
 /** @type {(text: string) => Promise<void>} */
 export const typeText = (text) =>
   new Promise((done) => {
-    typed();
-    typed = done;
+    onTyped();
+    onTyped = done;
     emit("type", text);
   });
-export const textTyped = () => typed();
+export const textTyped = () => onTyped();
 
 // What stands in the page's boxes and settings, by their names in a link; none of those that the page has not
 // drawn yet.
