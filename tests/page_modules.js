@@ -1,9 +1,9 @@
 // For tests: what the page's modules export, and its state, under one name, `viz`. Playwright runs
 // this in every page; in one of ours it imports the page's script again, which gives the same one.
 document.addEventListener("DOMContentLoaded", async () => {
-  const script = document.querySelector('script[type=module][src^="modules/"]');
-  if (!(script instanceof HTMLScriptElement)) return;
-  const { modules } = await import(script.src);
+  if (!document.querySelector("script[type=importmap]")) return;
+  const name = "page"; // of the page's import map
+  const { modules } = await import(name);
   const { page } = modules["web/store.js"];
   const holder = (name) => Object.values(modules).find((one) => name in one) ?? {};
   /** @type {any} */ (window).viz = new Proxy(page, {

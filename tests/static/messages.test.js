@@ -1,7 +1,8 @@
-// What the scripts say in another language, whose entries stand in the page's head.
+// What the scripts say in another language, whose entries come with the scripts.
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { asSentence, known, numeral, say, sayN, sayWith } from "../../transformer/web/messages.js";
 
 const entries = {
   forms: Array.from({ length: 200 }, (_, n) => (n === 1 ? 0 : n > 4 ? 2 : 1)).join(""),
@@ -15,11 +16,7 @@ const entries = {
     "{n} token": ["ONE", "{n} FEW", "{n} MANY"],
   },
 };
-globalThis.document = /** @type {any} */ ({
-  getElementById: (id) => (id === "messages" ? { textContent: JSON.stringify(entries) } : null),
-});
-const { asSentence, numeral, say, sayN, sayWith } =
-  await import("../../transformer/web/messages.js");
+Object.assign(known, entries);
 
 test("a sentence is looked up, and its values are filled in once", () => {
   assert.equal(say("no {name}; got {got}", { name: "{got}", got: 3 }), "3: NOT {got}");

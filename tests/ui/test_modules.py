@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import gzip
+import json
 import posixpath
 import re
+from collections import ChainMap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +21,7 @@ import plotly.graph_objects as go
 import pytest
 from plotly.basedatatypes import BaseTraceType
 
+from transformer.messages import catalogues, languages, speaking
 from transformer.ui import components, modules
 from transformer.ui.components import PLOTLY_JS, put_first
 from transformer.ui.modules import (
@@ -30,6 +33,7 @@ from transformer.ui.modules import (
     PAGE,
     STYLE,
     Modules,
+    in_language,
 )  # fmt: skip
 from transformer.views import VIEWS
 
@@ -195,10 +199,29 @@ def test_the_page_takes_all_that_it_needs_as_two_files():
     assert {"views/patching/patching.js", "views/masks/masks.js"} <= made[1] - taken
     assert not re.search("^import", page, re.MULTILINE)
     assert re.findall("^import.*", later, re.MULTILINE) == [
-        'import { modules as held } from "./page.js";'
+        'import { modules as held } from "page";'
     ]
+
+
+@pytest.mark.parametrize("language", languages())
+def test_a_languages_scripts_have_each_sentence_once_and_stay_small(language):
+    page, later = (MODULES.asset(in_language(name, language)) for name in (PAGE, LATER))
     # of them Preact, htm and signals 10,000, the journey and its bars 10,500
-    assert len(MODULES.assets[PAGE].encoded("br")) < 84_000
+    assert len(page.encoded("br")) < (78_000 if language == "en" else 90_000)
+    sentences = [
+        json.loads(found)
+        for asset in (page, later)
+        for found in re.findall(
+            r"^Object.assign\(known.messages, (.*)\);$", asset.plain.decode(), re.M
+        )
+    ]
+    known = catalogues.catalogue(language)
+    assert len(sentences) == (0 if language == "en" else 2)
+    assert dict(ChainMap(*sentences)) == {one: known.messages[one] for one in known.scripts}
+    assert sum(map(len, sentences)) == len(known.scripts)
+    if sentences:
+        first = {"Seed {seed}", "{n} minute", "Journey", "Reversal"} & known.scripts
+        assert first <= sentences[0].keys()
 
 
 def test_the_page_takes_all_style_sheets_as_one_that_outweighs_gradios():
@@ -227,7 +250,7 @@ def test_the_page_begins_with_our_modules_before_gradios(monkeypatch):
     order = [
         "window.requestAnimationFrame =",  # first.js
         "<base ",
-        f'<script type="module" src="{MODULES.address(PAGE)}">',
+        "{{ our_head() }}",
         "window.gradio_config",
         '<script type="module" crossorigin src="./assets/',
         "{{ first_look() }}<gradio-app",
@@ -235,6 +258,11 @@ def test_the_page_begins_with_our_modules_before_gradios(monkeypatch):
     ]
     places = [source.index(part) for part in order]
     assert places == sorted(places)
+    with speaking("de"):
+        head = env.globals["our_head"]()
+    imports, script = re.findall(r'<script type="(?:importmap">(.*?)<|module" src="(.*?)")', head)
+    page = json.loads(imports[0])["imports"]["page"]
+    assert page == f"./{script[1]}" == f"./{MODULES.address(PAGE)}".replace(".js", ".de.js")
 
 
 # --- plotly.js ------------------------------------------------------------------------------------

@@ -76,6 +76,11 @@ def add_catalogues(folder: Path) -> None:
         catalogue.cache_clear()
 
 
+def files_of(language: str) -> list[Path]:
+    """The LANGUAGE.po that there are; the project's own prevails and is the first."""
+    return [path for one in (FOLDER, *_OTHERS) if (path := one / f"{language}.po").is_file()]
+
+
 @cache
 def catalogue(language: str) -> Catalogue:
     """The catalogue of a language; of an unknown one, English's."""
@@ -84,8 +89,7 @@ def catalogue(language: str) -> Catalogue:
     locale = locale_of(language)
     said: dict[str, str | list[str]] = {}
     scripts = set()
-    paths = [folder / f"{language}.po" for folder in (FOLDER, *_OTHERS)]
-    for path in reversed([path for path in paths if path.is_file()]):  # the project's own prevail
+    for path in reversed(files_of(language)):
         read = read_catalog(path)
         for message in read:
             given = message.string or ""

@@ -113,7 +113,8 @@ def _name_of(node: ast.expr) -> str:
     return name.lstrip("_").lower()
 
 
-def _of_script(text: str) -> Iterator[str | tuple[str, ...]]:
+def of_script(text: str) -> Iterator[str | tuple[str, ...]]:
+    """What a module says."""
     for name, one, many in _CALL.findall(text):
         said = ["".join(map(ast.literal_eval, re.findall(_LITERAL, each))) for each in (one, many)]
         yield tuple(said) if name == "sayN" else said[0]
@@ -128,7 +129,7 @@ def _of_cards(text: str) -> Iterator[str]:
 
 _OF: dict[str, Callable[[str], Iterator[str | tuple[str, ...]]]] = {
     ".py": _of_python,
-    ".js": _of_script,
+    ".js": of_script,
     ".html": markup.sentences,
     ".toml": _of_cards,
 }

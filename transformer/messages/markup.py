@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from transformer.messages.catalogues import catalogue, glossary
 
@@ -35,32 +35,35 @@ def translated(text: str, language: str) -> str:
 
 def glossary_element(language: str) -> str:
     """An element for a page's head, which terms.js reads: the glossary of a language."""
-    return _element("glossary", glossary(language))
+    return f'<script type="application/json" id="glossary">{_safe(glossary(language))}</script>'
 
 
-def _element(name: str, content: object) -> str:
-    text = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
-    return f'<script type="application/json" id="{name}">{text}</script>'
+def _safe(content: object) -> str:
+    """JSON that cannot end a script."""
+    return json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def of_scripts(language: str) -> str:
-    """An element for a page's head, which messages.js reads: what scripts say in a language, and
-    how it writes numbers. Nothing for English."""
+def of_scripts(language: str, only: Callable[[str], bool] = bool) -> str:
+    """A module beside messages.js that gives it what scripts say in a language, and how it writes
+    numbers. only: which of their sentences. "" for English."""
     known = catalogue(language)
     if not known.messages:
         return ""
-    content = {
+    signs = {
         "forms": known.forms,
         "decimal": known.decimal,
         "group": known.group,
         "group_from": known.group_from,
-        "messages": {key: known.messages[key] for key in sorted(known.scripts)},
     }
-    return _element("messages", content)
+    messages = {key: known.messages[key] for key in sorted(filter(only, known.scripts))}
+    return (
+        'import { known } from "./messages.js";\n'
+        f"Object.assign(known, {_safe(signs)});\n"
+        f"Object.assign(known.messages, {_safe(messages)});\n"
+    )
 
 
 def whole_page(text: str, language: str) -> str:
-    """A page of its own in another language, its scripts too."""
+    """A page of its own in another language."""
     said = f'lang="{catalogue(language).tag}"'
-    page = translated(text, language).replace('lang="en"', said, 1)
-    return page.replace("</head>", f"{of_scripts(language)}</head>", 1)
+    return translated(text, language).replace('lang="en"', said, 1)

@@ -14,11 +14,12 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from transformer import views
+from transformer.messages import language
+from transformer.messages.markup import glossary_element
 from transformer.ui.gradio_patches import begin_page
 from transformer.ui.language import LOST
 from transformer.ui.link import fields_schema
-from transformer.ui.modules import LATER, MODULES, PACKAGE, PAGE, STYLE, is_later
+from transformer.ui.modules import LATER, MODULES, PACKAGE, PAGE, STYLE, in_language, is_later
 from transformer.views.declaration import View
 from transformer.views.export.bundle import read_module
 
@@ -27,7 +28,7 @@ REFERRER = '<meta name="referrer" content="no-referrer">'  # an address may hold
 PLOTLY_JS = "ui/static/vendor/plotly-cartesian.min.js"
 # Gradio runs this once a component stands on the page. What goes wrong is told in the status.
 MOUNT = """
-import(new URL("{page}", document.baseURI))
+import("{bundle}")
   .then(({{ modules }}) => {{
     const {{ server }} = modules["web/ask.js"];
     return modules["{module}"].{mount}({{ element, props, trigger, watch, server }});
@@ -65,7 +66,7 @@ def component(
         value=value,
         html_template=template.read_text("utf-8") if template.is_file() else "<div></div>",
         js_on_load=MOUNT.format(
-            page=MODULES.address(LATER if is_later(module) else PAGE),
+            bundle="later" if is_later(module) else "page",
             module=module,
             mount=f"mount.{name}" if script else "mount",
             lost=LOST,
@@ -92,9 +93,8 @@ def view_component(view: View, values: Mapping[str, Any]) -> gr.HTML:
 def calling(module: str, call: str, *given: str) -> str:
     """The `js` of an event of Gradio's that calls what a module exports; given: the names of the
     event's values in the call."""
-    page = f'import(new URL("{MODULES.address(PAGE)}", document.baseURI))'
     then = f'({{ modules }}) => {{ modules["{module}"].{call}; }}'
-    return f"({', '.join(given)}) => {page}.then({then})"
+    return f'({", ".join(given)}) => import("page").then({then})'
 
 
 def in_base64(value: Any) -> Any:
@@ -107,23 +107,21 @@ def put_first(look: Callable[[], str]) -> None:
     scripts then hold, and with our scripts, which are one file. look: makes the
     markup that is seen until they have run."""
     style = f'<link rel="stylesheet" href="{MODULES.address(STYLE)}">'
-    begin_page(read_module(f"{STATIC}/first.js"), _head(), look, style)
+    schema = json.dumps(fields_schema()).replace("<", "\\u003c")  # no text in it ends its element
+    begin_page(read_module(f"{STATIC}/first.js"), lambda: _head(schema), look, style)
 
 
-def _head() -> str:
-    """What our modules need in the page's head."""
-    page, plotly = MODULES.address(PAGE), MODULES.address(PLOTLY_JS)
+def _head(schema: str) -> str:
+    """What our modules need in the page's head, in this request's language; schema: what a link may
+    say and what the views declare. Whoever imports "page" or "later" gets that language's."""
+    page, later = (in_language(MODULES.address(name), language()) for name in (PAGE, LATER))
+    imports = json.dumps({"imports": {"page": f"./{page}", "later": f"./{later}"}})
     lines = (
         REFERRER,
+        f'<script type="importmap">{imports}</script>',
         f'<script type="module" src="{page}"></script>',
-        f'<script type="application/json" id="view-schema">{_schema()}</script>',
-        f'<link rel="preload" as="script" fetchpriority="low" href="{plotly}">',
+        f'<script type="application/json" id="view-schema">{schema}</script>',
+        glossary_element(language()),
+        f'<link rel="preload" as="script" fetchpriority="low" href="{MODULES.address(PLOTLY_JS)}">',
     )
     return "\n".join(lines)
-
-
-def _schema() -> str:
-    """What a link may say and what the views declare, for the page's scripts; no text in it can end
-    the element."""
-    declared = fields_schema() | {"views": [view.schema() for view in views.VIEWS.values()]}
-    return json.dumps(declared).replace("<", "\\u003c")

@@ -27,7 +27,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from transformer.messages import say
-from transformer.ui.language import again, page_of, sentences, tag
+from transformer.ui.language import again, page_of, tag
 from transformer.ui.limits import HEADERS_S, MISTAKE, place_of, sentence_of
 from transformer.ui.page_queue import Queue
 
@@ -185,10 +185,10 @@ class NoSessions(state_holder.StateHolder):
 # --- the page -------------------------------------------------------------------------------------
 
 
-def begin_page(first: str, head: str, look: Callable[[], str], last: str) -> None:
-    """Put a script first of all, markup as soon as relative addresses work, what `look` makes for
-    each visitor at the begin of what is seen, and markup behind all. What stands there keeps
-    nothing from being seen before it has come, and no script of the page runs before."""
+def begin_page(first: str, head: Callable[[], str], look: Callable[[], str], last: str) -> None:
+    """Put a script first of all, what `head` makes for each visitor as soon as relative addresses
+    work, what `look` makes at the begin of what is seen, and markup behind all. What stands there
+    keeps nothing from being seen before it has come, and no script of the page runs before."""
     pages = gradio.routes.templates.env
     assert pages.loader is not None
     source = pages.loader.get_source(pages, PAGE)[0]
@@ -199,10 +199,10 @@ def begin_page(first: str, head: str, look: Callable[[], str], last: str) -> Non
     source = source.replace("</body>", f"{last}</body>", 1)
     pages.filters.update(page_of=page_of, without_api=without_api)
     pages.globals.update(
-        tag=tag, sentences=lambda: Markup(sentences()), first_look=lambda: Markup(look())
+        tag=tag, our_head=lambda: Markup(head()), first_look=lambda: Markup(look())
     )
-    head = f"{{{{ sentences() }}}}\n{head}"
-    changed = DictLoader({PAGE: BASE.sub(lambda base: f"{base[0]}\n{head}", source, count=1)})
+    begun = BASE.sub(lambda base: f"{base[0]}\n{{{{ our_head() }}}}", source, count=1)
+    changed = DictLoader({PAGE: begun})
     pages.loader = ChoiceLoader([changed, pages.loader])
 
 

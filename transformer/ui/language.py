@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from starlette.types import Scope
 
 from transformer.messages import ENGLISH, catalogue, chosen, filled, language, languages, mark, say
-from transformer.messages.markup import glossary_element, of_scripts, translated
+from transformer.messages.markup import translated
 
 LOST = mark("A part of the page could not be loaded; reload the page.")
 # Words of Gradio's controls, by the names of the properties that hold them.
@@ -97,8 +97,3 @@ def named() -> list[tuple[str, str]]:
 def tag() -> str:
     """What HTML calls this request's language, such as "zh-Hans"."""
     return catalogue(language()).tag
-
-
-def sentences() -> str:
-    """For the page's head: what its scripts say in this request's language, and the glossary."""
-    return of_scripts(language()) + glossary_element(language())

@@ -135,13 +135,14 @@ def page_fields() -> dict[str, Parameter]:
 
 
 def fields_schema() -> dict[str, Any]:
-    """A link's names as plain values, for the page's scripts; a view's own stand in its schema.
+    """A link's names and what the views declare, as plain values for the page's scripts.
 
     renamed: those of links of before, with the names that they have now.
     """
     return {
         "settings": SETTINGS, "request": REQUEST, "batch": BATCH, "renamed": OLD_NAMES,
         "page": {name: field.schema() for name, field in page_fields().items()},
+        "views": [view.schema() for view in VIEWS.values()],
     }  # fmt: skip
 
 

@@ -5,27 +5,35 @@ transformer/views/attention/attention.js; views of other folders stand among the
 all of them together, so that what an address answers never changes, and relative imports stay among
 files of one version. The page itself takes two: PAGE, its scripts, and STYLE, all its style sheets;
 apart they would be a hundred requests before the first picture. LATER are the scripts of the views
-of other tabs than the first, which come when one is opened.
+of other tabs than the first, which come when one is opened. Each has the sentences that it says; in
+another language than English it is a file of its own, made when it is first asked for.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import re
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import brotli
+from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from transformer.messages import mark, say
+from transformer.messages import ENGLISH, languages, mark, say
+from transformer.messages.catalogues import files_of
+from transformer.messages.extract import of_script, sentences
+from transformer.messages.markup import of_scripts
 from transformer.ui.language import again
 from transformer.ui.limits import CLOSED
+from transformer.ui.link import fields_schema
 from transformer.views import VIEWS, own_views
 from transformer.views.declaration import View, tabs
 from transformer.views.export.bundle import bundle, needed_by
@@ -41,11 +49,11 @@ STYLE = "ui/static/style.css"
 # What components share, before their own.
 SHARED = ("web/theme.css", "ui/static/pictures.css", "ui/static/page.css")
 APART = "views/export/static/"  # of the pages that are exported
+TELLING = ("ui/tour.toml", "training/exercises/__init__.py")
 FOREVER = "public, max-age=31536000, immutable"
 ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
 MOUNT = ("\nexport function mount(", "\nexport const mount = ")
 ONLY_READ = mark("A file can only be read.")
-BROTLI_QUALITY = 9  # of 11, which takes twenty times as long for 8 % less: vendor/ has one made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,9 +70,9 @@ class Asset:
             return self.plain
         if coding not in self.packed:
             self.packed[coding] = (
-                brotli.compress(self.plain, quality=BROTLI_QUALITY)
+                brotli.compress(self.plain)  # 6 % less than in a twentieth of the time
                 if coding == "br"
-                else gzip.compress(self.plain, 6, mtime=0)
+                else gzip.compress(self.plain, mtime=0)
             )
         return self.packed[coding]
 
@@ -85,7 +93,15 @@ class Modules:
             for path in sorted(folder.rglob("*"))
             if path.suffix in TYPES and path.is_file()
         }
-        return files | _bundles(files) | {STYLE: _style_of(files)}
+        return files | _bundles(files, ENGLISH) | {STYLE: _style_of(files)}
+
+    def asset(self, name: str) -> Asset | None:
+        """A file that is served; those of another language are made now."""
+        if name not in self.assets:
+            for language in languages()[1:]:
+                if name in (in_language(PAGE, language), in_language(LATER, language)):
+                    self.assets.update(_bundles(self.assets, language))
+        return self.assets.get(name)
 
     @cached_property
     def version(self) -> str:
@@ -94,6 +110,8 @@ class Modules:
         for name, asset in self.assets.items():
             found.update(f"{name}\0{len(asset.plain)}\0".encode())
             found.update(asset.plain)
+        for path in (one for language in languages() for one in files_of(language)):
+            found.update(path.read_bytes())
         return found.hexdigest()[:16]
 
     def address(self, name: str) -> str:
@@ -102,23 +120,24 @@ class Modules:
         return f"{PREFIX}{self.version}/{name}"
 
     def warm(self) -> threading.Thread:
-        """Begin to compress all files, so that no visitor waits for it."""
+        """Begin to compress what an English page takes, so that no visitor waits for it."""
 
         def pack() -> None:
-            for asset in sorted(self.assets.values(), key=lambda asset: -len(asset.plain)):
-                asset.encoded("br")
+            for name in (PAGE, STYLE, LATER):
+                self.assets[name].encoded("br")
 
         thread = threading.Thread(target=pack, daemon=True)
         thread.start()
         return thread
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._answer(scope)(scope, receive, send)
+        answer = await to_thread.run_sync(self._answer, scope)
+        await answer(scope, receive, send)
 
     def _answer(self, scope: Scope) -> Response:
         path = str(scope["path"]).removeprefix(scope.get("root_path", "")).removeprefix("/")
         version, _, name = path.removeprefix(PREFIX).partition("/")
-        asset = self.assets.get(name) if version == self.version else None
+        asset = self.asset(name) if version == self.version else None
         if asset is None:
             return JSONResponse({"detail": again(CLOSED)}, 404, {"Cache-Control": "no-store"})
         if scope["method"] not in ("GET", "HEAD"):
@@ -154,7 +173,12 @@ def is_later(name: str) -> bool:
     return name in {script_of(view) for shown in others for view in shown}
 
 
-def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
+def in_language(name: str, language: str) -> str:
+    """The name of PAGE or LATER in a language."""
+    return name if language == ENGLISH else name.replace(".js", f".{language}.js")
+
+
+def _bundles(files: dict[str, Asset], language: str) -> dict[str, Asset]:
     """PAGE and LATER: MAIN, where there is one, and every module with a `mount`, and what they
     import, each once."""
 
@@ -167,12 +191,30 @@ def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
     first = [name for name in (MAIN,) if name in files]
     first += [name for name in mounted if not is_later(name)]
     held = needed_by(*first, read=read)
-    page = bundle(*first, read=read, with_exports=True)
-    later = bundle(
-        *filter(is_later, mounted), read=read, with_exports=True, beside="./page.js", held=held
+    made = partial(bundle, read=read, with_exports=True)
+    now, then = _sentences(language, map(read, held))
+    page = made(*first, said=now)
+    later = made(*filter(is_later, mounted), beside="page", held=held, said=then)
+    texts = {in_language(PAGE, language): page, in_language(LATER, language): later}
+    return {name: Asset(plain=text.encode(), type=TYPES[".js"]) for name, text in texts.items()}
+
+
+def _sentences(language: str, texts: Iterable[str]) -> tuple[str, str]:
+    """The modules of sentences that come with PAGE, whose modules' texts these are, and with LATER.
+
+    Scripts say also what is declared of views, cards and exercises.
+    """
+    if language == ENGLISH:
+        return "", ""
+    declared = json.dumps(fields_schema(), ensure_ascii=False)
+    said = [*map(json.loads, re.findall(r'"(?:[^"\\]|\\.)*"', declared))]
+    said += [one for name in TELLING for one in sentences(PACKAGE / name)]
+    said += [one for text in texts for one in of_script(text)]
+    now = {one if isinstance(one, str) else one[0] for one in said}
+    return (
+        of_scripts(language, now.__contains__),
+        of_scripts(language, lambda sentence: sentence not in now),
     )
-    made = {PAGE: page, LATER: later}
-    return {name: Asset(plain=text.encode(), type=TYPES[".js"]) for name, text in made.items()}
 
 
 def _style_of(files: dict[str, Asset]) -> Asset:

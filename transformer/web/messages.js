@@ -1,15 +1,13 @@
 // What the page's scripts say, in the page's language, and numbers as text. The English sentence itself is
-// the key, as in Python's transformer/messages; another language's entries stand in the page's head.
+// the key, as in Python's transformer/messages; another language's entries come with the scripts that say
+// them (views/export/bundle.py).
 
-const source = globalThis.document?.getElementById("messages");
 /**
  * @typedef {{ decimal: string, group: string, group_from: number }} Signs see catalogues.py
  * @typedef {{ forms: string, messages: Record<string, string | string[]> } & Signs} Known
  */
 /** @type {Known} */
-const known = source
-  ? JSON.parse(source.textContent)
-  : { forms: "", decimal: ".", group: ",", group_from: 4, messages: {} };
+export const known = { forms: "", decimal: ".", group: ",", group_from: 4, messages: {} };
 
 const HOLE = /(?<!%)\{([a-z]\w*)\}/g;
 

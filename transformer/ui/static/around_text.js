@@ -8,11 +8,11 @@ import { Token } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
 import { numeral, say } from "../../web/messages.js";
 import { openTab } from "./gradio.js";
-import { alter, interventions, setRequest } from "./interventions.js";
+import { alter, interventions } from "./interventions.js";
 
 // ---- the text: what is finished becomes the page's run ----
 
-const Tokens = ({ props, value }) => {
+const Tokens = ({ props, value, submit }) => {
   const [facts, setFacts] = useState(/** @type {any} */ (null));
   const take = (given) => {
     if (!given?.labels) return;
@@ -21,6 +21,7 @@ const Tokens = ({ props, value }) => {
     if (given.state === "done" && given.run !== page.run?.run) setRun(given);
   };
   useEvent("show", (shown) => take((props.value = shown)));
+  useEvent("type", (text) => submit({ text }, "input"));
   useLayoutEffect(() => value.subscribe(take), []);
   return facts && html`<${Text} facts=${facts} />`;
 };
@@ -164,10 +165,7 @@ const showEffect = () => {
 const Altered = ({ props, submit, server }) => {
   const part = usePart();
   const { run, model, labels } = page.run ?? {};
-  useMemo(
-    () => setRequest((wanted, forced_tokens) => submit({ interventions: wanted, forced_tokens })),
-    [],
-  );
+  useEvent("alter", submit);
   // The tokens of a branch belong to one run; what is altered stays for the next text.
   useLayoutEffect(() => {
     props.value = { interventions: interventions(), forced_tokens: [] };

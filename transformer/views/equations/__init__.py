@@ -10,15 +10,11 @@ from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import HEAD, QUERY, SITE
-from transformer.views.equations import (
-    added_positions,
-    feed_forward_bent,
-    masks_seen,
-    norm_and_residual,
-    one_head,
-    sampling,
-)
-from transformer.views.equations.shown import RenderContext
+from transformer.views.equations.attention import attention, mask, softmax
+from transformer.views.equations.layer import feed_forward, norm
+from transformer.views.equations.positions import positions
+from transformer.views.equations.sampling import sampling
+from transformer.views.equations.topic import Topic
 from transformer.views.parameters import Choice, Whole
 
 TOPICS = {
@@ -30,13 +26,13 @@ TOPICS = {
     "feed-forward": mark("Feed-forward"),
     "sampling": mark("Sampling"),
 }
-_OF = {
-    "attention": one_head.attention,
-    "mask": masks_seen.mask,
-    "softmax": one_head.softmax,
-    "positions": added_positions.positions,
-    "norm": norm_and_residual.norm,
-    "feed-forward": feed_forward_bent.feed_forward,
+_FILLED_BY = {
+    "attention": attention,
+    "mask": mask,
+    "softmax": softmax,
+    "positions": positions,
+    "norm": norm,
+    "feed-forward": feed_forward,
 }
 
 
@@ -59,18 +55,15 @@ def answer_equation(
     check_head(head, item.config.n_heads)
     if head == "mean":
         raise invalid("numbers are shown of one head; got head 'mean'")
-    last = len(item.queries(found.stack)) - 1
-    row = last if query is None else min(query, last)
-    look = RenderContext(models=models, run=item, site=found, head=head, place=row)
-    made = sampling.sampling(look, place) if topic == "sampling" else _OF[topic](look)
-    return {
-        "topic": topic,
-        "site": str(found),
-        "head": head,
-        "query": row,
-        "query_label": item.queries(found.stack)[row],
-        **made.answer(),
-    }
+    labels = item.queries(found.stack)
+    row = len(labels) - 1 if query is None else min(query, len(labels) - 1)
+    made = Topic(models=models, run=item, site=found, head=head, position=row)
+    if topic == "sampling":
+        sampling(made, place)
+    else:
+        _FILLED_BY[topic](made)
+    of = {"topic": topic, "site": str(found), "head": head, "query": row}
+    return of | {"query_label": labels[row], **made.answer()}
 
 
 VIEW = View(

@@ -14,6 +14,7 @@ from pathlib import Path
 from transformer.messages import say
 
 PACKAGE = Path(__file__).resolve().parents[2]
+SAID = "web/said.js"  # is no file
 _BEGIN = "(?:^|(?<=[;}]))"  # of a statement; a minified file has one line
 IMPORT = re.compile(rf'{_BEGIN}(?:import|export) ?(?:[^";]*? ?from ?)?"(\.[^"]+)";', re.MULTILINE)
 _NAMED = re.compile(rf'{_BEGIN}import ?(\w+|\{{[^}}]*\}}) ?from ?"(\.[^"]+)";', re.MULTILINE)
@@ -60,22 +61,30 @@ def bundle(
     with_exports: bool = False,
     beside: str = "",
     held: Collection[str] = (),
+    said: str = "",
 ) -> str:
     """These modules and all that they need, as the text of one inline module.
 
     with_exports: it exports `modules`, what each module of it exports, by the module's name.
     beside: the address of such a bundle, from which the modules that are `held` are taken.
+    said: a module of sentences (messages.markup.of_scripts), which comes before those that say
+    them.
     Raises ValueError for an import or export that is written in another way than
     `import { a, b as c } from "./x.js";`, `import a from "./x.js";`, `import "./x.js";`, the same
     with `export { ... }`, `export const` (class, function) and `export default function(`, and for
     text that would end an inline script.
     """
-    places = {needed: place for place, needed in enumerate(needed_by(*names, read=read))}
+
+    def text_of(name: str) -> str:
+        return said if name == SAID else read(name)
+
+    first = (SAID,) if said else ()
+    places = {one: place for place, one in enumerate(needed_by(*first, *names, read=text_of))}
     parts = [f'import {{ modules as held }} from "{beside}";'] if held else []
     parts += [
         f'const module{places[one]} = held["{one}"];'
         if one in held
-        else _as_function(one, read(one), places)
+        else _as_function(one, text_of(one), places)
         for one in places
     ]
     if with_exports:

@@ -22,7 +22,7 @@ import torch
 
 from transformer.analysis.atlas import atlas
 from transformer.messages import language, say
-from transformer.messages.markup import whole_page
+from transformer.messages.markup import of_scripts, whole_page
 from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name
@@ -69,7 +69,7 @@ def whole(script: str, styles: Sequence[str], data: str) -> str:
         "style": "\n".join(map(read_module, styles)),
         "data": data,
         "plotly": _plotly(),
-        "script": bundle(script),
+        "script": bundle(script, said=of_scripts(language())),
     }
     # Split once, so that nothing inside a part is taken for a marker.
     template = whole_page(read_module(TEMPLATE), language())

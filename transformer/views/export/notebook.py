@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from transformer.checks import check_choice
 from transformer.messages import invalid, language, numeral, say
-from transformer.messages.markup import whole_page
+from transformer.messages.markup import of_scripts, whole_page
 from transformer.runs.head_data import array, n_heads_at, records_of
 from transformer.runs.run import Batch, Run
 from transformer.views import PICTURES
@@ -117,7 +117,7 @@ def _frame(run: Run) -> str:
     template = read_module(_TEMPLATE).replace("/*theme*/", read_module("web/theme.css"))
     page = whole_page(template, language())
     before, between, after = page.replace("/*script*/", "/*data*/").split("/*data*/")
-    return before + data + between + bundle(SCRIPT) + after
+    return before + data + between + bundle(SCRIPT, said=of_scripts(language())) + after
 
 
 def _kind(run: Run, stack: str, kind: str, side: int, pack: Pack) -> dict[str, Any]:
