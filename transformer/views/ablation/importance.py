@@ -14,7 +14,7 @@ from transformer.messages import invalid, mark, numeral, say
 from transformer.network_words import attention_name
 from transformer.runs.head_data import array
 from transformer.views.drawing import style
-from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
+from transformer.views.drawing.bars import Series, paired_bars
 from transformer.views.drawing.head_map import head_axes, head_labels
 
 NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
@@ -59,8 +59,7 @@ def importance(
         label=style.label(label),
         probability=numeral(math.exp(found.log_probability), ".4f"),
         how=say(_HOW[by]),
-        least=numeral(-limit, ".3g"),
-        most=numeral(limit, ".3g"),
+        **style.ends(limit),
     )
     axes = head_axes(change.shape, dark)
     layout = style.layout(title, subtitle, dark=dark, meta=meta, **axes)
@@ -103,29 +102,16 @@ def foreseen(
     intact, trace 1: altered; y is the token's place, the likeliest by the intact network on top.
     """
     colours = style.theme(dark)
-    intact, altered = found.intact.tolist(), found.intervened.tolist()
-    layout = paired_layout(
+    return paired_bars(
         say("What comes at place {place}: intact and altered", place=found.place),
         say("probabilities of the next token, after the same text"),
-        token_ticks(labels, found.ids, here),
-        max(*intact, *altered),
+        labels,
+        (
+            Series("intact", found.intact.tolist(), colours.muted),
+            Series("altered", found.intervened.tolist(), colours.key, hatched=True),
+        ),
+        ids=found.ids,
+        here=here,
         dark=dark,
-        meta={"labels": list(labels), "place": found.place},
-    )
-    drawn = [
-        _bars("intact", intact, labels, colours.muted),
-        _bars("altered", altered, labels, colours.key),
-    ]
-    return go.Figure(data=drawn, layout=layout)
-
-
-def _bars(name: str, values: Sequence[float], labels: Sequence[str], colour: str) -> go.Bar:
-    return bars(
-        name,
-        values,
-        [percent(value) for value in values],
-        colour,
-        hatched=name == "altered",
-        customdata=[style.hover(text) for text in labels],
-        hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>",
+        meta={"place": found.place},
     )

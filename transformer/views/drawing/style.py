@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.messages import signs
+from transformer.messages import numeral, signs
 
 MAX_TICKS = 32  # an axis: more labels cannot be read and take longer to draw than the cells
 TICK_CHARACTERS = 14
@@ -81,6 +81,11 @@ def diverging(dark: bool = False) -> Colorscale:
 def signed(bound: float, dark: bool = False) -> dict[str, Any]:
     """Colours of a heatmap's values from -bound to bound, with 0 in the middle."""
     return {"colorscale": diverging(dark), "zmin": -bound, "zmax": bound}
+
+
+def ends(bound: float) -> dict[str, str]:
+    """Both ends of these colours, as a sentence's {least} and {most}."""
+    return {"least": numeral(-bound, ".3g"), "most": numeral(bound, ".3g")}
 
 
 def bound_of(values: NDArray[Any], least: float = 1.0) -> float:

@@ -54,7 +54,7 @@ def patching(
         say(
             "ln p is {here} here and {there} in the other run; colours from {least} to {most}",
             here=numeral(found.before, ".2f"), there=numeral(found.other, ".2f"),
-            least=numeral(-limit, ".3g"), most=numeral(limit, ".3g"),
+            **style.ends(limit),
         ),
         dark=dark,
         margin=MARGIN,
