@@ -46,7 +46,7 @@ def importance(
             known=known,
         )
     change = array(found.change[stack, kind])
-    limit = largest_change(found)
+    limit = max(style.bound_of(array(each), 1e-6) for each in found.change.values())
     meta = head_labels(change.shape) | {"limit": limit}
     title = say(
         "Change of ln p when each head alone is switched off, {attention}",
@@ -81,11 +81,6 @@ def _cells(change: NDArray[np.float32], limit: float, dark: bool) -> go.Heatmap:
         ),
         colorbar=style.colorbar(say("change of ln p")),
     )
-
-
-def largest_change(found: HeadImportance) -> float:
-    """The largest change, up or down, of any head of any kind of attention; never 0."""
-    return max(float(change.abs().max()) for change in found.change.values()) or 1e-6
 
 
 def _digits(limit: float) -> int:

@@ -18,8 +18,8 @@ from transformer.views.compare.compare import (
 )
 from transformer.views.compare.outcomes import candidates_compared, probability_difference
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import HEAD, SITE
-from transformer.views.parameters import HeadOrMean, Int, Text
+from transformer.views.drawing.common import HEAD, PLACE, SITE
+from transformer.views.parameters import HeadOrMean, Text
 
 
 def answer_compare(a: Run, b: Run) -> Answer:
@@ -112,7 +112,7 @@ VIEW = View(
             figure=candidates_compared,
             answer=answer_weighed,
             takes="runs",
-            parameters=(Int(name="place", default=1, use="selection"),),
+            parameters=(PLACE,),
         ),
     ),
 )

@@ -60,8 +60,9 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
         bargap=0.15,
         height=400,
         margin={"l": 60, "r": 16, "t": 72, "b": 110},
-        xaxis=style.every_token_axis(
-            say("token"), list(map(style.label, labels)), dark=dark, range=[-0.6, len(pairs) - 0.4]
+        xaxis=style.named_axis(
+            say("token"), list(map(style.label, labels)), dark=dark, tickangle=-90,
+            range=[-0.6, len(pairs) - 0.4],
         ),
         yaxis=style.axis(
             "B − A", dark=dark, range=[-1, 1], showgrid=True, zeroline=True,

@@ -55,9 +55,8 @@ def paired_bars(
             say("probability"), dark=dark, range=[0, longest * _ROOM], showgrid=True, nticks=6,
             tickformat=".0%" if longest > 0.1 else ".1%",
         ),
-        yaxis=style.axis(
-            say(y_title), dark=dark, range=[len(labels) - 0.4, -0.6], tickmode="array",
-            tickvals=list(range(len(labels))), ticktext=_ticks(labels, ids, here),
+        yaxis=style.named_axis(
+            say(y_title), _ticks(labels, ids, here), dark=dark, range=[len(labels) - 0.4, -0.6],
         ),
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
         margin={"l": 60, "r": 16, "t": 72, "b": 100},

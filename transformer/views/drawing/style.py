@@ -208,14 +208,12 @@ def token_axis(
     return axis(title, dark=dark, tickmode="array", tickvals=places, ticktext=texts, **more)
 
 
-def every_token_axis(
+def named_axis(
     title: str, texts: Sequence[str], *, dark: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """An axis of tokens at 0, 1, ..., all of them labelled, upright. texts: ready for Plotly."""
-    return axis(
-        title, dark=dark, tickmode="array", tickangle=-90, tickvals=list(range(len(texts))),
-        ticktext=list(texts), **more,
-    )  # fmt: skip
+    """An axis with a text at each of 0, 1, ...; texts: ready for Plotly."""
+    at = {"tickmode": "array", "tickvals": list(range(len(texts))), "ticktext": list(texts)}
+    return axis(title, dark=dark, **{"range": [-0.5, len(texts) - 0.5]} | at | more)
 
 
 def colorbar(title: str, **more: Any) -> dict[str, Any]:
