@@ -12,11 +12,12 @@ from playwright.sync_api import Locator, Page, expect
 
 from transformer import Ablate, Break, with_lens
 from transformer.analysis.journey import reading_weights
+from transformer.analysis.mask_removal import without_mask
 from transformer.ui.examples import example_of
 
 pytestmark = pytest.mark.browser
 LAST = 31  # the L at which the opening's text ends
-DOG = "The dog saw a cat because it"
+IT = "Lily loved the dog because it"  # one of the texts that the page suggests
 CELLS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
 FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
     .map(row => [...row].filter(Number.isFinite).length)"""
@@ -31,6 +32,14 @@ def in_view(part: Locator) -> None:
     expect(part).to_be_in_viewport()
 
 
+def open_translator(asker: Counted) -> None:
+    """Two actions."""
+    asker.click(asker.page.locator("#model input"))
+    asker.click(asker.page.get_by_role("option", name="translate-en-fr", exact=True))
+    asker.page.wait_for_selector("#tokens .source-tokens button.token")
+    asker.visit.wait_for_link()
+
+
 def tops(page: Page) -> list[float]:
     """The widths of the drawn bars of what comes next, in per cent."""
     widths: list[float] = page.evaluate(
@@ -41,17 +50,15 @@ def tops(page: Page) -> list[float]:
 
 
 def test_which_word_does_it_read(visit: Open, address: str) -> None:
-    text = DOG.replace(" ", "+")
-    with Counted(
-        visit, f"{address}#model=stories&text={text}&method=greedy&length=1&tab=journey"
-    ) as asker:
-        asker.visit.wait_for_link()
-        labels = asker.visit.labels()
-        it, dog = labels.index("␣it"), labels.index("␣dog")
-        asker.click(asker.visit.tokens.nth(it))
-        asker.click(asker.page.get_by_role("button", name="Who reads what?"))
-        asker.click(asker.visit.tokens.nth(dog))
-        run = model("stories").generate(DOG, max_new_tokens=1)
+    with Counted(visit, address) as asker:
+        asker.click(asker.page.get_by_role("button", name=IT, exact=True))
+        asker.generate()
+        run = model("stories").generate(IT, **example_of(model("stories")).settings)
+        it, dog = run.labels.index("␣it"), run.labels.index("␣dog")
+        assert asker.visit.labels() == list(run.labels)
+        asker.visit.wait_drawn(".journey")
+        asker.actions += 1
+        asker.page.mouse.click(*asker.visit.cell(it, dog, ".head-large .large"))
         weights = reading_weights(run, "decoder", "self", it, dog)
         layer, head = divmod(int(weights.argmax()), weights.shape[1])
         first = asker.page.locator(".reader").first
@@ -81,30 +88,28 @@ def test_what_padding_is_and_what_without_its_mask(visit: Open, address: str) ->
             asker.click(asker.page.locator("[name=mask-removed][value=padding]"))
         says = asker.page.locator(".removal-says")
         in_view(says)
-        assert "padding" in says.inner_text()
+        share = without_mask(batch, 0, "decoder.5.self", 0, "padding").mean_freed_weight
+        expect(says).to_contain_text(f"{100 * share:.1f} % of the weight would go to padding")
+        expect(says).to_contain_text("where the causal mask already hides it from the text")
         assert asker.page.locator("[data-picture=without]").is_visible()
 
 
 def test_what_without_positions(visit: Open, address: str) -> None:
-    with Counted(
-        visit, f"{address}#model=translate-en-fr&text=The+man+bit+the+dog.&method=greedy"
-    ) as asker:
-        asker.visit.wait_for_link()
+    with Counted(visit, address) as asker:
         asker.click(asker.page.get_by_role("tab", name="What if?", exact=True))
         asker.open("breaks", ".breaks")
         asker.click(asker.page.get_by_role("button", name="no positions", exact=True))
         asker.page.wait_for_function("() => viz.run.interventions.length")
-        length = int(asker.page.evaluate("viz.run.link.length"))
-        broken = model("translate-en-fr").generate(
-            "The man bit the dog.", max_new_tokens=length, interventions=[Break("no-positions")]
+        example = example_of(model("stories"))
+        broken = model("stories").generate(
+            example.text, **example.settings, interventions=[Break("no-positions")]
         )
         assert asker.visit.labels() == list(broken.labels)
-        before, after = (
-            asker.page.locator(f"[data-text={which}]") for which in ("before", "after")
-        )
-        expect(before).to_contain_text("homme␣a␣mordu")
-        expect(after).to_contain_text("chien␣a␣mordu")
-        expect(after).to_be_in_viewport()
+        texts = (("before", continued()), ("after", broken))
+        for which, run in texts:
+            line = asker.page.locator(f"[data-text={which}]")
+            expect(line).to_contain_text("".join(run.labels[LAST + 1 :][:6]))
+            expect(line).to_be_in_viewport()
 
 
 def test_what_softmax_and_temperature_do(visit: Open, address: str) -> None:
@@ -156,10 +161,7 @@ def test_which_head_finishes_the_name_and_what_without_it(visit: Open, address: 
 
 def test_which_english_word_a_french_one_comes_from(visit: Open, address: str) -> None:
     with Counted(visit, address) as asker:
-        asker.click(asker.page.locator("#model input"))
-        asker.click(asker.page.get_by_role("option", name="translate-en-fr", exact=True))
-        asker.page.wait_for_selector("#tokens .source-tokens button.token")
-        asker.visit.wait_for_link()
+        open_translator(asker)
         run = opening("translate-en-fr")
         place = run.labels.index("␣chat") - 1  # at which it is chosen
         asker.click(asker.visit.tokens.nth(place))
@@ -175,10 +177,10 @@ def test_which_english_word_a_french_one_comes_from(visit: Open, address: str) -
 
 
 def test_what_a_beam_search_keeps(visit: Open, address: str) -> None:
-    with Counted(visit, f"{address}#model=translate-en-fr") as asker:
-        asker.visit.wait_for_link()
-        asker.click(asker.page.get_by_role("tab", name="Prediction", exact=True))
-        asker.open("beams", ".tree-box")
+    with Counted(visit, address) as asker:
+        open_translator(asker)
+        asker.click(asker.page.locator("#hypotheses").get_by_role("button", name="Prediction"))
+        asker.visit.wait_drawn(".tree-box")
         run = opening("translate-en-fr")
         assert run.search is not None
         tree = asker.page.locator(".tree-box .js-plotly-plot")

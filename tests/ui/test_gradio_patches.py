@@ -501,6 +501,14 @@ def test_gradios_page_gives_its_client_neither_headers_nor_a_session() -> None:
     assert [call for call in found if re.search("headers|session", call)] == []
 
 
+def test_gradios_own_words_follow_the_browser_and_not_the_page() -> None:
+    """first.js says what the browser's language is; once Gradio reads <html lang>, that can go."""
+    assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
+    texts = [path.read_text("utf-8") for path in assets.glob("*.js")]
+    assert any("window.navigator.language||window.navigator.languages[0]" in one for one in texts)
+    assert not any("return document.documentElement.lang" in one for one in texts)
+
+
 def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model) -> None:
     async def described() -> dict[str, Any]:
         return build(Service([tiny_model])).config

@@ -29,7 +29,8 @@ PRIVATE: dict[str, Any] = {
 
 
 def connect_generation(service: Service, model: gr.Dropdown, left: dict[str, Any]) -> None:
-    """Enter, the button, an alteration and a drawn seed generate; Stop ends it. left: by name."""
+    """Enter, the button, an alteration and a drawn seed generate; Stop ends it; what a script types
+    stands in the text box. left: by name."""
 
     def generate(
         request: gr.Request, name: str, text: str, altered: Any, *settings: Any
@@ -59,6 +60,10 @@ def connect_generation(service: Service, model: gr.Dropdown, left: dict[str, Any
     box = left["settings"][SETTINGS.index("seed")]
     drawn = left["seed"].submit(None, left["seed"], box, js="(seed) => seed", **PRIVATE)
     drawn.then(api_name="page_generate_anew", **asked)
+    typed = left["tokens"].input(
+        None, left["tokens"], left["text"], js="({ text }) => text", **PRIVATE
+    )
+    typed.then(None, None, None, js=calling("ui/static/gradio.js", "textTyped()"), **PRIVATE)
     left["stop"].click(stop, None, None, concurrency_limit=None, api_name="page_stop", **PRIVATE)
 
 

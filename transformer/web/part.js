@@ -65,7 +65,7 @@ const NEAR = "600px"; // what is this far from sight is drawn already
 const LEAST_PX = 4; // of a change of width that is one
 
 // What `component` of ui/components.py calls: the component in the place of a template. It is given
-// what Gradio gives, with `value` as a signal and submit(value), which has Python hear of a value. A
+// what Gradio gives, with `value` as a signal and submit(value), which tells Gradio of a value by an event. A
 // folded view stands in a section; finding(): what its heading says, by default what the view declares.
 /** @type {(Component: any, finding?: () => any) => (mounted: import("./store.js").Mounted) => void} */
 export const mounted =
@@ -73,9 +73,9 @@ export const mounted =
   ({ element, props, trigger, watch, server }) => {
     const value = signal(props.value);
     watch("value", () => (value.value = props.value));
-    const submit = (given) => {
+    const submit = (given, event = "submit") => {
       props.value = given;
-      trigger("submit", given);
+      trigger(event, given);
     };
     const root = element.firstElementChild;
     const whole = html`<${Component} ...${{ props, value, submit, server }} />`;

@@ -8,11 +8,11 @@ import { Token } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
 import { numeral, say } from "../../web/messages.js";
 import { openTab } from "./gradio.js";
-import { alter, interventions, setRequest } from "./interventions.js";
+import { alter, interventions } from "./interventions.js";
 
 // ---- the text: what is finished becomes the page's run ----
 
-const Tokens = ({ props, value }) => {
+const Tokens = ({ props, value, submit }) => {
   const [facts, setFacts] = useState(/** @type {any} */ (null));
   const take = (given) => {
     if (!given?.labels) return;
@@ -21,6 +21,7 @@ const Tokens = ({ props, value }) => {
     if (given.state === "done" && given.run !== page.run?.run) setRun(given);
   };
   useEvent("show", (shown) => take((props.value = shown)));
+  useEvent("type", (text) => submit({ text }, "input"));
   useLayoutEffect(() => value.subscribe(take), []);
   return facts && html`<${Text} facts=${facts} />`;
 };
@@ -68,11 +69,16 @@ const row = ({ text, score: total, normalised, ended }) => html`<tr>
   ${score(total)}${score(normalised)}
 </tr>`;
 
+const openTree = () => {
+  openTab("prediction");
+  openSection("beams");
+};
 const Hypotheses = () => {
   const found = page.run?.hypotheses ?? [];
   const names = [say("text"), say("score"), say("per length")];
   return html`<section class="hypotheses" hidden=${!found.length} data-run=${page.run?.run}>
-    <h2>${say("The search's best texts")}</h2>
+    <div class="next-head"><h2>${say("The search's best texts")}</h2>
+      <button type="button" class="to-tab" onClick=${openTree}>${say("Prediction")}</button></div>
     <table>
       <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
       <tbody>${found.map(row)}</tbody>
@@ -159,10 +165,7 @@ const showEffect = () => {
 const Altered = ({ props, submit, server }) => {
   const part = usePart();
   const { run, model, labels } = page.run ?? {};
-  useMemo(
-    () => setRequest((wanted, forced_tokens) => submit({ interventions: wanted, forced_tokens })),
-    [],
-  );
+  useEvent("alter", submit);
   // The tokens of a branch belong to one run; what is altered stays for the next text.
   useLayoutEffect(() => {
     props.value = { interventions: interventions(), forced_tokens: [] };

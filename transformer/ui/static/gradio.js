@@ -1,24 +1,21 @@
-// What Gradio makes the scripts do: its own controls can be set by a script in no other way than a
-// visitor's. (Between its scripts and the server: connection.js; its clock: first.js.)
+// Gradio's own controls, from the page's scripts. (Between its scripts and the server: connection.js; its
+// clock: first.js.)
 
-import { nextPaint } from "../../web/store.js";
+import { emit } from "../../web/store.js";
 
 const SETTLED_MS = 3000;
 
-// Type into the page's text box what the next run is to read: Gradio listens to the events that a visitor's
-// typing makes.
+// Type into the page's text box what the next run is to read. An event of the tokens' has Gradio set it, and
+// then calls `textTyped`: see ui/connect.py.
+let onTyped = () => {};
 /** @type {(text: string) => Promise<void>} */
-export const typeText = async (text) => {
-  /** @type {HTMLTextAreaElement | null} */
-  const box = document.querySelector("#text textarea");
-  if (!box || box.value === text) return;
-  const { set } = /** @type {any} */ (
-    Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value")
-  );
-  set.call(box, text);
-  box.dispatchEvent(new Event("input", { bubbles: true }));
-  await nextPaint();
-};
+export const typeText = (text) =>
+  new Promise((done) => {
+    onTyped();
+    onTyped = done;
+    emit("type", text);
+  });
+export const textTyped = () => onTyped();
 
 // What stands in the page's boxes and settings, by their names in a link; none of those that the page has not
 // drawn yet.

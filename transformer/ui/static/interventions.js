@@ -2,7 +2,7 @@
 // alterations.
 
 import { html } from "../../web/preact.js";
-import { page } from "../../web/store.js";
+import { emit, page } from "../../web/store.js";
 import { typeText } from "./gradio.js";
 import { say } from "../../web/messages.js";
 
@@ -15,19 +15,15 @@ import { say } from "../../web/messages.js";
 /** @type {() => Plain[]} */
 export const interventions = () => (page.run?.interventions ?? []).map((one) => one.is);
 
-/** @type {(interventions: any[], forced: number[]) => void} */
-let request = () => {};
-// How a new run is asked for: request(interventions, forced token ids). Set by around_text.js.
-/** @type {(made: (wanted: Plain[], forced: number[]) => void) => void} */
-export const setRequest = (made) => (request = made);
-
-/** @type {(changed: Plain[]) => void} */
-export const alter = (changed) => request(changed, []);
+// A new run with these; around_text.js asks for it.
+/** @type {(changed: Plain[], forced?: number[]) => void} */
+export const alter = (changed, forced_tokens = []) =>
+  emit("alter", { interventions: changed, forced_tokens });
 // The shown text up to a step, then the given token ids, then what the network writes.
 /** @type {(forced: number[]) => Promise<void>} */
 export const continueFrom = async (forced) => {
   await typeText(page.run.text); // whatever was typed since: the tokens are of this text
-  request(interventions(), forced);
+  alter(interventions(), forced);
 };
 
 // Whether the shown model writes text: nothing is altered in one that only reads.
