@@ -97,7 +97,12 @@ def _panels(n_keys: int) -> dict[str, Any]:
 def _axes(found: RowArithmetic, panels: dict[str, Any], dark: bool) -> dict[str, Any]:
     size, n_keys = len(found.q), len(found.key_labels)
     across = {"range": [-0.5, size - 0.5], "domain": _ACROSS["matrix"], "tickformat": "d"}
-    strip = {"range": [0.5, -0.5], "tickmode": "array", "tickvals": [0], "dark": dark}
+    strip: dict[str, Any] = {
+        "range": [0.5, -0.5],
+        "tickmode": "array",
+        "tickvals": [0],
+        "dark": dark,
+    }
     strip |= {"ticktext": [style.label(found.query_label)]}
     return {
         "xaxis": style.axis(say("dimension of q and k"), dark=dark, anchor="y", **across),

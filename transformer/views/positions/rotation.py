@@ -95,8 +95,7 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
             size=size,
             n_here=len(here),
         )
-    # the matrix with the smallest squared distance of here · Mᵀ to there
-    matrix = np.linalg.lstsq(here, there)[0].T if fitted else rotation_matrix(k, size)
+    matrix = _fit(here, there) if fitted else rotation_matrix(k, size)
     missed = here @ matrix.T - there
     return Shift(
         stack=chosen,
@@ -107,6 +106,12 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
         largest_miss=float(np.abs(missed).max()),
         relative_miss=float(np.linalg.norm(missed) / np.linalg.norm(there)),
     )
+
+
+def _fit(here: Doubles, there: Doubles) -> Doubles:
+    """The (C, C) matrix M that makes the squared distance of here · Mᵀ to there smallest."""
+    solution: Doubles = np.linalg.lstsq(here, there, rcond=None)[0]
+    return np.ascontiguousarray(solution.T)
 
 
 def position_shift(
