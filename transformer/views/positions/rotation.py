@@ -110,7 +110,7 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
 
 def _fit(here: Doubles, there: Doubles) -> Doubles:
     """The (C, C) matrix M that makes the squared distance of here · Mᵀ to there smallest."""
-    solution: Doubles = np.linalg.lstsq(here, there, rcond=None)[0]
+    solution, *_ = np.linalg.lstsq(here, there, rcond=None)
     return np.ascontiguousarray(solution.T)
 
 
