@@ -6,16 +6,16 @@ Nothing is ever unpickled.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 from torch import Tensor
 
 from transformer.checkpoint.adapters import bert, gpt2, llama, marian, neox
 from transformer.checkpoint.adapters.options import Values, padding_of
 from transformer.checkpoint.folder import Checkpoint, check_numbers, read_card
-from transformer.checkpoint.parts import CheckpointError
+from transformer.checkpoint.parts import CheckpointError, unusable
 from transformer.checkpoint.weight_files import WeightFiles, shard_names
 from transformer.checks import text_of
 from transformer.messages import invalid, say
@@ -27,24 +27,24 @@ from transformer.tokenizer import hf_tokenizers
 MAX_LEN = 1024  # tokens that are read at once, where the network would read more
 
 
-class Adapter(NamedTuple):
-    """config: of their values and our max_len. weights: of theirs, our configuration, values."""
+class Adapter(Protocol):
+    """One of the modules beside: how a family's config.json and weights are read."""
 
-    config: Callable[[Values, int], ModelConfig]
-    weights: Callable[[Mapping[str, Tensor], ModelConfig, Values], dict[str, Tensor]]
+    def config(self, values: Values, max_len: int, /) -> ModelConfig:
+        """Ours of theirs."""
 
-
-def _plain(module: Any) -> Adapter:
-    """Of a family whose weights can be named without its config.json."""
-    return Adapter(module.config, lambda stored, config, values: module.weights(stored, config))
+    def weights(
+        self, stored: Mapping[str, Tensor], config: ModelConfig, values: Values, /
+    ) -> dict[str, Tensor]:
+        """Theirs under our names."""
 
 
 ADAPTERS: dict[str, Adapter] = {
-    "gpt2": _plain(gpt2),
-    "gpt_neox": _plain(neox),
-    **dict.fromkeys(llama.KINDS, _plain(llama)),
-    **dict.fromkeys(bert.KINDS, Adapter(bert.config, bert.weights)),
-    "marian": _plain(marian),
+    "gpt2": gpt2,
+    "gpt_neox": neox,
+    **dict.fromkeys(llama.KINDS, llama),
+    **dict.fromkeys(bert.KINDS, bert),
+    "marian": marian,
 }
 
 
@@ -78,17 +78,13 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(
-            say("{name} cannot be read: {error}", name=name, error=error)
-        ) from error
+        raise unusable("{name} cannot be read: {error}", name=name, error=error) from error
     except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
-        raise CheckpointError(
-            say(
-                "{name} cannot be read: its config.json holds a value of an unexpected type or "
-                "size ({got})",
-                name=name,
-                got=error,
-            )
+        raise unusable(
+            "{name} cannot be read: its config.json holds a value of an unexpected type or "
+            "size ({got})",
+            name=name,
+            got=error,
         ) from error
     return Checkpoint(
         name=name,
@@ -159,11 +155,9 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(text_of(path))
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(
-            say("{path} is not readable JSON: {error}", path=path, error=error)
-        ) from error
+        raise unusable("{path} is not readable JSON: {error}", path=path, error=error) from error
     if not isinstance(content, dict):
-        raise CheckpointError(say("{path} must hold an object", path=path))
+        raise unusable("{path} must hold an object", path=path)
     return content
 
 
