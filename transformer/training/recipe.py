@@ -126,7 +126,7 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise invalid("{path} is not readable TOML: {error}", path=path, error=error) from error
     check_names(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})
-    task = content.get("task")
+    task: Any = content.get("task")
     check_choice(f"{path}: task", task, TASKS)
     _check_family(path, task, content.get("model", {}))
     data, tokens = content.get("data", {}), content.get("tokenizer", {})
