@@ -67,19 +67,18 @@ def importance(
 
 
 def _cells(change: NDArray[np.float32], limit: float, dark: bool) -> go.Heatmap:
-    return go.Heatmap(
-        z=change,
-        **style.signed(limit, dark),
+    return style.signed_cells(
+        change,
+        say(
+            "layer %{y}, head %{x} switched off<br>ln p %{z:+.4f}<br>p × "
+            "%{customdata:.4f}<extra></extra>"
+        ),
+        dark,
+        bound=limit,
+        bar=say("change of ln p"),
         customdata=np.exp(change),
         texttemplate=f"%{{z:+.{_digits(limit)}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
-        hovertemplate=(
-            say(
-                "layer %{y}, head %{x} switched off<br>ln p %{z:+.4f}<br>p × "
-                "%{customdata:.4f}<extra></extra>"
-            )
-        ),
-        colorbar=style.colorbar(say("change of ln p")),
     )
 
 

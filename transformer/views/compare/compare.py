@@ -122,11 +122,15 @@ def attention_difference(
         "%{customdata[1]:.4f}<extra></extra>"
     )
     where = mark("row %{y}, column %{x}")
-    cells = go.Heatmap(
-        z=change, hoverongaps=True, **style.signed(limit, dark),
-        colorbar=style.colorbar(say("weight in B − in A")),
-        **cell_hover(queries, keys, ending, weights, where=where),
-    )  # fmt: skip
+    hover = cell_hover(queries, keys, ending, weights, where=where)
+    cells = style.signed_cells(
+        change,
+        hover.pop("hovertemplate"),
+        dark,
+        bar=say("weight in B − in A"),
+        hoverongaps=True,
+        **hover,
+    )
     meta = {
         "queries": [list(pair[:2]) for pair in rows],
         "keys": [list(pair[:2]) for pair in columns],

@@ -32,15 +32,16 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
     """
     rows, columns, cells = table(found)
     limit = style.bound_of(cells, 1e-6)
-    trace = go.Heatmap(
-        z=cells,
-        **style.signed(limit, dark),
+    trace = style.signed_cells(
+        cells,
+        "%{customdata}: %{z:+.4f}<extra></extra>",
+        dark,
+        bound=limit,
+        bar=say("adds to the logit"),
         customdata=[[f"{row}, {column}" for column in columns] for row in rows],
         texttemplate="%{z:+.2f}" if len(columns) <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
         hoverongaps=False,
-        hovertemplate="%{customdata}: %{z:+.4f}<extra></extra>",
-        colorbar=style.colorbar(say("adds to the logit")),
     )
     subtitle = say(
         "token {place}, {token}: logit {logit}, the sum of all cells; scales of norms held",

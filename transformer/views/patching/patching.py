@@ -72,11 +72,10 @@ def patching(
 
 def _cells(found: PatchEffect, names: Sequence[str], limit: float, dark: bool) -> go.Heatmap:
     change = array(found.change)
-    return go.Heatmap(
-        z=change, **style.signed(limit, dark), xgap=1, ygap=1,
+    return style.signed_cells(
+        change, say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"), dark, bound=limit,
+        bar=say("change of ln p"), xgap=1, ygap=1,
         hovertext=[_hover(names, found.before, row) for row in change],
-        hovertemplate=say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"),
-        colorbar=style.colorbar(say("change of ln p")),
     )  # fmt: skip
 
 
