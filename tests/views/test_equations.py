@@ -374,6 +374,7 @@ SCORES = "model.functional.attention_scores"
         ("inference.sampling.keep_top_p", "top_p", "  # equation: top_p", "", None),
         (SCORES, ("q", "return «q» @"), "return q", "return q", "q"),
         (SCORES, ("q", "return «q» @"), "return q", "return 2 * q", None),
+        (SCORES, ("q", "return «q» @"), "return q", "'return q @'; return q", None),
     ],
 )  # fmt: skip
 def test_a_line_that_was_edited_is_shown_as_it_is_now(monkeypatch, symbol, mark, old, new, found):
