@@ -6,9 +6,10 @@ from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark
 from transformer.runs.run import Run
-from transformer.views.contribution.contribution import contribution, largest, sentence
+from transformer.views.contribution.contribution import contribution, sentence
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import Whole
+from transformer.views.drawing.common import PLACE
+from transformer.views.parameters import Int
 
 
 def answer_contribution(
@@ -17,12 +18,13 @@ def answer_contribution(
     """The map of what each part adds, its sum beside the network's own logit, and a sentence."""
     found = models.ask(logit_contribution, item, place=place, target=target)
     label = models.model(item.model).tokenizer.label(found.target)
+    figure = contribution(found, label, dark=dark)
     return {
-        "figure": contribution(found, label, dark=dark),
+        "figure": figure,
         "label": label,
         "logit": found.logit,
         "total": found.total,
-        "limit": largest(found),
+        "limit": figure.layout.meta["limit"],
         "sentence": sentence(found),
         "heads": {kind: heads.tolist() for kind, heads in found.heads.items()},
         "feed_forward": found.feed_forward.tolist(),
@@ -49,8 +51,8 @@ VIEW = View(
             answer=answer_contribution,
             network=True,
             parameters=(
-                Whole(name="place", use="selection", default=1),
-                Whole(
+                PLACE,
+                Int(
                     name="target",
                     title=mark("Token"),
                     help=mark(

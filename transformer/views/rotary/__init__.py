@@ -8,13 +8,13 @@ from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import SITE
-from transformer.views.parameters import Whole
+from transformer.views.parameters import Int
 from transformer.views.rotary.rotary import (
     angles_of,
+    is_rotary,
     rotary_angles,
     rotary_distance,
     rotary_pair,
-    turns,
 )
 
 
@@ -28,7 +28,7 @@ def answer_rotary(
     dark: bool = False,
 ) -> Answer:
     """All three pictures of one head and pair; nothing for a network that turns nothing."""
-    if not turns(item) or site.endswith("cross"):
+    if not is_rotary(item) or site.endswith("cross"):
         return {"turns": False}
     stack = site.split(".")[0]
     n_pairs = angles_of(item, stack).shape[1]
@@ -43,10 +43,10 @@ def answer_rotary(
     return {"turns": True, "n_pairs": n_pairs, "says": says, **drawn}
 
 
-_HEAD = Whole(name="head", title="Head", use="selection", default=0)
-_QUERY = Whole(name="query", title="Query", use="selection", optional=True)
-_KEY = Whole(name="key", title="Key", use="request", optional=True)
-_PAIR = Whole(name="pair", title="Pair", default=0)
+_HEAD = Int(name="head", title="Head", use="selection", default=0)
+_QUERY = Int(name="query", title="Query", use="selection", optional=True)
+_KEY = Int(name="key", title="Key", use="request", optional=True)
+_PAIR = Int(name="pair", title="Pair", default=0)
 VIEW = View(
     name="rotary",
     tab="Positions",
