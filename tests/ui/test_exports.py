@@ -19,7 +19,7 @@ import transformer
 from transformer import Model, Run, with_lens
 from transformer.inference import deadline
 from transformer.ui.experiments import Experiments
-from transformer.ui.fair_scheduler import FairScheduler, Resource
+from transformer.ui.fair_scheduler import Line, Resource
 from transformer.ui.resources import in_thread
 from transformer.ui.service import Service
 from transformer.views import export as exports
@@ -113,7 +113,7 @@ def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None
         return data
 
     async def asked() -> list[Any]:
-        shares, gone = FairScheduler({"files": Resource(1, waiting=3)}), threading.Event()
+        shares, gone = {"files": Line(Resource(1, waiting=3))}, threading.Event()
 
         async def answer(place: int) -> int | str:
             try:

@@ -25,7 +25,7 @@ from transformer.messages import invalid
 from transformer.ui.api_runs import experiment_endpoints, run_endpoints
 from transformer.ui.api_values import attention_values, numbers, position_values
 from transformer.ui.experiments import Experiments
-from transformer.ui.fair_scheduler import FairScheduler
+from transformer.ui.fair_scheduler import Line
 from transformer.ui.limits import AT_ONCE, MAX_LISTED, sentence_of, table
 from transformer.ui.page_data import model_facts
 from transformer.ui.questions import answer
@@ -55,13 +55,13 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
         api(endpoint, api_name=function.__name__, **settings)
 
     @contextmanager
-    def timed(shares: FairScheduler | None = None) -> Iterator[None]:
+    def timed(line: Line | None = None) -> Iterator[None]:
         """Ends what is generated when its time is up, or when the caller has left."""
-        with service.sessions.request(current_session.get(), shares) as deadline, until(deadline):
+        with service.sessions.request(current_session.get(), line) as deadline, until(deadline):
             yield
 
     for function in run_endpoints(service):
-        generating = functools.partial(timed, service.shares)
+        generating = functools.partial(timed, service.shares["model"])
         add(function, generating, concurrency_limit=AT_ONCE, concurrency_id="model")
     looking, view = _looking(service, experiments)
     # These take no place among the former: a request that held a place of one kind while waiting

@@ -22,7 +22,7 @@ from transformer.runs.run import Run
 from transformer.ui.fair_scheduler import Busy
 from transformer.ui.limits import BUSY, MAX_OPERATIONS, MAX_SECONDS, check_input
 from transformer.ui.service import Service
-from transformer.ui.sessions import asker
+from transformer.ui.sessions import caller
 
 T = TypeVar("T")
 PATIENCE_S = 20.0  # that a question waits for its turn
@@ -92,10 +92,10 @@ class Experiments:
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        shares = self.service.shares
+        line = self.service.shares["experiments"]
         with (
             renewed(PATIENCE_S) as patience,
-            shares.taken("experiments", asker(), lambda: not patience.is_over()) as place,
+            line.taken(caller(), lambda: not patience.is_over()) as place,
         ):
             if not place.has:
                 raise Busy(say(BUSY))

@@ -1,4 +1,4 @@
-"""What the tab Learn asks the server: plain values in and out, each in the asker's own visit."""
+"""What the tab Learn asks the server: plain values in and out, each in the caller's own visit."""
 
 from __future__ import annotations
 

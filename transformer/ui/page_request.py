@@ -23,7 +23,7 @@ from transformer.ui.fair_scheduler import Busy
 from transformer.ui.limits import MAX_SECONDS, lines_of
 from transformer.ui.link import PageState, read_state
 from transformer.ui.service import Service
-from transformer.ui.sessions import asker, current_session
+from transformer.ui.sessions import caller, current_session
 from transformer.ui.store import RunExpired
 
 INTACT: dict[str, list[Any]] = {"interventions": [], "forced_tokens": []}
@@ -162,8 +162,8 @@ class Regenerator:
             if self._service.store.has(key):
                 return
             with (
-                self._service.shares.taken(
-                    "model", asker(), lambda: not deadline.is_over()
+                self._service.shares["model"].taken(
+                    caller(), lambda: not deadline.is_over()
                 ) as place,
                 deadline.renewed(MAX_SECONDS, place.step_aside),
             ):

@@ -32,7 +32,7 @@ from transformer.inference import deadline
 from transformer.messages import invalid, say
 from transformer.ui.api_values import numbers
 from transformer.ui.experiments import Experiments
-from transformer.ui.fair_scheduler import Busy, FairScheduler
+from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.language import ASKED, again
 from transformer.ui.limits import (
     CLOSED,
@@ -44,7 +44,7 @@ from transformer.ui.limits import (
 from transformer.ui.page_request import Regenerator
 from transformer.ui.questions import Question, questions
 from transformer.ui.request_guard import QUALITY, takes_brotli
-from transformer.ui.sessions import asker
+from transformer.ui.sessions import caller
 from transformer.ui.store import RunExpired
 from transformer.views.declaration import Answer, Picture, is_figure
 from transformer.views.parameters import Flag, Parameter, Words
@@ -166,10 +166,10 @@ class Asked:
         return Response(body, headers=sent)
 
 
-async def in_thread(shares: FairScheduler, line: str, work: Callable[[], T]) -> T:
+async def in_thread(shares: Mapping[str, Line], line: str, work: Callable[[], T]) -> T:
     """`work`, done in a thread once it has a place in a line; while it waits it holds no thread."""
     threads = _QUESTIONS if line == "questions" else _LOW
-    async with shares.held(line, asker()):
+    async with shares[line].held(caller()):
         if deadline.is_over():
             raise ValueError(say("nobody waits for this any more"))
         context = copy_context()  # language, session and deadline of the request

@@ -156,9 +156,9 @@ class OwnModels:
     def find(self, name: str, visitor: str | None = None) -> Own:
         """The model of a name. visitor: the session that asks, by default the current one; "" finds
         every visit's. Raises ValueError for a model that is gone or another visit's."""
-        asker = current_session.get() if visitor is None else visitor
+        caller = current_session.get() if visitor is None else visitor
         own: Own | None = self._budget.get(MODELS, name)
-        if own is None or (asker and asker != own.visitor):
+        if own is None or (caller and caller != own.visitor):
             raise invalid(
                 "model {name} was trained in a visit: it belonged to that visit alone, and "
                 "is gone with it; train one anew in the tab Learn",

@@ -16,7 +16,7 @@ from transformer.learning.worker import STOPPED, Job
 from transformer.messages import invalid, language
 from transformer.runs.memory_budget import MemoryBudget
 from transformer.training.exercises.asking import check_question
-from transformer.ui.fair_scheduler import Asker, Busy, Line, Place
+from transformer.ui.fair_scheduler import Caller, Busy, Line, Place
 from transformer.ui.limits import (
     MAX_TRAINING_S,
     MAX_TRAININGS_WAITING,
@@ -105,7 +105,7 @@ class Trainings:
             training = Training(key=key, visitor=visitor, record=record, question=question)
             self._underway[key] = training
             self._budget.put(TRAININGS, key, training, 0, visitor)
-            who = Asker(ADDRESS.get(), visitor)
+            who = Caller(ADDRESS.get(), visitor)
             try:
                 place = self._line.join(who, lambda place: self._turn(training, place, words))
             except Busy:
