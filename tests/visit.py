@@ -228,16 +228,16 @@ class Visit:
         """Open a tab."""
         self.page.get_by_role("tab", name=name, exact=True).click()
 
-    def cell(self, row: int, column: int) -> tuple[float, float]:
-        """Where on the page a cell of the large heatmap is: x, y of its middle."""
+    def cell(self, row: int, column: int, large: str = "#attention .large") -> tuple[float, float]:
+        """Where on the page a cell of a large heatmap is: x, y of its middle."""
         x, y = self.page.evaluate(
-            """([r, c]) => {
-                const box = document.querySelector("#attention .large");
+            """([r, c, large]) => {
+                const box = document.querySelector(large);
                 const at = viz.cellBox(box, c, c, r, r);
                 const place = box.getBoundingClientRect();
                 return [place.left + at.left + at.width / 2, place.top + at.top + at.height / 2];
             }""",
-            [row, column],
+            [row, column, large],
         )
         return float(x), float(y)
 

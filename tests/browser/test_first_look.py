@@ -27,7 +27,7 @@ def test_a_picture_stands_before_any_script_and_gives_way_to_the_pages_own(memor
     held[0].continue_()
     # The heads can be used, and so can the large one: a canvas stands there until Plotly has come.
     expect(page.locator(".one-layer .head").first).to_be_attached()
-    expect(look).to_have_count(0)
+    expect(look).to_be_hidden()
     cells = page.locator(".large-box canvas.cells")
     box = cells.bounding_box()
     assert box is not None

@@ -60,7 +60,7 @@ def test_choosing_it_draws_a_stored_translation(page: Visit, server: Server) -> 
     run = server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
     assert page.page.locator("#text textarea").input_value() == EXAMPLE.text
     assert page.tokens.count() == len(run.ids)
-    assert "a stored example" in page.page.locator("#status").inner_text()
+    assert "A stored example" in page.page.locator("#status").inner_text()
     source_and_target_tokens_light_their_row_or_column(page)
     a_batch_shows_padding_where_it_acts(page, server)
 
@@ -70,7 +70,7 @@ def test_each_kind_of_attention_has_its_own_axes_and_numbers(page: Visit, server
     run = server.translator.generate("The fox ran to the park.", beams=4, max_new_tokens=40, seed=3)
     for stack, kind in [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]:
         page.attention(f"{stack} {kind}")
-        meta = page.page.evaluate("document.querySelector('.large').layout.meta")
+        meta = page.page.evaluate("document.querySelector('.attention .large').layout.meta")
         assert meta["query_labels"] == list(run.queries(stack))
         assert meta["key_labels"] == list(run.keys(stack, kind))
         page.point_at(1, 0)

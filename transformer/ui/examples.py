@@ -50,7 +50,7 @@ _STORY = Example(
     label=mark("Beginning of a text (Enter continues it)"),
     action=mark("Generate"),
     text="Once upon a time",
-    suggestions=("Once upon a time", "The little dog", "One day"),
+    suggestions=("Once upon a time", "One day", "Lily loved the dog because it"),
     batch=("The fox ran.", "Lily went to the park with her mom.", "It was a sunny day."),
     settings={"max_new_tokens": 40, "temperature": 0.7, "top_k": 40, "seed": 3},
     methods=(SAMPLE, GREEDY),
@@ -69,7 +69,7 @@ _TRANSLATION = Example(
     methods=(BEAM, GREEDY, SAMPLE),
 )
 _READING = Example(
-    label=mark("Text to read, [MASK] for a hidden word (Enter reads it)"),
+    label=mark("Text to read; [MASK] hides a word (Enter)"),
     action=mark("Read"),
     text="Lily was sad because she lost her [MASK], but then she found it under the bed.",
     suggestions=(
@@ -82,7 +82,7 @@ _READING = Example(
     methods=(GREEDY,),
     only_read=True,
 )
-QUESTION = mark("Question (Enter asks the network that learned to answer)")
+QUESTION = mark("Question (Enter asks the network)")
 ANSWER = mark("Answer")
 EXAMPLES = {"decoder": _STORY, "encoder-decoder": _TRANSLATION, "encoder": _READING}
 

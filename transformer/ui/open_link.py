@@ -175,7 +175,7 @@ def _furnished(
         "text": gr.Textbox(value=text, label=say(example.label)),
         "method": gr.Radio(choices=words["method"].choices, value=values["method"]),
         "lines": "\n".join(example.batch) if link.lines is None else link.lines,
-        "status": handlers.said("done", say("{name}: a stored example.", name=name)),
+        "status": handlers.said("done", say("A stored example, read by this model.")),
     }
 
 

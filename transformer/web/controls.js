@@ -35,13 +35,13 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
   return html`<label class="panel-control">${`${say(title)} `}${control()}</label>`;
 };
 
-// A choice of few, all of them seen. options: [[value, words], ...]; value: the chosen one.
-export const Switch = ({ name, title, options, value, set, hidden = false }) => {
-  const one = ([each, words]) => html`<label>
-    <input type="radio" name=${name} value=${each} checked=${each === value}
+// A choice of few, all of them seen. options: [[value, words, hint?], ...]; value: the chosen one.
+export const Switch = ({ name, title, options, value, set, disabled = false, ...more }) => {
+  const one = ([each, words, hint]) => html`<label title=${hint}>
+    <input type="radio" name=${name} value=${each} checked=${each === value} disabled=${disabled}
       onChange=${() => set(each)} /><span>${words}</span>
   </label>`;
-  return html`<fieldset class="switch" hidden=${hidden}>
+  return html`<fieldset ...${more} class=${`switch ${more.class ?? ""}`}>
     <legend>${title}</legend>${options.map(one)}
   </fieldset>`;
 };

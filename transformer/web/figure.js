@@ -1,11 +1,11 @@
 // A picture that Python made, as a component: drawn by Plotly once it is seen, with its numbers as a
 // table behind it.
 
-import { drawPicture, purge } from "./plots.js";
+import { drawPicture, usePlot } from "./plots.js";
 import { tableOf } from "./tables.js";
 import { say } from "./messages.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
-import { page, showProblem } from "./store.js";
+import { page } from "./store.js";
 
 // ---- as a component: a page of rows and columns at a time ----
 
@@ -93,52 +93,15 @@ export const Figure = ({
   ...how
 }) => {
   const box = useRef(/** @type {any} */ (null));
-  const drawn = useRef(/** @type {any[] | null} */ (null));
-  const latest = useRef(on);
-  latest.current = on;
-  const [shown, setShown] = useState(/** @type {any} */ (null));
-  const wanted = [figure, part.width, page.projector, ...anew];
-
+  const wanted = figure && !hidden ? [figure, part.width, page.projector, ...anew] : null;
   const draw = async () => {
-    const listeners = Object.keys(on).map((event) => [
-      event,
-      (detail) => latest.current[event](detail, box.current),
-    ]);
-    drawn.current = wanted;
-    const made = await drawPicture(box.current, figure, {
-      ...how,
-      on: Object.fromEntries(listeners),
-    });
-    if (drawn.current !== wanted) return;
-    setShown({ content: tableOf(box.current, made, { numbers, table }) });
-    done?.(made);
-    part.owes(box, false);
+    const made = await drawPicture(box.current, figure, how);
+    return () => {
+      done?.(made);
+      return { content: tableOf(box.current, made, { numbers, table }) };
+    };
   };
-  const fail = ({ message }) => {
-    part.owes(box, false);
-    showProblem(message);
-  };
-  useLayoutEffect(() => {
-    if (part.left && drawn.current) {
-      purge(box.current);
-      drawn.current = null;
-      setShown(null);
-    }
-    const stands = wanted.every((one, place) => one === drawn.current?.[place]);
-    if (!figure || hidden) part.owes(box, false);
-    else if (!stands) {
-      part.owes(box, true);
-      if (part.seen && part.width) draw().catch(fail);
-    }
-  }, [...wanted, part.seen, part.left, hidden]);
-  useLayoutEffect(
-    () => () => {
-      part.owes(box, false);
-      if (drawn.current) purge(box.current);
-    },
-    [],
-  );
-
+  const shown = usePlot({ part, box, wanted, draw, on });
   const picture = html`<div class=${`picture ${more}`} data-picture=${name} hidden=${hidden}
     role=${label && "img"} aria-label=${label} ...${attributes} ref=${box} />`;
   const marked = over

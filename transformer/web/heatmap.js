@@ -2,7 +2,15 @@
 // Until plotly.js has come, a canvas of the same numbers stands in its place and can be pointed at.
 
 import { paintWords, paletteWords, themeOf } from "./colours.js";
-import { drawnIn, paperColour, loadPlotly, plotlyIfLoaded, listen, PLAIN, purge } from "./plots.js";
+import {
+  drawnIn,
+  isSame,
+  loadPlotly,
+  paperColour,
+  PLAIN,
+  plotlyIfLoaded,
+  usePlot,
+} from "./plots.js";
 import { say } from "./messages.js";
 import { figureTable } from "./tables.js";
 import { NumberTable } from "./figure.js";
@@ -10,7 +18,7 @@ import { Axes, Bands, cellAt, drawnFrame, frameOf, inPx, useCellKeys } from "./c
 import { cellTexts } from "./head_numbers.js";
 import { cellShown, headFigure, partOf, placesOf } from "./heatmap_figure.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
-import { page, showProblem } from "./store.js";
+import { page } from "./store.js";
 
 const NOT_OURS = ["toImage", "sendChartToCloud", "autoScale2d", "zoomIn2d", "zoomOut2d"];
 /** @type {any} */
@@ -51,7 +59,6 @@ const paint = (canvas, { z, colorscale, zmin, zmax }) => {
   paintWords(canvas, words, width);
 };
 
-const isSame = (a, b) => a.every((one, place) => one === b[place]);
 // The figure of what is wanted, made anew once that changes and can be seen.
 const useFigure = ({ part, numbers, labels, look, room, box }) => {
   const { dark, projector } = page;
@@ -64,56 +71,10 @@ const useFigure = ({ part, numbers, labels, look, room, box }) => {
     const figure = headFigure({ numbers, labels, look, theme, fit: room(box.current) });
     kept.current = { figure, wanted };
   }
-  const { figure } = kept.current;
-  return { figure, isDue: Boolean(numbers) && !isSame(wanted, kept.current.wanted) };
-};
-
-// Plotly's picture of the figure in the box: stands, whether it is there, and follow(), which draws the
-// cells that a zoom or a drag shows, and gives where they stand.
-const usePlotly = ({ part, box, figure, isDue, on }) => {
-  const latest = useRef(on);
-  latest.current = on;
-  const drawn = useRef(/** @type {any} */ (null));
-  const [stands, setStands] = useState(false);
-  const draw = async () => {
-    const plotly = await loadPlotly();
-    if (drawn.current !== figure || !box.current) return;
-    const { data, layout } = figure;
-    drawnIn(box.current).whole = { data, layout: { ...layout, paper_bgcolor: paperColour() } };
-    const shown = bare(figure);
-    await plotly.react(box.current, shown.data, shown.layout, withTools(plotly));
-    const events = Object.keys(on);
-    listen(
-      box.current,
-      Object.fromEntries(events.map((name) => [name, (told) => latest.current[name](told)])),
-    );
-    setStands(true);
-    if (drawn.current === figure) part.owes(drawn, false);
-  };
-  const fail = ({ message }) => {
-    part.owes(drawn, false);
-    showProblem(message);
-  };
-  useLayoutEffect(() => {
-    if (part.left && drawn.current) {
-      purge(box.current);
-      drawn.current = null;
-      setStands(false);
-    }
-    if (isDue || (figure && figure !== drawn.current)) part.owes(drawn, true);
-    if (!part.seen || !figure || figure === drawn.current) return;
-    drawn.current = figure;
-    draw().catch(fail);
-  }, [figure, isDue, part.seen, part.left]);
-  useLayoutEffect(
-    () => () => {
-      part.owes(drawn, false);
-      purge(box.current);
-      drawn.current = null;
-    },
-    [],
-  );
-  return stands;
+  const isDue = Boolean(numbers) && !isSame(wanted, kept.current.wanted);
+  useLayoutEffect(() => part.owes(kept, isDue), [isDue]);
+  useLayoutEffect(() => () => part.owes(kept, false), []);
+  return kept.current.figure;
 };
 
 /**
@@ -140,7 +101,7 @@ export const Heatmap = ({
   ...attributes
 }) => {
   const [box, canvas] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
-  const { figure, isDue } = useFigure({ part, numbers, labels, look, room, box });
+  const figure = useFigure({ part, numbers, labels, look, room, box });
   const [zoomed, zoom] = useState({ of: null, frame: /** @type {any} */ (null), part: null });
   const whole = useMemo(() => figure && frameOf(figure.layout), [figure]);
   const isZoomed = zoomed.of === figure;
@@ -166,7 +127,16 @@ export const Heatmap = ({
     plotly_click: (told) => pin(cellOf(told)),
     plotly_relayout: follow,
   };
-  const stands = usePlotly({ part, box, figure, isDue, on });
+  const draw = async (isWanted) => {
+    const plotly = await loadPlotly();
+    if (!isWanted()) return null;
+    const { data, layout } = figure;
+    drawnIn(box.current).whole = { data, layout: { ...layout, paper_bgcolor: paperColour() } };
+    const alone = bare(figure);
+    await plotly.react(box.current, alone.data, alone.layout, withTools(plotly));
+    return () => true;
+  };
+  const stands = usePlot({ part, box, wanted: figure && [figure], draw, on });
   useLayoutEffect(() => {
     if (canvas.current) paint(canvas.current, figure.data[0]);
   }, [figure, stands]);

@@ -2,7 +2,8 @@
 
 import { say } from "./messages.js";
 import { fontPx, plainLabel, shortLabel, squareCells } from "./labels.js";
-import { page } from "./store.js";
+import { useLayoutEffect, useRef, useState } from "./preact.js";
+import { page, showProblem } from "./store.js";
 
 // ---- Plotly, from this server; or from elsewhere, in a page that has none ----
 
@@ -127,18 +128,75 @@ export const PLAIN = {
   plotlyServerURL: "",
 };
 
-export const listen = (box, listeners = {}) => {
-  if (drawnIn(box).listens) return;
-  drawnIn(box).listens = true;
-  for (const [event, listener] of Object.entries(listeners)) box.on(event, listener);
+// Take a picture that is no longer seen off the page; its next draw makes it anew.
+const purge = (box) => {
+  plotlyIfLoaded()?.purge(box);
+  box.replaceChildren();
+  drawn.delete(box);
+};
+// Whether two lists hold the same.
+export const isSame = (a, b) => a.every((one, place) => one === b?.[place]);
+/**
+ * Plotly's picture in a box: there once the part is seen, drawn anew when one of `wanted` changes, and taken
+ * away when its tab is left. wanted: null for none. draw(isWanted) ends with what makes the result, which is
+ * given back if this is what is wanted still; null before. on: {event: listener}, Plotly's
+ * events, each with the drawn box.
+ * @type {(plot: {part: any, box: {current: any}, wanted: any[] | null, draw: (isWanted: () => boolean) => Promise<any>, on: Record<string, (told: any, box: any) => void>}) => any}
+ */
+export const usePlot = ({ part, box, wanted, draw, on }) => {
+  const latest = useRef(on);
+  latest.current = on;
+  const begun = useRef(/** @type {any[] | null} */ (null));
+  const [shown, setShown] = useState(/** @type {any} */ (null));
+  const listen = () => {
+    if (drawnIn(box.current).listens) return;
+    drawnIn(box.current).listens = true;
+    for (const name of Object.keys(on))
+      box.current.on(name, (told) => latest.current[name](told, box.current));
+  };
+  const begin = async () => {
+    begun.current = wanted;
+    try {
+      const isWanted = () => begun.current === wanted;
+      const made = await draw(isWanted);
+      if (!isWanted()) return;
+      listen();
+      setShown(made());
+    } catch (error) {
+      showProblem(error.message);
+    }
+    part.owes(box, false);
+  };
+  const end = () => {
+    if (begun.current) purge(box.current);
+    begun.current = null;
+  };
+  useLayoutEffect(() => {
+    if (part.left && begun.current) {
+      end();
+      setShown(null);
+    }
+    if (!wanted) part.owes(box, false);
+    else if (!isSame(wanted, begun.current)) {
+      part.owes(box, true);
+      if (part.seen && part.width) begin();
+    }
+  }, [...(wanted ?? []), wanted === null, part.seen, part.left]);
+  useLayoutEffect(
+    () => () => {
+      part.owes(box, false);
+      end();
+    },
+    [],
+  );
+  return shown;
 };
 
 // Draw a figure that Python made, an object or its JSON. Titles are the page's own
 // headings.
 // height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure.
-// on: {event: listener}, Plotly's events, attached once.
 /** @type {(box: any, made: any, options?: any) => Promise<any>} */
-export const drawPicture = async (box, made, { height, fit, change, on } = {}) => {
+export const drawPicture = async (box, made, { height, fit, change } = {}) => {
   const plotly = await loadPlotly();
   const figure = typeof made === "string" ? JSON.parse(made) : structuredClone(made);
   const { layout } = figure;
@@ -153,7 +211,6 @@ export const drawPicture = async (box, made, { height, fit, change, on } = {}) =
   if (page.projector) enlargeCells(figure);
   box.style.height = `${layout.height}px`;
   await plotly.react(box, figure.data, layout, PLAIN);
-  listen(box, on);
   return figure;
 };
 
@@ -171,10 +228,3 @@ export const headMap = (nLayers, numberPx) => ({
     }
   },
 });
-
-// Take a picture that is no longer seen off the page; its next draw makes it anew.
-export const purge = (box) => {
-  plotlyIfLoaded()?.purge(box);
-  box.replaceChildren();
-  drawn.delete(box);
-};

@@ -196,6 +196,10 @@ export const showProblem = (text) => emit("problem", text);
 /** @param {string} text */
 export const addProblem = (text) => emit("late problem", text);
 
+// The labels of the tokens that a stack reads.
+/** @param {string} stack */
+export const labelsOf = (stack) =>
+  stack === page.run.stack ? page.run.labels : page.run.source_labels;
 // The first token of a stack's attention, by its place in the whole text.
 /** @param {string} stack */
 export const tracedFrom = (stack) => (stack === page.run.stack ? page.run.trace_start : 0);

@@ -1,7 +1,7 @@
 // Texts of the page as components.
 
 import { html } from "./preact.js";
-import { page } from "./store.js";
+import { labelsOf } from "./store.js";
 import { numeral, sayWith } from "./messages.js";
 
 const MARKS = /([␣⏎⇥]+)/u; // for space, newline and tab: set back, so that the word stands out
@@ -40,9 +40,6 @@ let reader = async () => null;
 export const setReader = (given) => (reader = given);
 /** @type {typeof reader} */
 export const readingOf = (token) => reader(token);
-
-/** @type {(stack: string) => string[]} */
-const labelsOf = (stack) => (stack === page.run.stack ? page.run.labels : page.run.source_labels);
 
 // The weight with which a place of the text is read.
 /** @type {(reading: Reading, place: number) => number} */

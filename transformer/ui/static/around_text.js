@@ -69,11 +69,16 @@ const row = ({ text, score: total, normalised, ended }) => html`<tr>
   ${score(total)}${score(normalised)}
 </tr>`;
 
+const openTree = () => {
+  openTab("prediction");
+  openSection("beams");
+};
 const Hypotheses = () => {
   const found = page.run?.hypotheses ?? [];
   const names = [say("text"), say("score"), say("per length")];
   return html`<section class="hypotheses" hidden=${!found.length} data-run=${page.run?.run}>
-    <h2>${say("The search's best texts")}</h2>
+    <div class="next-head"><h2>${say("The search's best texts")}</h2>
+      <button type="button" class="to-tab" onClick=${openTree}>${say("Prediction")}</button></div>
     <table>
       <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
       <tbody>${found.map(row)}</tbody>

@@ -6,7 +6,7 @@ import "./link.js";
 import "./connection.js";
 import "./history.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
-import { page, setHead, setQuery, emit, setDark } from "../../web/store.js";
+import { page, setHead, setQuery, emit, labelsOf, setDark } from "../../web/store.js";
 import { fieldText, keptBy, setField, setFields } from "../../web/fields.js";
 import { openTab } from "./gradio.js";
 import {
@@ -55,8 +55,7 @@ const choose = (token) => {
   const [stack, index] = token.includes(".") ? token.split(".") : [page.run.stack, token];
   const own = stack === page.run.stack;
   if (!own) oneOf("token's stack", stack, page.run.source_labels.length ? ["encoder"] : []);
-  const labels = own ? page.run.labels : page.run.source_labels;
-  return setQuery({ stack, index: wholeNumber("read", index, 0, labels.length - 1) });
+  return setQuery({ stack, index: wholeNumber("read", index, 0, labelsOf(stack).length - 1) });
 };
 keptBy("read", tokenShown, choose);
 // Links of before: there these tabs were about the chosen token itself, and not the one that follows.

@@ -18,7 +18,7 @@ import {
   useRef,
   useState,
 } from "../../web/preact.js";
-import { page, reactive, setHead, setQuery, tracedFrom } from "../../web/store.js";
+import { labelsOf, page, reactive, setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { HeadFinding } from "../head_metrics/finding.js";
 import { knownHeads } from "../head_metrics/known.js";
 import { CellNumbers, useCell } from "./cell.js";
@@ -46,7 +46,6 @@ const Heads = ({ view }) => {
   const { atlas, of } = useAtlas(part, at && { run: page.run.run, stack, kind });
   const [isZoomed, zoom] = useState(false);
   useLayoutEffect(() => {
-    if (atlas) document.querySelector("#first-look")?.remove(); // that the page was served with
     view.shown.small = atlas && { atlas, ...of };
   }, [atlas]);
 
@@ -107,10 +106,7 @@ const pinned = {
 const follow = (_, { cell: text }) => {
   const at = headShown();
   if (text === "" || !at) return;
-  const last = (stack) =>
-    (stack === page.run.stack ? page.run.labels : page.run.source_labels).length -
-    tracedFrom(stack) -
-    1;
+  const last = (stack) => labelsOf(stack).length - tracedFrom(stack) - 1;
   const [row, column] = text.split(",");
   const index = wholeNumber("cell's row", row, 0, last(at.stack)) + tracedFrom(at.stack);
   if (column) wholeNumber("cell's column", column, 0, last(readStack(at)));

@@ -7,17 +7,10 @@ import { Figure, useMeta } from "../../web/figure.js";
 import { SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
-import { emit, page, sameToken, setQuery, showProblem, nextPaint } from "../../web/store.js";
+import { emit, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
 import { headLabel } from "../head_metrics/known.js";
 import { AblateButton } from "../ablation/ablation.js";
-import {
-  headShown,
-  isHeatmap,
-  numbersAsked,
-  pictureTitle,
-  readStack,
-  Switches,
-} from "./numbers.js";
+import { headShown, isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
 
 const LEAST_PX = 480; // of the cells' side, where the screen is so wide
 const MOST_ABOVE_PX = 200; // what stands above on a phone is scrolled away
@@ -47,27 +40,11 @@ const NOTES = {
 
 // Gives `shown` the numbers of what the fields and the chosen head ask for, once they have come.
 export const useNumbers = ({ part, fields, shown, store }, at) => {
-  const me = useRef(0);
-  const asked = at && numbersAsked(fields, at);
-  const key = JSON.stringify(asked);
+  const { answer, asked } = useAnswer(part, store.get, at && numbersAsked(fields, at));
   useLayoutEffect(() => {
-    const mine = ++me.current;
-    part.owes(me, Boolean(asked) && key !== shown.key);
-    if (!asked || key === shown.key || !part.seen) return;
-    store.get(asked).then(
-      (found) => {
-        if (mine !== me.current) return;
-        const stacks = { queries: at.stack, keys: readStack(at) };
-        batch(() => Object.assign(shown, { ...found, ...stacks, key }));
-      },
-      ({ message }) => {
-        if (mine !== me.current) return;
-        showProblem(message);
-        part.owes(me, false);
-      },
-    );
-  }, [key, shown.key, part.seen]);
-  useLayoutEffect(() => () => part.owes(me, false), []);
+    const key = JSON.stringify(asked);
+    if (answer) batch(() => Object.assign(shown, { ...answer, ...asked.stacks, key }));
+  }, [answer, asked]);
 };
 
 // ---- lines ----

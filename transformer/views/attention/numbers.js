@@ -2,6 +2,7 @@
 
 import { ask, server } from "../../web/ask.js";
 import { say } from "../../web/messages.js";
+import { Switch } from "../../web/controls.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
 import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
@@ -64,17 +65,16 @@ export const pictureTitle = (fields, at) => {
 
 // ---- the numbers ----
 
-// What the server is asked: {name, data}.
+// What the server is asked: {name, data}; stacks: whose tokens are the rows and columns.
 export const numbersAsked = ({ picture, depth }, { stack, kind, layer, head }) => {
   const { run } = page.run;
+  const stacks = { queries: stack, keys: readStack({ stack, kind }) };
   if (MANY.includes(picture)) {
     const of = { which: picture, stack, kind, layer: depth === "all" ? null : layer };
-    return { name: "flow", data: { run, ...of, numbers: true } };
+    return { name: "flow", data: { run, ...of, numbers: true }, stacks };
   }
-  return {
-    name: "heatmap",
-    data: { run, site: siteName({ stack, layer, kind }), head, numbers: true },
-  };
+  const site = siteName({ stack, layer, kind });
+  return { name: "heatmap", data: { run, site, head, numbers: true }, stacks };
 };
 
 // get(asked) gives {numbers, labels: {query, key}}, fetched once; foresee() and forget().
@@ -171,26 +171,14 @@ const HINTS = {
 
 export const isOffered = (picture, kind) => (KIND_OF[picture] ?? kind) === kind;
 
-// One choice of few. words: {value: other words}; offers(value): whether it can be chosen.
-const FieldSwitch = ({
-  fields,
-  field,
-  look,
-  words = {},
-  offers = (value) => Boolean(value),
-  ...how
-}) => {
+// words: {value: other words}; offers(value): whether it can be chosen.
+const FieldSwitch = ({ fields, field, words = {}, offers = Boolean, ...how }) => {
   const { title, options } = fieldsOf("attention")[field];
-  const choice = ([value, text]) => {
-    return html`<label title=${HINTS[value] ?? ""} hidden=${!offers(value)}>
-      <input type="radio" name=${`attention-${field}`} value=${value} disabled=${how.disabled}
-        checked=${fields[field] === value} onChange=${() => (fields[field] = value)} />
-      <span>${words[value] ?? say(text)}</span>
-    </label>`;
-  };
-  return html`<fieldset class=${`switch ${look}`} data-field=${field} hidden=${how.hidden}>
-    <legend>${say(title)}</legend>${Object.entries(options).map(choice)}
-  </fieldset>`;
+  const offered = Object.entries(options)
+    .filter(([value]) => offers(value))
+    .map(([value, text]) => [value, words[value] ?? say(text), HINTS[value]]);
+  return html`<${Switch} name=${`attention-${field}`} title=${say(title)} options=${offered}
+    value=${fields[field]} set=${(value) => (fields[field] = value)} data-field=${field} ...${how} />`;
 };
 
 // fields: of the view; at: the chosen head; motion: a button that stands among them.
@@ -200,11 +188,11 @@ export const Switches = ({ fields, at: { kind, layer }, motion }) => {
   const offers = (value) =>
     isOffered(value, kind) && (isMore || value === picture || !DEEPER.includes(value));
   const one = (field, look, pictures, more = {}) =>
-    html`<${FieldSwitch} hidden=${!pictures.includes(picture)} ...${{ fields, field, look, ...more }} />`;
+    html`<${FieldSwitch} class=${look} hidden=${!pictures.includes(picture)} ...${{ fields, field, ...more }} />`;
   const upTo = picture === "mean" || layer === 0 ? `${layer}` : say("0 to {layer}", { layer });
   const coloured = isMore && isHeatmap(picture) ? [picture] : [];
   const disabled = picture === "heatmap" && stage !== "weights";
-  return html`<${FieldSwitch} field="picture" look="pictures" ...${{ fields, offers }} />
+  return html`<${FieldSwitch} field="picture" class="pictures" ...${{ fields, offers }} />
     ${one("stage", "stages", ["heatmap"])}
     ${motion}
     ${one("depth", "depths", DEEPER, { words: { layer: upTo } })}

@@ -1,6 +1,7 @@
 // A formula beside our own lines that compute it and this run's tensors, for the chosen head and token.
 
 import { declaredFields } from "../../web/fields.js";
+import { Switch } from "../../web/controls.js";
 import { fieldsOf } from "../../web/link_text.js";
 import { placeAsked, rowLookedAt } from "../../web/looked_at.js";
 import { say, sayWith } from "../../web/messages.js";
@@ -73,19 +74,13 @@ const Equations = ({ server }) => {
   const tensors = useMemo(() => new Map(answer?.tensors.map((one) => [one.part, one])), [answer]);
   const nameOf = (one) => tensors.get(one)?.name ?? one;
   const found = tensors.get(lit);
-  const radio = ([topic, title]) => html`<label>
-    <input type="radio" name="equation" value=${topic} checked=${topic === fields.equation}
-      onChange=${() => choose(topic)} />
-    <span>${say(title)}</span>
-  </label>`;
+  const topics = Object.entries(fieldsOf("equations").equation.options);
   const none = answer && !answer.formula.length;
   const { run, site, head } = asked ?? {};
   const facts = { run, site, head, query: answer?.query, topic: answer?.topic };
   return html`<section class="equations" data-lit=${lit ?? ""} ...${listeners} ...${part.shows(facts)}>
-    <fieldset class="switch equation-topics">
-      <legend>${say("Formula")}</legend>
-      ${Object.entries(fieldsOf("equations").equation.options).map(radio)}
-    </fieldset>
+    <${Switch} name="equation" class="equation-topics" title=${say("Formula")} value=${fields.equation}
+      options=${topics.map(([topic, title]) => [topic, say(title)])} set=${choose} />
     <p class="equation-of">${answer && whatOf(answer)}</p>
     <p class="equation-says">${answer?.says.join(" ")}</p>
     <p class="hint equation-hint" hidden=${none}>${say("Point at a symbol, a piece of code or a tensor: the same thing lights up in the other two. With the keyboard, arrow keys go from one to the next within a column.")}</p>

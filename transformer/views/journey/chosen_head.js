@@ -7,7 +7,7 @@ import { headName, SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { useAnswer, openSection } from "../../web/part.js";
 import { html, useLayoutEffect } from "../../web/preact.js";
-import { emit, page, setHead, setKey, setQuery, tracedFrom } from "../../web/store.js";
+import { emit, labelsOf, page, setHead, setKey, setQuery, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { useNumbers } from "../attention/large.js";
 import { readStack, store } from "../attention/numbers.js";
@@ -33,13 +33,11 @@ export const useReaders = (part) => {
   return wanted && JSON.stringify(asked) === JSON.stringify(wanted) ? answer : null;
 };
 
-/** @type {(token: any) => string} */
-const labelOf = ({ stack, index }) =>
-  (stack === page.run.stack ? page.run.labels : page.run.source_labels)[index];
 export const Readers = ({ found }) => {
-  const [from, to] = [page.query, page.key].map(
-    (token) => html`<strong><${Token} label=${labelOf(token)} /></strong>`,
-  );
+  /** @type {(token: any) => any} */
+  const named = ({ stack, index }) =>
+    html`<strong><${Token} label=${labelsOf(stack)[index]} /></strong>`;
+  const [from, to] = [named(page.query), named(page.key)];
   const row = (head) => html`<li>
     <button type="button" class="reader" onClick=${() => setHead(head)}>
     <span>${headName(head.layer, head.head)}${page.run.kinds.length > 1 && ` (${kindOf(head)})`}</span>

@@ -6,7 +6,7 @@ import { kindOf, siteName } from "../../web/sites.js";
 import { NumberTable } from "../../web/figure.js";
 import { KindButtons } from "../../web/controls.js";
 import { mounted, usePart } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
+import { html, useMemo } from "../../web/preact.js";
 import { page, reactive, setHead, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { useCell } from "../attention/cell.js";
@@ -157,9 +157,6 @@ const Journey = ({ server }) => {
   const made = useMemo(() => ({ shown: newShown(), metrics: metricsOf(server) }), []);
   const cell = useCell(/** @type {any} */ (made.shown));
   const { answer, asked } = useJourney(part);
-  useLayoutEffect(() => {
-    if (answer) document.querySelector("#first-look")?.remove(); // that the page was served with
-  }, [answer]);
   const { head } = page;
   const facts = answer && {
     run: asked.run,

@@ -3,7 +3,7 @@
 
 import { openTab } from "../../ui/static/gradio.js";
 import { declared, views } from "../../web/link_text.js";
-import { percentText, say, sayN } from "../../web/messages.js";
+import { percentText, say } from "../../web/messages.js";
 import { mounted, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page } from "../../web/store.js";
@@ -63,8 +63,6 @@ const Next = ({ answer: { likeliest } }) => html`<span class="next-bars">${likel
 const partsOf = (answer) => {
   const { run } = page;
   const read = run.labels[answer.place] ?? "";
-  const layers = Math.max(...run.kinds.map(({ n_layers: count }) => count));
-  const learned = sayN("{n} layer", "{n} layers", layers);
   const changed = run.interventions.length;
   const start = run.turns ? say("token") : say("token + position");
   return [
@@ -90,7 +88,7 @@ const partsOf = (answer) => {
       changed ? String(changed) : "",
       false,
     ],
-    ["learned", learned, learned, false],
+    ["learned", say("Learn"), "", false],
   ];
 };
 

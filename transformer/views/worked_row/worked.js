@@ -9,7 +9,7 @@ import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
-import { page, tracedFrom } from "../../web/store.js";
+import { labelsOf, page, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import {
   fitToWidth,
@@ -201,10 +201,7 @@ const Worked = ({ server }) => {
     }
   </div>`;
 };
-const labelOf = (stack, row) => {
-  const { run } = page;
-  return (stack === run.stack ? run.labels : run.source_labels)[row + tracedFrom(stack)];
-};
+const labelOf = (stack, row) => labelsOf(stack)[row + tracedFrom(stack)];
 // Of which row it is, so that nobody need open it to know.
 const finding = () => {
   const { site, head, query } = chosenRow() ?? {};
