@@ -322,4 +322,3 @@ def _levels(caller: Caller) -> tuple[tuple[str | None, Hashable], tuple[str | No
 def _has_less(counts: Counter[Any], own: Any) -> bool:
     """Whether another one has more, even if `own` gets one more."""
     return counts[own] + 1 < max(counts.values(), default=0)
-

@@ -63,7 +63,7 @@ def build(service: Service, experiments: Experiments | None = None) -> gr.Blocks
     experiments = experiments or Experiments(service)
     with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
         _lay_out(experiments)
-        add_endpoints(service, experiments)
+        add_endpoints(experiments)
     page.queue(api_open=False)  # else programs could go past the queue
     return page
 

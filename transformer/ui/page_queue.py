@@ -18,7 +18,7 @@ from gradio.utils import error_payload
 
 from transformer.messages import say, speaking
 from transformer.runs.memory_budget import MemoryBudget, bytes_of
-from transformer.ui.fair_scheduler import Caller, Busy, Place
+from transformer.ui.fair_scheduler import Busy, Caller, Place
 from transformer.ui.language import again, language_of
 from transformer.ui.limits import ANSWERS, BUSY, NO_EVENT, memory_budget, place_of
 from transformer.ui.sessions import ADDRESS, address_of, current_session, shares

@@ -2,7 +2,7 @@
 each view, and `POST` of an object for everything.
 
 An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
-`api_values.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
+`api.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
 answers 410: asked once more by POST, with "made" saying how it was made (see `page_request`), it is
 made again.
 """
@@ -30,7 +30,7 @@ from starlette.datastructures import Headers
 
 from transformer.inference import deadline
 from transformer.messages import invalid, say
-from transformer.ui.api_values import numbers
+from transformer.ui.api import numbers
 from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.language import ASKED, again

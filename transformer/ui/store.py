@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -49,10 +49,6 @@ class RunStore:
         count_in(item, self._budget)
         self._budget.put(RUNS, key, item, size_of(item), visitor or None)
         return key
-
-    def put_all(self, items: Sequence[Kept], visitor: str = "") -> list[str]:
-        """Keep what comes in one answer; returns the ids."""
-        return [self.put(item, visitor) for item in items]
 
     def pin(self, item: Kept) -> str:
         """Keep it as long as the server runs; returns its id, the same on every server."""

@@ -16,7 +16,7 @@ from transformer.learning.worker import STOPPED, Job
 from transformer.messages import invalid, language
 from transformer.runs.memory_budget import MemoryBudget
 from transformer.training.exercises.asking import check_question
-from transformer.ui.fair_scheduler import Caller, Busy, Line, Place
+from transformer.ui.fair_scheduler import Busy, Caller, Line, Place
 from transformer.ui.limits import (
     MAX_TRAINING_S,
     MAX_TRAININGS_WAITING,
