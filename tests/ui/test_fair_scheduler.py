@@ -142,21 +142,21 @@ def test_who_used_more_waits_for_who_used_less_but_not_for_who_was_away(clock: C
     assert A in order[2:4]  # and not after 1000 s
 
 
-@pytest.mark.parametrize("other", [B, TWO])
+@pytest.mark.parametrize(("again", "other"), [(TWO, B), (ONE, TWO)])
 def test_who_runs_already_waits_for_who_does_not_though_it_used_more(
-    clock: Clock, other: Caller
+    clock: Clock, again: Caller, other: Caller
 ) -> None:
     line = Line(Resource(2))
     assert served(line, clock, [line.join(other)]) == [other]
-    _, third, again, first = (line.join(one) for one in (ONE, Caller("c"), ONE, other))
+    _, third, second, first = (line.join(one) for one in (ONE, Caller("c"), again, other))
     third.leave()
-    assert (first.has, again.has) == (True, False)
+    assert (first.has, second.has) == (True, False)
 
 
 def test_who_used_a_slice_more_waits_for_one_that_has_begun(clock: Clock) -> None:
     line = Line(Resource(1, begun=2, slice_s=0.5))
-    assert served(line, clock, [line.join(B)]) == [B]
-    begun, other = line.join(A), line.join(B)
+    assert served(line, clock, [line.join(THREE)]) == [THREE]
+    begun, other = line.join(A), line.join(B)  # another session of the address that used more
     clock.now += 0.5
     assert line.step_aside(begun)
     assert (begun.has, other.has) == (True, False)
