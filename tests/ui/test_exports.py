@@ -56,10 +56,7 @@ def test_every_form_holds_the_run(kept: tuple[Experiments, str, Run]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "../../etc/passwd", "a\x00b\r\nSet-Cookie: x", "é🦊 ß“”", "CON", "." * 50, "x" * 5000,
-        "<script>alert(1)</script>", "‮txt.exe", "C:\\Windows\\x", "نص عربي",
-    ],
+    ["../../etc/passwd", "a\x00b\r\nSet-Cookie: x", "." * 50, "x" * 5000, "‮txt.exe", "نص عربي"],
 )  # fmt: skip
 def test_a_file_name_has_safe_characters_only(
     kept: tuple[Experiments, str, Run], text: str
@@ -76,7 +73,6 @@ def test_a_file_name_has_safe_characters_only(
     ("data", "sentence"),
     [
         ({"form": "exe"}, "form must be one of ['json', 'npz', 'html', 'csv']; got 'exe'"),
-        ({"form": ["json"]}, "form must be one of"),
         ({"form": "csv", "site": "../x"}, "a site is written STACK.LAYER.KIND"),
         ({"form": "csv", "site": "decoder.0.self", "head": 99}, "head must be a whole number"),
         ({"form": "csv", "site": "decoder.0.self", "stage": "x"}, "stage must be one of"),
