@@ -115,7 +115,7 @@ def adopt(service: Service, data: Mapping[str, Any]) -> Answer:
     visitor, (record, snapshot) = current_session.get(), _chosen(service, data)
     exercise, step = record.plan.exercise, snapshot.step
     label = say("{task}, step {step} (yours)", task=say(exercise.title), step=numeral(step))
-    model = service.adopt(
+    model = service.own.add(
         visitor, label, lambda name: _model(record, snapshot, name), f"{exercise.name}-{step}"
     )
     length = example_of(model).settings["max_new_tokens"]

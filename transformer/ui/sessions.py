@@ -48,17 +48,17 @@ def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> d
         return Resource(at_once, address=most, **settings)
 
     resources = {
-            "model": shared(limits.AT_ONCE, begun=limits.MAX_BEGUN, slice_s=slice_s, last=True),
-            "experiments": shared(
-                1, waiting=limits.MAX_EXPERIMENTS_WAITING, begun=limits.MAX_BEGUN_EXPERIMENTS,
-                slice_s=slice_s / 2, last=True,
-            ),
-            "trainings": Resource(trainings, waiting=limits.MAX_TRAININGS_WAITING),
-            "files": Resource(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
-            "idle": Resource(1, waiting=limits.MAX_IDLE),
-            "tools": shared(limits.MAX_CALLS, waiting=limits.MAX_CALLS_WAITING),
-            "questions": shared(limits.MAX_QUESTIONS),
-            "events": shared(limits.MAX_EVENTS),
+        "model": shared(limits.AT_ONCE, begun=limits.MAX_BEGUN, slice_s=slice_s, last=True),
+        "experiments": shared(
+            1, waiting=limits.MAX_EXPERIMENTS_WAITING, begun=limits.MAX_BEGUN_EXPERIMENTS,
+            slice_s=slice_s / 2, last=True,
+        ),
+        "trainings": Resource(trainings, waiting=limits.MAX_TRAININGS_WAITING),
+        "files": Resource(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
+        "idle": Resource(1, waiting=limits.MAX_IDLE),
+        "tools": shared(limits.MAX_CALLS, waiting=limits.MAX_CALLS_WAITING),
+        "questions": shared(limits.MAX_QUESTIONS),
+        "events": shared(limits.MAX_EVENTS),
     }  # fmt: skip
     return {name: Line(resource) for name, resource in resources.items()}
 
