@@ -76,6 +76,7 @@ def test_labels_show_white_space_and_parts_of_characters(tokenizer):
     assert show("€".encode()[:2]) == "‹E2 82›"
     assert show("€".encode()[2:]) == "‹AC›"
     assert show(b"\xac a\xe2\x82") == "‹AC›␣a‹E2 82›"
+    assert show(b"\x80") + show(b"\xff") == "‹80›‹FF›"
     assert show(b"\x00\x1b") == "‹U+0000›‹U+001B›"
     assert show("\u202ea\u200b\u00a0".encode()) == "‹U+202E›a‹U+200B›‹U+00A0›"
     assert show("\ufffd".encode()) == "‹U+FFFD›"

@@ -1,4 +1,4 @@
-"""What the network's head says of a recorded text: each layer's prediction, each token's surprise.
+"""What the network's head says of a recorded text: each layer's prediction, each token's surprisal.
 
 Both put the final norm and the head on recorded residual streams, which for a large vocabulary
 costs as much as generating the text: so a run has them only after `with_lens`.
@@ -24,7 +24,7 @@ N_BEST = 5  # tokens of each layer's prediction
 
 
 def with_lens(model: LoadedModel, run: Run) -> Run:
-    """The run with its `lens` and `surprise`, worked out by the model that made it.
+    """The run with its `lens` and `surprisal`, worked out by the model that made it.
 
     Raises ValueError for a run of another model, or if the request's deadline passes.
     """
@@ -33,7 +33,7 @@ def with_lens(model: LoadedModel, run: Run) -> Run:
     return dataclasses.replace(
         run,
         lens=lens,
-        surprise=surprise(model, run),
+        surprisal=surprisal(model, run),
         candidate_labels={**run.candidate_labels, **labels},
     )
 
@@ -45,7 +45,7 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
     Errors as `with_lens`. Source: nostalgebraist 2020, "interpreting GPT: the logit lens".
     """
     best = []
-    for stream in _streams(model, run):
+    for stream in streams_of(model, run, model.network.last_stack.name):
         deadline.check()
         best.append(lens_logits(model, run, stream).softmax(dim=-1).topk(N_BEST))
     return Lens(
@@ -55,13 +55,13 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
 
 
 @torch.inference_mode()
-def surprise(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
+def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     """-log2 of the probability of each traced token, as the place before foresaw it.
 
     None for the first, and for all where the network is an encoder, which foresees nothing.
     Errors as `with_lens`.
     """
-    last = _streams(model, run)[-1]
+    last = streams_of(model, run, model.network.last_stack.name)[-1]
     length = last.shape[1]
     if isinstance(model.network, EncoderOnly):
         return (None,) * length
@@ -73,20 +73,20 @@ def surprise(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     return (None, *(nats / math.log(2)).tolist())
 
 
-def _streams(model: LoadedModel, run: Run) -> list[Tensor]:
-    """L + 1 times (1, T, C). Raises ValueError for a run that this model cannot have made."""
+def streams_of(model: LoadedModel, run: Run, stack: str) -> list[Tensor]:
+    """L + 1 times (1, T, C). Raises ValueError for a run that this model cannot have made, or that
+    was read from a file without them."""
     if run.config != model.config:
         raise invalid(
-            "the lens of a run needs the model that made it, {model}; got {got}, "
+            "the layers of a run need the model that made it, {model}; got {got}, "
             "whose configuration is another",
             model=run.model,
             got=model.name,
         )
-    stack = model.network.last_stack.name
     if stack not in run.trace.residuals:
         raise invalid(
-            "this run was read from a file without residual streams, which the lens "
-            "needs; needed: an NPZ, or the run itself"
+            "this run was read from a file without residual streams, which its layers "
+            "need; needed: an NPZ, or the run itself"
         )
     return run.trace.residuals[stack]
 

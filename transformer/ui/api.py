@@ -22,6 +22,7 @@ from gradio.events import api
 from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_flag, shortened
+from transformer.former_names import today
 from transformer.inference.deadline import until
 from transformer.messages import invalid, numeral
 from transformer.runs.head_data import head_view
@@ -137,6 +138,7 @@ def look_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
             run: the id that /generate, /translate, /trace or /batch gave, or a model's name
             parameters: the picture's parameters by name, as /views lists them
         """
+        picture = today(picture) if isinstance(picture, str) else picture
         check_choice("picture", picture, PICTURES)
         if not isinstance(parameters, dict | None):
             raise invalid(

@@ -10,10 +10,10 @@ from typing import Any
 
 from transformer.analysis.ablation import head_importance
 from transformer.analysis.ablation import next_token as next_token_of
-from transformer.analysis.logit_lens import surprise
+from transformer.analysis.logit_lens import surprisal
 from transformer.analysis.patching import patch_effect
+from transformer.former_names import today
 from transformer.messages import invalid, say
-from transformer.model.hooks import FORMER_NAMES
 from transformer.runs.run import Run
 from transformer.ui.experiments import Experiments
 from transformer.ui.limits import check_input
@@ -237,7 +237,7 @@ def experiment_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
             target: id of the token that is asked for; by default what the other text predicts
         """
         item = service.store.run(run)
-        part = FORMER_NAMES.get(part, part) if isinstance(part, str) else part
+        part = today(part) if isinstance(part, str) else part
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
         found = experiments.ask(patch_effect, item, other=other, place=place, **where)
         return {
@@ -281,7 +281,7 @@ def experiment_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
             raise invalid("a target is for a translator; {model} is none", model=model)
         else:
             run, scored = service.read(model, text), text
-        asked = experiments.ask(surprise, run)
+        asked = experiments.ask(surprisal, run)
         bits = [bit for bit in asked if bit is not None]
         if not bits:
             raise invalid(

@@ -47,7 +47,7 @@ from transformer.ui.request_guard import QUALITY, takes_brotli
 from transformer.ui.sessions import caller
 from transformer.ui.store import RunExpired
 from transformer.views.declaration import Answer, Picture, is_figure
-from transformer.views.parameters import Flag, Parameter, Words
+from transformer.views.parameters import Bool, Parameter, Text
 
 PREFIX = "/resources"
 SESSION = "x-session"  # the header by which the page's script says whose question it is
@@ -57,7 +57,7 @@ NO_STORE = "private, no-store"
 STATUS = {RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
 DTYPES = {"b": "uint8", "u": "uint8", "i": "<i4"}  # that a browser has arrays of; else float32
 SUBJECTS = {"batch": ["batch"], "model": ["model"], "runs": ["run", "other"]}  # else a run
-DARK = Flag(name="dark")
+DARK = Bool(name="dark")
 NICENESS = 15  # a thread without it gets thirty times the processor's time
 T = TypeVar("T")
 
@@ -231,9 +231,9 @@ def _problem(status: int, sentence: str) -> Response:
 
 def _parameters(picture: Picture, subjects: list[str]) -> list[dict[str, Any]]:
     """What a picture's query may say, as OpenAPI has it."""
-    kinds = {"whole": "integer", "number": "number", "flag": "boolean"}
+    kinds = {"int": "integer", "number": "number", "bool": "boolean"}
     limits = {"options": "enum", "least": "minimum", "most": "maximum"}
-    of: list[Parameter] = [Words(name=name) for name in subjects]
+    of: list[Parameter] = [Text(name=name) for name in subjects]
     found = []
     for one in (*of, *picture.parameters, *([DARK] if picture.draws_dark() else [])):
         told = one.schema()

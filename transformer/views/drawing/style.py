@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.messages import signs
@@ -81,6 +82,36 @@ def diverging(dark: bool = False) -> Colorscale:
 def signed(bound: float, dark: bool = False) -> dict[str, Any]:
     """Colours of a heatmap's values from -bound to bound, with 0 in the middle."""
     return {"colorscale": diverging(dark), "zmin": -bound, "zmax": bound}
+
+
+def signed_cells(
+    values: NDArray[Any],
+    hover: str,
+    dark: bool,
+    *,
+    bound: float | None = None,
+    bar: str = "",
+    **more: Any,
+) -> go.Heatmap:
+    """A heatmap of signed values, by default to the largest of them; bar: its colour bar's title,
+    without which it has none."""
+    colours = signed(bound_of(values) if bound is None else bound, dark)
+    shown = {"colorbar": colorbar(bar)} if bar else {"showscale": False}
+    return go.Heatmap(z=values, hovertemplate=hover, **colours, **shown, **more)
+
+
+def heading(text: str, x: float, y: float) -> dict[str, Any]:
+    """An annotation that stands on a place of the whole picture, from 0 to 1."""
+    return {
+        "text": text,
+        "xref": "paper",
+        "yref": "paper",
+        "x": x,
+        "y": y,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+    }
 
 
 def bound_of(values: NDArray[Any], least: float = 1.0) -> float:
