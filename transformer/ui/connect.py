@@ -35,7 +35,8 @@ RUNS: dict[str, Any] = PRIVATE | {"concurrency_limit": AT_ONCE, "concurrency_id"
 
 
 def connect_generation(service: Service, controls: Controls) -> None:
-    """Enter, the button, an alteration and a drawn seed generate; Stop ends it."""
+    """Enter, the button, an alteration and a drawn seed generate; Stop ends it; what a script types
+    stands in the text box."""
 
     def generate(
         request: gr.Request, name: str, text: str, altered: Any, *settings: Any
@@ -62,6 +63,9 @@ def connect_generation(service: Service, controls: Controls) -> None:
     draw, seed = controls["drawn"], controls["seed"]
     drawn = draw.submit(None, draw, seed, js="(seed) => seed", **PRIVATE)
     drawn.then(api_name="page_generate_anew", **asked)
+    tokens, text = controls["tokens"], controls["text"]
+    typed = tokens.input(None, tokens, text, js="({ text }) => text", **PRIVATE)
+    typed.then(None, None, None, js=calling("ui/static/gradio.js", "textTyped()"), **PRIVATE)
     controls["stop"].click(
         stop, None, None, concurrency_limit=None, api_name="page_stop", **PRIVATE
     )

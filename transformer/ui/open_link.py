@@ -137,7 +137,7 @@ def _furnished(
         "text": gr.Textbox(value=text, label=say(example.label)),
         "start": gr.Button(say(example.action)),
         "lines": "\n".join(example.batch) if link.lines is None else link.lines,
-        "status": handlers.said("done", say("{name}: a stored example.", name=model.name)),
+        "status": handlers.said("done", say("A stored example, read by this model.")),
     }
 
 
