@@ -6,6 +6,7 @@ import { LANGUAGE, MOVED, SESSION, VISIT, askedIn, session, storage } from "../.
 import { foreign, isOpening, refused, reopen } from "./link.js";
 import { unsent } from "./gradio.js";
 import { say, sayN } from "../../web/messages.js";
+import { effect } from "../../web/preact.js";
 import { emit, page, showProblem } from "../../web/store.js";
 
 const fetched = window.fetch.bind(window);
@@ -149,7 +150,9 @@ storage?.removeItem(KEPT);
 const [opened] = /** @type {any[]} */ (performance.getEntriesByType("navigation"));
 if (kept && (kept.lost || opened?.type === "reload")) reopen(kept.typed);
 if (kept?.lost) {
-  const isBack = () => !isOpening() && document.querySelector(".next-words[data-rev]");
-  const tell = () => (isBack() ? emit("waiting", BACK) : setTimeout(tell, 50));
-  tell();
+  const stop = effect(() => {
+    if (isOpening() || !page.run) return;
+    queueMicrotask(() => stop());
+    setTimeout(() => emit("waiting", BACK)); // after what the run itself says
+  });
 }

@@ -3,7 +3,7 @@
 
 import { say, sayWith } from "../../web/messages.js";
 import { kindOf, siteName } from "../../web/sites.js";
-import { NumberTable } from "../../web/figure.js";
+import { NumberTable } from "../../web/tables.js";
 import { KindButtons } from "../../web/controls.js";
 import { mounted, usePart } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
