@@ -2,9 +2,70 @@
 // table behind it.
 
 import { drawPicture, usePlot } from "./plots.js";
-import { NumberTable, tableOf } from "./tables.js";
-import { html, useRef } from "./preact.js";
+import { tableOf } from "./tables.js";
+import { say } from "./messages.js";
+import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { page } from "./store.js";
+
+// ---- as a component: a page of rows and columns at a time ----
+
+const [ROWS, COLUMNS] = [24, 12]; // of a page; a table of all cells would freeze the browser
+
+const PAGES = {
+  rows: {
+    previous: say("Previous rows"),
+    next: say("Next rows"),
+    range: (places) => say("rows {first} to {last} of {total}", places),
+  },
+  columns: {
+    previous: say("Previous columns"),
+    next: say("Next columns"),
+    range: (places) => say("columns {first} to {last} of {total}", places),
+  },
+};
+
+const Pager = ({ what, at, size, total, go }) => {
+  if (total <= size) return html`<span class="pager"></span>`;
+  const button = (sign, name, to) => html`<button type="button" aria-label=${name}
+    disabled=${to < 0 || to >= total} onClick=${() => go(to)}>${sign}</button>`;
+  const range = what.range({ first: at, last: Math.min(at + size, total) - 1, total });
+  return html`<span class="pager">
+    ${button("‹", what.previous, at - size)} ${range} ${button("›", what.next, at + size)}
+  </span>`;
+};
+
+const Page = ({ content: { rows, columns, value, corner }, top, left }) => {
+  const across = columns.slice(left, left + COLUMNS);
+  const cells = (row) => across.map((_, at) => html`<td>${value(row, left + at)}</td>`);
+  const line = (name, at) => html`<tr><th scope="row">${name}</th>${cells(top + at)}</tr>`;
+  return html`<table>
+    <thead><tr><th scope="col">${corner}</th>${across.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+    <tbody>${rows.slice(top, top + ROWS).map(line)}</tbody>
+  </table>`;
+};
+
+// content: {rows, columns, value(row, column), corner}, or null for a picture without a table.
+export const NumberTable = ({ content, hidden = false }) => {
+  const [open, setOpen] = useState(false);
+  const [[top, left], go] = useState([0, 0]);
+  useLayoutEffect(() => go([0, 0]), [content]);
+  if (!content) return null;
+  const pager = (what, at, size, total, to) =>
+    html`<${Pager} what=${PAGES[what]} go=${to} ...${{ at, size, total }} />`;
+  const shown = () => html`<div class="table-head">
+    ${pager("rows", top, ROWS, content.rows.length, (to) => go([to, left]))}
+    ${pager("columns", left, COLUMNS, content.columns.length, (to) => go([top, to]))}
+  </div>
+  <div class="wide" tabindex="0" role="region" aria-label=${say("Numbers of the picture")}>
+    <${Page} ...${{ content, top, left }} />
+  </div>`;
+  const toggle = ({ target }) => setOpen(target.open);
+  return html`<details class="as-table" hidden=${hidden} onToggle=${toggle}>
+    <summary>${say("Numbers as a table")}</summary>${open && shown()}
+  </details>`;
+};
+
+// ---- the figure ----
 
 /**
  * part: see usePart. figure: its JSON; null for none. name: its data-picture. wide: what it is called

@@ -18,10 +18,10 @@ import {
   useRef,
   useState,
 } from "../../web/preact.js";
-import { labelsOf, page, reactive, setHead, setQuery, tracedFrom } from "../../web/store.js";
+import { labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { HeadFinding } from "../head_metrics/finding.js";
 import { knownHeads } from "../head_metrics/known.js";
-import { CellNumbers, useCell } from "./cell.js";
+import { CellNumbers, newShown, useCell } from "./cell.js";
 import { Large } from "./large.js";
 import {
   headShown,
@@ -115,14 +115,7 @@ const follow = (_, { cell: text }) => {
 
 const newView = (part, server) => {
   const fields = declaredFields("attention", follow);
-  const shown = reactive({
-    numbers: null,
-    labels: null,
-    key: "", // what they are the answer to
-    queries: "",
-    keys: "",
-    small: /** @type {any} */ (null), // all heads small
-  });
+  const shown = newShown({ small: /** @type {any} */ (null) }); // all heads small
   Object.defineProperty(shown, "shift", {
     get: () => Number(fields.picture === "alignment" && fields.by === "written"),
   });

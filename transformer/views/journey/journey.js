@@ -3,13 +3,13 @@
 
 import { say, sayWith } from "../../web/messages.js";
 import { kindOf, siteName } from "../../web/sites.js";
-import { NumberTable } from "../../web/tables.js";
+import { NumberTable } from "../../web/figure.js";
 import { KindButtons } from "../../web/controls.js";
 import { mounted, usePart } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
-import { page, reactive, setHead, tracedFrom } from "../../web/store.js";
+import { page, setHead, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { useCell } from "../attention/cell.js";
+import { newShown, useCell } from "../attention/cell.js";
 import { headShown, numbersAsked, store, useAtlas } from "../attention/numbers.js";
 import { metricsOf } from "../head_metrics/known.js";
 import { HEATMAP, shared, useJourney } from "./asked.js";
@@ -150,8 +150,6 @@ const Body = ({ part, answer, made }) => {
   </div>`;
 };
 
-const newShown = () =>
-  reactive({ numbers: null, labels: null, key: "", queries: "", keys: "", shift: 0 });
 const Journey = ({ server }) => {
   const part = usePart();
   const made = useMemo(() => ({ shown: newShown(), metrics: metricsOf(server) }), []);
