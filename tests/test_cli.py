@@ -119,7 +119,7 @@ def test_a_run_is_saved_in_every_form_as_printed(
     run = transformer.with_lens(model, model.generate("the fox", max_new_tokens=3))
     assert printed.out.startswith(run.text)
     read = transformer.from_json(paths["json"].read_text(encoding="utf-8"))
-    assert (read.text, read.surprise) == (run.text, run.surprise)
+    assert (read.text, read.surprisal) == (run.text, run.surprisal)
     assert transformer.read_npz(paths["npz"]).steps == run.steps
     assert paths["html"].read_text(encoding="utf-8") == html.page(run)
     assert all(f"wrote {path}" in printed.err for path in paths.values())

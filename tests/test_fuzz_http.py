@@ -20,7 +20,16 @@ from transformer.ui.limits import NO_HASH
 API = "gradio_api"
 DEEP = "[" * 100_000 + "]" * 100_000
 NEARLY_AS_DEEP = "[" * 900 + "]" * 900
-VIEWS = ("heatmap", "atlas", "worked", "metrics", "candidates", "padded", "guess", "__init__")
+VIEWS = (
+    "heatmap",
+    "atlas",
+    "attention_math",
+    "metrics",
+    "candidates",
+    "padded",
+    "guess",
+    "__init__",
+)
 values = st.one_of(
     st.none(),
     st.booleans(),

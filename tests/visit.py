@@ -39,10 +39,11 @@ SEEN = """selector => { const box = document.querySelector(selector);
     return part?.dataset.rev && !part.ariaBusy; }"""
 # The section of its tab that a part stands in.
 SECTIONS = {
-    ".ranking": "head_metrics", ".worked": "worked_row", "#view-corpus .panel": "corpus",
+    ".ranking": "head_metrics", ".attention-math": "attention_math",
+    "#view-corpus .panel": "corpus",
     ".branches": "branches", ".ablation": "ablation", ".contribution": "contribution",
     ".maskedit": "edit_mask", ".breaks": "breaks", ".compare": "compare", ".patching": "patching",
-    ".effect": "effect", ".surprise-box": "surprise", ".lens-box": "lens", ".tree-box": "beams",
+    ".effect": "effect", ".surprisal-box": "surprisal", ".lens-box": "lens", ".tree-box": "beams",
     ".position-inputs": "inputs", ".position-curves": "curves", ".position-formula": "formula",
     ".position-shift": "shift", ".targets": "targets", ".mask-scores": "scores",
     ".removal": "removal", ".equations": "equations", ".moments": "moments",

@@ -12,20 +12,20 @@ from builders import tiny
 
 import transformer
 from transformer import Break, with_lens
-from transformer.analysis.logit_lens import logit_lens, surprise
+from transformer.analysis.logit_lens import logit_lens, surprisal
 from transformer.inference.deadline import Deadline, until
 
 
 def test_an_encoder_foresees_nothing_and_its_lens_tells_what_stands_there(tiny_encoder):
     run = with_lens(tiny_encoder, tiny_encoder.trace("the fox said"))
-    assert set(run.surprise) == {None}
+    assert set(run.surprisal) == {None}
     assert run.lens.ids.shape[:2] == (tiny_encoder.config.n_layers + 1, len(run.ids))
 
 
 def test_a_run_has_no_lens_before_it_is_asked_for_and_drawing_it_says_how(tiny_model):
     run = tiny_model.generate("the fox said", max_new_tokens=2)
-    assert run.lens is run.surprise is None
-    for view in ("lens", "surprise"):
+    assert run.lens is run.surprisal is None
+    for view in ("lens", "surprisal"):
         with pytest.raises(ValueError, match=r"needed: the run that transformer.with_lens\(model"):
             run.draw(view)
 
@@ -43,7 +43,7 @@ def test_the_lens_covers_the_window_of_a_text_that_slid(tiny_model):
     run = tiny_model.generate("the fox said", max_new_tokens=40)
     assert run.trace_start > 0
     length = tiny_model.config.max_len
-    assert logit_lens(tiny_model, run).ids.shape[1] == len(surprise(tiny_model, run)) == length
+    assert logit_lens(tiny_model, run).ids.shape[1] == len(surprisal(tiny_model, run)) == length
 
 
 def test_the_lens_needs_the_model_that_made_the_run(tiny_model, tiny_encoder):

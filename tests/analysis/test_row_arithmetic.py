@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from transformer import Run, Site, Trace
 from transformer.analysis.row_arithmetic import TOLERANCE
 from transformer.ui.store import RunStore
-from transformer.views import row_arithmetic, worked_row
+from transformer.views import attention_math, row_arithmetic
 from transformer.views.drawing import style
 
 
@@ -113,7 +113,7 @@ def test_a_record_without_queries_is_refused(run):
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run, dark):
-    figure = worked_row(run, "decoder.1.self", 1, 4, dark=dark)
+    figure = attention_math(run, "decoder.1.self", 1, 4, dark=dark)
     found = row_arithmetic(run, "decoder.1.self", 1, 4)
     keys, q, scores, weights, output = figure.data
     record = run.trace["decoder.1.self"]
@@ -134,7 +134,7 @@ def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run, dark):
 
 def test_the_page_is_sent_exact_numbers_and_beyond_the_trace_the_last_row(run):
     store = RunStore()
-    ask = asking(store, "worked")
+    ask = asking(store, "attention_math")
     key = store.put(run)
     answer = ask({"run": key, "site": "decoder.0.self", "head": 1, "query": 500})
     found = row_arithmetic(run, "decoder.0.self", 1)

@@ -18,7 +18,7 @@ from serving import NAMES, Server
 
 from transformer.analysis.ablation import head_importance, next_token
 from transformer.analysis.held_out import broken
-from transformer.analysis.logit_lens import surprise
+from transformer.analysis.logit_lens import surprisal
 from transformer.analysis.patching import patch_effect
 
 TEXT = "The dog ran"
@@ -225,7 +225,7 @@ def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
     got = client.predict("candidates", run, {"step": 1}, api_name="/view")
     assert got["figure"]["data"][0]["type"] == "bar"
     assert got["window"][1] - got["window"][0] >= 1
-    numbers = client.predict("worked", run, {"query": 0}, api_name="/view")
+    numbers = client.predict("worked", run, {"query": 0}, api_name="/view")  # of old
     assert sum(numbers["weights"]) == pytest.approx(1, abs=1e-5)
 
 
@@ -280,7 +280,7 @@ def test_breaks_say_why_and_what_they_cost(client: Client, server: Server) -> No
 def test_a_text_is_scored_token_by_token(client: Client, server: Server) -> None:
     got = client.predict(TEXT, api_name="/score")
     run = server.model.trace(TEXT)
-    bits = [bit for bit in surprise(server.model, run) if bit is not None]
+    bits = [bit for bit in surprisal(server.model, run) if bit is not None]
     assert got["total_bits"] == pytest.approx(sum(bits), rel=1e-4)
     assert got["bits_per_byte"] == pytest.approx(sum(bits) / len(TEXT.encode()), rel=1e-4)
     assert got["tokens"] == list(run.tokens)

@@ -96,7 +96,7 @@ def test_the_picture_list_follows_the_tab(visit: Open) -> None:
 
 def test_a_picture_of_an_earlier_run_is_not_offered(visit: Open) -> None:
     page = visit()
-    page.wait_drawn(".worked")
+    page.wait_drawn(".attention-math")
     page.page.locator(".attention").evaluate("box => (box.style.paddingBottom = '3000px')")
     page.page.evaluate("scrollTo(0, 0)")  # it is out of sight, and not drawn again
     opened(page)

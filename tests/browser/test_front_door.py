@@ -182,7 +182,7 @@ def test_the_picture_is_large_and_the_text_in_sight(
         if width >= 1024:  # at least every second, one of them the chosen one
             assert labels.count() >= len(opening("stories").labels) / 2
         expect(page.page.locator(".attention .axis-labels .chosen")).to_have_text(["␣L", "␣L"])
-        page.wait_drawn(".worked")
+        page.wait_drawn(".attention-math")
         page.tokens.nth(LAST - 2).click()
         expect(page.page.locator(".token-says")).to_contain_text("At Hello")
         says = page.page.locator(".token-says").bounding_box()

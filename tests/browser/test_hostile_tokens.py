@@ -159,17 +159,17 @@ def attention_pictures_readout_and_tables(page: Hostile) -> None:
 
 def a_row_worked_out_and_the_ranking(page: Hostile) -> None:
     labels = page.run.labels
-    page.see(".worked")
+    page.see(".attention-math")
     long = labels.index("w" * 300)
-    with page.visit.drawn(".worked"):
+    with page.visit.drawn(".attention-math"):
         page.visit.tokens.nth(long).click()
-        page.see(".worked")
-    assert page.texts("[data-section=worked_row] > summary bdi") == ["w" * 300]
+        page.see(".attention-math")
+    assert page.texts("[data-section=attention_math] > summary bdi") == ["w" * 300]
     assert page.texts(".row-table th button") == list(labels)
     page.page.locator(f".row-table tr[data-key='{labels.index('<b>x</b>')}'] button").click()
     assert page.texts(".steps-title bdi") == ["<b>x</b>"]
-    page.shows("[data-picture=worked] .ytick text", distinct(labels))
-    rows = page.table(".worked")
+    page.shows("[data-picture=attention_math] .ytick text", distinct(labels))
+    rows = page.table(".attention-math")
     assert [row[0] for row in rows[2:-1]] == [f"key {n} {label}" for n, label in enumerate(labels)]
     page.see(".ranking")
     page.is_clean()
@@ -212,10 +212,10 @@ def positions_prediction_and_model(page: Hostile) -> None:
     page.shows("[data-picture=candidates] .ytick text", known, all_of_them=False)
     assert page.texts(".step-title bdi") == [run.labels[run.n_prompt]]
     assert page.texts(".step-text bdi") == list(run.labels[: run.n_prompt + 1])
-    page.see(".surprise-box")
-    page.shows("[data-picture=surprise] .xtick text", distinct(run.labels))
+    page.see(".surprisal-box")
+    page.shows("[data-picture=surprisal] .xtick text", distinct(run.labels))
     script = run.labels.index("</script>")
-    page.hover("surprise", script, 0.5 * (run.surprise[script] or 0), "</script>")
+    page.hover("surprisal", script, 0.5 * (run.surprisal[script] or 0), "</script>")
     page.see(".lens-box")
     page.shows("[data-picture=lens] .xtick text", distinct(run.labels))
     page.shows("[data-picture=lens] .textpoint text", known, all_of_them=False)
@@ -256,10 +256,10 @@ def test_nothing_is_wider_than_a_phone(visit: Open, server: Server) -> None:
     page.visit.attention("decoder cross")
     page.switch("alignment")
     parts = {
-        "Attention": (".ranking", ".worked"),
+        "Attention": (".ranking", ".attention-math"),
         "Masks": (".masks", ".removal"),
         "Positions": (".positions", ".position-inputs", ".position-formula", ".position-shift"),
-        "Prediction": (".prediction", ".surprise-box", ".lens-box", ".tree-box"),
+        "Prediction": (".prediction", ".surprisal-box", ".lens-box", ".tree-box"),
         "Model": (".architecture",),
     }
     for tab, shown in parts.items():

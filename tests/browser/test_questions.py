@@ -133,9 +133,9 @@ def test_where_a_weight_comes_from(visit: Open, address: str) -> None:
     with Counted(visit, address) as asker:
         asker.visit.wait_drawn(".journey")
         asker.click(asker.page.get_by_role("button", name="Its arithmetic"))
-        asker.visit.wait_drawn(".worked")
+        asker.visit.wait_drawn(".attention-math")
         weights = opening("stories").trace["decoder.5.self"].pattern[0, 0, LAST]
-        worked = asker.page.locator(".worked")
+        worked = asker.page.locator(".attention-math")
         in_view(worked.locator("table, math").first)
         expect(worked).to_contain_text(f"{float(weights.max()):.3f}")
 

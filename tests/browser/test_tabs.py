@@ -18,7 +18,7 @@ Open = Callable[..., Visit]
 EXAMPLE = EXAMPLES["decoder"]
 
 PARTS = {
-    "Attention": (".worked",),
+    "Attention": (".attention-math",),
     "Masks": (".masks", ".removal"),
     "Positions": (".positions", ".position-inputs", ".position-formula", ".position-shift"),
     "Prediction": (".prediction",),

@@ -1,12 +1,9 @@
-"""Models as they are published, served by the command line beside one of ours."""
+"""Models as they are published, with their special tokens and odd keys."""
 
 from __future__ import annotations
 
-import httpx
 import pytest
-import serving
 import torch
-from gradio_client import Client
 from published import PUBLISHED, publish
 
 import transformer
@@ -28,59 +25,29 @@ def attentions(theirs, ids, **told):
         return theirs(ids, attention_mask=torch.ones_like(ids), output_attentions=True, **told)
 
 
-@pytest.fixture(scope="module")
-def served(folders, tmp_path_factory):
-    """(a client, what the server wrote) of one server with all of them, and one that is damaged."""
-    log = tmp_path_factory.mktemp("log") / "server.log"
-    damaged = log.parent / "damaged"
-    damaged.mkdir()
-    (damaged / "config.json").write_text('{"model_type": "gpt2"}')
-    names = [str(folder) for folder, _ in folders.values()]
-    port = serving.free_port()
-    process = serving.started(port, ["stories", str(damaged), *names], log)
-    client = Client(f"http://127.0.0.1:{port}/", verbose=False, analytics_enabled=False)
-    yield client, log
-    client.close()
-    serving.stop(process)
-
-
-def test_the_page_offers_all_that_can_be_used(served):
-    client, log = served
-    health = httpx.get(f"{client.src}health").json()
-    assert health["models"] == ["stories", *PUBLISHED]
-    page = httpx.get(client.src).text
-    assert all(f'"{name}"' in page for name in PUBLISHED)
-    told = [line for line in log.read_text().splitlines() if "not offered" in line]
-    assert len(told) == 1
-    assert "damaged cannot be read: its config.json has no vocab_size" in told[0]
-
-
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_each_is_read_and_continued_over_the_api(name, served, folders):
-    client, _ = served
-    theirs = folders[name][1]
-    kind = transformer.load(folders[name][0]).config.family
-    batch = client.predict(TEXTS, name, api_name="/batch")
-    lengths = [sum(row) for row in batch["is_token"]]
+def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
+    folder, theirs = folders[name]
+    model = transformer.load(folder)
+    batch, marian = model.trace(TEXTS), name == "marian"
+    lengths = batch.padding.sum(dim=1).tolist()
     assert lengths[0] != lengths[1]
-    short = lengths.index(min(lengths))
-    assert all("pad" in label.lower() for label in batch["tokens"][short][min(lengths) :])
-    stack = "decoder" if kind == "decoder" else "encoder"
-    for row, (ids, length) in enumerate(zip(batch["ids"], lengths, strict=True)):
-        read = torch.tensor([ids[:length]])
-        told = {"decoder_input_ids": read[:, :1]} if name == "marian" else {}
-        said = attentions(theirs, read, **told)
-        wanted = (said.encoder_attentions if name == "marian" else said.attentions)[0][0, 1]
-        found = client.predict(batch["run"], f"{stack}.0.self", 1, row, api_name="/attention")
-        weights = torch.tensor(found["weights"])
-        close(weights[:length, :length], wanted)
-        assert (weights[:length, length:] == 0).all()
-    if kind == "encoder":
-        filled = client.predict("The [MASK] is sleeping", name, 3, api_name="/fill")
-        assert filled
-        return
-    run = client.predict(TEXTS[1], name, 5, api_name="/generate")
-    assert 1 <= len(run["steps"]) <= 5
+    stack = "encoder" if marian else model.config.family
+    for row, length in enumerate(lengths):
+        assert all("pad" in label.lower() for label in batch.labels[row][length:])
+        read = batch.ids[[row], :length]
+        said = attentions(theirs, read, **({"decoder_input_ids": read[:, :1]} if marian else {}))
+        wanted = torch.stack(said.encoder_attentions if marian else said.attentions)
+        found = batch.trace.weights(stack)[:, [row]]
+        close(found[..., :length, :length], wanted)
+        assert (found[..., :length, length:] == 0).all()
+    if model.config.family != "encoder":
+        assert 1 <= len(model.generate(TEXTS[1], max_new_tokens=5).steps) <= 5
+    elif (
+        model.tokenizer.mask_id is not None
+        and model.tokenizer.label(model.tokenizer.mask_id) == "[MASK]"
+    ):
+        assert len(model.fill("The [MASK] is sleeping", 3).guesses[0]) == 3
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -12,9 +12,10 @@ from drawn import FIELDS, N_READ, configurations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from transformer import ModelConfig, build_transformer
+from transformer import ModelConfig, Sampling, build_transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import KINDS, engine_of
+from transformer.inference.generation import generate
 from transformer.model.activations import ACTIVATIONS, Activation
 from transformer.model.norms import NORMS, Norm
 
@@ -76,6 +77,31 @@ def test_every_engine_that_supports_a_configuration_computes_what_the_network_do
         wanted = by_the_network(network)
         with threads(n_threads):
             agree(by_the_engine(kind(network)), wanted)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    config=configurations().filter(lambda config: config.family != "encoder"),
+    prompt=st.lists(st.integers(0, 5), min_size=1, max_size=N_READ),
+    sampling=st.none() | st.just(Sampling(temperature=0.9, top_k=7)),
+)
+def test_generation_takes_the_networks_tokens_past_the_window_and_behind_padding_too(
+    config, prompt, sampling
+):
+    network, both = spread(build_transformer(config)).eval(), config.family == "encoder-decoder"
+    asked = dict(
+        sources=[SOURCE] if both else None, max_new_tokens=config.output_max_len + 4, end_id=-1,
+        sampling=sampling, seeds=[4],
+    )  # fmt: skip
+    wanted = [step for (step,) in generate(network, [prompt], **asked)]
+    for kind in (kind for kind in KINDS if not kind.unknown(config)):
+        session = DecodeSession(kind(network))
+        found = [step for (step,) in generate(network, [prompt], session=session, **asked)]
+        assert [(one.token, one.window) for one in found] == [
+            (one.token, one.window) for one in wanted
+        ]
+        for ours, theirs in zip(found, wanted, strict=True):
+            assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-3)
 
 
 def small(**changes):

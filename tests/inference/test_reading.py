@@ -10,7 +10,7 @@ import torch
 from builders import EIGHT, KNOWN_PRESETS, spread
 
 from transformer import Model, build_transformer
-from transformer.analysis.logit_lens import logit_lens, surprise, with_lens
+from transformer.analysis.logit_lens import logit_lens, surprisal, with_lens
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import engine_of
 from transformer.model.trace import Trace
@@ -122,11 +122,11 @@ def test_where_the_window_slides_a_full_pass_takes_over(fast_model):
     check(fast_model, run)
 
 
-def test_surprise_and_candidates_agree_with_the_network_without_an_engine(fast_model):
+def test_surprisal_and_candidates_agree_with_the_network_without_an_engine(fast_model):
     plain = dataclasses.replace(fast_model, engine=None).generate(TEXT, max_new_tokens=6)
     fast = fast_model.generate(TEXT, max_new_tokens=6)
     assert fast.ids == plain.ids
-    ours, theirs = (surprise(fast_model, run)[1:] for run in (fast, plain))
+    ours, theirs = (surprisal(fast_model, run)[1:] for run in (fast, plain))
     assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-4)
     for ours, theirs in zip(fast.steps, plain.steps, strict=True):
         assert [c.id for c in ours.candidates[:5]] == [c.id for c in theirs.candidates[:5]]
@@ -149,7 +149,7 @@ def test_a_pickled_run_is_whole_and_does_not_carry_the_network(fast_model):
     assert b"Session" not in written
     assert isinstance(again.trace.records, CompactRecords)
     check(fast_model, again)
-    assert again.surprise == run.surprise
+    assert again.surprisal == run.surprisal
     assert dict(again.candidate_labels) == dict(run.candidate_labels)
     for step, before in zip(again.steps, run.steps, strict=True):
         assert tuple(step.candidates) == tuple(before.candidates)

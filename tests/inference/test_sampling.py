@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from transformer import Sampling
 from transformer.inference.sampling import (
@@ -14,57 +15,40 @@ from transformer.inference.sampling import (
     keep_top_p,
 )
 
-# Logits on a grid of quarters: ties happen, and no comparison hangs on the last bit.
 LOGIT = st.integers(-40, 40).map(lambda n: n / 4)
 
 
 @st.composite
-def batches(draw_from):
+def batches(draw_from, **rows):
     """(B, V) logits as lists, of one to four rows of equal length."""
     width = draw_from(st.integers(1, 13))
-    row = st.lists(LOGIT, min_size=width, max_size=width)
+    row = st.lists(LOGIT, min_size=width, max_size=width, **rows)
     return draw_from(st.lists(row, min_size=1, max_size=4))
-
-
-def softmax(row):
-    total = math.fsum(math.exp(x) for x in row)
-    return [math.exp(x) / total for x in row]
 
 
 def kept(filtered):
     return [[math.isfinite(x) for x in row] for row in filtered.tolist()]
 
 
+@given(
+    rows=batches(unique=True),
+    k=st.integers(1, 15),
+    share=st.integers(1, 99).map(lambda percent: percent / 100 + 0.00123),
+)
+def test_the_filters_keep_what_those_of_transformers_keep(rows, k, share):
+    logits = torch.tensor(rows)
+    assert keep_top_k(logits, k).equal(TopKLogitsWarper(k)(None, logits))
+    assert keep_top_p(logits, share).equal(TopPLogitsWarper(share)(None, logits))
+    assert keep_min_p(logits, share).equal(MinPLogitsWarper(share)(None, logits))
+
+
 @given(rows=batches(), k=st.integers(1, 15))
-def test_top_k_keeps_the_k_highest_of_each_row_and_their_equals(rows, k):
+def test_top_k_keeps_the_equals_of_the_last_too(rows, k):
     expected = []
     for row in rows:
         kth = sorted(row, reverse=True)[min(k, len(row)) - 1]
         expected.append([x >= kth for x in row])
     assert kept(keep_top_k(torch.tensor(rows), k)) == expected
-
-
-@given(rows=batches(), percent=st.integers(1, 99))
-def test_top_p_keeps_the_smallest_set_that_reaches_p(rows, percent):
-    p = percent / 100 + 0.00123  # away from sums that small batches hit exactly
-    got = kept(keep_top_p(torch.tensor(rows), p))
-    for row, marks in zip(rows, got, strict=True):
-        probabilities = softmax(row)
-        inside = [q for q, mark in zip(probabilities, marks, strict=True) if mark]
-        outside = [q for q, mark in zip(probabilities, marks, strict=True) if not mark]
-        assert math.fsum(inside) >= p - 1e-5
-        assert math.fsum(inside) - min(inside) < p + 1e-5  # without its last it falls short
-        assert not outside or max(outside) <= min(inside)
-
-
-@given(rows=batches(), percent=st.integers(0, 100))
-def test_min_p_keeps_what_is_likely_enough_beside_the_likeliest(rows, percent):
-    p = percent / 100 * 0.9997
-    expected = []
-    for row in rows:
-        probabilities = softmax(row)
-        expected.append([q >= p * max(probabilities) for q in probabilities])
-    assert kept(keep_min_p(torch.tensor(rows), p)) == expected
 
 
 def test_what_reaches_p_exactly_is_enough_and_what_has_exactly_min_p_stays():

@@ -88,7 +88,7 @@ def test_the_command_writes_the_file_that_is_read(training, tmp_path, kept, monk
     for one, other in zip(found.sentences, kept.sentences, strict=True):
         assert one.labels == other.labels
         assert (one.pixels == other.pixels).all()
-        np.testing.assert_array_equal(one.surprise, other.surprise)
+        np.testing.assert_array_equal(one.surprisal, other.surprisal)
 
 
 def test_what_is_kept_is_what_the_networks_say(kept, models):
@@ -105,8 +105,8 @@ def test_what_is_kept_is_what_the_networks_say(kept, models):
             with torch.inference_mode():
                 logits = model.generator_network(ids[:, :-1])
             nats = F.cross_entropy(logits[0], ids[0, 1:], reduction="none")
-            assert np.isnan(sentence.surprise[place, 0])
-            np.testing.assert_allclose(sentence.surprise[place, 1:], nats, atol=1e-4)
+            assert np.isnan(sentence.surprisal[place, 0])
+            np.testing.assert_allclose(sentence.surprisal[place, 1:], nats, atol=1e-4)
         wrote = model.generate(
             "Once upon a time", max_new_tokens=60, temperature=0.7, seed=kept.seed
         )
@@ -160,7 +160,7 @@ def test_the_moments_that_are_shipped_are_of_the_story_model():
         last = len(found.steps) - 1
         rows = np.stack([sentence.weights(last, 3, head).sum(axis=-1) for head in range(8)])
         np.testing.assert_allclose(rows, 1, atol=0.05)
-        assert np.nanmean(sentence.surprise[last]) < np.nanmean(sentence.surprise[0]) - 3
+        assert np.nanmean(sentence.surprisal[last]) < np.nanmean(sentence.surprisal[0]) - 3
 
 
 # --- words, and what the page is told -------------------------------------------------------------
@@ -219,8 +219,8 @@ def test_the_page_is_told_of_a_moment(on_the_page):
     sentence = on_the_page.sentences[1]
     assert early["labels"] == sentence.labels
     assert (early["picture"]["pixels"] == sentence.pixels[1]).all()
-    assert early["surprise"][0] is None
-    assert early["mean"] == pytest.approx(np.nanmean(sentence.surprise[1]))
+    assert early["surprisal"][0] is None
+    assert early["mean"] == pytest.approx(np.nanmean(sentence.surprisal[1]))
     assert early["start"] + early["wrote"] == on_the_page.standings[1].wrote
     (cells,) = early["large"].data
     below = np.tri(len(sentence.labels), dtype=bool)

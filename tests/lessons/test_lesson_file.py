@@ -42,7 +42,7 @@ HEADERS = {
     "Batch": 'state = "model=tiny&tab=masks&lines=a%0Ab"\n[check]\nnumber = "padding"\n'
     "sentence = 1",
     "Other": f'state = "{OTHER}&tab=prediction&read=2"\n[check]\nclick = "token"\n'
-    'of = "surprise"',
+    'of = "surprisal"',
 }  # fmt: skip
 
 

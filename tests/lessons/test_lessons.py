@@ -256,7 +256,7 @@ def test_what_can_be_measured_is_what_is_recorded(ground):
 def test_what_takes_the_network_is_asked_of_it(ground, tiny_model):
     run = ground.run
     seen = transformer.with_lens(tiny_model, run)
-    assert of(ground, "surprise", {"token": 3}) == pytest.approx(seen.surprise[4])
+    assert of(ground, "surprisal", {"token": 3}) == pytest.approx(seen.surprisal[4])
     best = seen.lens.ids[:, 5, 0].tolist()
     first = next(n for n in range(len(best)) if set(best[n:]) == {best[-1]})
     assert of(ground, "knows_from", {"token": 5}) == first

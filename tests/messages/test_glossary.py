@@ -12,7 +12,7 @@ FIELD = """accuracy alignment attention batch beam bias candidate checkpoint
     cross-attention decoder dimension dropout embedding encoder entropy epoch feed-forward gradient
     greedy head hypothesis induction intervention key layer logit loss mask norm padding parameter
     patch perplexity position prompt query residual rollout rotary sampled score seed
-    self-attention ablation sinusoidal softmax stack surprise temperature token tokenizer top-k
+    self-attention ablation sinusoidal softmax stack surprisal temperature token tokenizer top-k
     top-p value vector vocabulary weight""".split()  # noqa: SIM905
 ROOMS = {  # what the page says
     "analysis", "interventions", "learning", "lessons", "model", "network_words.py", "runs", "ui",

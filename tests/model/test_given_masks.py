@@ -90,3 +90,8 @@ def test_a_mask_of_another_kind_gets_a_sentence(mask, sentence):
     for family in ("decoder", "encoder"):
         with pytest.raises(ValueError, match=sentence):
             network(family)(ids(2, T), mask=mask)
+
+
+def test_more_queries_than_keys_is_an_error_that_names_both():
+    with pytest.raises(ValueError, match="got 4 queries, 3 keys"):
+        causal_mask(4, 3)

@@ -20,6 +20,7 @@ from transformer.interventions.descriptions import Patch
 from transformer.interventions.hooks import ActivationCache, hooks_of
 from transformer.model.cache import KeyValueCache
 from transformer.model.sites import sites_of
+from transformer.model.summary import blocks
 from transformer.runs.compact_trace import CompactedRecords, Heads, part_at
 
 drawn_often = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -202,6 +203,7 @@ def test_saved_and_loaded_a_network_computes_the_same(config, stored, tokenizer,
     checkpoint.save(folder / "a", network, config, tokenizer, dtype=stored)
     loaded = checkpoint.read(folder / "a")
     assert loaded.config == config
+    assert sum(block.n_parameters for block in blocks(config)) == loaded.network.n_parameters
     with torch.no_grad():
         for weight in network.parameters():
             weight.copy_(weight.to(getattr(torch, stored)))

@@ -19,7 +19,7 @@ from pictured import HOSTILE, relabelled
 
 import transformer
 from transformer import Ablate, Model, Run, with_lens
-from transformer.model.hooks import FORMER_NAMES
+from transformer.former_names import FORMER_NAMES
 from transformer.runs import archive
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +59,7 @@ def same(one: Run, other: Run) -> None:
     """Equal in all that the formats keep."""
     for field in (
         "model", "config", "request", "ids", "labels", "n_prompt", "source_ids", "source_labels",
-        "text", "steps", "stopped", "trace_start", "candidate_labels", "surprise", "search",
+        "text", "steps", "stopped", "trace_start", "candidate_labels", "surprisal", "search",
     ):  # fmt: skip
         assert getattr(one, field) == getattr(other, field), field
     for site in other.trace.sites:
@@ -98,7 +98,10 @@ def test_a_run_comes_back_the_same_from_every_format(run: Run, tmp_path: Path) -
     back, site = transformer.read_npz(tmp_path / "run.npz"), run.trace.sites[0]
     for again in (back, transformer.from_json(run.to_json()), pickle.loads(pickle.dumps(run))):
         same(again, run)
-    assert back.draw("worked", site, 1).to_json() == run.draw("worked", site, 1).to_json()
+    assert (
+        back.draw("attention_math", site, 1).to_json()
+        == run.draw("attention_math", site, 1).to_json()
+    )
     stream = run.trace.residuals[site.stack][1]
     torch.testing.assert_close(back.trace.residuals[site.stack][1], stream)
 
@@ -116,7 +119,7 @@ def test_a_run_without_its_lens_reads_back_without_it(tiny_model: Model, tmp_pat
     assert complaints(json.loads(run.to_json())) == []
     run.to_npz(tmp_path / "run.npz")
     for back in (transformer.from_json(run.to_json()), transformer.read_npz(tmp_path / "run.npz")):
-        assert back.lens is back.surprise is None
+        assert back.lens is back.surprisal is None
         assert back.steps == run.steps
 
 
@@ -128,12 +131,12 @@ def test_a_file_of_the_first_version_is_read_with_its_lens() -> None:
     assert run.request.interventions[0] == Ablate(stack="decoder", layer=1, heads=(0,))
     assert run.lens is not None
     assert run.lens.ids.shape == (3, len(run.labels), 5)
-    assert run.surprise is not None
-    assert run.draw("surprise").layout.meta["summary"]["n_tokens"] == len(run.labels) - 1
+    assert run.surprisal is not None
+    assert run.draw("surprisal").layout.meta["summary"]["n_tokens"] == len(run.labels) - 1
     assert complaints(json.loads(run.to_json())) == []
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_files_with_the_names_of_earlier_versions_are_read(
     run: Run, version: int, tmp_path: Path
 ) -> None:
@@ -145,6 +148,7 @@ def test_files_with_the_names_of_earlier_versions_are_read(
     run.to_npz(tmp_path / "run.npz")
     found = dict(np.load(tmp_path / "run.npz"))
     values = json.loads(bytes(found.pop("run"))) | {"schema": f"transformer-run/{version}"}
+    values["surprise"] = values.pop("surprisal")
     if version == 1:
         values["request"]["taken"] = values["request"].pop("forced_tokens", [])
     arrays = {renamed(name): value for name, value in found.items()}
@@ -178,7 +182,7 @@ def test_odd_text_survives(tiny_model: Model) -> None:
         ("[" * 100_000, "this is not JSON"),
         (
             "[]",
-            "'transformer-run/2', 'transformer-run/3']; got 'list'",
+            "'transformer-run/2', 'transformer-run/3', 'transformer-run/4']; got 'list'",
         ),
         ('{"schema": "transformer-run/9"}', "got 'transformer-run/9'"),
         ('{"schema": "transformer-run/1"}', "this run is not whole"),

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 const choice = { type: "choice", options: { a: "A", b: "B" }, default: "a", use: "control" };
-const whole = { type: "whole", least: 0, most: 9, default: 4, use: "place" };
+const whole = { type: "int", least: 0, most: 9, default: 4, use: "place" };
 const declared = {
   settings: ["seed"],
   request: ["model", "text", "seed"],
@@ -16,7 +16,7 @@ const declared = {
       name: "late",
       pictures: [],
       controls: {
-        many: { type: "wholes", default: [1, 2], use: "control" },
+        many: { type: "intlist", default: [1, 2], use: "control" },
         none: { ...choice, default: null, optional: true },
       },
     },

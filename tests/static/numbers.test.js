@@ -20,7 +20,7 @@ import {
   productsText,
   smallText,
   workOutRow,
-} from "../../transformer/views/worked_row/row_arithmetic.js";
+} from "../../transformer/views/attention_math/row_arithmetic.js";
 import { apart, vectors } from "./vectors.js";
 
 test("numpy's arrays are read from base64", () => {

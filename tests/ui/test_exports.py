@@ -42,7 +42,7 @@ def test_every_form_holds_the_run(kept: tuple[Experiments, str, Run]) -> None:
     experiments, key, run = kept
     found = {form: ask(experiments, run=key, form=form) for form in ("json", "npz", "html")}
     read = transformer.from_json(found["json"]["text"])
-    assert (read.text, read.surprise) == (run.text, run.surprise)
+    assert (read.text, read.surprisal) == (run.text, run.surprisal)
     file = io.BytesIO(base64.b64decode(found["npz"]["base64"]))
     assert transformer.read_npz(file).ids == run.ids
     assert found["html"]["text"] == html.page(run)

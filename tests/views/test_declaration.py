@@ -20,7 +20,7 @@ from transformer.views import saving
 from transformer.views.declaration import find_views, tabs
 from transformer.views.drawing.table import as_csv, rows_of
 from transformer.views.export.gallery import gallery
-from transformer.views.parameters import Choice, Flag, HeadOrMean, Number, Whole, Wholes, Words
+from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, IntList, Number, Text
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +36,12 @@ def run(tiny_model: Model) -> Run:
     [
         (Choice(name="n", options={"a": "A"}), "a", "b", r"n must be one of \['a'\]; got 'b'"),
         (Choice(name="n", options={"a": "A"}), "a", ["a"], "n must be one of"),
-        (Whole(name="n", least=2, most=5), 5, 6, "n must be a whole number from 2 to 5; got 6"),
-        (Whole(name="n"), 0, True, "n must be a whole number from 0; got True"),
+        (Int(name="n", least=2, most=5), 5, 6, "n must be a whole number from 2 to 5; got 6"),
+        (Int(name="n"), 0, True, "n must be a whole number from 0; got True"),
         (Number(name="n"), 0.5, float("nan"), "n must be a number from 0 to 1; got nan"),
-        (Flag(name="n"), True, 1, "n must be true or false; got 1"),
-        (Words(name="n"), "x", "x" * 2001, "n must be a text of at most 2,000 characters"),
-        (Wholes(name="n", most=2), [1, 2], [1, 2, 3], "n must be a list of at most 2 whole"),
+        (Bool(name="n"), True, 1, "n must be true or false; got 1"),
+        (Text(name="n"), "x", "x" * 2001, "n must be a text of at most 2,000 characters"),
+        (IntList(name="n", most=2), [1, 2], [1, 2, 3], "n must be a list of at most 2 whole"),
         (HeadOrMean(name="n"), "mean", "median", "n must be a whole number or 'mean'"),
     ],
 )
@@ -56,12 +56,12 @@ def test_a_parameter_takes_what_it_says_and_tells_what_it_does_not(parameter, go
 @pytest.mark.parametrize(
     ("parameter", "text", "value"),
     [
-        (Whole(name="n"), "12", 12),
-        (Whole(name="n"), "1.5", "1.5"),
-        (Whole(name="n", optional=True), "", None),
+        (Int(name="n"), "12", 12),
+        (Int(name="n"), "1.5", "1.5"),
+        (Int(name="n", optional=True), "", None),
         (Number(name="n"), "0.25", 0.25),
-        (Flag(name="n"), "no", False),
-        (Wholes(name="n"), "3, 4", [3, 4]),
+        (Bool(name="n"), "no", False),
+        (IntList(name="n"), "3, 4", [3, 4]),
         (HeadOrMean(name="n"), "mean", "mean"),
         (HeadOrMean(name="n"), "7", 7),
     ],
@@ -71,7 +71,7 @@ def test_a_link_writes_a_parameter_as_text(parameter, text, value):
 
 
 def test_what_a_number_may_be_can_depend_on_the_run(run):
-    layer = Whole(name="layer", most=lambda item: item.config.n_layers - 1)
+    layer = Int(name="layer", most=lambda item: item.config.n_layers - 1)
     assert layer.check(run.config.n_layers - 1, run) == run.config.n_layers - 1
     with pytest.raises(ValueError, match=f"from 0 to {run.config.n_layers - 1}; got 99"):
         layer.check(99, run)

@@ -172,7 +172,7 @@ def test_every_picture_that_needs_no_choice_is_inside_and_named(tiny_model):
     assert [one["title"] for one in shown] == [
         picture.figure.layout.title.text for picture in gallery(run)
     ]
-    assert {"architecture", "surprise", "lens", "worked", "rollout", "inputs"} <= {
+    assert {"architecture", "surprisal", "lens", "attention_math", "rollout", "inputs"} <= {
         picture.view for picture in gallery(run)
     }
     assert all(one["help"] for one in shown)
@@ -180,12 +180,12 @@ def test_every_picture_that_needs_no_choice_is_inside_and_named(tiny_model):
 
 def test_the_gallery_has_what_each_family_has(tiny_encoder, tiny_encoder_decoder):
     run = tiny_encoder.trace("the fox")
-    assert {"lens", "surprise"}.isdisjoint(picture.view for picture in gallery(run))
+    assert {"lens", "surprisal"}.isdisjoint(picture.view for picture in gallery(run))
     read = {picture.view for picture in gallery(with_lens(tiny_encoder, run))}
     assert "lens" in read
-    assert "surprise" not in read
+    assert "surprisal" not in read
     searched = tiny_encoder_decoder.generate("the fox", beams=2, max_new_tokens=4)
     searched = with_lens(tiny_encoder_decoder, searched)
     views = {picture.view for picture in gallery(searched)}
-    assert {"alignment", "beams", "surprise", "shift"} <= views
+    assert {"alignment", "beams", "surprisal", "shift"} <= views
     assert views <= set(PICTURES)

@@ -1,4 +1,4 @@
-"""Surprise and the logit lens: against plain computations."""
+"""Surprisal and the logit lens: against plain computations."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import torch
 from pictured import sampled_run
 
 from transformer import Model, Run, with_lens
-from transformer.views import logit_lens, surprise
+from transformer.views import logit_lens, surprisal
 from transformer.views.drawing import style
 from transformer.views.prediction.lens import lens_view
-from transformer.views.prediction.surprise import summarise
+from transformer.views.prediction.surprisal import summarise
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +44,11 @@ def bits_by_hand(model: Model, ids: tuple[int, ...]) -> list[float]:
     return found
 
 
-# --- surprise -------------------------------------------------------------------------------------
+# --- surprisal ------------------------------------------------------------------------------------
 
 
 def test_bars_are_minus_log2_of_each_tokens_probability(run, tiny_model):
-    figure = surprise(run)
+    figure = surprisal(run)
     bars = figure.data[0]
     expected = bits_by_hand(tiny_model, run.ids)
     assert math.isnan(bars.y[0])
@@ -65,21 +65,21 @@ def test_bars_are_minus_log2_of_each_tokens_probability(run, tiny_model):
 
 
 def test_given_and_generated_bars_differ_in_pattern_and_in_words(run):
-    bars = surprise(run).data[0]
+    bars = surprisal(run).data[0]
     expected = ["/"] * run.n_prompt + [""] * len(run.steps)
     assert list(bars.marker.pattern.shape) == expected
     for place, hover in enumerate(bars.customdata[1:], start=1):
         assert ("given" if place < run.n_prompt else "generated") in hover
-        assert f"{run.surprise[place]:.3f} bits" in hover
+        assert f"{run.surprisal[place]:.3f} bits" in hover
     found = summarise(run)
-    known = [b for b in run.surprise if b is not None]
+    known = [b for b in run.surprisal if b is not None]
     given, generated = known[: run.n_prompt - 1], known[run.n_prompt - 1 :]
     assert found.given_bits == pytest.approx(sum(given) / len(given))
     assert found.generated_bits == pytest.approx(sum(generated) / len(generated))
 
 
 def test_a_text_that_slid_starts_at_its_first_traced_token(slid):
-    meta = surprise(slid).layout.meta
+    meta = surprisal(slid).layout.meta
     assert meta["first"] == slid.trace_start
     assert meta["labels"] == list(slid.labels[slid.trace_start :])
     assert meta["given"] == max(0, slid.n_prompt - slid.trace_start)
@@ -88,9 +88,9 @@ def test_a_text_that_slid_starts_at_its_first_traced_token(slid):
 
 def test_where_nothing_is_foreseen_a_sentence_says_so(tiny_encoder, tiny_encoder_decoder):
     with pytest.raises(ValueError, match="an encoder reads the whole text at once"):
-        surprise(with_lens(tiny_encoder, tiny_encoder.trace("the fox")))
+        surprisal(with_lens(tiny_encoder, tiny_encoder.trace("the fox")))
     with pytest.raises(ValueError, match="only the first token was read"):
-        surprise(with_lens(tiny_encoder_decoder, tiny_encoder_decoder.trace("the fox")))
+        surprisal(with_lens(tiny_encoder_decoder, tiny_encoder_decoder.trace("the fox")))
 
 
 # --- the lens -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the network's head says of a recorded text: each layer's prediction, each token's surprise.
+"""What the network's head says of a recorded text: each layer's prediction, each token's surprisal.
 
 Both put the final norm and the head on recorded residual streams, which for a large vocabulary
 costs as much as generating the text: so a run has them only after `with_lens`.
@@ -24,7 +24,7 @@ N_BEST = 5  # tokens of each layer's prediction
 
 
 def with_lens(model: LoadedModel, run: Run) -> Run:
-    """The run with its `lens` and `surprise`, worked out by the model that made it.
+    """The run with its `lens` and `surprisal`, worked out by the model that made it.
 
     Raises ValueError for a run of another model, or if the request's deadline passes.
     """
@@ -33,7 +33,7 @@ def with_lens(model: LoadedModel, run: Run) -> Run:
     return dataclasses.replace(
         run,
         lens=lens,
-        surprise=surprise(model, run),
+        surprisal=surprisal(model, run),
         candidate_labels={**run.candidate_labels, **labels},
     )
 
@@ -55,7 +55,7 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
 
 
 @torch.inference_mode()
-def surprise(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
+def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     """-log2 of the probability of each traced token, as the place before foresaw it.
 
     None for the first, and for all where the network is an encoder, which foresees nothing.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from transformer.checks import check_choice
+from transformer.former_names import today
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.checks import (
     cells_of,
@@ -24,7 +25,6 @@ from transformer.interventions.checks import (
 from transformer.interventions.words import ablation_words, mask_words, patch_words
 from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
-from transformer.model.hooks import FORMER_NAMES
 from transformer.model.sites import Site, sites_of
 
 ABLATED_BY = ("zero", "mean")
@@ -224,7 +224,7 @@ def without_padding_mask(config: ModelConfig) -> tuple[EditMask, ...]:
 
 def _of(values: Any) -> Intervention:
     if isinstance(values, Mapping) and values.get("type") == "silence":
-        values = {**values, "type": FORMER_NAMES["silence"]}
+        values = {**values, "type": today("silence")}
     if not isinstance(values, Mapping) or values.get("type") not in list(TYPES):
         got = values.get("type") if isinstance(values, Mapping) else values
         raise invalid(
@@ -236,7 +236,7 @@ def _of(values: Any) -> Intervention:
     fields = {field.name: field for field in dataclasses.fields(made)}
     given = {str(name): value for name, value in values.items() if name != "type"}
     if isinstance(part := given.get("part"), str):
-        given["part"] = FORMER_NAMES.get(part, part)
+        given["part"] = today(part)
     if unknown := [name for name in given if name not in fields]:
         raise invalid(
             "unknown field {name} of {kind}; allowed: {allowed}",

@@ -1,7 +1,7 @@
 """A language model at a few moments of its training, as data; its weights are not among it.
 
 The weights of ten moments of `stories` are fifty million numbers. What is kept of each is what the
-page shows: every head's weights for a few sentences, the surprise of their tokens, a text that the
+page shows: every head's weights for a few sentences, the surprisal of their tokens, a text that the
 network wrote, its held-out loss, and the heads that stood out.
 """
 
@@ -64,13 +64,13 @@ class Sentence:
     """What the network of each moment made of a sentence of T tokens.
 
     labels: of the T tokens. pixels: (M, L, H, T, T) uint8, round(255 * sqrt(weight)), so that a
-    weight is known to within 0.004. surprise: (M, T) float32, nats; NaN for the first token.
+    weight is known to within 0.004. surprisal: (M, T) float32, nats; NaN for the first token.
     """
 
     text: str
     labels: tuple[str, ...]
     pixels: Pixels
-    surprise: NDArray[np.float32]
+    surprisal: NDArray[np.float32]
 
     def atlas(self, place: int) -> Atlas:
         """All heads of a moment, as the page draws them small."""
@@ -122,7 +122,7 @@ class Moments:
         arrays: dict[str, Any] = {"steps": steps, "losses": np.array(losses, dtype=np.float32)}
         for place, sentence in enumerate(self.sentences):
             arrays[f"pixels/{place}"] = sentence.pixels
-            arrays[f"surprise/{place}"] = sentence.surprise
+            arrays[f"surprise/{place}"] = sentence.surprisal
         file = io.BytesIO()
         np.savez_compressed(file, about=json.dumps(about), **arrays)
         return file.getvalue()
@@ -135,7 +135,7 @@ class Moments:
             sentences = tuple(
                 Sentence(
                     text=one["text"], labels=tuple(one["labels"]),
-                    pixels=arrays[f"pixels/{place}"], surprise=arrays[f"surprise/{place}"],
+                    pixels=arrays[f"pixels/{place}"], surprisal=arrays[f"surprise/{place}"],
                 )
                 for place, one in enumerate(about.pop("sentences"))
             )  # fmt: skip

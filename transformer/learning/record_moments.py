@@ -16,7 +16,7 @@ import torch
 from transformer.analysis.atlas import MAX_SIDE, Pixels, atlas
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import NEARLY_EVEN, TIMES_EVEN, Metrics, head_metrics
-from transformer.analysis.logit_lens import surprise
+from transformer.analysis.logit_lens import surprisal
 from transformer.checkpoint import BUNDLED
 from transformer.checkpoint.parts import read_config, read_sample
 from transformer.command_line import Parser
@@ -129,11 +129,11 @@ def read_by(models: Sequence[Model], text: str) -> Sentence:
             n_tokens=len(labels),
             text=repr(text),
         )
-    bits = [surprise(model, run) for model, run in zip(models, runs, strict=True)]
+    bits = [surprisal(model, run) for model, run in zip(models, runs, strict=True)]
     nats = np.array([[np.nan if b is None else b * np.log(2) for b in row] for row in bits])
     return Sentence(
         text=text, labels=labels, pixels=np.stack([_pixels(run) for run in runs]),
-        surprise=nats.astype(np.float32),
+        surprisal=nats.astype(np.float32),
     )  # fmt: skip
 
 

@@ -137,7 +137,7 @@ class Click(Check):
         run = context.run
         if "key" in self.free:
             return range(run.trace[Site.parse(self.arguments["site"])].pattern.shape[3])
-        return range(0 if self.of == "surprise" else run.n_prompt - 1, len(run.labels) - 1)
+        return range(0 if self.of == "surprisal" else run.n_prompt - 1, len(run.labels) - 1)
 
     def _range(self, context: GradingContext) -> tuple[float, float]:
         if self.of in OF_A_BATCH:

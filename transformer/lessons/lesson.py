@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from transformer.checks import check_choice, check_names, check_whole
+from transformer.former_names import today
 from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number
 from transformer.lessons.markdown import Part, read
 from transformer.lessons.measures import MEASURES
 from transformer.lessons.output_check import OutputCheck
 from transformer.messages import ENGLISH, invalid, say
-from transformer.model.hooks import FORMER_NAMES
 
 MAX_BYTES = 100_000  # of a language's file
 IN_HEADER = ("minutes", "model")
@@ -162,6 +162,7 @@ def check_of(given: Any) -> Check:
         return _output_check(value)
     if kind == "click":
         return _click(value, given)
+    value = today(value)
     own = "tolerance" if kind == "number" else "bounds"
     extra = {own: given.pop(own)} if own in given else {}
     _check_arguments(value, given, ())
@@ -177,7 +178,7 @@ def check_of(given: Any) -> Check:
 
 def _click(what: Any, given: dict[str, Any]) -> Click:
     check_choice("click", what, CLICKED)
-    name = given.pop("of", None)
+    name = today(given.pop("of", None))
     more = {key: given.pop(key) for key in ("least", "within") if key in given}
     wanted = [one for one in _arguments(name) if one not in given]
     free = CLICKED[what] if what != "token" else tuple(
@@ -202,7 +203,7 @@ def _output_check(given: Any) -> OutputCheck:
             raise invalid(
                 "{name} takes {allowed}; got {got}", name="run", allowed=[*allowed], got=got
             )
-    alters = tuple(FORMER_NAMES.get(one, one) for one in given.get("alters", ()))
+    alters = tuple(today(one) for one in given.get("alters", ()))
     return OutputCheck(**given | {"alters": alters})
 
 

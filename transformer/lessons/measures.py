@@ -106,10 +106,10 @@ def kept(context: GradingContext, token: int) -> float:
     return float(_step(context, token).n_kept)
 
 
-@measured(mark("the surprise, in bits,"))
-def surprise(context: GradingContext, token: int) -> float:
+@measured(mark("the surprisal, in bits,"))
+def surprisal(context: GradingContext, token: int) -> float:
     """-log2 of the probability that the network gave to what follows the token."""
-    found = context.models.with_lens(context.run).surprise or ()
+    found = context.models.with_lens(context.run).surprisal or ()
     value = found[check_whole("token", token, 0, len(found) - 2) + 1]
     return 0.0 if value is None else float(value)
 

@@ -46,20 +46,6 @@ POINTS: dict[str, str] = {
     "final_norm": "(B, T, C), what leaves a pre-norm stack; stream",
 }
 
-# What files, links and JSON of earlier versions call these: they are still read, not written.
-FORMER_NAMES: dict[str, str] = {
-    "embedded": "embed",
-    "positions": "pos_embed",
-    "queries": "q",
-    "keys": "k",
-    "values": "v",
-    "weights": "pattern",
-    "heads": "z",
-    "feed_forward": "mlp_out",
-    "residual": "resid_post",
-    "silence": "ablate",  # an intervention's type
-}
-
 
 class Point(NamedTuple):
     """A place in one pass. name: one of POINTS; kind: "self" or "cross" within an attention."""

@@ -20,13 +20,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from transformer.former_names import today
 from transformer.messages import invalid
-from transformer.model.hooks import FORMER_NAMES
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 
-SCHEMA, BATCH_SCHEMA = "transformer-run/3", "transformer-batch/2"
-READ = ("transformer-run/1", "transformer-run/2", SCHEMA)
+SCHEMA, BATCH_SCHEMA = "transformer-run/4", "transformer-batch/2"
+READ = ("transformer-run/1", "transformer-run/2", "transformer-run/3", SCHEMA)
 IN_JSON = ("scores", "pattern", "mask")  # of a site, in JSON
 IN_NPZ = (*IN_JSON, "q", "k", "v")
 TYPES = {"float32": "<f4", "bool": "|u1", "int64": "<i8"}
@@ -157,7 +157,7 @@ def _name_today(name: str) -> str:
     first, slash, last = name.partition("/")
     if first == "residual":  # the stream before the first layer stands in it too
         return name
-    return FORMER_NAMES.get(first, first) + slash + FORMER_NAMES.get(last, last)
+    return today(first) + slash + today(last)
 
 
 def array_of(value: Tensor) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from transformer.checks import check_number, check_text, check_whole, is_whole
+from transformer.former_names import today
 from transformer.interventions.descriptions import Intervention, interventions_of, to_dict
 from transformer.messages import invalid
 
@@ -18,7 +19,6 @@ MAX_TEMPERATURE = 10.0
 MIN_TEMPERATURE = 0.01
 MAX_BEAMS = 16
 MAX_LENGTH_PENALTY = 5.0
-OLD_NAMES = {"taken": "forced_tokens"}  # of settings, in links and files of the first format
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,7 +148,7 @@ def request_from_dict(values: Mapping[str, Any]) -> Request:
 
     Raises ValueError for a wrong value, and for an unknown setting one that lists them.
     """
-    given = {OLD_NAMES.get(name, name): value for name, value in values.items()}
+    given = {today(name): value for name, value in values.items()}
     known = [field.name for field in fields(Request) if field.name != "text"]
     for name in given.keys() - {"text", *known}:
         raise invalid("unknown setting {name}; allowed: {known}", name=repr(name), known=known)

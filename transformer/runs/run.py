@@ -15,6 +15,7 @@ import numpy as np
 from torch import Tensor
 
 from transformer.checks import check_whole
+from transformer.former_names import today
 from transformer.model.config import ModelConfig
 from transformer.model.trace import Trace
 from transformer.runs import archive
@@ -96,7 +97,7 @@ class Run(Drawable):
     stopped: "end" (the model ended its text), "length", "cancelled", "time" (a server's limit was
     reached), "read" (nothing generated), or "given" (attention from another tool).
     candidate_labels: the label of every token that is a candidate of some step or layer, by id.
-    surprise: for each traced token of the text, its surprisal: -log2 of the probability that the
+    surprisal: for each traced token of the text, its surprisal: -log2 of the probability that the
     network gave it; None for the first, which nothing predicted, and for all of an encoder's.
     lens: for each traced token, what each layer would have said comes next (an encoder: stands
     there). Both need the network: None until `analysis.with_lens` has computed them.
@@ -121,7 +122,7 @@ class Run(Drawable):
     trace_start: int = 0
     position_matrices: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     candidate_labels: Mapping[int, str] = dataclasses.field(default_factory=dict)
-    surprise: Sequence[float | None] | None = None
+    surprisal: Sequence[float | None] | None = None
     lens: Lens | None = None
     search: Search | None = None
     engine: str | None = None
@@ -231,7 +232,7 @@ class Run(Drawable):
             "source_labels": list(self.source_labels),
             "trace_start": self.trace_start,
             "sites": [str(site) for site in self.trace.sites],
-            "surprise": None if self.surprise is None else list(self.surprise),
+            "surprisal": None if self.surprisal is None else list(self.surprisal),
             "steps": [step.to_dict() for step in self.steps],
             "candidate_labels": {str(key): label for key, label in self.candidate_labels.items()},
             "search": None if self.search is None else self.search.to_dict(),
@@ -253,8 +254,9 @@ def read_npz(place: Place) -> Run:
     return _read(*archive.read_npz(place, OF_RUN))
 
 
-def _read(values: Values, tensors: Mapping[str, Tensor]) -> Run:
+def _read(written: Values, tensors: Mapping[str, Tensor]) -> Run:
     """The inverse of `Run.values` and `Run.arrays`."""
+    values = {today(name): value for name, value in written.items()}
     with archive.whole():
         names = ("model", "n_prompt", "text", "stopped", "trace_start")
         parts: dict[str, Any] = {name: values[name] for name in names}
@@ -271,7 +273,7 @@ def _read(values: Values, tensors: Mapping[str, Tensor]) -> Run:
             trace=archive.trace_of(values["sites"], tensors),
             position_matrices=archive.named(tensors, "position_matrix/"),
             candidate_labels={int(key): label for key, label in labels.items()},
-            surprise=None if values["surprise"] is None else tuple(values["surprise"]),
+            surprisal=None if values["surprisal"] is None else tuple(values["surprisal"]),
             lens=Lens(**lens) if lens else None,
             search=None if values["search"] is None else search_from_dict(values["search"]),
         )

@@ -20,6 +20,7 @@ import numpy as np
 from gradio.events import api
 
 from transformer.checks import check_choice, shortened
+from transformer.former_names import today
 from transformer.inference.deadline import until
 from transformer.messages import invalid
 from transformer.ui.api_runs import experiment_endpoints, run_endpoints
@@ -124,6 +125,7 @@ def _looking(
             run: the id that /generate, /translate, /trace or /batch gave, or a model's name
             parameters: the picture's parameters by name, as /views lists them
         """
+        picture = today(picture)
         check_choice("picture", picture, PICTURES)
         if not isinstance(parameters, dict | None):
             raise invalid(

@@ -9,10 +9,10 @@ from typing import Any
 
 from transformer.analysis.ablation import head_importance
 from transformer.analysis.ablation import next_token as next_token_of
-from transformer.analysis.logit_lens import surprise
+from transformer.analysis.logit_lens import surprisal
 from transformer.analysis.patching import patch_effect
+from transformer.former_names import today
 from transformer.messages import invalid, say
-from transformer.model.hooks import FORMER_NAMES
 from transformer.runs.run import Run
 from transformer.ui.api_values import batch_values, fill_values, run_values
 from transformer.ui.experiments import Experiments
@@ -222,7 +222,7 @@ def experiment_endpoints(service: Service, experiments: Experiments) -> list[Cal
             target: id of the token that is asked for; by default what the other text predicts
         """
         item = service.store.run(run)
-        part = FORMER_NAMES.get(part, part) if isinstance(part, str) else part
+        part = today(part) if isinstance(part, str) else part
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
         found = experiments.ask(patch_effect, item, other=other, place=place, **where)
         return {
@@ -266,14 +266,14 @@ def experiment_endpoints(service: Service, experiments: Experiments) -> list[Cal
             raise invalid("a target is for a translator; {model} is none", model=model)
         else:
             run, scored = service.read(model, text), text
-        return score_values(run, experiments.ask(surprise, run), scored)
+        return score_values(run, experiments.ask(surprisal, run), scored)
 
     return [importance, next_token, patching, breaks, score]
 
 
-def score_values(run: Run, surprise: Sequence[float | None], text: str) -> dict[str, Any]:
+def score_values(run: Run, surprisal: Sequence[float | None], text: str) -> dict[str, Any]:
     """A run's loss per token as plain values. Raises ValueError for an encoder, which has none."""
-    bits = [bit for bit in surprise if bit is not None]
+    bits = [bit for bit in surprisal if bit is not None]
     if not bits:
         raise invalid(
             "{model} is an encoder: it foresees nothing, so a text has no cost", model=run.model
@@ -281,7 +281,7 @@ def score_values(run: Run, surprise: Sequence[float | None], text: str) -> dict[
     n_bytes = len(text.encode())
     return {
         "tokens": list(run.labels[run.trace_start :]),
-        "bits": list(surprise),
+        "bits": list(surprisal),
         "total_bits": math.fsum(bits),
         "bits_per_byte": math.fsum(bits) / n_bytes,
         "perplexity": 2 ** (math.fsum(bits) / len(bits)),

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from transformer.former_names import FORMER_SECTIONS, today
 from transformer.messages import invalid, numeral, say
 from transformer.views import VIEWS
 from transformer.views.declaration import tab_name, tabs
-from transformer.views.parameters import Choice, Parameter, Whole, Words
+from transformer.views.parameters import Choice, Int, Parameter, Text
 
 MAX_LINK_CHARACTERS = 8_000  # the page writes at most 6,000
 MAX_STATE_BYTES = 64_000  # of what is inflated
@@ -37,20 +38,18 @@ SETTINGS = (
 )  # fmt: skip
 REQUEST = ("model", "text", *SETTINGS, "forced_tokens", "alter")  # all that makes a run again
 BATCH = ("lines",)
-OLD_NAMES = {"taken": "forced_tokens"}  # in links of the first format
-FORMER_VIEWS = {"silence": "ablation"}  # sections that had another name
 UNNAMED_TAB = "attention"  # of a link that names none: it was the first when there were such
 _ON = {"1": ""}
 # What a link says of the page itself; "tab" stands in `page_fields`.
 _PAGE = (
-    Words(name="site", use="place"),  # of the chosen head
-    Whole(name="head", default=0, use="place"),
-    Words(name="read", use="place"),  # the chosen token: the last one that is read
-    Words(name="token", use="place"),  # the same in links of before, see static/main.js
-    Words(name="more", former=FORMER_VIEWS),  # the open section
+    Text(name="site", use="place"),  # of the chosen head
+    Int(name="head", default=0, use="place"),
+    Text(name="read", use="place"),  # the chosen token: the last one that is read
+    Text(name="token", use="place"),  # the same in links of before, see static/main.js
+    Text(name="more", former=FORMER_SECTIONS),  # the open section
     Choice(name="projector", options=_ON, optional=True),
-    Words(name="tour"),  # the card's number
-    Words(name="lesson"),  # NAME.STEP
+    Text(name="tour"),  # the card's number
+    Text(name="lesson"),  # NAME.STEP
 )
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?")
 
@@ -100,7 +99,7 @@ def read_state(state: Mapping[str, str]) -> PageState:
     problems = []
     shown = view_fields()
     for given, text in state.items():
-        name = OLD_NAMES.get(given, given)
+        name = today(given)
         try:
             if name in shown:
                 view[name] = _short(text)
@@ -140,7 +139,8 @@ def fields_schema() -> dict[str, Any]:
     renamed: those of links of before, with the names that they have now.
     """
     return {
-        "settings": SETTINGS, "request": REQUEST, "batch": BATCH, "renamed": OLD_NAMES,
+        "settings": SETTINGS, "request": REQUEST, "batch": BATCH,
+        "renamed": {"taken": today("taken")},
         "page": {name: field.schema() for name, field in page_fields().items()},
         "views": [view.schema() for view in VIEWS.values()],
     }  # fmt: skip

@@ -31,7 +31,7 @@ def moment(data: Mapping[str, Any]) -> dict[str, Any]:
     place, sentence, layer, head = _chosen(moments, data)
     now, read = moments.standings[place], moments.sentences[sentence]
     dark = data.get("dark") is True
-    surprise = read.surprise[place]
+    surprisal = read.surprisal[place]
     return {
         "about": about(moments),
         "steps": moments.steps, "total": moments.total, "step": now.step,
@@ -39,8 +39,8 @@ def moment(data: Mapping[str, Any]) -> dict[str, Any]:
         "start": moments.start, "wrote": now.wrote.removeprefix(moments.start),
         "sentences": [one.text for one in moments.sentences],
         "labels": read.labels,
-        "surprise": [None if np.isnan(one) else round(float(one), 2) for one in surprise],
-        "mean": float(np.nanmean(surprise)),
+        "surprisal": [None if np.isnan(one) else round(float(one), 2) for one in surprisal],
+        "mean": float(np.nanmean(surprisal)),
         "picture": read.atlas(place).answer(),
         "signs": [_sign(one) for one in now.best if one.clear],
         "layer": layer, "head": head,

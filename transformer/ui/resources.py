@@ -47,7 +47,7 @@ from transformer.ui.request_guard import QUALITY, takes_brotli
 from transformer.ui.sessions import asker
 from transformer.ui.store import RunExpired
 from transformer.views.declaration import Answer, Picture, is_figure
-from transformer.views.parameters import Flag, Parameter, Words
+from transformer.views.parameters import Bool, Parameter, Text
 
 PREFIX = "/resources"
 SESSION = "x-session"  # the header by which the page's script says whose question it is
@@ -129,7 +129,7 @@ class Asked:
         """By query: each value as a link or a command line writes it."""
         picture = self._question.picture
         assert picture is not None
-        known = {one.name: one for one in picture.parameters} | {"dark": Flag(name="dark")}
+        known = {one.name: one for one in picture.parameters} | {"dark": Bool(name="dark")}
         data = {
             name: known[name].read(text) if name in known else text
             for name, text in request.query_params.items()
@@ -244,10 +244,10 @@ def _subjects(picture: Picture) -> list[str]:
 
 def _parameters(picture: Picture) -> list[dict[str, Any]]:
     """What a picture's query may say, as OpenAPI has it."""
-    of = [Words(name=name) for name in _subjects(picture)]
+    of = [Text(name=name) for name in _subjects(picture)]
     every: list[Parameter] = [*of, *picture.parameters]
     if picture.draws_dark():
-        every.append(Flag(name="dark"))
+        every.append(Bool(name="dark"))
     return [
         {
             "name": one.name, "in": "query", "required": one in of,
@@ -259,7 +259,7 @@ def _parameters(picture: Picture) -> list[dict[str, Any]]:
 
 def _schema(parameter: Parameter) -> dict[str, Any]:
     told = parameter.schema()
-    kinds = {"whole": "integer", "number": "number", "flag": "boolean"}
+    kinds = {"int": "integer", "number": "number", "bool": "boolean"}
     limits = {"options": "enum", "least": "minimum", "most": "maximum"}
     schema: dict[str, Any] = {"type": kinds.get(told["type"], "string"), "default": told["default"]}
     for name, meaning in limits.items():

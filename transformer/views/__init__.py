@@ -24,6 +24,7 @@ from transformer.views.attention.flow import attention_rollout, joint_attention,
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import RANGES, SCALES, STAGES, attention_heatmap
 from transformer.views.attention.lines import query_lines, query_links
+from transformer.views.attention_math import attention_math, row_arithmetic
 from transformer.views.compare.compare import attention_difference
 from transformer.views.compare.outcomes import candidates_compared, probability_difference
 from transformer.views.contribution.contribution import contribution
@@ -42,8 +43,7 @@ from transformer.views.positions.rotation import position_shift
 from transformer.views.prediction.beams import beam_nodes, beam_tree
 from transformer.views.prediction.candidates import candidates
 from transformer.views.prediction.lens import logit_lens
-from transformer.views.prediction.surprise import surprise
-from transformer.views.worked_row import row_arithmetic, worked_row
+from transformer.views.prediction.surprisal import surprisal
 
 VIEWS: dict[str, View] = {}
 PICTURES: dict[str, Picture] = {}
@@ -75,13 +75,53 @@ def own_views() -> list[View]:
 add_views(list(__path__))
 
 __all__ = [
-    "MASKS", "PICTURES", "RANGES", "SCALES", "STAGES", "VIEWS", "Atlas", "Picture", "View",
-    "add_views", "alignment", "alignment_links", "architecture", "atlas",
-    "attention_difference", "attention_heatmap", "attention_rollout", "beam_nodes", "beam_tree",
-    "candidates", "candidates_compared", "contribution", "foreseen", "head_grid",
-    "head_metrics", "importance", "input_strips", "input_token", "joint_attention",
-    "logit_lens", "mask_figure", "mask_heatmap", "mask_removed", "masks_of", "mean_attention",
-    "metrics_figure", "own_views", "padded_batch", "patching", "position_curves", "position_matrix",
-    "position_shift", "position_similarity", "probability_difference", "query_lines",
-    "query_links", "row_arithmetic", "surprise", "worked_row",
+    "MASKS",
+    "PICTURES",
+    "RANGES",
+    "SCALES",
+    "STAGES",
+    "VIEWS",
+    "Atlas",
+    "Picture",
+    "View",
+    "add_views",
+    "alignment",
+    "alignment_links",
+    "architecture",
+    "atlas",
+    "attention_difference",
+    "attention_heatmap",
+    "attention_math",
+    "attention_rollout",
+    "beam_nodes",
+    "beam_tree",
+    "candidates",
+    "candidates_compared",
+    "contribution",
+    "foreseen",
+    "head_grid",
+    "head_metrics",
+    "importance",
+    "input_strips",
+    "input_token",
+    "joint_attention",
+    "logit_lens",
+    "mask_figure",
+    "mask_heatmap",
+    "mask_removed",
+    "masks_of",
+    "mean_attention",
+    "metrics_figure",
+    "own_views",
+    "padded_batch",
+    "patching",
+    "position_curves",
+    "position_matrix",
+    "position_shift",
+    "position_similarity",
+    "probability_difference",
+    "query_lines",
+    "query_links",
+    "row_arithmetic",
+    "surprisal",
 ]  # fmt: skip

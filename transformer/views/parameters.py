@@ -87,7 +87,7 @@ class Choice(Parameter):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Whole(Parameter):
+class Int(Parameter):
     """A whole number; most may depend on the run or batch. None: the function itself knows."""
 
     least: int = 0
@@ -143,7 +143,7 @@ class Number(Parameter):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Flag(Parameter):
+class Bool(Parameter):
     """Yes or no."""
 
     default: Any = False
@@ -159,7 +159,7 @@ class Flag(Parameter):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Words(Parameter):
+class Text(Parameter):
     """A text, or a name that the function itself checks."""
 
     default: Any = ""
@@ -176,7 +176,7 @@ class Words(Parameter):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wholes(Parameter):
+class IntList(Parameter):
     """Several whole numbers."""
 
     most: int = 64  # of them

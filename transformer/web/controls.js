@@ -31,7 +31,7 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
     const words = Object.entries(options).map(([one, text]) => [one, say(text)]);
     return html`<${Select} options=${words} value=${value} set=${set} />`;
   };
-  const control = type === "choice" ? menu : type === "flag" ? box : input;
+  const control = type === "choice" ? menu : type === "bool" ? box : input;
   return html`<label class="panel-control">${`${say(title)} `}${control()}</label>`;
 };
 

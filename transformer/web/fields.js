@@ -18,9 +18,9 @@ const textOf = (value) => (value === null || value === undefined ? "" : String(v
 /** @type {(declared: any, text: string) => any} */
 export const valueOf = ({ type, optional }, text) => {
   if (text === "" && optional) return null;
-  if (type === "whole" || type === "number") return text.trim() === "" ? null : Number(text);
-  if (type === "flag") return text === "true";
-  if (type === "wholes") return text.split(",").filter(Boolean).map(Number);
+  if (type === "int" || type === "number") return text.trim() === "" ? null : Number(text);
+  if (type === "bool") return text === "true";
+  if (type === "intlist") return text.split(",").filter(Boolean).map(Number);
   return text;
 };
 // Throws an Error with a sentence for a link's text that is not to be had.
@@ -29,7 +29,7 @@ const check = (field, text) => {
   const { type, optional, options, least, most } = every[field];
   if (text === "" && optional) return;
   if (type === "choice") oneOf(field, text, Object.keys(options));
-  if (type === "whole") wholeNumber(field, text, least, most ?? MOST_WHOLE);
+  if (type === "int") wholeNumber(field, text, least, most ?? MOST_WHOLE);
 };
 
 // ---- the store ----

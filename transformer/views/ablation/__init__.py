@@ -12,7 +12,7 @@ from transformer.views.ablation.importance import importance as importance_figur
 from transformer.views.ablation.importance import largest_change
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import KIND, OF_STACK
-from transformer.views.parameters import Choice, Whole
+from transformer.views.parameters import Choice, Int
 
 
 def answer_importance(
@@ -47,7 +47,7 @@ def _most(found: HeadImportance) -> Answer:
     return site._asdict() | {"head": head, "before": math.exp(before), "after": math.exp(after)}
 
 
-_PLACE = Whole(name="place", use="selection", default=1)
+_PLACE = Int(name="place", use="selection", default=1)
 VIEW = View(
     name="ablation",
     tab=mark("What if?"),

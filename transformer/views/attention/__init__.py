@@ -11,7 +11,7 @@ from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.attention.lines import query_lines
 from transformer.views.declaration import Picture, View
 from transformer.views.drawing.common import HEAD, KIND, OF_STACK, SITE
-from transformer.views.parameters import Choice, Flag, HeadOrMean, Number, Whole, Words
+from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, Number, Text
 
 _STAGE = Choice(
     name="stage",
@@ -45,7 +45,7 @@ _BY = Choice(
     default="written",
     link="by",
 )
-_LAYER = Whole(name="layer", title=mark("Layer"), use="selection", optional=True)
+_LAYER = Int(name="layer", title=mark("Layer"), use="selection", optional=True)
 VIEW = View(
     name="attention",
     tab=mark("Attention"),
@@ -54,7 +54,7 @@ VIEW = View(
     title=mark("Attention"),
     help=mark("How much each query reads each key: every head small, the chosen one large."),
     parameters=(
-        Words(name="cell", use="place", link="cell"),
+        Text(name="cell", use="place", link="cell"),
         Choice(
             name="threshold",
             title=mark("Weights from"),
@@ -111,8 +111,8 @@ VIEW = View(
                 _STAGE,
                 _SCALE,
                 _RANGE,
-                Whole(name="row", title="Sentence", default=0, use="request"),
-                Flag(name="numbers", use="request"),
+                Int(name="row", title="Sentence", default=0, use="request"),
+                Bool(name="numbers", use="request"),
             ),
         ),
         Picture(
@@ -135,7 +135,7 @@ VIEW = View(
             parameters=(
                 SITE,
                 HEAD,
-                Whole(name="query", title=mark("Query"), use="selection", optional=True),
+                Int(name="query", title=mark("Query"), use="selection", optional=True),
                 Number(name="threshold", title=mark("Weights from"), default=0.05, use="request"),
             ),
         ),
@@ -174,7 +174,7 @@ VIEW = View(
                 _LAYER,
                 _SCALE,
                 _RANGE,
-                Flag(name="numbers", use="request"),
+                Bool(name="numbers", use="request"),
             ),
         ),
         Picture(

@@ -191,7 +191,7 @@ const pinNote = ({ pin }, at) => {
 const Arithmetic = ({ cell, at }) => {
   const open = () => {
     if (!cell.pin) cell.moves.pin(at);
-    openSection("worked_row");
+    openSection("attention_math");
   };
   return html`<button type="button" class="to-arithmetic" onClick=${open}
     hidden=${!at || at.row === null || at.column === null}>${say("Where does this weight come from?")}</button>`;

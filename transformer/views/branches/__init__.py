@@ -5,7 +5,7 @@ from __future__ import annotations
 from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import Whole
+from transformer.views.parameters import Int
 from transformer.views.prediction.candidates import N_SHOWN, step_of
 
 
@@ -36,7 +36,7 @@ VIEW = View(
         Picture(
             name="choices",
             answer=answer_choices,
-            parameters=(Whole(name="step", default=0, use="selection"),),
+            parameters=(Int(name="step", default=0, use="selection"),),
         ),
     ),
 )

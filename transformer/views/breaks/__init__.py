@@ -11,7 +11,7 @@ from transformer.interventions.descriptions import Break
 from transformer.messages import mark, say
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import Flag, Words
+from transformer.views.parameters import Bool, Text
 
 # What the samples that come with the models say of themselves; breaks.js says it.
 ABOUT = mark(
@@ -62,13 +62,13 @@ VIEW = View(
             answer=answer_broken,
             takes="model",
             network=True,
-            parameters=(Flag(name="measure", use="request"),),
+            parameters=(Bool(name="measure", use="request"),),
         ),
         Picture(
             name="broken_text",
             answer=answer_broken_text,
             network=True,
-            parameters=(Words(name="what", use="request", default=None, optional=True),),
+            parameters=(Text(name="what", use="request", default=None, optional=True),),
         ),
     ),
 )

@@ -17,7 +17,7 @@ from transformer.views.compare.compare import (
 from transformer.views.compare.outcomes import candidates_compared, probability_difference
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import HEAD, SITE
-from transformer.views.parameters import HeadOrMean, Whole, Words
+from transformer.views.parameters import HeadOrMean, Int, Text
 
 
 def answer_compare(a: Run, b: Run) -> Answer:
@@ -126,7 +126,7 @@ VIEW = View(
             parameters=(
                 SITE,
                 HEAD,
-                Words(name="other_site", default="decoder.0.self", use="request"),
+                Text(name="other_site", default="decoder.0.self", use="request"),
                 _HEAD,
             ),
         ),
@@ -137,7 +137,7 @@ VIEW = View(
             figure=candidates_compared,
             answer=answer_weighed,
             takes="runs",
-            parameters=(Whole(name="place", default=1, use="selection"),),
+            parameters=(Int(name="place", default=1, use="selection"),),
         ),
     ),
 )

@@ -8,7 +8,7 @@ from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.contribution.contribution import contribution, largest, sentence
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import Whole
+from transformer.views.parameters import Int
 
 
 def answer_contribution(
@@ -49,8 +49,8 @@ VIEW = View(
             answer=answer_contribution,
             network=True,
             parameters=(
-                Whole(name="place", use="selection", default=1),
-                Whole(
+                Int(name="place", use="selection", default=1),
+                Int(
                     name="target",
                     title=mark("Token"),
                     help=mark(

@@ -18,7 +18,7 @@ from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
 from transformer.views.drawing.common import HEAD, KIND, OF_STACK
-from transformer.views.parameters import Choice, Whole
+from transformer.views.parameters import Choice, Int
 
 SIDE, HEIGHT = 720, 620
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star")  # of the largest clusters
@@ -238,7 +238,7 @@ VIEW = View(
             parameters=(
                 OF_STACK,
                 KIND,
-                Whole(name="layer", title=mark("Layer"), use="selection", default=0),
+                Int(name="layer", title=mark("Layer"), use="selection", default=0),
                 HEAD,
                 Choice(
                     name="across",

@@ -6,9 +6,9 @@ import dataclasses
 
 from transformer.messages import mark
 from transformer.model.sites import KINDS, STACKS
-from transformer.views.parameters import Choice, HeadOrMean, Whole, Words
+from transformer.views.parameters import Choice, HeadOrMean, Int, Text
 
-SITE = Words(name="site", title=mark("Attention"), default="decoder.0.self", use="selection")
+SITE = Text(name="site", title=mark("Attention"), default="decoder.0.self", use="selection")
 HEAD = HeadOrMean(name="head", title=mark("Head"))
 STACK = Choice(
     name="stack", title=mark("Stack"),
@@ -20,5 +20,5 @@ KIND = Choice(
     name="kind", title=mark("Kind"), options=dict(zip(KINDS, KINDS, strict=True)), default="self",
     use="selection",
 )  # fmt: skip
-QUERY = Whole(name="query", title=mark("Query"), use="selection", optional=True)
-ROW = Whole(name="row", title="Sentence", default=0, use="request")
+QUERY = Int(name="query", title=mark("Query"), use="selection", optional=True)
+ROW = Int(name="row", title="Sentence", default=0, use="request")

@@ -10,7 +10,7 @@ from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.ablation.importance import foreseen
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import Flag, Whole
+from transformer.views.parameters import Bool, Int
 
 
 def answer_next_token(models: ModelQueries, item: Run, *, place: int, dark: bool = False) -> Answer:
@@ -66,13 +66,13 @@ VIEW = View(
             figure=foreseen,
             answer=answer_next_token,
             network=True,
-            parameters=(Whole(name="place", use="selection", default=1),),
+            parameters=(Int(name="place", use="selection", default=1),),
         ),
         Picture(
             name="intact_text",
             answer=answer_intact_text,
             network=True,
-            parameters=(Flag(name="forced", default=True, use="request"),),
+            parameters=(Bool(name="forced", default=True, use="request"),),
         ),
     ),
 )

@@ -15,7 +15,7 @@ from transformer.views.equations.layer import feed_forward, norm
 from transformer.views.equations.positions import positions
 from transformer.views.equations.sampling import sampling
 from transformer.views.equations.topic import Topic
-from transformer.views.parameters import Choice, Whole
+from transformer.views.parameters import Choice, Int
 
 TOPICS = {
     "attention": mark("Attention"),
@@ -93,7 +93,7 @@ VIEW = View(
                 SITE,
                 HEAD,
                 QUERY,
-                Whole(name="place", use="selection", optional=True),
+                Int(name="place", use="selection", optional=True),
             ),
         ),
     ),

@@ -16,15 +16,15 @@ from transformer.views import own_views
 from transformer.views.architecture.architecture import architecture
 from transformer.views.attention.alignment import alignment
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
+from transformer.views.attention_math import attention_math
 from transformer.views.head_metrics.metrics import draw_metric
 from transformer.views.positions.inputs import input_strips
 from transformer.views.positions.positions import position_similarity
 from transformer.views.positions.rotation import position_shift
 from transformer.views.prediction.beams import beam_tree
 from transformer.views.prediction.lens import logit_lens
-from transformer.views.prediction.surprise import surprise, why_none
+from transformer.views.prediction.surprisal import surprisal, why_none
 from transformer.views.saving import drawable
-from transformer.views.worked_row import worked_row
 
 
 class Picture(NamedTuple):
@@ -37,14 +37,14 @@ class Picture(NamedTuple):
 def gallery(run: Run, *, dark: bool = False) -> Iterator[Picture]:
     """The model, its prediction, all heads put together and measured, and its positions.
 
-    What a model does not have (the surprise of an encoder, the alignment of a text generator) and
+    What a model does not have (the surprisal of an encoder, the alignment of a text generator) and
     what a run does not have (its lens, see `analysis.with_lens`) is left out. One head large, masks
     and candidates need a choice and are not among them.
     """
     if run.stopped != GIVEN:
         yield Picture("architecture", architecture(run, dark=dark))
     if why_none(run) is None:
-        yield Picture("surprise", surprise(run, dark=dark))
+        yield Picture("surprisal", surprisal(run, dark=dark))
     if run.lens is not None:
         yield Picture("lens", logit_lens(run, dark=dark))
     if run.search is not None:
@@ -72,7 +72,7 @@ def _of_attention(run: Run, stack: str, kind: str, dark: bool) -> Iterator[Pictu
             continue  # such as of repeats, where nothing is repeated
         yield Picture("metrics", draw_metric(found, metric.name, dark=dark))
     if run.trace[stack, 0, kind].q is not None:
-        yield Picture("worked", worked_row(run, (stack, 0, kind), 0, dark=dark))
+        yield Picture("attention_math", attention_math(run, (stack, 0, kind), 0, dark=dark))
     yield Picture("mean", mean_attention(run, stack, kind, dark=dark, hover=False))
     if kind == "cross":
         yield Picture("alignment", alignment(run, "mean", "mean", dark=dark))

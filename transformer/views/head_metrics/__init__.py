@@ -13,7 +13,7 @@ from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import KIND, OF_STACK
 from transformer.views.head_metrics.metrics import draw_metric, metrics_figure
-from transformer.views.parameters import Choice, Words
+from transformer.views.parameters import Choice, Text
 
 DIGITS = 5
 # What a head did, by the metric that it is named after: the page's sentence begins "Head 5·0".
@@ -158,7 +158,7 @@ VIEW = View(
             help=mark("One metric of every head as a picture: layers down, heads across."),
             figure=metrics_figure,
             answer=answer_metric_map,
-            parameters=(OF_STACK, KIND, Words(name="metric", default="entropy", use="request")),
+            parameters=(OF_STACK, KIND, Text(name="metric", default="entropy", use="request")),
             idle=True,
         ),
     ),

@@ -6,9 +6,9 @@ from transformer.messages import mark
 from transformer.views.declaration import Picture, View
 from transformer.views.drawing.common import KIND, OF_STACK, SITE
 from transformer.views.journey.journey import answer_journey, answer_readers, answer_without_head
-from transformer.views.parameters import Whole
+from transformer.views.parameters import Int
 
-_PLACE = Whole(
+_PLACE = Int(
     name="place",
     title=mark("Last token read"),
     help=mark("Its place in the text; without one, the last."),
@@ -33,7 +33,7 @@ VIEW = View(
             network=True,
             parameters=(
                 _PLACE,
-                Whole(
+                Int(
                     name="target",
                     title=mark("Token"),
                     help=mark("The id of the token that parts add to; without one, the likeliest."),
@@ -51,7 +51,7 @@ VIEW = View(
             parameters=(
                 _PLACE,
                 SITE,
-                Whole(name="head", title=mark("Head"), use="selection", default=0),
+                Int(name="head", title=mark("Head"), use="selection", default=0),
             ),
         ),
         Picture(
@@ -61,9 +61,9 @@ VIEW = View(
             answer=answer_readers,
             parameters=(
                 OF_STACK,
-                Whole(name="query", title=mark("Reading token"), use="selection", default=0),
+                Int(name="query", title=mark("Reading token"), use="selection", default=0),
                 KIND,
-                Whole(name="key", title=mark("Token that is read"), use="selection", default=0),
+                Int(name="key", title=mark("Token that is read"), use="selection", default=0),
             ),
         ),
     ),

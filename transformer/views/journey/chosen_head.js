@@ -56,7 +56,7 @@ export const Readers = ({ found }) => {
 
 const openArithmetic = () => {
   openTab("attention");
-  openSection("worked_row");
+  openSection("attention_math");
 };
 // A cell of it in words: the one that is pointed at, else that of the two chosen tokens.
 const cellInWords = ({ numbers, labels }, { row, column }) => {

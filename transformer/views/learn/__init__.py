@@ -5,7 +5,7 @@ from __future__ import annotations
 from transformer.messages import mark
 from transformer.model.presets import PRESETS
 from transformer.views.declaration import View
-from transformer.views.parameters import Choice, Flag, Number, Whole
+from transformer.views.parameters import Bool, Choice, Int, Number
 
 # The exercises of `transformer.training`, which no view may import; a test holds them together.
 TASKS = {
@@ -30,16 +30,16 @@ VIEW = View(
             options={name: name for name in PRESETS},
             default="gpt",
         ),
-        Whole(name="n_layers", title=mark("Layers"), default=2, least=1, most=4),
-        Whole(name="n_heads", title=mark("Heads"), default=4, least=1, most=8),
-        Whole(name="width", title=mark("Width"), default=32, least=8, most=96),
-        Flag(name="feed_forward", title=mark("Feed-forward layers"), default=False),
-        Whole(name="n_steps", title=mark("Steps"), default=400, least=1, most=2000),
+        Int(name="n_layers", title=mark("Layers"), default=2, least=1, most=4),
+        Int(name="n_heads", title=mark("Heads"), default=4, least=1, most=8),
+        Int(name="width", title=mark("Width"), default=32, least=8, most=96),
+        Bool(name="feed_forward", title=mark("Feed-forward layers"), default=False),
+        Int(name="n_steps", title=mark("Steps"), default=400, least=1, most=2000),
         Number(
             name="learning_rate", title=mark("Learning rate"), default=0.01,
             least=0.0001, most=0.05,
         ),
-        Whole(name="seed", title=mark("Seed"), default=0, most=2**32 - 1),
+        Int(name="seed", title=mark("Seed"), default=0, most=2**32 - 1),
     ),
     pictures=(),
     gets=("tasks", "moments"),

@@ -11,7 +11,7 @@ from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
-from transformer.views.parameters import Whole
+from transformer.views.parameters import Int
 
 
 def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
@@ -85,7 +85,7 @@ VIEW = View(
             figure=masked,
             answer=answer_masked,
             network=True,
-            parameters=(Whole(name="place", title=mark("Place"), use="selection", optional=True),),
+            parameters=(Int(name="place", title=mark("Place"), use="selection", optional=True),),
         ),
     ),
 )

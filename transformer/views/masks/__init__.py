@@ -9,7 +9,7 @@ from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import HEAD, KIND, ROW, SITE, STACK
 from transformer.views.masks.masks import mask_figure, padded_batch
 from transformer.views.masks.removal import SHOWN, mask_removed, sentence_of
-from transformer.views.parameters import Choice, Whole, Words
+from transformer.views.parameters import Choice, Int, Text
 
 
 def answer_removal(
@@ -54,9 +54,9 @@ VIEW = View(
         "Which keys each query may read: padding hides filler, the causal mask hides the future."
     ),
     parameters=(
-        Whole(name="row", default=0, use="place", link="row"),
-        Words(name="mask_site", use="place", link="mask_site"),
-        Whole(name="mask_head", default=0, use="place", link="mask_head"),
+        Int(name="row", default=0, use="place", link="row"),
+        Text(name="mask_site", use="place", link="mask_site"),
+        Int(name="mask_head", default=0, use="place", link="mask_head"),
         Choice(
             name="without",
             title=mark("Mask that is taken away"),

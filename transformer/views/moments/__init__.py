@@ -15,7 +15,7 @@ from transformer.views.declaration import View
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import matrix_layout, reading_texts
 from transformer.views.learn.curves import two_pictures
-from transformer.views.parameters import Whole
+from transformer.views.parameters import Int
 
 BEFORE = 0.5  # where step 0 stands: its logarithm has no place
 LEAST = 0.1  # where the shares' axis ends, if all are less
@@ -113,10 +113,10 @@ VIEW = View(
     title=mark("The story model through its training"),
     help=mark("Its loss, its heads, what it writes and what surprises it, at ten of its steps."),
     parameters=(
-        Whole(name="step", title=mark("Step"), optional=True),
-        Whole(name="sentence", title=mark("Sentence"), default=0),
-        Whole(name="layer", title=mark("Layer"), optional=True),
-        Whole(name="head", title=mark("Head"), optional=True),
+        Int(name="step", title=mark("Step"), optional=True),
+        Int(name="sentence", title=mark("Sentence"), default=0),
+        Int(name="layer", title=mark("Layer"), optional=True),
+        Int(name="head", title=mark("Head"), optional=True),
     ),
     pictures=(),
     gets=("moments",),

@@ -19,9 +19,9 @@ const HIGHEST_PX = 560; // of the large head
 const fitted = (figure) =>
   squareCells(figure, { side: { width: figure.layout.width, height: HIGHEST_PX }, bar: true });
 
-const Tokens = ({ labels, surprise, mean }) => {
+const Tokens = ({ labels, surprisal, mean }) => {
   const one = (label, place) => {
-    const nats = surprise[place];
+    const nats = surprisal[place];
     const shade = Math.min(1, (nats ?? 0) / MOST_NATS).toFixed(2);
     return html`<span style=${{ "--read": shade }}>
       <${Token} label=${label} /><small>${nats === null ? "–" : numeral(nats.toFixed(1))}</small>
@@ -30,7 +30,7 @@ const Tokens = ({ labels, surprise, mean }) => {
   return html`<p class="moments-tokens">${labels?.map(one)}</p>
     <p class="hint moments-mean">${
       labels &&
-      say("Below each token its surprise in nats; the mean is {mean}.", {
+      say("Below each token its surprisal in nats; the mean is {mean}.", {
         mean: numeral(mean.toFixed(2)),
       })
     }</p>`;

@@ -5,12 +5,12 @@ from __future__ import annotations
 from transformer.analysis.ablation import next_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.patching import most_changed, patch_effect
+from transformer.former_names import FORMER_NAMES
 from transformer.inference.model import Model
 from transformer.messages import invalid, mark
-from transformer.model.hooks import FORMER_NAMES
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import Choice, Item, Whole, Words
+from transformer.views.parameters import Choice, Int, Item, Text
 from transformer.views.patching.patching import largest_change
 from transformer.views.patching.patching import patching as patching_figure
 from transformer.views.patching.variants import TEACHING, text_before, variant
@@ -21,7 +21,7 @@ def _last(item: Item) -> int:
     return min(len(item.ids), item.config.output_max_len) if isinstance(item, Run) else 0
 
 
-_PLACE = Whole(name="place", use="selection", optional=True, least=1, most=_last)
+_PLACE = Int(name="place", use="selection", optional=True, least=1, most=_last)
 _STACKS = {"encoder": "encoder", "decoder": "decoder"}
 _KINDS = {"self": "self", "cross": "cross"}
 _PARTS = {"resid_post": "stream", "z": "attention", "mlp_out": "feed-forward"}
@@ -139,7 +139,7 @@ VIEW = View(
             answer=answer_patching,
             network=True,
             parameters=(
-                Words(name="other", title=mark("Another text"), use="request"),
+                Text(name="other", title=mark("Another text"), use="request"),
                 _PLACE,
                 Choice(name="stack", options=_STACKS, default="decoder", use="request"),
                 Choice(

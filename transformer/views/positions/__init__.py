@@ -6,7 +6,7 @@ from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import STACK
-from transformer.views.parameters import Choice, Flag, Whole, Wholes
+from transformer.views.parameters import Bool, Choice, Int, IntList
 from transformer.views.positions.inputs import PARTS, input_parts, input_strips, input_token
 from transformer.views.positions.positions import (
     formula_difference,
@@ -89,7 +89,7 @@ def answer_shift(
     return {"figure": figure, "largest": largest, **figure.layout.meta}
 
 
-_FORMULA = Flag(name="formula", title=mark("Formula"), use="request")
+_FORMULA = Bool(name="formula", title=mark("Formula"), use="request")
 VIEW = View(
     name="positions",
     tab=mark("Positions"),
@@ -98,8 +98,8 @@ VIEW = View(
     title=mark("Positions"),
     help=mark("The numbers that tell the network where a token stands, and how they move."),
     parameters=(
-        Whole(name="stack", title=mark("Stack"), default=0, use="place", link="stack"),
-        Wholes(
+        Int(name="stack", title=mark("Stack"), default=0, use="place", link="stack"),
+        IntList(
             name="dimensions",
             title=mark("Dimensions"),
             default=[0, 1, 8, 32],
@@ -135,7 +135,7 @@ VIEW = View(
                     use="request",
                 ),
                 STACK,
-                Wholes(name="dimensions", title=mark("Dimensions"), optional=True, use="request"),
+                IntList(name="dimensions", title=mark("Dimensions"), optional=True, use="request"),
                 _FORMULA,
             ),
         ),
@@ -145,7 +145,7 @@ VIEW = View(
             help=mark("Chosen dimensions of the position matrix as lines over the positions."),
             figure=position_curves,
             parameters=(
-                Wholes(name="dimensions", title=mark("Dimensions"), default=[0, 1], use="request"),
+                IntList(name="dimensions", title=mark("Dimensions"), default=[0, 1], use="request"),
                 STACK,
             ),
         ),
@@ -162,14 +162,14 @@ VIEW = View(
             help=mark("Token vectors, position vectors and their sum, one row a token."),
             figure=input_strips,
             answer=answer_inputs,
-            parameters=(STACK, Whole(name="place", use="selection", optional=True)),
+            parameters=(STACK, Int(name="place", use="selection", optional=True)),
         ),
         Picture(
             name="input",
             title=mark("What enters for one token"),
             help=mark("One token's vector, its position's vector and their sum, as lines."),
             figure=input_token,
-            parameters=(Whole(name="place", use="selection", optional=True), STACK),
+            parameters=(Int(name="place", use="selection", optional=True), STACK),
         ),
         Picture(
             name="shift",
@@ -178,7 +178,7 @@ VIEW = View(
             figure=position_shift,
             answer=answer_shift,
             parameters=(
-                Whole(
+                Int(
                     name="k",
                     title=mark("Steps between positions"),
                     default=1,
@@ -186,7 +186,7 @@ VIEW = View(
                     link="steps",
                 ),
                 STACK,
-                Whole(name="shown", title=mark("Dimensions shown"), optional=True, use="request"),
+                Int(name="shown", title=mark("Dimensions shown"), optional=True, use="request"),
             ),
         ),
     ),

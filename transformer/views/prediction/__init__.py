@@ -5,13 +5,13 @@ from __future__ import annotations
 from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import Whole
+from transformer.views.parameters import Int
 from transformer.views.prediction import candidates as of_step
 from transformer.views.prediction.beams import beam_tree
 from transformer.views.prediction.candidates import how_at, step_of
 from transformer.views.prediction.lens import logit_lens, what_is_done
-from transformer.views.prediction.surprise import in_words, summarise, why_none
-from transformer.views.prediction.surprise import surprise as surprise_figure
+from transformer.views.prediction.surprisal import in_words, summarise, why_none
+from transformer.views.prediction.surprisal import surprisal as surprisal_figure
 
 LENS_COLUMNS = 48  # tokens that the page shows at once; more would be slow to draw
 
@@ -31,13 +31,13 @@ def answer_candidates(item: Run, *, step: int, dark: bool = False) -> Answer:
     }
 
 
-def answer_surprise(item: Run, *, dark: bool = False) -> Answer:
+def answer_surprisal(item: Run, *, dark: bool = False) -> Answer:
     """How much each token surprised the network; {"none": why} where nothing could."""
     reason = why_none(item)
     if reason is not None:
         return {"none": reason}
     return {
-        "figure": surprise_figure(item, dark=dark),
+        "figure": surprisal_figure(item, dark=dark),
         "says": in_words(summarise(item)),
     }
 
@@ -63,7 +63,7 @@ VIEW = View(
     help=mark(
         "What each step could have chosen, what surprised the network, and what each layer said."
     ),
-    parameters=(Whole(name="lens", title=mark("First token of the lens"), default=0, link="lens"),),
+    parameters=(Int(name="lens", title=mark("First token of the lens"), default=0, link="lens"),),
     pictures=(
         Picture(
             name="candidates",
@@ -73,14 +73,14 @@ VIEW = View(
             ),
             figure=of_step.candidates,
             answer=answer_candidates,
-            parameters=(Whole(name="step", default=0, use="selection"),),
+            parameters=(Int(name="step", default=0, use="selection"),),
         ),
         Picture(
-            name="surprise",
-            title=mark("Surprise"),
+            name="surprisal",
+            title=mark("Surprisal"),
             help=mark("How many bits each token of the text surprised the network by, −log₂ p."),
-            figure=surprise_figure,
-            answer=answer_surprise,
+            figure=surprisal_figure,
+            answer=answer_surprisal,
             lens=True,
         ),
         Picture(
@@ -90,7 +90,7 @@ VIEW = View(
             figure=logit_lens,
             answer=answer_lens,
             lens=True,
-            parameters=(Whole(name="first", default=0, use="request"),),
+            parameters=(Int(name="first", default=0, use="request"),),
         ),
         Picture(
             name="beams",

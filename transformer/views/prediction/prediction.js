@@ -1,4 +1,4 @@
-// One generated token's candidates; every token's surprise; what each layer would have said; and the
+// One generated token's candidates; every token's surprisal; what each layer would have said; and the
 // tree of a beam search.
 
 import { branchAt } from "../../ui/static/history.js";
@@ -13,7 +13,7 @@ import { Token } from "../../web/text.js";
 import { useJourney } from "../journey/asked.js";
 import { Lens } from "./lens.js";
 import { SearchTree } from "./search_tree.js";
-import { Surprise } from "./surprise.js";
+import { Surprisal } from "./surprisal.js";
 
 const NARROW_PX = 480;
 const MOST_TOKENS = 60; // of the text before a step
@@ -88,8 +88,8 @@ const Deeper = ({ server, fields }) => {
   const { run } = page;
   const searched = run?.hypotheses.length ?? 0;
   return html`<div>
-    <${Section} name="surprise" title=${say("Surprise of each token, −log₂ p")}
-      finding=${run && bitsInWords(run)}><${Surprise} server=${server} /><//>
+    <${Section} name="surprisal" title=${say("Surprisal of each token, −log₂ p")}
+      finding=${run && bitsInWords(run)}><${Surprisal} server=${server} /><//>
     <${Section} name="lens" title=${say("Logit lens: what each layer would have said")}
       finding=${say("The token that each layer holds for the best, all along the text")}>
       <${Lens} ...${{ server, fields }} /><//>

@@ -8,7 +8,7 @@ from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import SITE
-from transformer.views.parameters import Whole
+from transformer.views.parameters import Int
 from transformer.views.rotary.rotary import (
     angles_of,
     rotary_angles,
@@ -43,10 +43,10 @@ def answer_rotary(
     return {"turns": True, "n_pairs": n_pairs, "says": says, **drawn}
 
 
-_HEAD = Whole(name="head", title="Head", use="selection", default=0)
-_QUERY = Whole(name="query", title="Query", use="selection", optional=True)
-_KEY = Whole(name="key", title="Key", use="request", optional=True)
-_PAIR = Whole(name="pair", title="Pair", default=0)
+_HEAD = Int(name="head", title="Head", use="selection", default=0)
+_QUERY = Int(name="query", title="Query", use="selection", optional=True)
+_KEY = Int(name="key", title="Key", use="request", optional=True)
+_PAIR = Int(name="pair", title="Pair", default=0)
 VIEW = View(
     name="rotary",
     tab="Positions",

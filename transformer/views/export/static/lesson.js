@@ -11,7 +11,7 @@ import { startWith, RunPage } from "./run_page.js";
 
 // Of a tab of the page: what else is shown, and which pictures of the inside.
 const SECTIONS = { attention: [], prediction: ["more"], masks: [], positions: ["more"] };
-const INSIDE = { prediction: ["surprise", "lens"], positions: ["similarity"] };
+const INSIDE = { prediction: ["surprisal", "lens"], positions: ["similarity"] };
 
 const ROUNDING = 1e-9;
 

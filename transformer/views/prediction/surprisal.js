@@ -9,10 +9,10 @@ import { TokenColumns, withoutZoom } from "./token_columns.js";
 
 const BAR_EM = 1.57; // the least that a token's label needs
 
-export const Surprise = ({ server }) => {
+export const Surprisal = ({ server }) => {
   const part = usePart();
   const { run, dark } = page;
-  const { answer, asked } = useAnswer(part, server.surprise, run && { run: run.run, dark });
+  const { answer, asked } = useAnswer(part, server.surprisal, run && { run: run.run, dark });
   const says = answer?.none ?? answer?.says;
   const change = ({ layout }) => {
     const count = layout.meta.labels.length;
@@ -24,12 +24,12 @@ export const Surprise = ({ server }) => {
     withoutZoom(layout);
   };
   const key = (name, words) => html`<span class=${`key ${name}`}>${words}</span>`;
-  return html`<div class="surprise-box" ...${part.shows({ run: asked?.run })}>
-    <p class="surprise-says">${says && asSentence(says)}</p>
-    <div class="surprise-body" hidden=${Boolean(answer?.none)}>
+  return html`<div class="surprisal-box" ...${part.shows({ run: asked?.run })}>
+    <p class="surprisal-says">${says && asSentence(says)}</p>
+    <div class="surprisal-body" hidden=${Boolean(answer?.none)}>
       <p>${say("How many bits each token of the text cost the network: 0 if it was sure of it, 1 if it gave it a probability of one half, 2 for a quarter. Click a bar to choose the token before it.")} ${key("given", say("given"))} ${key("generated", say("generated"))}</p>
-      <${TokenColumns} part=${part} name="surprise" figure=${answer?.figure} change=${change}
-        follows first=${run?.trace_start} wide=${say("Bars of surprise, one a token")} />
+      <${TokenColumns} part=${part} name="surprisal" figure=${answer?.figure} change=${change}
+        follows first=${run?.trace_start} wide=${say("Bars of surprisal, one a token")} />
     </div>
   </div>`;
 };

@@ -22,14 +22,14 @@ from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
 from transformer.views.drawing.common import HEAD, QUERY, SITE
 
-__all__ = ["row_arithmetic", "worked_row"]
+__all__ = ["attention_math", "row_arithmetic"]
 
 _HEADING, _STRIP, _GAP, _TICKS = 30, 30, 12, 62  # px
 _KEY_PX, _LEAST_PX, _MOST_PX = 19, 60, 560  # of a key's row, and of all keys
 _ACROSS = {"matrix": [0, 0.5], "scores": [0.54, 0.75], "weights": [0.79, 1]}
 
 
-def worked_row(
+def attention_math(
     run: Run | Batch,
     site: SiteLike,
     head: int,
@@ -48,7 +48,7 @@ def worked_row(
 
 
 def figure_of(found: RowArithmetic, *, dark: bool = False) -> go.Figure:
-    """The figure of `worked_row`."""
+    """The figure of `attention_math`."""
     panels = _panels(len(found.key_labels))
     layout = style.layout(
         say(
@@ -230,7 +230,7 @@ def _traced(query: Any, item: Run | Batch, site: str) -> Any:
 
 
 VIEW = View(
-    name="worked_row",
+    name="attention_math",
     tab=mark("Attention"),
     order=130,
     folded=True,
@@ -238,16 +238,16 @@ VIEW = View(
     help=mark("From q and the keys to scores, weights and output, for one query of one head."),
     pictures=(
         Picture(
-            name="worked",
+            name="attention_math",
             title=mark("One row, worked out"),
             help=mark(
                 "From q and the keys to scores, weights and output, for one query of one head."
             ),
-            figure=worked_row,
+            figure=attention_math,
             answer=answer_worked,
             takes="run or batch",
             parameters=(SITE, HEAD, QUERY),
         ),
     ),
-    script="worked",
+    script="attention_math",
 )

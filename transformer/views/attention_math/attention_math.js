@@ -169,7 +169,7 @@ const pinnedKey = (row) => {
 const Worked = ({ server }) => {
   const part = usePart();
   const [picked, pick] = useState(/** @type {any} */ ({}));
-  const { answer, asked } = useAnswer(part, server.worked, useRested(part, chosenRow()));
+  const { answer, asked } = useAnswer(part, server.attention_math, useRested(part, chosenRow()));
   const shown = useMemo(() => answer && workedOut(answer), [answer]);
   const { row, order, agrees, byWeight, byScore } = shown ?? {};
   const chosen = picked.of === answer ? picked.key : (pinnedKey(row) ?? order?.[0]);
@@ -180,16 +180,16 @@ const Worked = ({ server }) => {
   };
   const label = () =>
     say("q, the keys, scores, weights and output of query {query}", { query: row.query });
-  return html`<div class="worked" ...${part.shows(facts)}>
+  return html`<div class="attention-math" ...${part.shows(facts)}>
     <p>${say("How one query of the chosen head reads its keys, number by number. Your browser does this arithmetic itself, from the network's own q, K and V. Choose a head in the grid, and a query by its token in the text.")}</p>
     <p class=${`agreement ${agrees === false ? "disagrees" : ""}`} role="status">${
       shown && agreementInWords(shown)
     }</p>
-    <${Figure} part=${part} name="worked" figure=${answer?.figure} label=${shown && label()}
+    <${Figure} part=${part} name="attention_math" figure=${answer?.figure} label=${shown && label()}
       change=${fitToWidth(part.width)} table=${() => tableOfRow(shown)} />
     ${
       shown &&
-      html`<div class="worked-both">
+      html`<div class="attention-math-both">
         <section>
           <h4>${say("Every key: from agreement to weight")}</h4>
           <div class="wide row-table" tabindex="0" role="region" aria-label=${say("One line a key")}>

@@ -18,20 +18,21 @@ EXAMPLE = EXAMPLES["decoder"]
 LINES = """() => [...document.querySelectorAll('.row-table tr[data-key]')].map(line =>
     [Number(line.dataset.key), ...[...line.querySelectorAll('td')].slice(0, 5).map(
         cell => cell.textContent.replace('−', '-'))])"""
-SHOWN = """([site, head, query]) => { const d = document.querySelector('.worked')?.dataset ?? {};
+SHOWN = """([site, head, query]) => {
+    const d = document.querySelector('.attention-math')?.dataset ?? {};
     return d.site === site && d.head === head && d.query === query; }"""
 
 
 @pytest.fixture
 def page(visit: Open) -> Visit:
     opened = visit()
-    opened.wait_drawn(".worked")
+    opened.wait_drawn(".attention-math")
     return opened
 
 
 def until(page: Visit, site: str, head: int, query: int) -> None:
     """Look there, and wait until this row is worked out: what is far away is not drawn."""
-    page.wait_drawn(".worked")
+    page.wait_drawn(".attention-math")
     page.page.wait_for_function(SHOWN, arg=[site, str(head), str(query)])
 
 
@@ -47,7 +48,7 @@ def check(page: Visit, run: Run, site: str, head: int, query: int) -> None:
         assert (mask == "+ 0") == found.allowed[key]
         assert float(exp) == pytest.approx(found.exps[key], abs=6e-4)
         assert float(weight) == pytest.approx(found.weights[key], abs=6e-4)
-    root = page.page.locator(".worked")
+    root = page.page.locator(".attention-math")
     assert root.get_attribute("data-agrees") == "true"
     difference = float(str(root.get_attribute("data-weight-difference")))
     assert difference == pytest.approx(found.weight_difference, abs=1e-6)  # another trace, packed
@@ -59,16 +60,16 @@ def test_the_browser_reckons_the_rows_that_are_chosen(page: Visit, server: Serve
     last = len(run.ids) - 1
     check(page, run, "decoder.0.self", 0, last)
     best = int(row_arithmetic(run, "decoder.0.self", 0, last).weights.argmax())
-    assert page.page.locator(".worked").get_attribute("data-key") == str(best)
+    assert page.page.locator(".attention-math").get_attribute("data-key") == str(best)
     page.head(1, 2).click()
     check(page, run, "decoder.1.self", 2, last)
     page.tokens.nth(5).click()
     check(page, run, "decoder.1.self", 2, 5)
     assert (
         run.labels[5]
-        in page.page.locator("[data-section=worked_row] .section-finding").inner_text()
+        in page.page.locator("[data-section=attention_math] .section-finding").inner_text()
     )
-    drawn = "document.querySelector('[data-picture=worked]').calcdata[0][0].z.length"
+    drawn = "document.querySelector('[data-picture=attention_math]').calcdata[0][0].z.length"
     assert page.page.evaluate(drawn) == len(run.ids)
     page.head(0, 0).click()
     a_chosen_key_is_written_out_with_its_numbers(page, run)
@@ -96,7 +97,7 @@ def the_table_behind_the_picture_holds_all_that_it_shows(page: Visit, run: Run) 
     page.tokens.nth(4).click()
     until(page, "decoder.0.self", 0, 4)
     found = row_arithmetic(run, "decoder.0.self", 0, 4)
-    behind = page.page.locator(".worked .as-table")
+    behind = page.page.locator(".attention-math .as-table")
     behind.locator("summary").click()
     behind.locator("tr").first.wait_for()  # the table is filled when it opens
 

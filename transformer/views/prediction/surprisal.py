@@ -26,7 +26,7 @@ HATCH = "/"  # a given token's bar
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
-    """mean_bits: over the tokens that have a surprise. perplexity: 2 to that power. given_bits,
+    """mean_bits: over the tokens that have a surprisal. perplexity: 2 to that power. given_bits,
     generated_bits: the same mean over either kind alone, None where there is none."""
 
     mean_bits: float
@@ -37,28 +37,28 @@ class Summary:
 
 
 def why_none(run: Run) -> str | None:
-    """One sentence for a run of which no token has a surprise; None for all others."""
+    """One sentence for a run of which no token has a surprisal; None for all others."""
     if run.config.family == "encoder":
         return say(
             "an encoder reads the whole text at once and foresees no token, so none "
             "can surprise it; allowed: a run of a decoder or an encoder-decoder"
         )
-    if run.surprise is None:
+    if run.surprisal is None:
         return say(
-            "this run has no surprise yet, which takes the network; needed: the run "
+            "this run has no surprisal yet, which takes the network; needed: the run "
             "that transformer.with_lens(model, run) gives"
         )
-    if all(bits is None for bits in run.surprise):
+    if all(bits is None for bits in run.surprisal):
         return say(
             "only the first token was read, which nothing foresaw, so nothing has a "
-            "surprise; allowed: a run of two tokens or more"
+            "surprisal; allowed: a run of two tokens or more"
         )
     return None
 
 
 def summarise(run: Run) -> Summary:
-    """The surprise of a whole text. Raises ValueError for a run without any."""
-    bits, given = surprise_of(run), _n_given(run)
+    """The surprisal of a whole text. Raises ValueError for a run without any."""
+    bits, given = surprisal_of(run), _n_given(run)
     known = [each for each in bits if each is not None]
     mean = sum(known) / len(known)
     return Summary(
@@ -70,17 +70,17 @@ def summarise(run: Run) -> Summary:
     )
 
 
-def surprise(run: Run, *, dark: bool = False) -> go.Figure:
+def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
     """One bar a token, in bits; hatched: given, plain: generated. y is NaN for the first token.
 
     An encoder-decoder's are those of the decoder's text. Raises ValueError for a run without any.
     """
     found = summarise(run)
     labels = run.queries(last_stack(run.config))
-    each = surprise_of(run)
+    each = surprisal_of(run)
     bits = np.array([math.nan if b is None else b for b in each], dtype=np.float64)
     layout = style.layout(
-        say("Surprise of each token, −log₂ p"),
+        say("Surprisal of each token, −log₂ p"),
         say("{summary}<br>hatched: given; plain: generated", summary=in_words(found)),
         dark=dark,
         margin={"l": 60, "r": 16, "t": 92, "b": 110},
@@ -92,7 +92,7 @@ def surprise(run: Run, *, dark: bool = False) -> go.Figure:
             say("token"), [style.label(text, TICK_CHARACTERS) for text in labels], dark=dark,
             range=[-0.5, len(labels) - 0.5],
         ),
-        yaxis=style.axis(say("surprise (bits)"), dark=dark, showgrid=True, rangemode="tozero"),
+        yaxis=style.axis(say("surprisal (bits)"), dark=dark, showgrid=True, rangemode="tozero"),
         shapes=[_mean_line(found, dark)],
         meta={
             "labels": list(labels),
@@ -105,17 +105,17 @@ def surprise(run: Run, *, dark: bool = False) -> go.Figure:
     return go.Figure(data=[_bars(run, bits, labels, dark)], layout=layout)
 
 
-def surprise_of(run: Run) -> Sequence[float | None]:
-    """The run's surprise. Raises ValueError for a run without any."""
+def surprisal_of(run: Run) -> Sequence[float | None]:
+    """The run's surprisal. Raises ValueError for a run without any."""
     reason = why_none(run)
-    if run.surprise is None or reason is not None:
+    if run.surprisal is None or reason is not None:
         raise ValueError(reason)
-    return run.surprise
+    return run.surprisal
 
 
 def _n_given(run: Run) -> int:
     """How many of the traced tokens were given."""
-    return max(0, min(run.n_prompt - run.trace_start, len(surprise_of(run))))
+    return max(0, min(run.n_prompt - run.trace_start, len(surprisal_of(run))))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -149,8 +149,8 @@ def _bars(run: Run, bits: Any, labels: Sequence[str], dark: bool) -> go.Bar:
     return go.Bar(
         x=list(range(len(labels))),
         y=bits,
-        name=say("surprise (bits)"),
-        customdata=[_hover(*of) for of in zip(labels, surprise_of(run), given, strict=True)],
+        name=say("surprisal (bits)"),
+        customdata=[_hover(*of) for of in zip(labels, surprisal_of(run), given, strict=True)],
         hovertemplate="%{customdata}<extra></extra>",
         marker={
             "color": [colours.muted if one else colours.accent for one in given],
