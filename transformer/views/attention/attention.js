@@ -6,7 +6,6 @@ import { wholeNumber } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { setReader } from "../../web/text.js";
 import { siteName } from "../../web/sites.js";
-import { KindButtons } from "../../web/controls.js";
 import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
 import { mounted, useEvent, usePart } from "../../web/part.js";
 import {
@@ -24,6 +23,8 @@ import { knownHeads } from "../head_metrics/known.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
 import { Large } from "./large.js";
 import {
+  firstHead,
+  HeadKinds,
   headShown,
   isHeatmap,
   numbersAsked,
@@ -34,8 +35,6 @@ import {
   usualKind,
   isOffered,
 } from "./numbers.js";
-
-const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
 
 // ---- every head ----
 
@@ -57,12 +56,9 @@ const Heads = ({ view }) => {
     if (isHeatmap(view.fields.picture))
       view.store.foresee(numbersAsked(view.fields, { stack, kind, layer, head }));
   };
-  const kinds = page.run?.kinds ?? [];
-  const chosen = kinds.findIndex((one) => one.stack === stack && one.kind === kind);
   const isHere = of?.stack === stack && of?.kind === kind;
   return html`<div class="heads-side" ...${part.shows(of ?? {})}>
-    <${KindButtons} name=${say("Which attention")} ...${{ kinds, chosen }}
-      choose=${(index) => setHead(firstHead(kinds[index]))} />
+    <${HeadKinds} at=${at} />
     <h3>${say("Every head")}</h3>
     <button type="button" class="zoom" aria-pressed=${String(isZoomed)} onClick=${() => zoom(!isZoomed)}
       hidden=${!(atlas?.shape[1] > MANY)}>${say("Larger pictures")}</button>
