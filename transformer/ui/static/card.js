@@ -132,13 +132,7 @@ const Guide = ({ props, server }) => {
   const latest = useRef(name);
   latest.current = name;
   const state = useAnswers(name);
-  useMemo(() => {
-    const fetch = async (lesson) => {
-      const { steps, title } = await ask(server.lesson, { name: lesson });
-      return { name: lesson, title, cards: steps };
-    };
-    setLessons(fetch, lessons);
-  }, []);
+  useMemo(() => setLessons(lessons), []);
 
   const asked = () => ({
     name: deck.name,
