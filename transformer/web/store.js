@@ -76,7 +76,7 @@ export const reactive = (start) => {
     const set = (/** @type {any} */ now) => {
       value.value = now;
     };
-    Object.defineProperty(made, name, { get, set, enumerable: true });
+    Object.defineProperty(made, name, { get, set, enumerable: true, configurable: true });
   }
   return made;
 };
