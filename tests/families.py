@@ -73,7 +73,8 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
         vocab_size=vocab_size, bos_token_id=1, eos_token_id=2, pad_token_id=0
     )
     if family == "gpt2":
-        sizes = dict(n_embd=width, n_head=heads, n_layer=layers, n_inner=wide, n_positions=100)
+        sizes = dict(n_embd=width, n_head=heads, n_layer=layers, n_positions=100)
+        sizes["n_inner"] = wide if size != 3 else None  # four times as wide
         act = ["gelu_new", "gelu", "relu", "gelu_new", "silu"][size]
         return transformers.GPT2Config(**ids, **sizes, activation_function=act)
     usual = dict(

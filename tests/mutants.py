@@ -8,23 +8,27 @@ A mutant is one change that Cosmic Ray makes: another operator, number or compar
 negated, a decorator or a loop's body gone. It meets the tests that ran its line, the quickest
 first, until one fails; coverage finds these, once for a state of the code. Of the variants of an
 operator at one place (+ as -, *, /, ...) one is drawn. Annotations stay as they are. Results stand
-in build/mutants/, a line of JSON each.
+in build/mutants/, a line of JSON each. Those that nothing could notice are listed, with the reason,
+in equivalent_mutants.toml.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import json
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
+import tomllib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -37,7 +41,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("MUTANTS_BUILD", ROOT / "build" / "mutants"))
-ROOMS = ("model", "inference", "analysis", "runs", "checkpoint", "tokenizer")
+ROOMS = (
+    "model", "inference", "analysis", "runs", "checkpoint", "tokenizer", "interventions",
+)  # fmt: skip
+EQUIVALENT = tomllib.loads((ROOT / "tests" / "equivalent_mutants.toml").read_text("utf-8"))
 NOT_COPIED = (".*", "build", "node_modules", "__pycache__", "*.egg-info", "*.safetensors")
 IMPORTED = ("torch", "pytest", "transformers", "gradio", "plotly.graph_objects")
 MOST_TESTS_S = 60.0  # of tests that one mutant meets, as long as they took without it
@@ -116,14 +123,14 @@ class Coverage:
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     def tests_of(self, file: str, line: int) -> list[str]:
-        """Those that ran the line; any of the file's where it runs as the module is imported."""
+        """Those that ran the line; any of the file's where it runs as the module is imported, and
+        any at all where the file holds nothing else."""
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
         tests = self._passed(by_line.get(line, ()))
-        return self.quickest(
-            tests or self._passed(one for every in by_line.values() for one in every)
-        )
+        of_file = self._passed(one for every in by_line.values() for one in every)
+        return self.quickest(tests or of_file) or self.few
 
     def _passed(self, tests: Iterable[str]) -> set[str]:
         return {test for test in tests if test in self._seconds}
@@ -225,14 +232,9 @@ class Tree:
 
     def meet(self, mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
         """ "noticed", "alive", or "hangs", which is noticed too."""
-        from cosmic_ray.mutating import mutate_code
-        from cosmic_ray.plugins import get_operator
-
         path = self.folder / mutant.file
         original = path.read_text(encoding="utf-8")
-        changed = mutate_code(original, get_operator(mutant.operator)(), mutant.occurrence)
-        assert changed is not None, mutant
-        path.write_text(changed, encoding="utf-8")
+        path.write_text(changed(original, mutant.operator, mutant.occurrence), encoding="utf-8")
         try:
             return "noticed" if self.fails(tests, ENOUGH * seconds + START_S) else "alive"
         except TimeoutError:
@@ -300,6 +302,34 @@ class Results:
             print(json.dumps(found), file=file)
 
 
+def changed(code: str, operator: str, occurrence: int) -> str:
+    """The code of a file with one mutant in it."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    result = mutate_code(code, get_operator(operator)(), occurrence)
+    assert result is not None, (operator, occurrence)
+    return str(result)
+
+
+def why_equivalent(found: Mapping[str, Any]) -> str | None:
+    """Why no test could notice it; None where nobody has said so."""
+    before = (ROOT / found["file"]).read_text(encoding="utf-8")
+    after = changed(before, found["operator"], found["occurrence"])
+    lines = list(difflib.ndiff(before.splitlines(), after.splitlines()))
+    told = {
+        "file": found["file"],
+        **{name: "\n".join(line[2:].strip() for line in lines if line[0] == sign)
+           for name, sign in (("before", "-"), ("after", "+"))},
+    }  # fmt: skip
+    reasons = (
+        one["why"]
+        for one in EQUIVALENT["mutants"]
+        if all(re.search(one.get(name, ""), text) for name, text in told.items())
+    )
+    return next(reasons, None)
+
+
 def is_noticed(found: Mapping[str, Any]) -> bool:
     """Whether a test failed, or never ended."""
     return found["outcome"] in ("noticed", "hangs")
@@ -337,13 +367,19 @@ def plant(mutants: Sequence[Mutant], covered: Coverage, results: Results, made: 
 
 
 def report(found: Sequence[Mapping[str, Any]]) -> None:
-    """A table by file, and each mutant that no test noticed, with its line."""
-    print("\n| file | mutants | noticed |\n| --- | --- | --- |")
+    """A table by file, how many of those that nobody noticed are equivalent, and all the others."""
+    alive = [one for one in sorted(found, key=_key) if not is_noticed(one)]
+    reasons = {_key(one): why_equivalent(one) for one in alive}
+    print("\n| file | mutants | equivalent | of the others noticed |\n| --- | --- | --- | --- |")
     for file in (*sorted({one["file"] for one in found}), "all"):
-        of = [is_noticed(one) for one in found if file in (one["file"], "all")]
-        print(f"| {file} | {len(of)} | {sum(of) / max(1, len(of)):.0%} |")
-    for one in sorted(found, key=_key):
-        if not is_noticed(one):
+        of = [one for one in found if file in (one["file"], "all")]
+        n_equivalent = sum(bool(reasons.get(_key(one))) for one in of)
+        share = sum(map(is_noticed, of)) / max(1, len(of) - n_equivalent)
+        print(f"| {file} | {len(of)} | {n_equivalent} | {share:.0%} |")
+    for why, count in Counter(filter(None, reasons.values())).most_common():
+        print(f"{count} equivalent: {why}")
+    for one in alive:
+        if reasons[_key(one)] is None:
             code = (ROOT / one["file"]).read_text(encoding="utf-8").splitlines()[one["line"] - 1]
             place = f"{one['file']}:{one['line']} {one['operator']} {one['occurrence']}"
             print(f"{place} ({one['outcome']}): {code.strip()}")

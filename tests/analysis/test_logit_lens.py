@@ -48,7 +48,7 @@ def test_the_lens_covers_the_window_of_a_text_that_slid(tiny_model):
 
 def test_the_lens_needs_the_model_that_made_the_run(tiny_model, tiny_encoder):
     run = tiny_model.trace("the fox")
-    with pytest.raises(ValueError, match="needs the model that made it, tiny; got tiny-encoder"):
+    with pytest.raises(ValueError, match="need the model that made it, tiny; got tiny-encoder"):
         with_lens(tiny_encoder, run)
 
 

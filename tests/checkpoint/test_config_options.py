@@ -57,8 +57,33 @@ REFUSED = [
     (("bert", "roberta", "distilbert"), {"is_causal": True}, "is_causal"),
     (LLAMAS, {"rope_parameters": {**HALF, **LINEAR}}, "partial_rotary_factor"),
     (LLAMAS, {"partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "partial_rotary_factor"),
-    (("gpt2",), {"scale_attn_weights": False}, "scale_attn_weights"),
 ]
+ONLY = [  # each has one value that is read
+    (
+        ("gpt2",),
+        dict(
+            scale_attn_weights=False, scale_attn_by_inverse_layer_idx=True,
+            add_cross_attention=True, tie_word_embeddings=False,
+        ),
+    ),
+    (LLAMAS, dict(use_bidirectional_attention=True, pretraining_tp=2)),
+    (
+        ("bert", "roberta", "distilbert"),
+        dict(
+            is_decoder=True, add_cross_attention=True, tie_word_embeddings=False,
+            position_embedding_type="relative_key", embedding_size=8, sinusoidal_pos_embds=True,
+        ),
+    ),
+    (
+        ("marian",),
+        dict(
+            share_encoder_decoder_embeddings=False, tie_word_embeddings=False,
+            normalize_before=True, normalize_embedding=True, add_final_layer_norm=True,
+            static_position_embeddings=False, add_bias_logits=True, decoder_vocab_size=9,
+        ),
+    ),
+]  # fmt: skip
+REFUSED += [(of, {name: got}, name) for of, options in ONLY for name, got in options.items()]
 HEADS = {"bert": "MaskedLM", "distilbert": "MaskedLM", "roberta": "MaskedLM", "marian": "Seq2SeqLM"}
 
 

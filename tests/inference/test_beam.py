@@ -136,6 +136,7 @@ def test_the_tree_leads_from_each_hypothesis_back_to_the_start(network):
     (result,) = search(network, [SOURCES[1]])
     ends = {}
     for depth, nodes in enumerate(result.steps):
+        assert len(nodes) == 6  # twice as many as beams, those that are cut among them
         for node in nodes:
             ids, step, current = [node.token], depth, node
             while step > 0:

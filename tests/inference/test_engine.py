@@ -203,6 +203,19 @@ def test_another_precision_or_device_has_no_engine(to):
             kind(other)
 
 
+def test_several_rows_are_left_to_the_network(engine):
+    model, prompts = network("gpt"), [[5, 7], [6, 3, 2]]
+    session = DecodeSession(engine_of(model, engine))
+    asked = dict(max_new_tokens=5, end_id=-1)
+    found, wanted = (
+        generate(model, prompts, session=session, **asked),
+        generate(model, prompts, **asked),
+    )
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert [step.token for step in ours] == [step.token for step in theirs]
+    assert session.ids == []
+
+
 def test_an_engine_is_chosen_by_name():
     assert engine_of(network("gpt"), "compiled").name == "compiled"
     assert engine_of(network("gpt"), "packed").name == "packed"

@@ -47,7 +47,7 @@ def test_its_steps_are_those_of_one_pass_over_the_best(
     probabilities = logits.softmax(dim=-1)
     assert len(run.steps) == len(run.ids) - 1
     for place, step in enumerate(run.steps):
-        assert step.window == (0, place + 1)
+        assert (step.index, step.window, step.n_kept) == (place, (0, place + 1), 1)
         assert step.token == run.ids[place + 1]
         expected = float(probabilities[place, step.token])
         assert step.chosen.probability == pytest.approx(expected, abs=1e-6)

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 from builders import tiny
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from transformer.model.rotary import RotarySettings, Rotation, frequencies_of, rotated
 from transformer.views.rotary import VIEW
 from transformer.views.rotary.rotary import angles_of, rotary_angles, rotary_distance, rotary_pair
-from transformer.views.rotary.rotary import turned as a_pair_of
+from transformer.views.rotary.rotary import rotated_pair as a_pair_of
 
 
 def settings(**changes):
@@ -59,22 +61,30 @@ def test_scalings_slow_pairs_down():
     assert (some <= plain).all()
 
 
-@pytest.mark.parametrize("length", [64, 1_000, 20])
-@pytest.mark.parametrize("bounds", [(1.0, 4.0), (0.3, 0.9), "first pair"])
-def test_llama_3s_scaling_is_that_of_transformers(length, bounds):
+EDGE = 64 / (2 * math.pi)  # with it the first pair's wavelength is exactly the longest
+
+
+@given(
+    length=st.integers(8, 2_000),
+    bounds=st.floats(0.1, 20).flatmap(lambda low: st.tuples(st.just(low), st.floats(low + 1, 60))),
+    base=st.sampled_from([100.0, 10_000.0]),
+    factor=st.sampled_from([2.0, 8.0]),
+)
+@example(length=64, bounds=(EDGE, 4 * EDGE), base=100.0, factor=4.0)
+@example(length=64, bounds=(EDGE / 4, EDGE), base=100.0, factor=4.0)
+def test_llama_3s_scaling_is_that_of_transformers(length, bounds, base, factor):
     import transformers
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-    edge = length / (2 * math.pi)  # where the first pair's wavelength is exactly the longest
-    low, high = (edge, 4 * edge) if bounds == "first pair" else bounds
+    low, high = bounds
     rope = {
-        "rope_type": "llama3", "rope_theta": 100.0, "factor": 4.0, "low_freq_factor": low,
+        "rope_type": "llama3", "rope_theta": base, "factor": factor, "low_freq_factor": low,
         "high_freq_factor": high, "original_max_position_embeddings": length,
     }  # fmt: skip
-    theirs = transformers.LlamaConfig(head_dim=8, rope_parameters=rope)
+    theirs = transformers.LlamaConfig(head_dim=32, rope_parameters=rope)
     wanted, _ = ROPE_INIT_FUNCTIONS["llama3"](theirs)
-    got = frequencies_of(settings(scaling="llama3", low=low, high=high, trained_len=length))
-    assert got.equal(wanted)
+    asked = dict(scaling="llama3", size=32, base=base, factor=factor, low=low, high=high)
+    assert frequencies_of(settings(**asked, trained_len=length)).equal(wanted)
 
 
 @pytest.fixture(scope="module")

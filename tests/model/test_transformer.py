@@ -39,6 +39,24 @@ def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
     assert model.target_embedding.positions.matrix.shape[0] == 4
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_loss_is_the_mean_cross_entropy_of_what_counts(family):
+    model, smoothing = network(family), 0.1
+    text = torch.tensor([[5, 3, 8, 2, 0], [7, 1, 2, 4, 9]])
+    if family == "encoder":
+        targets = text.masked_fill(text == 2, -100)
+        found, logits = model.loss(text, targets, smoothing=smoothing), model(text)
+    else:
+        given = [ids(2, 6)] if family == "encoder-decoder" else []
+        found, logits = model.loss(*given, text, smoothing=smoothing), model(*given, text)[:, :-1]
+        targets = text[:, 1:]
+    counts = (targets > 0).flatten()
+    wanted = nn.functional.cross_entropy(
+        logits.flatten(0, 1)[counts], targets.flatten()[counts], label_smoothing=smoothing
+    )
+    torch.testing.assert_close(found, wanted)
+
+
 def test_a_text_longer_than_the_model_is_an_error_that_names_both():
     with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
         network()(ids(1, 10))

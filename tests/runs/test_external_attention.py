@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from builders import model_of
 from playwright.sync_api import Browser
 
 import transformer
@@ -108,6 +109,21 @@ def test_several_texts_are_a_padded_batch() -> None:
     assert batch.heads("encoder", "self", row=2).data
     with pytest.raises(ValueError, match="row must be a whole number from 0 to 2; got 3"):
         batch.alone(3)
+
+
+def test_several_sources_and_targets_are_padded_each_to_their_own_length() -> None:
+    batch = from_attention(
+        random_weights(2, 2, 3, 4, 4), [["a"] * 4, ["b"] * 2], causal=True,
+        cross=random_weights(2, 2, 3, 4, 5), source_tokens=[["x"] * 5, ["y"] * 3],
+    )  # fmt: skip
+    assert isinstance(batch, Batch)
+    assert batch.padding.sum(dim=1).tolist() == [5, 3]
+    assert batch.target_padding is not None
+    assert batch.target_padding.sum(dim=1).tolist() == [4, 2]
+    assert batch.alone(1).source_labels[:4] == ("y", "y", "y", "<|padding|>")
+    plain = from_attention(random_weights(1, 2, 3, 4, 4), [["a"] * 4, ["b"] * 2])
+    assert isinstance(plain, Batch)
+    assert plain.target_ids is None
 
 
 def test_an_encoder_decoders_three_kinds_are_drawn_with_their_own_tokens(tmp_path: Path) -> None:
@@ -214,6 +230,15 @@ def test_a_text_of_a_batch_is_drawn_alone_as_in_the_batch(batch: Batch) -> None:
             alone.attention("decoder.1.self", 0).data[0].z,
             batch.attention("decoder.1.self", 0, row=row).data[0].z,
         )
+
+
+def test_a_mask_that_all_texts_share_stays_whole_in_each(tiny_model: Model) -> None:
+    config = tiny_model.config.replace(padding_id=None)
+    batch = model_of("bare", config, tiny_model.tokenizer).trace(["the fox", "the fox"])
+    assert isinstance(batch, Batch)
+    assert batch.trace["decoder.0.self"].mask.dim() == 2
+    for site in batch.trace.sites:
+        assert batch.alone(1).trace[site].allowed.equal(batch.trace[site].allowed[1:])
 
 
 @pytest.mark.browser

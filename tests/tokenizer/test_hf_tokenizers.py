@@ -44,6 +44,7 @@ def test_ids_are_those_of_auto_tokenizer(kind):
         assert ours.prompt(text) == (wanted or [ours.start_id]), text
         plain = theirs(text, add_special_tokens=False, split_special_tokens=True)
         assert ours.encode(text) == plain["input_ids"]
+    assert ours.encode_batch(AWKWARD) == [ours.encode(text) for text in AWKWARD]
 
 
 def test_ids_decode_to_the_text_where_nothing_of_it_is_lost(kind):

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer.analysis.logit_lens import streams_of
+from transformer.analysis.row_arithmetic import heads_of
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import invalid
 from transformer.model.blocks import FeedForward, Layer, Residual
 from transformer.model.sites import Site
 from transformer.runs.run import Run
@@ -76,7 +77,8 @@ def layer_at_place(
 
     Raises ValueError for a run of another model, and for one without residual streams.
     """
-    made, streams = _layer(model, run, stack, layer)
+    streams = streams_of(model, run, stack)
+    made: Any = getattr(model.network, stack).layers[layer]
     # A copy: what is kept of this row must not hold the memory of the whole text.
     start = streams[layer][0, place].clone().to(model.network.device, model.network.dtype)
     x, added, parts = start, start, []
@@ -99,35 +101,13 @@ def layer_at_place(
     )
 
 
-def _layer(model: LoadedModel, run: Run, stack: str, layer: int) -> tuple[Layer, list[Tensor]]:
-    if run.config != model.config:
-        raise invalid(
-            "the layers of a run need the model that made it, {model}; got {got}, "
-            "whose configuration is another",
-            model=run.model,
-            got=model.name,
-        )
-    if stack not in run.trace.residuals:
-        raise invalid(
-            "this run was read from a file without residual streams, which its layers "
-            "need; needed: an NPZ, or the run itself"
-        )
-    made: Any = getattr(model.network, stack).layers[layer]
-    return made, run.trace.residuals[stack]
-
-
 def _work_of(made: Layer, kind: str, run: Run, site: Site, place: int) -> Any:
     """What a sub-layer makes of a row: an attention's heads are recorded."""
     if kind == "feed_forward":
         return made.feed_forward
     record = run.trace[site]
-    if record.v is None:
-        raise invalid(
-            "the record of {site} holds no queries, keys and values; needed: one made "
-            "by the network itself",
-            site=site,
-        )
-    heads = torch.einsum("hk,hkd->hd", record.pattern[0, :, place], record.v[0])
+    _, _, values = heads_of(record)
+    heads = torch.einsum("hk,hkd->hd", record.pattern[0, :, place], values[0])
     output = getattr(made, f"{kind}_attention").output
     return lambda x: output(heads.flatten().to(x))
 

@@ -45,7 +45,7 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
     Errors as `with_lens`. Source: nostalgebraist 2020, "interpreting GPT: the logit lens".
     """
     best = []
-    for stream in _streams(model, run):
+    for stream in streams_of(model, run, model.network.last_stack.name):
         deadline.check()
         best.append(lens_logits(model, run, stream).softmax(dim=-1).topk(N_BEST))
     return Lens(
@@ -61,7 +61,7 @@ def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     None for the first, and for all where the network is an encoder, which foresees nothing.
     Errors as `with_lens`.
     """
-    last = _streams(model, run)[-1]
+    last = streams_of(model, run, model.network.last_stack.name)[-1]
     length = last.shape[1]
     if isinstance(model.network, EncoderOnly):
         return (None,) * length
@@ -73,20 +73,20 @@ def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     return (None, *(nats / math.log(2)).tolist())
 
 
-def _streams(model: LoadedModel, run: Run) -> list[Tensor]:
-    """L + 1 times (1, T, C). Raises ValueError for a run that this model cannot have made."""
+def streams_of(model: LoadedModel, run: Run, stack: str) -> list[Tensor]:
+    """L + 1 times (1, T, C). Raises ValueError for a run that this model cannot have made, or that
+    was read from a file without them."""
     if run.config != model.config:
         raise invalid(
-            "the lens of a run needs the model that made it, {model}; got {got}, "
+            "the layers of a run need the model that made it, {model}; got {got}, "
             "whose configuration is another",
             model=run.model,
             got=model.name,
         )
-    stack = model.network.last_stack.name
     if stack not in run.trace.residuals:
         raise invalid(
-            "this run was read from a file without residual streams, which the lens "
-            "needs; needed: an NPZ, or the run itself"
+            "this run was read from a file without residual streams, which its layers "
+            "need; needed: an NPZ, or the run itself"
         )
     return run.trace.residuals[stack]
 

@@ -98,7 +98,7 @@ def row_arithmetic(
     labels, key_labels = labels_of(run, found, row)
     record = one_head(run.trace, found, row, head)
     place = _place(query, record.pattern.shape[2])
-    q, keys, values = (array(part[0, 0]) for part in _parts(record))
+    q, keys, values = (array(part[0, 0]) for part in heads_of(record))
     allowed = record.allowed[0, place].cpu().numpy()
     return RowArithmetic(
         site=record.site,
@@ -123,8 +123,8 @@ def _place(query: Any, n_queries: int) -> int:
     return check_whole("query", query, 0, n_queries - 1)
 
 
-def _parts(record: AttentionRecord) -> tuple[Any, Any, Any]:
-    """(queries, keys, values), each (B, H, T, D)."""
+def heads_of(record: AttentionRecord) -> tuple[Any, Any, Any]:
+    """(queries, keys, values), each (B, H, T, D). Raises ValueError where none were recorded."""
     if record.q is None or record.k is None or record.v is None:
         raise invalid(
             "the record of {site} holds no queries, keys and values; needed: one made "

@@ -22,16 +22,15 @@ from typing import Any
 import torch
 
 from transformer.checkpoint.parts import (
-    CheckpointError,
     HeldOutSample,
     read_config,
     read_heads,
     read_sample,
     read_tokenizer,
     read_weights,
+    unusable,
 )
 from transformer.checks import text_of
-from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.model.weights import network_with
@@ -81,14 +80,12 @@ def read(name_or_folder: str | Path) -> Checkpoint:
     name = str(name_or_folder)
     folder = BUNDLED / name if name in bundled_names() else Path(name)
     if not _is_folder(folder):
-        raise CheckpointError(
-            say(
-                "no checkpoint {name}; allowed: a folder, one of {allowed}, or a model of the hub, "
-                "as {hub}",
-                name=repr(name),
-                allowed=bundled_names(),
-                hub=f"hub:{name}" if _HUB_NAME.fullmatch(name) else "hub:OWNER/NAME",
-            )
+        raise unusable(
+            "no checkpoint {name}; allowed: a folder, one of {allowed}, or a model of the hub, "
+            "as {hub}",
+            name=repr(name),
+            allowed=bundled_names(),
+            hub=f"hub:{name}" if _HUB_NAME.fullmatch(name) else "hub:OWNER/NAME",
         )
     config, metadata = read_config(folder)
     tokenizer = read_tokenizer(folder, config, metadata)
@@ -96,8 +93,8 @@ def read(name_or_folder: str | Path) -> Checkpoint:
     try:
         network = network_with(config, weights, as_stored="stored_in" in metadata)
     except ValueError as error:
-        raise CheckpointError(
-            say("{folder} does not fit its config.json: {error}", folder=folder, error=error)
+        raise unusable(
+            "{folder} does not fit its config.json: {error}", folder=folder, error=error
         ) from error
     network.eval().requires_grad_(False)
     check_numbers(folder, network, config)
@@ -120,9 +117,7 @@ def read_card(path: Path) -> str:
     try:
         return text_of(path, errors="replace") if path.is_file() else ""
     except OSError as error:
-        raise CheckpointError(
-            say("{path} is no usable model card: {error}", path=path, error=error)
-        ) from error
+        raise unusable("{path} is no usable model card: {error}", path=path, error=error) from error
 
 
 def _is_folder(path: Path) -> bool:
@@ -142,6 +137,6 @@ def check_numbers(
     ids = torch.tensor([few], device=network.device)
     logits = network(ids, ids) if isinstance(network, EncoderDecoder) else network(ids)
     if not bool(logits.isfinite().all()):
-        raise CheckpointError(
-            say("{folder} has weights so large that its results are no numbers", folder=folder)
+        raise unusable(
+            "{folder} has weights so large that its results are no numbers", folder=folder
         )

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from transformer.checkpoint.parts import CheckpointError
+from transformer.checkpoint.parts import CheckpointError, unusable
 from transformer.checkpoint.weight_files import shard_names
 from transformer.checks import needs_package
 from transformer.messages import numeral, say
@@ -28,11 +28,9 @@ def fetched(source: str) -> Path:
     """
     match = _NAME.fullmatch(source.removeprefix(PREFIX))
     if match is None:
-        raise CheckpointError(
-            say(
-                "a model on the hub is hub:OWNER/NAME or hub:OWNER/NAME@REVISION; got {got}",
-                got=repr(source),
-            )
+        raise unusable(
+            "a model on the hub is hub:OWNER/NAME or hub:OWNER/NAME@REVISION; got {got}",
+            got=repr(source),
         )
     name, revision = match[1], match[2]
     try:
@@ -48,8 +46,8 @@ def fetched(source: str) -> Path:
         _say_size(huggingface_hub, name, revision)
         return Path(huggingface_hub.snapshot_download(**asked))
     except Exception as error:  # of many kinds: the network's, the hub's, the disk's
-        raise CheckpointError(
-            say("{source} cannot be fetched: {error}", source=source, error=_first_line(error))
+        raise unusable(
+            "{source} cannot be fetched: {error}", source=source, error=_first_line(error)
         ) from error
 
 

@@ -29,6 +29,11 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be used; the message says why, in one sentence."""
 
 
+def unusable(sentence: str, /, **values: object) -> CheckpointError:
+    """The error of a checkpoint that cannot be used: to raise, with its reason said."""
+    return CheckpointError(say(sentence, **values))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeldOutSample:
     """Texts that the model was not trained on: (text,), or (source, target) for a translator."""
@@ -62,34 +67,33 @@ def held_out_sample(content: object, family: str) -> HeldOutSample:
     return HeldOutSample(about=str(content.get("about", "")), texts=tuple(map(tuple, rows)))
 
 
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Raises CheckpointError."""
+    try:
+        return json.loads(text_of(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise unusable("{path} is not readable JSON: {error}", path=path, error=error) from error
+
+
 def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
     """config.json: the configuration, and what else is said of the model."""
     path = folder / "config.json"
-    try:
-        content = json.loads(text_of(path))
-    except FileNotFoundError as error:
-        raise CheckpointError(
-            say("{folder} holds no config.json; a checkpoint needs one", folder=folder)
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(
-            say("{path} is not readable JSON: {error}", path=path, error=error)
-        ) from error
+    if not path.exists():
+        raise unusable("{folder} holds no config.json; a checkpoint needs one", folder=folder)
+    content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         got = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise CheckpointError(
-            say(
-                "{path} has format {got}; this version reads format {format}",
-                path=path,
-                got=repr(got),
-                format=FORMAT,
-            )
+        raise unusable(
+            "{path} has format {got}; this version reads format {format}",
+            path=path,
+            got=repr(got),
+            format=FORMAT,
         )
     try:
         config = ModelConfig.from_dict(content["model"])
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(
-            say("{path} describes no usable model: {error}", path=path, error=error)
+        raise unusable(
+            "{path} describes no usable model: {error}", path=path, error=error
         ) from error
     metadata = content.get("metadata")
     return config, metadata if isinstance(metadata, dict) else {}
@@ -103,9 +107,7 @@ def read_sample(folder: Path, config: ModelConfig) -> HeldOutSample | None:
     try:
         return held_out_sample(json.loads(text_of(path)), config.family)
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(
-            say("{path} is not a usable sample: {error}", path=path, error=error)
-        ) from error
+        raise unusable("{path} is not a usable sample: {error}", path=path, error=error) from error
 
 
 def read_heads(folder: Path, config: ModelConfig) -> dict[str, Any] | None:
@@ -123,8 +125,8 @@ def read_heads(folder: Path, config: ModelConfig) -> dict[str, Any] | None:
                 raise invalid("the network has no head {head}", head=one)
         return {**content, "n_texts": int(content["n_texts"]), "texts": dict(content["texts"])}
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise CheckpointError(
-            say("{path} is no usable file about heads: {error}", path=path, error=error)
+        raise unusable(
+            "{path} is no usable file about heads: {error}", path=path, error=error
         ) from error
 
 
@@ -137,21 +139,17 @@ def read_tokenizer(folder: Path, config: ModelConfig, metadata: dict[str, Any]) 
             raise CheckpointError(translated(error)) from error
     path = folder / "tokenizer.json"
     if not path.is_file():
-        raise CheckpointError(
-            say("{folder} holds no tokenizer.json; a checkpoint needs one", folder=folder)
-        )
+        raise unusable("{folder} holds no tokenizer.json; a checkpoint needs one", folder=folder)
     try:
         tokenizer = Tokenizer.load(path)
     except ValueError as error:
         raise CheckpointError(translated(error)) from error
     if tokenizer.vocab_size != config.vocab_size:
-        raise CheckpointError(
-            say(
-                "{path} has {n_tokens} tokens, config.json says {vocab_size}; they must be equal",
-                path=path,
-                n_tokens=tokenizer.vocab_size,
-                vocab_size=config.vocab_size,
-            )
+        raise unusable(
+            "{path} has {n_tokens} tokens, config.json says {vocab_size}; they must be equal",
+            path=path,
+            n_tokens=tokenizer.vocab_size,
+            vocab_size=config.vocab_size,
         )
     return tokenizer
 
@@ -160,19 +158,17 @@ def read_weights(folder: Path, config: ModelConfig) -> dict[str, Tensor]:
     """Every weight by its name, from all model-*.safetensors."""
     paths = sorted(folder.glob("model-*.safetensors"))
     if not paths:
-        raise CheckpointError(
-            say("{folder} holds no model-*.safetensors; a checkpoint needs weights", folder=folder)
+        raise unusable(
+            "{folder} holds no model-*.safetensors; a checkpoint needs weights", folder=folder
         )
     match = re.fullmatch(r"model-\d{5}-of-(\d{5})\.safetensors", paths[-1].name)
     if match is None or int(match[1]) != len(paths):
-        raise CheckpointError(
-            say(
-                "{folder} holds {n_paths} weight files, the last named {name}; some are "
-                "missing or misnamed",
-                folder=folder,
-                n_paths=len(paths),
-                name=paths[-1].name,
-            )
+        raise unusable(
+            "{folder} holds {n_paths} weight files, the last named {name}; some are "
+            "missing or misnamed",
+            folder=folder,
+            n_paths=len(paths),
+            name=paths[-1].name,
         )
     try:
         files = WeightFiles(paths)

@@ -155,6 +155,4 @@ def memory_bytes() -> float:
 
 
 def _unreadable(path: Path, error: Exception) -> ValueError:
-    return ValueError(
-        say("{path} is not a readable safetensors file: {error}", path=path, error=error)
-    )
+    return invalid("{path} is not a readable safetensors file: {error}", path=path, error=error)

@@ -8,23 +8,21 @@ import torch
 from torch import Tensor
 
 from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.inference.logit_sources import LogitSource
 from transformer.interventions.descriptions import Patch, check_all
 from transformer.interventions.hooks import ActivationCache, hooks_of
 from transformer.messages import invalid
-from transformer.model.cache import KeyValueCache
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.runs.request import Request
 
 
-class IntervenedSource:
+class IntervenedSource(LogitSource):
     """Logits of one row read through hooks that alter, all of it anew for each token.
 
     An intervention may let a place read the future, or stand for a mean over the text, so keys and
     values of the past cannot be kept.
     """
-
-    cache: KeyValueCache | None = None
 
     def __init__(
         self,
@@ -33,6 +31,7 @@ class IntervenedSource:
         source: Sequence[int] | None,
         hooks: Sequence[Hook],
     ) -> None:
+        super().__init__(network, [row])
         self.network, self.row, self.hooks = network, row, hooks
         if isinstance(network, EncoderDecoder):
             if not source:
@@ -49,17 +48,6 @@ class IntervenedSource:
         else:
             read = self.network(ids, hooks=self.hooks)
         return read[:, -1]
-
-    def starts(self) -> list[int]:
-        """Where in the row begins what the network sees."""
-        slides = not isinstance(self.network, EncoderDecoder)
-        return [max(0, len(self.row) - self.network.config.output_max_len) if slides else 0]
-
-    @property
-    def full(self) -> bool:
-        """Whether no further token fits."""
-        slides = not isinstance(self.network, EncoderDecoder)
-        return not slides and len(self.row) > self.network.config.output_max_len
 
 
 def check_interventions(model: LoadedModel, request: Request, prepared: Prepared) -> None:

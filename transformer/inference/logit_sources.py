@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,20 +15,28 @@ from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
 
-class LogitSource(Protocol):
-    """Reads rows that grow by one token between two calls of `logits`."""
+class LogitSource(ABC):
+    """Reads rows that grow by one token between two calls of `logits`.
 
-    cache: KeyValueCache | None
+    A decoder-only network's window slides; an encoder-decoder's does not.
+    """
 
+    def __init__(self, model: DecoderOnly | EncoderDecoder, rows: list[list[int]]) -> None:
+        self.rows, self.slides = rows, not isinstance(model, EncoderDecoder)
+        self.most = model.config.output_max_len
+
+    @abstractmethod
     def logits(self) -> Tensor:
         """(B, V), for the token after each row."""
 
     def starts(self) -> list[int]:
         """Where in each row begins what the network sees."""
+        return [max(0, len(row) - self.most) if self.slides else 0 for row in self.rows]
 
     @property
     def full(self) -> bool:
         """Whether no further token fits."""
+        return not self.slides and len(self.rows[0]) > self.most
 
 
 def pad(rows: Sequence[Sequence[int]], padding_id: int) -> Tensor:
@@ -62,7 +70,7 @@ def logit_source_of(
     padded = model.config.output_padding_id in read or model.config.padding_id in source
     if session is None or len(rows) > 1 or padded:
         return plain
-    return _SessionSource(plain, session, rows[0], source, greedy)
+    return _SessionSource(plain, session, source, greedy)
 
 
 def _network_source(
@@ -81,7 +89,7 @@ def _network_source(
     return _EncoderDecoderSource(model, rows, [list(source) for source in sources])
 
 
-class _DecoderSource:
+class _DecoderSource(LogitSource):
     """Reads a batch of rows with a decoder-only network, keeping keys and values.
 
     While all rows fit the network, each call reads one new token a row. Past max_len the window
@@ -89,24 +97,21 @@ class _DecoderSource:
     """
 
     def __init__(self, model: DecoderOnly, rows: list[list[int]]) -> None:
-        self.model, self.rows = model, rows
+        super().__init__(model, rows)
+        self.model = model
         self.cache: KeyValueCache | None = KeyValueCache()
         self.begun = False  # the cache holds all but each row's last token
 
     def logits(self) -> Tensor:
         """(B, V), for the token after each row."""
         longest = max(map(len, self.rows))
-        if self.cache is None or longest > self.model.config.max_len:
+        if self.cache is None or longest > self.most:
             self.cache = None
             seen = [row[start:] for row, start in zip(self.rows, self.starts(), strict=True)]
             return self._read(seen)[:, -1]
         fresh = [row[-1:] for row in self.rows] if self.begun else self.rows
         self.begun = True
         return self._read(fresh)[:, -1]
-
-    def starts(self) -> list[int]:
-        """Where in each row begins what the network sees."""
-        return [max(0, len(row) - self.model.config.max_len) for row in self.rows]
 
     def _read(self, rows: list[list[int]]) -> Tensor:
         """Logits of rows as a batch, padded on the left."""
@@ -117,13 +122,8 @@ class _DecoderSource:
             is_text = is_text.flip(-1)
         return self.model(ids.flip(-1), is_text=is_text, cache=self.cache)
 
-    @property
-    def full(self) -> bool:
-        """A window can always slide on."""
-        return False
 
-
-class _EncoderDecoderSource:
+class _EncoderDecoderSource(LogitSource):
     """Reads targets with an encoder-decoder; the sources are encoded once."""
 
     def __init__(
@@ -132,15 +132,15 @@ class _EncoderDecoderSource:
         rows: list[list[int]],
         sources: list[list[int]],
     ) -> None:
-        self.model, self.rows = model, rows
+        super().__init__(model, rows)
+        self.model = model
         self.source = pad(sources, model.config.padding_id or 0).to(model.device)
         self.is_text = text_in(sources, model.device)
         self.memory: Tensor | None = None  # encoded when first needed
-        self.cache: KeyValueCache | None = KeyValueCache()
+        self.cache = KeyValueCache()
 
     def logits(self) -> Tensor:
         """(B, V), for the token after each row; rows are all of one length."""
-        assert self.cache is not None
         if self.memory is None:
             self.memory = self.model.encode(self.source, src_is_text=self.is_text)
         target = torch.tensor([row[self.cache.length :] for row in self.rows])
@@ -150,39 +150,29 @@ class _EncoderDecoderSource:
         )
         return decoded[:, -1]
 
-    def starts(self) -> list[int]:
-        """All of each row is seen: an encoder-decoder's window does not slide."""
-        return [0] * len(self.rows)
 
-    @property
-    def full(self) -> bool:
-        """No further token fits."""
-        return len(self.rows[0]) > self.model.config.output_max_len
-
-
-class _SessionSource:
+class _SessionSource(LogitSource):
     """One row, decoded by a fast engine as far as it fits the network.
 
     Where a decoder-only window slides, the network takes over.
     """
 
-    cache: KeyValueCache | None = None
-
     def __init__(
         self,
         plain: LogitSource,
         session: DecodeSession,
-        row: list[int],
         source: list[int],
         greedy: Greedy | None = None,
     ) -> None:
-        self.plain, self.session, self.row, self.source = plain, session, row, source
+        super().__init__(session.engine.network, plain.rows)
+        self.plain, self.session, self.source = plain, session, source
+        (self.row,) = plain.rows
         self.begun = False
-        self.greedy, self.longest = greedy, len(row) + (greedy.most if greedy else 0)
+        self.greedy, self.longest = greedy, len(self.row) + (greedy.most if greedy else 0)
 
     def logits(self) -> Tensor:
         """(1, V), for the token after the row."""
-        if len(self.row) > self.session.engine.network.config.output_max_len:
+        if len(self.row) > self.most:
             return self.plain.logits()
         if not self.begun:
             self.begun = True
@@ -192,12 +182,3 @@ class _SessionSource:
             left = self.greedy and self.greedy._replace(most=self.longest - place)
             self.session.read(*self.row[place:], greedy=left)
         return self.session.logits[None]
-
-    def starts(self) -> list[int]:
-        """Where in the row begins what the network sees."""
-        return self.plain.starts()
-
-    @property
-    def full(self) -> bool:
-        """Whether no further token fits."""
-        return self.plain.full

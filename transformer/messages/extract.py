@@ -18,7 +18,7 @@ from transformer.messages.catalogues import FOLDER
 NETWORK = FOLDER.parent / "model"
 _WORDS = ("title", "does", "short")  # fields of the network's tables that the page shows
 # How many sentences each takes.
-SAYING = {"say": 1, "invalid": 1, "wording": 1, "mark": 1, "say_n": 2}
+SAYING = {"say": 1, "invalid": 1, "unusable": 1, "wording": 1, "mark": 1, "say_n": 2}
 # JavaScript: literals, or several of them with "+" between.
 _LITERAL = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 _TEXT = rf"{_LITERAL}(?:\s*\+\s*{_LITERAL})*"

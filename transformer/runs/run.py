@@ -27,6 +27,9 @@ from transformer.runs.steps import GenerationStep, Search, search_from_dict, ste
 REPR_CHARACTERS = 40  # of the text
 # The array of an NPZ that holds the rest as JSON.
 OF_RUN, OF_BATCH = "run", "batch"
+# A run's fields that stand in its JSON as they are, and those that are lists there.
+_PLAIN = ("model", "n_prompt", "text", "stopped", "trace_start")
+_LISTS = ("ids", "labels", "source_ids", "source_labels")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -218,19 +221,11 @@ class Run(Drawable):
         """Everything but the arrays, as plain JSON values."""
         return {
             "schema": archive.SCHEMA,
-            "model": self.model,
+            **{name: getattr(self, name) for name in (*_PLAIN, "read_as")},
+            **{name: list(getattr(self, name)) for name in _LISTS},
             "config": self.config.to_dict(),
             "request": request_to_dict(self.request),
-            "read_as": self.read_as,
             "doubts": list(self.warnings),
-            "text": self.text,
-            "stopped": self.stopped,
-            "ids": list(self.ids),
-            "labels": list(self.labels),
-            "n_prompt": self.n_prompt,
-            "source_ids": list(self.source_ids),
-            "source_labels": list(self.source_labels),
-            "trace_start": self.trace_start,
             "sites": [str(site) for site in self.trace.sites],
             "surprisal": None if self.surprisal is None else list(self.surprisal),
             "steps": [step.to_dict() for step in self.steps],
@@ -258,10 +253,8 @@ def _read(written: Values, tensors: Mapping[str, Tensor]) -> Run:
     """The inverse of `Run.values` and `Run.arrays`."""
     values = {today(name): value for name, value in written.items()}
     with archive.whole():
-        names = ("model", "n_prompt", "text", "stopped", "trace_start")
-        parts: dict[str, Any] = {name: values[name] for name in names}
-        for name in ("ids", "labels", "source_ids", "source_labels"):
-            parts[name] = tuple(values[name])
+        parts: dict[str, Any] = {name: values[name] for name in _PLAIN}
+        parts |= {name: tuple(values[name]) for name in _LISTS}
         labels, lens = values["candidate_labels"], archive.named(tensors, "lens/")
         return Run(
             **parts,

@@ -68,12 +68,7 @@ def _cut(path: Path) -> Texts:
 
 def read_documents(path: Path) -> list[str]:
     """Documents of a UTF-8 file in which a line "<|endoftext|>" ends each; none empty."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise invalid(
-            "cannot read training text {path}: {error}", path=path, error=error
-        ) from error
+    text = _text_of(path)
     lines = text.splitlines()
     if END not in lines and all(line.count("\t") == 1 for line in lines):
         raise invalid(
@@ -144,8 +139,12 @@ def read_parallel(source: Path, target: Path) -> list[Pair]:
 
 
 def _lines(path: Path) -> list[str]:
+    return _text_of(path).removesuffix("\n").split("\n")
+
+
+def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise invalid(
             "cannot read training text {path}: {error}", path=path, error=error

@@ -87,12 +87,8 @@ def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
     Raises ValueError for a model that is not an encoder-decoder.
     """
     network, tokenizer = model.network, model.tokenizer
-    if not isinstance(network, EncoderDecoder):
-        raise invalid(
-            "sentence pairs need an encoder-decoder; {name} is {family}",
-            name=model.name,
-            family=model.config.family,
-        )
+    model.check_translator()
+    assert isinstance(network, EncoderDecoder)
     started = time.perf_counter()
     nats, tokens = 0.0, 0
     for start in range(0, len(pairs), PAIRS_AT_ONCE):

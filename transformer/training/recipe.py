@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transformer.checks import check_choice, check_least
+from transformer.checks import check_choice, check_least, check_names
 from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.presets import PRESETS, preset
@@ -125,23 +125,20 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise invalid("{path} is not readable TOML: {error}", path=path, error=error) from error
-    _check_keys(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})
-    task = _one_of(path, "task", content.get("task"), TASKS)
+    check_names(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})
+    task: Any = content.get("task")
+    check_choice(f"{path}: task", task, TASKS)
     _check_family(path, task, content.get("model", {}))
-    _check_keys(f"{path}: [data]", content.get("data", {}), DATA)
+    data, tokens = content.get("data", {}), content.get("tokenizer", {})
+    check_names(f"{path}: [data]", data, DATA)
+    if "source_text" in data:
+        allowed = [PLAIN_ENGLISH, ENGLISH_STORIES]
+        check_choice(f"{path}: [data] source_text", data["source_text"], allowed)
+    check_names(f"{path}: [tokenizer]", tokens, {"kind", "vocab_size"})
+    kind = tokens.get("kind", BPE)
+    check_choice(f"{path}: tokenizer.kind", kind, TOKENIZERS)
     training = {**content.get("training", {}), **changes}
-    tokens = content.get("tokenizer", {})
-    _check_keys(f"{path}: [tokenizer]", tokens, {"kind", "vocab_size"})
-    kind = _one_of(path, "tokenizer.kind", tokens.get("kind", BPE), TOKENIZERS)
-    source_text = content.get("data", {}).get("source_text")
-    if source_text not in (None, PLAIN_ENGLISH, ENGLISH_STORIES):
-        raise invalid(
-            "{path}: [data] source_text must be one of {allowed} or absent; got {got}",
-            path=path,
-            allowed=[PLAIN_ENGLISH, ENGLISH_STORIES],
-            got=repr(source_text),
-        )
-    _check_keys(f"{path}: [training]", training, {f.name for f in dataclasses.fields(Settings)})
+    check_names(f"{path}: [training]", training, {f.name for f in dataclasses.fields(Settings)})
     for name in ("betas", "sample_prompts"):
         if name in training:
             training[name] = tuple(training[name])
@@ -152,14 +149,15 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
         vocab_size=tokens.get("vocab_size", 4096),
         model=content["model"],
         settings=Settings(**training),
-        data=content.get("data", {}),
+        data=data,
         card=content.get("card", {}),
     )
 
 
 def _check_family(path: Path, task: str, model: dict[str, Any]) -> None:
     """Raise ValueError unless the [model] table makes a network that can do the task."""
-    name = _one_of(path, "model.preset", model.get("preset"), PRESETS)
+    name: Any = model.get("preset")
+    check_choice(f"{path}: model.preset", name, PRESETS)
     family, needed = model.get("family", PRESETS[name]["family"]), FAMILIES[task]
     if family != needed:
         fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
@@ -172,27 +170,4 @@ def _check_family(path: Path, task: str, model: dict[str, Any]) -> None:
             name=repr(name),
             family=repr(family),
             fitting=fitting,
-        )
-
-
-def _one_of(path: Path, name: str, got: Any, allowed: Collection[str]) -> str:
-    if got not in allowed:
-        raise invalid(
-            "{path}: {name} must be one of {allowed}; got {got}",
-            path=path,
-            name=name,
-            allowed=list(allowed),
-            got=repr(got),
-        )
-    return str(got)
-
-
-def _check_keys(where: str, got: dict[str, Any], allowed: set[str]) -> None:
-    unknown = sorted(set(got) - allowed)
-    if unknown:
-        raise invalid(
-            "{where}: unknown entry {name}; allowed: {allowed}",
-            where=where,
-            name=repr(unknown[0]),
-            allowed=sorted(allowed),
         )

@@ -39,14 +39,7 @@ def load_state(
 ) -> dict[str, Any]:
     """The inverse: fills network and optimizer, returns the progress."""
     path = folder / FILE
-    try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-            progress: dict[str, Any] = json.loads(file.metadata()["progress"])
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise invalid(
-            "{path} is not a readable training state: {error}", path=path, error=error
-        ) from error
+    progress, tensors = _read(path)
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             parameter.copy_(tensors[f"model/{name}"])
@@ -66,13 +59,17 @@ def load_state(
 def read_progress(folder: Path) -> dict[str, Any] | None:
     """Progress of a state file, or None where there is none."""
     path = folder / FILE
-    if not path.is_file():
-        return None
+    return _read(path, with_tensors=False)[0] if path.is_file() else None
+
+
+def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """(the progress, the tensors by name)."""
     try:
         with safe_open(path, framework="pt") as file:
-            progress: dict[str, Any] = json.loads(file.metadata()["progress"])
-            return progress
-    except (SafetensorError, KeyError, ValueError) as error:
+            names = file.keys() if with_tensors else ()
+            tensors = {name: file.get_tensor(name) for name in names}
+            return json.loads(file.metadata()["progress"]), tensors
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise invalid(
             "{path} is not a readable training state: {error}", path=path, error=error
         ) from error

@@ -3,6 +3,7 @@
 
 import { html } from "./preact.js";
 import { chosenRow, on, page, setQuery, tracedFrom } from "./store.js";
+import { siteName } from "./sites.js";
 import { Token } from "./text.js";
 import { sayWith } from "./messages.js";
 
@@ -55,6 +56,17 @@ export const Asked = ({ of = placeRead() }) => {
 // token of it is chosen.
 export const rowLookedAt = (stack) =>
   chosenRow(stack) ?? (stack === page.run.stack ? placeRead() - tracedFrom(stack) : null);
+
+// The chosen head and the row that is looked at, {run, site, head, query}; null before there is one, and for
+// a head that the run's network does not have.
+export const headLookedAt = () => {
+  const { run, head: chosen } = page;
+  if (!run || !chosen) return null;
+  const { stack, kind, layer, head } = chosen;
+  const there = run.kinds.find((one) => one.stack === stack && one.kind === kind);
+  if (!there || layer >= there.n_layers || head >= run.n_heads) return null;
+  return { run: run.run, site: siteName(chosen), head, query: rowLookedAt(stack) };
+};
 
 // The same text, continued or altered: the token that was looked at stays so.
 /** @type {any} */

@@ -3,7 +3,7 @@
     python -m transformer.analysis.corpus stories --data FILE --out FOLDER
 
 summary.py: the numbers, which may be merged in any order. reading.py: those of one text. parts.py:
-a corpus in parts, of which each is worked on by itself. processes.py, with_ray.py: by whom.
+a corpus in parts, each worked on by itself, by processes here; with_ray.py: by a cluster.
 dossier.py: what was found of each head, as plain values.
 """
 
@@ -15,8 +15,7 @@ from operator import add
 from pathlib import Path
 
 from transformer.analysis.corpus.dossier import dossiers
-from transformer.analysis.corpus.parts import PART, Corpus
-from transformer.analysis.corpus.processes import by_processes
+from transformer.analysis.corpus.parts import PART, Corpus, by_one, by_processes
 from transformer.analysis.corpus.reading import summary_of
 from transformer.analysis.corpus.summary import Summary
 from transformer.analysis.corpus.with_ray import by_ray
@@ -44,14 +43,12 @@ def over_texts(
     ray: the address of a Ray cluster, see `by_ray`; None for processes of this machine. told(n): n
     more texts are done. Of no text the summary is `Summary.nothing()`.
     """
-    corpus = Corpus(
-        model=name, texts=texts, n_texts=n_texts, n_ablated=n_ablated, part=part
-    )  # fmt: skip
+    corpus = Corpus(model=name, texts=texts, n_texts=n_texts, n_ablated=n_ablated, part=part)
     folder.mkdir(parents=True, exist_ok=True)
-    if ray is None:
-        parts = by_processes(corpus, folder, workers)
-    else:
+    if ray is not None:
         parts = by_ray(corpus, folder, workers, ray)
+    else:
+        parts = by_one(corpus, folder) if workers == 1 else by_processes(corpus, folder, workers)
     paths = []
     for path, n_done in parts:
         paths.append(path)

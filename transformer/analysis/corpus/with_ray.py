@@ -16,8 +16,7 @@ from typing import Any
 
 import torch
 
-from transformer.analysis.corpus.parts import Corpus, Part
-from transformer.analysis.corpus.processes import Done
+from transformer.analysis.corpus.parts import Corpus, Done, Part
 from transformer.analysis.corpus.summary import write_whole
 from transformer.checks import needs_package
 from transformer.inference.model import load

@@ -5,19 +5,17 @@ Nothing is ever unpickled.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 from torch import Tensor
 
 from transformer.checkpoint.adapters import bert, gpt2, llama, marian, neox
 from transformer.checkpoint.adapters.options import Values, padding_of
 from transformer.checkpoint.folder import Checkpoint, check_numbers, read_card
-from transformer.checkpoint.parts import CheckpointError
+from transformer.checkpoint.parts import CheckpointError, read_json, unusable
 from transformer.checkpoint.weight_files import WeightFiles, shard_names
-from transformer.checks import text_of
 from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
@@ -27,24 +25,24 @@ from transformer.tokenizer import hf_tokenizers
 MAX_LEN = 1024  # tokens that are read at once, where the network would read more
 
 
-class Adapter(NamedTuple):
-    """config: of their values and our max_len. weights: of theirs, our configuration, values."""
+class Adapter(Protocol):
+    """One of the modules beside: how a family's config.json and weights are read."""
 
-    config: Callable[[Values, int], ModelConfig]
-    weights: Callable[[Mapping[str, Tensor], ModelConfig, Values], dict[str, Tensor]]
+    def config(self, values: Values, max_len: int, /) -> ModelConfig:
+        """Ours of theirs."""
 
-
-def _plain(module: Any) -> Adapter:
-    """Of a family whose weights can be named without its config.json."""
-    return Adapter(module.config, lambda stored, config, values: module.weights(stored, config))
+    def weights(
+        self, stored: Mapping[str, Tensor], config: ModelConfig, values: Values, /
+    ) -> dict[str, Tensor]:
+        """Theirs under our names."""
 
 
 ADAPTERS: dict[str, Adapter] = {
-    "gpt2": _plain(gpt2),
-    "gpt_neox": _plain(neox),
-    **dict.fromkeys(llama.KINDS, _plain(llama)),
-    **dict.fromkeys(bert.KINDS, Adapter(bert.config, bert.weights)),
-    "marian": _plain(marian),
+    "gpt2": gpt2,
+    "gpt_neox": neox,
+    **dict.fromkeys(llama.KINDS, llama),
+    **dict.fromkeys(bert.KINDS, bert),
+    "marian": marian,
 }
 
 
@@ -52,10 +50,8 @@ def is_theirs(folder: Path) -> bool:
     """Whether a folder is one of another project, which says its model_type."""
     path = folder / "config.json"
     try:
-        if not path.is_file():  # a pipe would be waited for
-            return False
-        content = json.loads(text_of(path))
-    except (OSError, ValueError, RecursionError):
+        content = read_json(path) if path.is_file() else None  # a pipe would be waited for
+    except (OSError, CheckpointError):
         return False
     return isinstance(content, dict) and "model_type" in content and "format" not in content
 
@@ -78,17 +74,13 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(
-            say("{name} cannot be read: {error}", name=name, error=error)
-        ) from error
+        raise unusable("{name} cannot be read: {error}", name=name, error=error) from error
     except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
-        raise CheckpointError(
-            say(
-                "{name} cannot be read: its config.json holds a value of an unexpected type or "
-                "size ({got})",
-                name=name,
-                got=error,
-            )
+        raise unusable(
+            "{name} cannot be read: its config.json holds a value of an unexpected type or "
+            "size ({got})",
+            name=name,
+            got=error,
         ) from error
     return Checkpoint(
         name=name,
@@ -107,9 +99,9 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
 
 def values_of(folder: Path) -> Values:
     """What config.json says, with the ids of generation_config.json. Raises CheckpointError."""
-    values = _json(folder / "config.json")
+    values = _object(folder / "config.json")
     given = folder / "generation_config.json"
-    special = _json(given) if given.is_file() else {}
+    special = _object(given) if given.is_file() else {}
     return values | {key: x for key, x in special.items() if key in _IDS and x is not None}
 
 
@@ -155,15 +147,10 @@ def _ids_in(got: Any, config: ModelConfig) -> list[int]:
     return [index for index in given if isinstance(index, int) and 0 <= index < config.vocab_size]
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(text_of(path))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(
-            say("{path} is not readable JSON: {error}", path=path, error=error)
-        ) from error
+def _object(path: Path) -> dict[str, Any]:
+    content = read_json(path)
     if not isinstance(content, dict):
-        raise CheckpointError(say("{path} must hold an object", path=path))
+        raise unusable("{path} must hold an object", path=path)
     return content
 
 

@@ -9,12 +9,13 @@ from torch import Tensor
 
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
+    USUAL,
     Stored,
     Values,
-    needed,
     one_of,
     only,
     padding_of,
+    sizes_of,
 )
 from transformer.model.config import ModelConfig
 
@@ -27,10 +28,10 @@ IGNORED = (
 
 
 class Names(NamedTuple):
-    """Where a kind keeps what. fields: of vocab_size, d_model, n_heads, n_layers, d_ff."""
+    """Where a kind keeps what. sizes: as of `sizes_of`."""
 
     prefix: str
-    fields: tuple[str, ...]
+    sizes: tuple[str, ...]
     activation: str
     layer: str
     inside: Mapping[str, str]
@@ -59,22 +60,20 @@ _DISTILBERT_LAYER = {
     "feed_forward.contract": "ffn.lin2",
     "feed_forward_residual.norm": "output_layer_norm",
 }
-_SIZES = (
-    "vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers", "intermediate_size",
-)  # fmt: skip
 KINDS = {
     "bert": Names(
-        "bert.", _SIZES, "hidden_act", "encoder.layer", _BERT_LAYER,
+        "bert.", USUAL, "hidden_act", "encoder.layer", _BERT_LAYER,
         "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
         "cls.predictions.bias",
     ),
     "roberta": Names(
-        "roberta.", _SIZES, "hidden_act", "encoder.layer", _BERT_LAYER,
+        "roberta.", USUAL, "hidden_act", "encoder.layer", _BERT_LAYER,
         "lm_head.dense", "lm_head.layer_norm", "lm_head.bias",
     ),
     "distilbert": Names(
-        "distilbert.", ("vocab_size", "dim", "n_heads", "n_layers", "hidden_dim"), "activation",
-        "transformer.layer", _DISTILBERT_LAYER,
+        "distilbert.",
+        ("vocab_size", "dim", "n_heads", "n_layers", "max_position_embeddings", "hidden_dim"),
+        "activation", "transformer.layer", _DISTILBERT_LAYER,
         "vocab_transform", "vocab_layer_norm", "vocab_projector.bias",
     ),
 }  # fmt: skip
@@ -90,8 +89,8 @@ def config(values: Values, max_len: int) -> ModelConfig:
     )  # fmt: skip
     if kind == "roberta":
         only(values, hidden_act="gelu")  # what its head has in any case
-    vocab_size, d_model, n_heads, n_layers, d_ff = needed(values, *KINDS[kind].fields)
-    (longest,) = needed(values, "max_position_embeddings")
+    first = _first_place(values)
+    sizes = sizes_of(values, max_len + first, KINDS[kind].sizes)
     types = 0 if kind == "distilbert" else values.get("type_vocab_size", 2)
     eps = 1e-12 if kind == "distilbert" else values.get("layer_norm_eps", 1e-12)
     return ModelConfig(
@@ -99,19 +98,14 @@ def config(values: Values, max_len: int) -> ModelConfig:
         norm="post",
         positions="learned",
         activation=one_of(values, KINDS[kind].activation, ACTIVATIONS, "gelu"),
-        vocab_size=vocab_size,
-        d_model=d_model,
-        n_heads=n_heads,
-        n_layers=n_layers,
-        d_ff=d_ff,
-        max_len=min(max_len, longest - _first_place(values)),
         norm_eps=eps,
         norm_embeddings=True,
         n_token_types=types,
         head_transform=True,
         tie_embeddings=True,
-        padding_id=padding_of(values, vocab_size),
+        padding_id=padding_of(values, sizes["vocab_size"]),
         init="normal",
+        **sizes | {"max_len": sizes["max_len"] - first},
     )
 
 
@@ -137,11 +131,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     if config.n_token_types:
         ours["embedding.types.weight"] = theirs.take("embeddings.token_type_embeddings.weight")
     ours |= theirs.linear("embedding.norm", "embeddings.LayerNorm")
-    for layer in range(config.n_layers):
-        for mine, other in names.inside.items():
-            ours |= theirs.linear(
-                f"encoder.layers.{layer}.{mine}", f"{names.layer}.{layer}.{other}"
-            )
+    ours |= theirs.layers(config.n_layers, "encoder.layers", names.layer, names.inside)
     ours |= theirs.linear("transform.dense", names.dense)
     ours |= theirs.linear("transform.norm", names.norm)
     theirs.finish()

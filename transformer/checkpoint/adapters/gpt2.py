@@ -10,15 +10,22 @@ from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
-    needed,
     one_of,
     only,
     padding_of,
+    sizes_of,
 )
 from transformer.model.config import ModelConfig
 
 PREFIX = "transformer."
 IGNORED = (r"h\.\d+\.attn\.(bias|masked_bias)", r"lm_head\.weight")  # masks; tied
+_LAYER = {
+    "self_attention.output": "attn.c_proj",
+    "self_residual.norm": "ln_1",
+    "feed_forward.expand": "mlp.c_fc",
+    "feed_forward.contract": "mlp.c_proj",
+    "feed_forward_residual.norm": "ln_2",
+}
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
@@ -27,28 +34,23 @@ def config(values: Values, max_len: int) -> ModelConfig:
         values, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False,
         add_cross_attention=False, tie_word_embeddings=True, is_causal=True,
     )  # fmt: skip
-    names = ("vocab_size", "n_embd", "n_head", "n_layer", "n_positions")
-    vocab_size, d_model, n_heads, n_layers, longest = needed(values, *names)
+    sizes = sizes_of(values, max_len, ("vocab_size", "n_embd", "n_head", "n_layer", "n_positions"))
     return ModelConfig(
         family="decoder",
         norm="pre",
         positions="learned",
         activation=one_of(values, "activation_function", ACTIVATIONS, "gelu_new"),
-        vocab_size=vocab_size,
-        d_model=d_model,
-        n_heads=n_heads,
-        n_layers=n_layers,
-        d_ff=values.get("n_inner") or 4 * d_model,
-        max_len=min(max_len, longest),
+        d_ff=values.get("n_inner") or 4 * sizes["d_model"],
         head_bias=False,
         tie_embeddings=True,
         norm_eps=values.get("layer_norm_epsilon", 1e-5),
-        padding_id=padding_of(values, vocab_size, ("bos_token_id", "eos_token_id")),
+        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
         init="normal",
+        **sizes,
     )
 
 
-def weights(stored: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, _: Values) -> dict[str, Tensor]:
     """Their weights under our names. Raises ValueError for a missing or a surplus one."""
     theirs = Stored(stored, PREFIX, IGNORED)
     ours = {
@@ -61,15 +63,8 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tens
         for at, name in enumerate(("query", "key", "value")):
             ours[f"{here}.self_attention.{name}.weight"] = weight.chunk(3, dim=1)[at].T
             ours[f"{here}.self_attention.{name}.bias"] = bias.chunk(3)[at]
-        for mine, other in (
-            ("self_attention.output", "attn.c_proj"),
-            ("feed_forward.expand", "mlp.c_fc"),
-            ("feed_forward.contract", "mlp.c_proj"),
-        ):
-            found = theirs.linear(f"{here}.{mine}", f"{there}.{other}")
-            ours |= {name: x.T if x.dim() == 2 else x for name, x in found.items()}
-        ours |= theirs.linear(f"{here}.self_residual.norm", f"{there}.ln_1")
-        ours |= theirs.linear(f"{here}.feed_forward_residual.norm", f"{there}.ln_2")
+    found = theirs.layers(config.n_layers, "decoder.layers", "h", _LAYER)
+    ours |= {name: x.T if x.dim() == 2 else x for name, x in found.items()}
     ours |= theirs.linear("decoder.norm", "ln_f")
     theirs.finish()
     return ours

@@ -11,12 +11,12 @@ from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
-    needed,
     one_of,
     only,
     padding_of,
     rope_of,
     rotary_of,
+    sizes_of,
 )
 from transformer.messages import invalid
 from transformer.model.config import ModelConfig
@@ -31,21 +31,35 @@ KINDS: dict[str, dict[str, Any]] = {
     "qwen3": {"norm_heads": True},
     "gemma": {"norm_kind": "rms-plus-one", "scale_embeddings": True},
 }
+_LAYER = {
+    "self_attention.query": "self_attn.q_proj",
+    "self_attention.key": "self_attn.k_proj",
+    "self_attention.value": "self_attn.v_proj",
+    "self_attention.output": "self_attn.o_proj",
+    "self_residual.norm": "input_layernorm",
+    "feed_forward.gate": "mlp.gate_proj",
+    "feed_forward.expand": "mlp.up_proj",
+    "feed_forward.contract": "mlp.down_proj",
+    "feed_forward_residual.norm": "post_attention_layernorm",
+}
+_NORMS_OF_HEADS = {
+    "self_attention.query_norm": "self_attn.q_norm",
+    "self_attention.key_norm": "self_attn.k_norm",
+}
 _TIED = ("gemma",)  # where config.json says nothing
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
     """Our configuration of their config.json. Raises ValueError for what we do not have."""
     kind = values["model_type"]
-    names = ("vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers")
-    vocab_size, d_model, n_heads, n_layers = needed(values, *names)
-    d_ff, longest = needed(values, "intermediate_size", "max_position_embeddings")
+    sizes = sizes_of(values, max_len)
+    width, n_heads = sizes["d_model"], sizes["n_heads"]
     only(values, use_bidirectional_attention=False, pretraining_tp=1, is_causal=True)
-    head_size = values.get("head_dim") or d_model // n_heads
+    head_size = values.get("head_dim") or width // n_heads
     fields = {
         "attention_bias": bool(values.get("attention_bias", False)),
         "feed_forward_bias": bool(values.get("mlp_bias", False)),
-        "window": _window(values, min(max_len, longest)),
+        "window": _window(values, sizes["max_len"]),
     }
     activation = values.get("hidden_act")
     if kind == "gemma" and activation in (None, "gelu"):
@@ -58,22 +72,18 @@ def config(values: Values, max_len: int) -> ModelConfig:
         norm="pre",
         positions="rotary",
         activation=one_of({"hidden_act": activation}, "hidden_act", ACTIVATIONS, "silu"),
-        vocab_size=vocab_size,
-        d_model=d_model,
-        n_heads=n_heads,
-        n_layers=n_layers,
-        d_ff=d_ff,
-        head_size=None if head_size * n_heads == d_model else head_size,
+        head_size=None if head_size * n_heads == width else head_size,
         n_key_heads=values.get("num_key_value_heads"),
         gated=True,
         head_bias=False,
         dropout=0.0,
         tie_embeddings=bool(values.get("tie_word_embeddings", kind in _TIED)),
         norm_eps=values.get("rms_norm_eps", 1e-6),
-        padding_id=padding_of(values, vocab_size, ("bos_token_id", "eos_token_id")),
+        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
         init="normal",
         **{"norm_kind": "rms", **fields, **KINDS[kind]},
-        **rotary_of(values, head_size, base, longest, min(max_len, longest)),
+        **sizes,
+        **rotary_of(values, head_size, base),
     )
 
 
@@ -97,32 +107,14 @@ def _window(values: Values, max_len: int) -> int | None:
     return int(window) if slides[0] else None
 
 
-def weights(stored: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, _: Values) -> dict[str, Tensor]:
     """Their weights under our names. Raises ValueError for a missing or a surplus one."""
     tied = (r"lm_head\.weight",) if config.tie_embeddings else ()
     theirs = Stored(stored, PREFIX, (*IGNORED, *tied))
     ours = {"embedding.tokens.weight": theirs.take("embed_tokens.weight")}
-    for layer in range(config.n_layers):
-        here, there = f"decoder.layers.{layer}", f"layers.{layer}"
-        attention, fed = f"{here}.self_attention", f"{here}.feed_forward"
-        for mine, other, bias in (
-            (f"{attention}.query", "self_attn.q_proj", config.attention_bias),
-            (f"{attention}.key", "self_attn.k_proj", config.attention_bias),
-            (f"{attention}.value", "self_attn.v_proj", config.attention_bias),
-            (f"{attention}.output", "self_attn.o_proj", config.has_output_bias),
-            (f"{fed}.gate", "mlp.gate_proj", config.feed_forward_bias),
-            (f"{fed}.expand", "mlp.up_proj", config.feed_forward_bias),
-            (f"{fed}.contract", "mlp.down_proj", config.feed_forward_bias),
-            (f"{here}.self_residual.norm", "input_layernorm", False),
-            (f"{here}.feed_forward_residual.norm", "post_attention_layernorm", False),
-        ):
-            ours |= theirs.linear(mine, f"{there}.{other}", bias=bias)
-        if config.norm_heads:
-            ours |= theirs.linear(
-                f"{attention}.query_norm", f"{there}.self_attn.q_norm", bias=False
-            )
-            ours |= theirs.linear(f"{attention}.key_norm", f"{there}.self_attn.k_norm", bias=False)
-    ours |= theirs.linear("decoder.norm", "norm", bias=False)
+    names = _LAYER | (_NORMS_OF_HEADS if config.norm_heads else {})
+    ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", names)
+    ours |= theirs.linear("decoder.norm", "norm")
     if not config.tie_embeddings:
         ours["head.weight"] = theirs.take("lm_head.weight")
     theirs.finish()

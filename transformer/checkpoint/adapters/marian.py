@@ -13,6 +13,7 @@ from transformer.checkpoint.adapters.options import (
     needed,
     one_of,
     only,
+    sizes_of,
 )
 from transformer.messages import invalid
 from transformer.model.config import ModelConfig
@@ -37,6 +38,10 @@ _CROSS = {
     "cross_attention.output": "encoder_attn.out_proj",
     "cross_residual.norm": "encoder_attn_layer_norm",
 }
+_SIZES = (
+    "vocab_size", "d_model", "encoder_attention_heads", "encoder_layers",
+    "max_position_embeddings", "encoder_ffn_dim",
+)  # fmt: skip
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
@@ -46,34 +51,28 @@ def config(values: Values, max_len: int) -> ModelConfig:
         normalize_before=False, normalize_embedding=False, add_final_layer_norm=False,
         static_position_embeddings=True, add_bias_logits=False, is_causal=True,
     )  # fmt: skip
-    names = ("vocab_size", "d_model", "max_position_embeddings", "pad_token_id")
-    vocab_size, d_model, longest, padding = needed(values, *names)
-    n_layers, n_heads, d_ff = (
-        _same(values, name) for name in ("layers", "attention_heads", "ffn_dim")
-    )
-    only(values, decoder_start_token_id=padding, decoder_vocab_size=vocab_size)
+    for name in ("layers", "attention_heads", "ffn_dim"):
+        _check_same(values, name)
+    sizes = sizes_of(values, max_len, _SIZES)
+    (padding,) = needed(values, "pad_token_id")
+    only(values, decoder_start_token_id=padding, decoder_vocab_size=sizes["vocab_size"])
     return ModelConfig(
         family="encoder-decoder",
         norm="post",
         positions="sinusoidal-halves",
         activation=one_of(values, "activation_function", ACTIVATIONS, "gelu"),
-        vocab_size=vocab_size,
-        d_model=d_model,
-        n_heads=n_heads,
-        n_layers=n_layers,
-        d_ff=d_ff,
-        max_len=min(max_len, longest),
         scale_embeddings=bool(values.get("scale_embedding", False)),
         tie_embeddings=True,
         share_embeddings=True,
         padding_id=padding,
         padded_start=True,
         init="normal",
+        **sizes,
     )
 
 
-def _same(values: Values, name: str) -> int:
-    """What encoder and decoder have alike."""
+def _check_same(values: Values, name: str) -> None:
+    """Raise ValueError unless encoder and decoder have as many."""
     encoder, decoder = needed(values, f"encoder_{name}", f"decoder_{name}")
     if encoder != decoder:
         raise invalid(
@@ -83,10 +82,9 @@ def _same(values: Values, name: str) -> int:
             encoder=encoder,
             decoder=decoder,
         )
-    return int(encoder)
 
 
-def weights(stored: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, _: Values) -> dict[str, Tensor]:
     """Their weights under our names. Raises ValueError for a missing or a surplus one."""
     theirs = Stored(stored, PREFIX, IGNORED)
     ours = {
@@ -94,9 +92,6 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tens
         "head.bias": theirs.take("final_logits_bias")[0],
     }
     for stack, names in (("encoder", _LAYER), ("decoder", {**_LAYER, **_CROSS})):
-        for layer in range(config.n_layers):
-            here = f"{stack}.layers.{layer}"
-            for mine, other in names.items():
-                ours |= theirs.linear(f"{here}.{mine}", f"{here}.{other}")
+        ours |= theirs.layers(config.n_layers, f"{stack}.layers", f"{stack}.layers", names)
     theirs.finish()
     return ours

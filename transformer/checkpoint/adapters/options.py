@@ -62,6 +62,19 @@ def needed(values: Values, *names: str) -> list[Any]:
     return [values[name] for name in names]
 
 
+USUAL = (
+    "vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers",
+    "max_position_embeddings", "intermediate_size",
+)  # fmt: skip
+
+
+def sizes_of(values: Values, max_len: int, names: Sequence[str] = USUAL) -> dict[str, Any]:
+    """Our fields of sizes, by the names that these have there; max_len: the most that it may be."""
+    ours = ("vocab_size", "d_model", "n_heads", "n_layers", "max_len", "d_ff")
+    sizes = dict(zip(ours, needed(values, *names), strict=False))
+    return sizes | {"max_len": min(max_len, sizes["max_len"])}
+
+
 def padding_of(values: Values, vocab_size: int, text: Iterable[str] = ()) -> int | None:
     """The id of padding; None where there is none, or where the same id is text.
 
@@ -82,18 +95,15 @@ def rope_of(values: Values) -> dict[str, Any]:
     return values.get("rope_scaling") or values.get("rope_parameters") or {}
 
 
-def rotary_of(
-    values: Values, rotary_size: int, base: float, trained_len: int, max_len: int
-) -> dict[str, Any]:
+def rotary_of(values: Values, rotary_size: int, base: float) -> dict[str, Any]:
     """Our fields of rotary positions. base: where `rope_of` says none."""
-    given = rope_of(values)
+    given, (trained_len,) = rope_of(values), needed(values, "max_position_embeddings")
     kind = given.get("rope_type", given.get("type", "default"))
     scaling = one_of({"rope_type": kind}, "rope_type", _SCALINGS, "default")
     fields: dict[str, Any] = {
         "rotary_size": rotary_size,
         "rotary_base": float(given.get("rope_theta") or base),
         "rotary_scaling": scaling,
-        "max_len": max_len,
     }
     if scaling == "none":
         return fields
@@ -135,10 +145,21 @@ class Stored:
             raise invalid("the weight {name} is missing; it is needed", name=repr(name))
         return self._weights[self._left.pop(name)]
 
-    def linear(self, ours: str, theirs: str, *, bias: bool = True) -> dict[str, Tensor]:
+    def linear(self, ours: str, theirs: str) -> dict[str, Tensor]:
         """A linear map, or a norm, under our name: its weight, and its bias if it has one."""
+        bias = f"{theirs}.bias" in self._left
         found = {f"{ours}.weight": self.take(f"{theirs}.weight")}
         return found | ({f"{ours}.bias": self.take(f"{theirs}.bias")} if bias else {})
+
+    def layers(
+        self, n_layers: int, ours: str, theirs: str, names: Mapping[str, str]
+    ) -> dict[str, Tensor]:
+        """The linear maps and norms of every layer; names: theirs by ours, within a layer."""
+        found: dict[str, Tensor] = {}
+        for layer in range(n_layers):
+            for mine, other in names.items():
+                found |= self.linear(f"{ours}.{layer}.{mine}", f"{theirs}.{layer}.{other}")
+        return found
 
     def finish(self) -> None:
         """Raise ValueError where something is left that nobody took."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from transformer.inference.engines.buffers import Engine
 from transformer.inference.engines.compiled import CompiledDecoder
 from transformer.inference.engines.packed import PackedDecoder
-from transformer.messages import say
+from transformer.messages import invalid, say
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 
 KINDS: tuple[type[CompiledDecoder] | type[PackedDecoder], ...] = (CompiledDecoder, PackedDecoder)
@@ -28,24 +28,20 @@ def engine_of(
     Raises ValueError for an unknown name, and for one that this network or machine cannot have.
     """
     if wanted not in ENGINES:
-        raise ValueError(
-            say(
-                "engine must be one of {allowed}; got {engine}",
-                allowed=list(ENGINES),
-                engine=repr(wanted),
-            )
+        raise invalid(
+            "engine must be one of {allowed}; got {engine}",
+            allowed=list(ENGINES),
+            engine=repr(wanted),
         )
     if wanted == NETWORK or isinstance(network, EncoderOnly):
         return None
     for kind in KINDS:
         missing = _missing(kind, network)
         if kind.name == wanted and missing:
-            raise ValueError(
-                say(
-                    "engine {engine} needs {missing}; allowed: 'auto'",
-                    engine=repr(wanted),
-                    missing=missing,
-                )
+            raise invalid(
+                "engine {engine} needs {missing}; allowed: 'auto'",
+                engine=repr(wanted),
+                missing=missing,
             )
         if not missing and wanted in (kind.name, AUTO):
             return kind(network)

@@ -42,7 +42,7 @@ from transformer.inference.engines.packed_layer import (
     Product,
     Scratch,
 )
-from transformer.messages import say
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.rotary import Turn
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
@@ -71,12 +71,10 @@ class PackedDecoder:
 
     def __init__(self, network: DecoderOnly | EncoderDecoder, threads: int | None = None) -> None:
         if network.device.type != "cpu" or network.dtype != torch.float32:
-            raise ValueError(
-                say(
-                    "packing needs float32 weights on a CPU; got {dtype} on {device}",
-                    dtype=network.dtype,
-                    device=network.device.type,
-                )
+            raise invalid(
+                "packing needs float32 weights on a CPU; got {dtype} on {device}",
+                dtype=network.dtype,
+                device=network.device.type,
             )
         blocks = threads or torch.get_num_threads()
         self.network = network

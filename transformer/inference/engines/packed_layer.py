@@ -146,7 +146,7 @@ class Scratch:
         self.attended = WithBias(config.n_heads * config.d_head, layer.output)
         self.heads = self.attended.inner.view(config.key_heads, -1, config.d_head)
         self.hidden = WithBias(config.d_ff, layer.contract)
-        self.middle = [torch.empty(config.d_model) for _ in range(2)]
+        self.middle = torch.empty(config.d_model)
 
 
 class Crossing(NamedTuple):
@@ -203,7 +203,7 @@ class PackedLayer:
 
     def __call__(self, place: Position, scratch: Scratch, turn: Turn | None) -> None:
         """Read place.x; write place.out, and the new query, key and value."""
-        x, attended = scratch.middle[0], scratch.attended
+        x, attended = scratch.middle, scratch.attended
         self.query_key_value(self.output.before(place.x), place.row)
         self._place(place, turn)
         self._attend(place.query, place.keys, place.values, scratch.heads)
@@ -214,7 +214,7 @@ class PackedLayer:
             if self.cross_norm is not None:
                 query.copy_(self.cross_norm(query))
             self._attend(query, keys, values, scratch.heads)
-            x = self.cross_output(attended.rows, x, scratch.middle[1])
+            self.cross_output(attended.rows, x, x)
         read = self.contract.before(place.x if self.parallel else x)
         self.expanded(read, scratch.hidden.inner)
         self.contract(scratch.hidden.rows, x, place.out)

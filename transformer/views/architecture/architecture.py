@@ -23,12 +23,14 @@ from transformer.network_words import stack_name
 from transformer.runs.run import Run
 from transformer.views.architecture.arrangement import (
     BOX_WIDTH,
+    RADIUS,
     Arrangement,
     Box,
+    Label,
     Link,
     arrange,
 )
-from transformer.views.architecture.parts import words
+from transformer.views.architecture.parts import shape_of, words
 from transformer.views.drawing import style
 
 MARGIN = {"l": 8, "r": 8, "t": 88, "b": 12}
@@ -82,21 +84,11 @@ def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
 def _facts(config: ModelConfig, box: Box) -> dict[str, Any]:
     """One block as plain data."""
     block, said = box.block, words(config, box.block)
-    return {
-        "name": block.name,
-        "kind": block.kind,
-        "stack": block.stack,
-        "title": said.title,
-        "shape": said.shape,
-        "each": block.each,
-        "times": block.times,
-        "shared_with": block.shared_with,
-        "does": said.does,
-        "x": box.x - BOX_WIDTH / 2,
-        "y": box.y,
-        "width": BOX_WIDTH,
-        "height": box.height,
-    }
+    names = ("name", "kind", "stack", "each", "times", "shared_with")
+    of_block = {name: getattr(block, name) for name in names}
+    in_words = {"title": said.title, "shape": shape_of(block), "does": said.does}
+    place = {"x": box.x - BOX_WIDTH / 2, "y": box.y, "width": BOX_WIDTH, "height": box.height}
+    return of_block | in_words | place
 
 
 def _bars(config: ModelConfig, plan: Arrangement, dark: bool) -> go.Bar:
@@ -152,7 +144,7 @@ def _hover(config: ModelConfig, box: Box) -> str:
         where = say("{stack}, in each of {times} layers", stack=where, times=block.times)
     lines = [
         f"<b>{style.escape(said.title)}</b> ({where})",
-        said.shape,
+        shape_of(block),
         say(
             "{each} parameters in each layer, {total} in all",
             each=numeral(block.each),
@@ -178,22 +170,15 @@ def _arrow(link: Link, dark: bool) -> dict[str, Any]:
 
 def _texts(config: ModelConfig, plan: Arrangement, dark: bool) -> list[dict[str, Any]]:
     """What stands beside the boxes: what goes in and comes out, shapes, number of layers."""
-    made = [
+    font = {"size": style.FONT_SIZE, "color": style.theme(dark).text}
+    labels = [*plan.labels, *(Label("+", x, y) for x, y in plan.sums)]
+    return [
         {
             "x": label.x, "y": label.y, "xref": "x", "yref": "y", "xanchor": label.anchor,
-            "yanchor": "middle", "text": label.text, "showarrow": False,
-            "font": {"size": style.FONT_SIZE, "color": style.theme(dark).text},
+            "yanchor": "middle", "text": label.text, "showarrow": False, "font": font,
         }
-        for label in plan.labels
+        for label in labels
     ]  # fmt: skip
-    plus = [
-        {
-            "x": x, "y": y, "xref": "x", "yref": "y", "text": "+", "showarrow": False,
-            "font": {"size": style.FONT_SIZE, "color": style.theme(dark).text},
-        }
-        for x, y in plan.sums
-    ]  # fmt: skip
-    return made + plus
 
 
 def _shapes(plan: Arrangement, dark: bool) -> list[dict[str, Any]]:
@@ -218,8 +203,8 @@ def _shapes(plan: Arrangement, dark: bool) -> list[dict[str, Any]]:
     ]  # fmt: skip
     circles = [
         {
-            "type": "circle", "x0": x - plan.radius, "x1": x + plan.radius,
-            "y0": y - plan.radius, "y1": y + plan.radius, "line": line,
+            "type": "circle", "x0": x - RADIUS, "x1": x + RADIUS,
+            "y0": y - RADIUS, "y1": y + RADIUS, "line": line,
         }
         for x, y in plan.sums
     ]  # fmt: skip

@@ -53,16 +53,11 @@ class Arrangement:
 
     width: float = 0
     height: float = 0
-    radius: float = RADIUS
     boxes: list[Box] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
     frames: list[tuple[float, float, float, float]] = field(default_factory=list)
     sums: list[Point] = field(default_factory=list)
-
-    def box(self, name: str) -> Box:
-        """The box of a block."""
-        return next(box for box in self.boxes if box.block.name == name)
 
 
 def arrange(config: ModelConfig) -> Arrangement:
@@ -85,7 +80,7 @@ def arrange(config: ModelConfig) -> Arrangement:
 def _link_memory(config: ModelConfig, plan: Arrangement, top: float) -> None:
     """From the encoder's end over to every cross-attention."""
     middle, between = COLUMN_WIDTH / 2, COLUMN_WIDTH + BETWEEN / 2
-    cross = plan.box("decoder.cross")
+    cross = next(box for box in plan.boxes if box.block.name == "decoder.cross")
     level = cross.y + cross.height / 2
     last = [box for box in plan.boxes if box.block.stack == "encoder"][-1]
     start = last.y + last.height

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from transformer.messages import numeral, say, say_n
 from transformer.model.activations import ACTIVATIONS
@@ -13,275 +13,253 @@ from transformer.model.positions import POSITIONS
 from transformer.model.rotary import SCALINGS
 from transformer.model.summary import Block, length_of
 
+Numbers = dict[str, Any]  # for the placeholders of the sentences
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Words:
+
+class Words(NamedTuple):
     """title: its name for people. short: what a box has room for besides its parameters.
-    shape: the shapes that the data takes. does: one or two sentences."""
+    does: one or two sentences."""
 
     title: str
     short: str
-    shape: str
     does: str
 
 
 def words(config: ModelConfig, block: Block) -> Words:
     """How to speak of a block of this configuration."""
-    shape = " → ".join(f"({', '.join(map(_whole, step))})" for step in block.inside)
-    make = {
-        "tokens": _tokens,
-        "token_types": _token_types,
-        "positions": _positions,
-        "norm_embeddings": _norm_of_sum,
-        "self": _self,
-        "cross": _cross,
-        "feed_forward": _feed_forward,
-        "norm": _norm,
-        "final_norm": _final_norm,
-        "transform": _transform,
-        "head": _head,
-        "softmax": _softmax,
-    }[block.kind]
-    title, short, does = make(config, block)
-    return Words(title=title, short=short, shape=shape, does=does)
+    numbers = {
+        "size": numeral(config.d_model),
+        "d_model": numeral(config.d_model),
+        "wide": numeral(config.d_ff),
+        "vocab": numeral(config.vocab_size_of(block.stack)),
+        "length": length_of(config, block.stack),
+        "max_len": numeral(config.max_len_of(block.stack)),
+        "d_head": config.d_head,
+        "activation": ACTIVATIONS[config.activation].title,
+    }
+    return _WORDS[block.kind](config, block, numbers)
 
 
-def _whole(size: str | int) -> str:
-    return size if isinstance(size, str) else numeral(size)
+def shape_of(block: Block) -> str:
+    """The shapes that the data takes in a block."""
+
+    def size(one: str | int) -> str:
+        return one if isinstance(one, str) else numeral(one)
+
+    return " → ".join(f"({', '.join(map(size, step))})" for step in block.inside)
 
 
-def _tokens(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    size = config.d_model
-    vocab = config.vocab_size_of(block.stack)
-    title = say("Token embedding") + (f" × √{size}" if config.scale_embeddings else "")
-    does = say(
-        "Looks up {size} numbers for each token in a table of {vocab} rows.",
-        size=numeral(size),
-        vocab=numeral(vocab),
-    )
-    more = [say("They are multiplied by √{size}.", size=size)] if config.scale_embeddings else []
-    short = f"{numeral(vocab)} × {numeral(size)}"
+# --- what enters ----------------------------------------------------------------------------------
+
+
+def _tokens(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+    title = say("Token embedding")
+    short = "{vocab} × {size}".format(**numbers)
+    does = [say("Looks up {size} numbers for each token in a table of {vocab} rows.", **numbers)]
+    if config.scale_embeddings:
+        title += f" × √{config.d_model}"
+        does.append(say("They are multiplied by √{size}.", size=config.d_model))
+    one_table = config.share_embeddings or config.family == "encoder"
     if block.shared_with:
         short = say("shared with the encoder")
-        more.append(say("The encoder uses the same table."))
-    elif config.tie_embeddings and (block.stack != "encoder" or _one_table(config)):
-        more.append(say("The output layer (LM head) uses the same table (tied weights)."))
-    return title, short, " ".join((does, *more))
+        does.append(say("The encoder uses the same table."))
+    elif config.tie_embeddings and (block.stack != "encoder" or one_table):
+        does.append(say("The output layer (LM head) uses the same table (tied weights)."))
+    return Words(title, short, " ".join(does))
 
 
-def _token_types(config: ModelConfig, block: Block) -> tuple[str, str, str]:
+def _token_types(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
     does = say(
         "Adds a trained vector of {d_model} numbers that tells a first text from a "
         "second one. The page reads a single text, all of type 0.",
-        d_model=numeral(config.d_model),
+        **numbers,
     )
-    return say("+ Token types"), f"{config.n_token_types} × {numeral(config.d_model)}", does
+    return Words(say("+ Token types"), f"{config.n_token_types} × {numbers['size']}", does)
 
 
-def _one_table(config: ModelConfig) -> bool:
-    return config.share_embeddings or config.family == "encoder"
-
-
-def _positions(config: ModelConfig, block: Block) -> tuple[str, str, str]:
+def _positions(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
     encoding = POSITIONS[config.positions]
-    sizes = {"max_len": numeral(config.max_len_of(block.stack)), "d_model": numeral(config.d_model)}
-    short, does = say(encoding.short, **sizes), say(encoding.does, **sizes)
-    return f"+ {say(encoding.title)}", short, does
+    short, does = say(encoding.short, **numbers), say(encoding.does, **numbers)
+    return Words(f"+ {say(encoding.title)}", short, does)
 
 
-def _norm_of_sum(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    return (
-        say("Norm of the sum"),
-        "",
-        _normalises(config, block, say("the sum of token and position")),
+# --- attention ------------------------------------------------------------------------------------
+
+
+def _self(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+    heads = _heads(config, numbers)
+    if block.stack == "decoder":
+        title = say("Masked self-attention")
+        does = say(
+            "Each token gathers from itself and the tokens before it, in {heads}.", heads=heads
+        )
+    else:
+        title = say("Self-attention")
+        does = say("Each token gathers from every token of the same text, in {heads}.", heads=heads)
+    more = [does, *_on_positions(config), *_history(config)]
+    return Words(title, _heads_short(config, numbers), " ".join(more))
+
+
+def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+    does = say(
+        "Each token of the decoder gathers from the encoder's output, the memory (S, "
+        "{d_model}), in {heads}.",
+        heads=_heads(config, numbers),
+        **numbers,
     )
+    more = " ".join([does, *_history(config)])
+    return Words(say("Cross-attention"), _heads_short(config, numbers), more)
 
 
-def _self(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    masked = block.stack == "decoder"
-    title = say("Masked self-attention") if masked else say("Self-attention")
-    heads = _heads(config)
-    does = (
-        say("Each token gathers from itself and the tokens before it, in {heads}.", heads=heads)
-        if masked
-        else say("Each token gathers from every token of the same text, in {heads}.", heads=heads)
-    )
-    return title, _heads_short(config, block), does + _places(config) + _history(config)
-
-
-def _places(config: ModelConfig) -> str:
+def _on_positions(config: ModelConfig) -> list[str]:
     """What of a self-attention has to do with where tokens stand."""
     said = [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
     if POSITIONS[config.positions].turns:
-        turned = config.rotary.size
+        rotated = config.rotary.size
         said.append(
             say(
                 "Queries and keys are turned by an angle that grows with their position (rotary "
                 "positions)."
             )
-            if turned == config.d_head
+            if rotated == config.d_head
             else say(
                 "{count} features of each query and key are turned by an angle that grows with "
                 "their position (rotary positions).",
-                count=turned,
+                count=rotated,
             )
         )
         said.append(say(SCALINGS[config.rotary_scaling].does, factor=config.rotary_factor))
     if config.window:
-        said.append(
-            say(
-                "A token reads at most {window} tokens, itself included.",
-                window=numeral(config.window),
-            )
-        )
-    return "".join(f" {sentence}" for sentence in said if sentence)
+        window = numeral(config.window)
+        said.append(say("A token reads at most {window} tokens, itself included.", window=window))
+    return list(filter(None, said))
 
 
-def _cross(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    does = say(
-        "Each token of the decoder gathers from the encoder's output, the memory (S, "
-        "{d_model}), in {heads}.",
-        d_model=numeral(config.d_model),
-        heads=_heads(config),
-    )
-    return say("Cross-attention"), _heads_short(config, block), does + _history(config)
-
-
-def _history(config: ModelConfig) -> str:
+def _history(config: ModelConfig) -> list[str]:
     """Where an attention departs from the paper as a tutorial did."""
     said = [SHARED_PROJECTION] if config.shared_projection else []
     said += [SCORE_DIVISORS[config.score_divisor]] if config.score_divisor != "d_head" else []
-    return "".join(f" {say(sentence)}" for sentence in said)
+    return [say(sentence) for sentence in said]
 
 
-def _heads(config: ModelConfig) -> str:
+def _heads(config: ModelConfig, numbers: Numbers) -> str:
     said = say_n(
         "{n} head of {d_head} features each",
         "{n} heads of {d_head} features each",
         config.n_heads,
-        d_head=config.d_head,
+        **numbers,
     )
     if config.key_heads == config.n_heads:
         return said
-    shared = say_n("{n} head of keys and values", "{n} heads of keys and values", config.key_heads)
     return say(
         "{said}, of which {heads_per_key} at a time share one of {shared}",
         said=said,
         heads_per_key=config.heads_per_key,
-        shared=shared,
+        shared=say_n(
+            "{n} head of keys and values", "{n} heads of keys and values", config.key_heads
+        ),
     )
 
 
-def _heads_short(config: ModelConfig, block: Block) -> str:
+def _heads_short(config: ModelConfig, numbers: Numbers) -> str:
+    counts = {"n_heads": config.n_heads, "key_heads": config.key_heads}
     if config.key_heads < config.n_heads:
-        return say(
-            "{n_heads} heads, {key_heads} of keys",
-            n_heads=config.n_heads,
-            key_heads=config.key_heads,
-        )
+        return say("{n_heads} heads, {key_heads} of keys", **counts)
     return say_n(
         "{n} head of ({length}, {d_head})",
         "{n} heads of ({length}, {d_head})",
         config.n_heads,
-        length=length_of(config, block.stack),
-        d_head=config.d_head,
+        **numbers,
     )
 
 
-def _feed_forward(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    activation, size, wide = ACTIVATIONS[config.activation], config.d_model, config.d_ff
-    effect = say(activation.does)
-    does = (
-        say(
+# --- feed-forward and norms -----------------------------------------------------------------------
+
+
+def _feed_forward(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+    numbers |= {"effect": say(ACTIVATIONS[config.activation].does)}
+    if config.gated:
+        title = say("Gated feed-forward")
+        does = say(
             "Each token on its own: {size} features become {wide}, {activation} acts on each of "
             "them ({effect}), they are multiplied by {wide} others made from the same input, and "
             "{size} come out. No token sees another here.",
-            size=numeral(size),
-            wide=numeral(wide),
-            activation=activation.title,
-            effect=effect,
+            **numbers,
         )
-        if config.gated
-        else say(
+    else:
+        title = say("Feed-forward")
+        does = say(
             "Each token on its own: {size} features become {wide}, {activation} acts on each of "
             "them ({effect}), and {size} come out. No token sees another here.",
-            size=numeral(size),
-            wide=numeral(wide),
-            activation=activation.title,
-            effect=effect,
+            **numbers,
         )
-    )
-    gated = say("Gated feed-forward") if config.gated else say("Feed-forward")
-    return (
-        f"{gated}, {activation.title}",
-        f"{numeral(size)} → {numeral(wide)} → {numeral(size)}",
-        does,
-    )
+    short = "{size} → {wide} → {size}".format(**numbers)
+    return Words(f"{title}, {numbers['activation']}", short, does)
 
 
-def _norm(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    if config.norm == "pre":
-        what = say("what the next block reads, while the stream itself stays unchanged")
-        return say("Norm"), "", _normalises(config, block, what)
-    what = say("the sum of what came in and what the previous block made of it")
-    return say("Add & norm"), "", _normalises(config, block, what)
-
-
-def _final_norm(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    return (
-        say("Final norm"),
-        "",
-        _normalises(config, block, say("the stream that leaves the last layer")),
-    )
-
-
-def _normalises(config: ModelConfig, block: Block, what: str) -> str:
-    shape = f"({length_of(config, block.stack)}, {numeral(config.d_model)})"
+def _norm(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+    if block.kind == "norm_embeddings":
+        title, of = say("Norm of the sum"), say("the sum of token and position")
+    elif block.kind == "final_norm":
+        title, of = say("Final norm"), say("the stream that leaves the last layer")
+    elif config.norm == "pre":
+        title = say("Norm")
+        of = say("what the next block reads, while the stream itself stays unchanged")
+    else:
+        title = say("Add & norm")
+        of = say("the sum of what came in and what the previous block made of it")
     norm = NORMS[config.norm_kind]
-    does = say(norm.does, size=numeral(config.d_model))
-    return say(
+    does = say(
         "{title} of {what}. {does}; {shape} stays {shape}.",
         title=say(norm.title),
-        what=what,
-        does=does,
-        shape=shape,
+        what=of,
+        does=say(norm.does, **numbers),
+        shape="({length}, {size})".format(**numbers),
     )
+    return Words(title, "", does)
 
 
-def _transform(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    activation = ACTIVATIONS[config.activation].title
+# --- what comes out -------------------------------------------------------------------------------
+
+
+def _transform(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
     does = say(
-        "A linear map, {activation} and a norm, before the head looks at the features.",
-        activation=activation,
+        "A linear map, {activation} and a norm, before the head looks at the features.", **numbers
     )
-    return (
-        say("Linear, {activation}, norm", activation=activation),
-        f"{numeral(config.d_model)} → {numeral(config.d_model)}",
-        does,
-    )
+    title = say("Linear, {activation}, norm", **numbers)
+    return Words(title, "{size} → {size}".format(**numbers), does)
 
 
-def _head(config: ModelConfig, block: Block) -> tuple[str, str, str]:
-    vocab, size = config.output_vocab_size, config.d_model
-    does = say(
-        "A score for each of {vocab} tokens from {size} features.",
-        vocab=numeral(vocab),
-        size=numeral(size),
-    )
+def _head(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+    numbers |= {"vocab": numeral(config.output_vocab_size)}
+    does = say("A score for each of {vocab} tokens from {size} features.", **numbers)
     if block.shared_with is None:
-        return say("Linear head"), f"{numeral(size)} → {numeral(vocab)}", does
+        return Words(say("Linear head"), "{size} → {vocab}".format(**numbers), does)
     tied = say("Its matrix is the token embedding's, transposed (tied weights) and counted once.")
-    return say("Linear head"), say("tied to embedding"), f"{does} {tied}"
+    return Words(say("Linear head"), say("tied to embedding"), f"{does} {tied}")
 
 
-def _softmax(config: ModelConfig, block: Block) -> tuple[str, str, str]:
+def _softmax(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
     does = (
         say("Turns the scores into probabilities for the token that stands at each place.")
         if config.family == "encoder"
         else say("Turns the scores into probabilities for the token that comes next.")
     )
-    return (
-        say("Softmax"),
-        f"({length_of(config, block.stack)}, {numeral(config.output_vocab_size)})",
-        does,
-    )
+    short = f"({numbers['length']}, {numeral(config.output_vocab_size)})"
+    return Words(say("Softmax"), short, does)
+
+
+_WORDS = {
+    "tokens": _tokens,
+    "token_types": _token_types,
+    "positions": _positions,
+    "norm_embeddings": _norm,
+    "self": _self,
+    "cross": _cross,
+    "feed_forward": _feed_forward,
+    "norm": _norm,
+    "final_norm": _norm,
+    "transform": _transform,
+    "head": _head,
+    "softmax": _softmax,
+}

@@ -63,7 +63,14 @@ def figure_of(found: RowArithmetic, *, dark: bool = False) -> go.Figure:
         height=panels["height"],
         margin={"l": 110, "r": 16, "t": 72, "b": _TICKS},
         showlegend=False,
-        meta=_meta(found),
+        meta={
+            "site": str(found.site),
+            "head": found.head,
+            "query": found.query,
+            "query_label": found.query_label,
+            "row_labels": list(found.key_labels),
+            "agrees": found.agrees,
+        },
         annotations=_headings(found, panels),
         **_axes(found, panels, dark),
     )
@@ -90,8 +97,13 @@ def _panels(n_keys: int) -> dict[str, Any]:
 def _axes(found: RowArithmetic, panels: dict[str, Any], dark: bool) -> dict[str, Any]:
     size, n_keys = len(found.q), len(found.key_labels)
     across = {"range": [-0.5, size - 0.5], "domain": _ACROSS["matrix"], "tickformat": "d"}
-    strip = {"range": [0.5, -0.5], "tickmode": "array", "tickvals": [0]}
-    query = style.label(found.query_label)
+    strip: dict[str, Any] = {
+        "range": [0.5, -0.5],
+        "tickmode": "array",
+        "tickvals": [0],
+        "dark": dark,
+    }
+    strip |= {"ticktext": [style.label(found.query_label)]}
     return {
         "xaxis": style.axis(say("dimension of q and k"), dark=dark, anchor="y", **across),
         "yaxis": style.token_axis(
@@ -99,9 +111,7 @@ def _axes(found: RowArithmetic, panels: dict[str, Any], dark: bool) -> dict[str,
             range=[n_keys - 0.5, -0.5], domain=panels["keys"],
         ),
         "xaxis2": style.axis("", dark=dark, anchor="y2", showticklabels=False, **across),
-        "yaxis2": style.axis(
-            "", dark=dark, anchor="x2", ticktext=[query], domain=panels["q"], **strip
-        ),
+        "yaxis2": style.axis("", anchor="x2", domain=panels["q"], **strip),
         "xaxis3": style.axis(
             say("score"), dark=dark, domain=_ACROSS["scores"], anchor="y", nticks=4
         ),
@@ -110,9 +120,7 @@ def _axes(found: RowArithmetic, panels: dict[str, Any], dark: bool) -> dict[str,
             rangemode="tozero",
         ),
         "xaxis5": style.axis(say("dimension of v"), dark=dark, anchor="y5", **across),
-        "yaxis5": style.axis(
-            "", dark=dark, anchor="x5", ticktext=[query], domain=panels["output"], **strip
-        ),
+        "yaxis5": style.axis("", anchor="x5", domain=panels["output"], **strip),
     }  # fmt: skip
 
 
@@ -130,11 +138,7 @@ def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, An
             say("output Σ w·v (colours: ±{output})", output=numeral(output, ".3g")),
         ),
     ]
-    shared = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
-    return [
-        {"text": text, "x": x, "y": domain[1], "showarrow": False, **shared}
-        for x, domain, text in texts
-    ]
+    return [style.heading(text, x, domain[1]) for x, domain, text in texts]
 
 
 def _traces(found: RowArithmetic, dark: bool) -> list[Any]:
@@ -161,38 +165,18 @@ def _traces(found: RowArithmetic, dark: bool) -> list[Any]:
             hovertemplate="%{customdata}<br>" + name + " %{x:.4f}<extra></extra>",
         )
 
+    def cells(matrix: Floats, where: str, axes: str) -> go.Heatmap:
+        hover = where + "<br>%{z:.4f}<extra></extra>"
+        return style.signed_cells(matrix, hover, dark, xaxis=f"x{axes}", yaxis=f"y{axes}")
+
+    output = found.output[None].astype(np.float32)
     return [
-        _cells(found.keys, say("key %{y}, dimension %{x}"), dark),
-        _cells(found.q[None], say("q, dimension %{x}"), dark, xaxis="x2", yaxis="y2"),
+        cells(found.keys, say("key %{y}, dimension %{x}"), ""),
+        cells(found.q[None], say("q, dimension %{x}"), "2"),
         bars(found.scores, "score", "x3", colours.key),
         bars(found.weights, "weight", "x4", colours.accent),
-        _cells(
-            found.output[None].astype(np.float32), say("output, dimension %{x}"), dark,
-            xaxis="x5", yaxis="y5",
-        ),
-    ]  # fmt: skip
-
-
-def _cells(matrix: Floats, where: str, dark: bool, **axes: str) -> go.Heatmap:
-    bound = style.bound_of(matrix)
-    return go.Heatmap(
-        z=matrix,
-        **style.signed(bound, dark),
-        showscale=False,
-        hovertemplate=where + "<br>%{z:.4f}<extra></extra>",
-        **axes,
-    )
-
-
-def _meta(found: RowArithmetic) -> dict[str, Any]:
-    return {
-        "site": str(found.site),
-        "head": found.head,
-        "query": found.query,
-        "query_label": found.query_label,
-        "row_labels": list(found.key_labels),
-        "agrees": found.agrees,
-    }
+        cells(output, say("output, dimension %{x}"), "5"),
+    ]
 
 
 def answer_worked(
@@ -205,7 +189,9 @@ def answer_worked(
 ) -> Answer:
     """The figure of one row, and its exact float32 q (D), K and V (Tk x D), mask and what the
     network made of them; query None, or beyond the trace: the last traced token."""
-    found = row_arithmetic(item, site, head, _traced(query, item, site))
+    traced = stored_head(item.trace, item.trace.find(site), 0, 0).allowed.shape[1]
+    beyond = isinstance(query, int) and query >= traced  # of a long translation
+    found = row_arithmetic(item, site, head, None if beyond else query)
     return {
         "figure": figure_of(found, dark=dark),
         "query": found.query,
@@ -220,13 +206,6 @@ def answer_worked(
         "weights": found.traced_weights,
         "tolerance": TOLERANCE,
     }
-
-
-def _traced(query: Any, item: Run | Batch, site: str) -> Any:
-    """The query, or None for a token after those that were traced (a long translation's)."""
-    part = stored_head(item.trace, item.trace.find(site), 0, 0)
-    beyond = isinstance(query, int) and query >= part.allowed.shape[1]
-    return None if beyond else query
 
 
 VIEW = View(

@@ -4,11 +4,10 @@
 import { decodeBytes, decodeFloats } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
-import { rowLookedAt } from "../../web/looked_at.js";
+import { headLookedAt } from "../../web/looked_at.js";
 import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
-import { siteName } from "../../web/sites.js";
 import { labelsOf, page, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import {
@@ -24,17 +23,7 @@ import {
 const MOST_ROWS = 32; // lines of the table; the other keys are summed in one
 const PAUSE_MS = 200; // the large heatmap goes first
 
-// What the page's chosen head and token are; null before there is one, and for a head of the model
-// before.
-const chosenRow = () => {
-  const { run, head: chosen, dark } = page;
-  if (!run || !chosen) return null;
-  const { stack, kind, layer, head } = chosen;
-  const there = run.kinds.find((one) => one.stack === stack && one.kind === kind);
-  if (!there || layer >= there.n_layers || head >= run.n_heads) return null;
-  return { run: run.run, site: siteName(chosen), head, query: rowLookedAt(stack), dark };
-};
-// The same once it has stayed so for a while.
+// What is wanted once it has stayed so for a while.
 const useRested = (part, wanted) => {
   const me = useRef(null);
   const [rested, rest] = useState(/** @type {any} */ (null));
@@ -169,7 +158,9 @@ const pinnedKey = (row) => {
 const Worked = ({ server }) => {
   const part = usePart();
   const [picked, pick] = useState(/** @type {any} */ ({}));
-  const { answer, asked } = useAnswer(part, server.attention_math, useRested(part, chosenRow()));
+  const of = headLookedAt();
+  const wanted = of && { ...of, dark: page.dark };
+  const { answer, asked } = useAnswer(part, server.attention_math, useRested(part, wanted));
   const shown = useMemo(() => answer && workedOut(answer), [answer]);
   const { row, order, agrees, byWeight, byScore } = shown ?? {};
   const chosen = picked.of === answer ? picked.key : (pinnedKey(row) ?? order?.[0]);
@@ -204,7 +195,7 @@ const Worked = ({ server }) => {
 const labelOf = (stack, row) => labelsOf(stack)[row + tracedFrom(stack)];
 // Of which row it is, so that nobody need open it to know.
 const finding = () => {
-  const { site, head, query } = chosenRow() ?? {};
+  const { site, head, query } = headLookedAt() ?? {};
   const places = { layer: site?.split(".")[1], head, query };
   return site === undefined || query === null
     ? ""

@@ -3,8 +3,8 @@
 import { decodeBytes, unpackBits } from "../../web/ask.js";
 import { alter, experiment, interventions } from "../../ui/static/interventions.js";
 import { say } from "../../web/messages.js";
-import { attentionOf, kindOf } from "../../web/sites.js";
-import { Select } from "../../web/controls.js";
+import { attentionOf } from "../../web/sites.js";
+import { KindButtons, Select } from "../../web/controls.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useMemo, useRef, useState } from "../../web/preact.js";
 import { page } from "../../web/store.js";
@@ -130,13 +130,6 @@ const inWords = ({ applied, where, count, total }) =>
 
 // ---- the part ----
 
-const Kinds = ({ chosen, choose }) => {
-  const one = (kind, index) => html`<button type="button" class="kind" role="radio"
-    aria-checked=${String(kind === chosen)} onClick=${() => choose(index)}>${kindOf(kind)}</button>`;
-  return html`<div class="kinds" role="radiogroup" aria-label=${say("Which attention's mask")}
-    hidden=${page.run.kinds.length < 2}>${page.run.kinds.map(one)}</div>`;
-};
-
 const Editor = ({ server }) => {
   const part = usePart();
   const { run, kinds, trace_start: start } = page.run;
@@ -186,7 +179,8 @@ const Editor = ({ server }) => {
     ...${part.shows({ run: asked?.run, site: isNew ? place : undefined })}>
     <p>${say("Which keys (columns) each query (row) may read, in every head of a layer. Click a cell to forbid or allow it. Click a token's label to forbid its whole row or column; a second click allows all of it, a third leaves it as it was.")}</p>
     <div class="whatif-head">
-      <${Kinds} chosen=${kind} choose=${(index) => choose({ kind: index, layer: "*" })} />
+      <${KindButtons} name=${say("Which attention's mask")} kinds=${kinds}
+        chosen=${kinds.indexOf(kind)} choose=${(index) => choose({ kind: index, layer: "*" })} />
       <label>${`${say("Layer")} `}<${Select} class="edit-layer" value=${layer}
         options=${[["*", say("all")], ...layers]} set=${(one) => choose({ ...chosen, layer: one })} /></label>
       ${without("causal", say("remove the causal mask"), !isCausal(kind))}

@@ -3,25 +3,14 @@
 import { declaredFields } from "../../web/fields.js";
 import { Switch } from "../../web/controls.js";
 import { fieldsOf } from "../../web/link_text.js";
-import { placeAsked, rowLookedAt } from "../../web/looked_at.js";
+import { headLookedAt, placeAsked } from "../../web/looked_at.js";
 import { say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
-import { attentionOf, siteName, stackOf } from "../../web/sites.js";
+import { attentionOf, stackOf } from "../../web/sites.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { Columns, axesText } from "./columns.js";
-
-// What is asked of the chosen head; null for one of the model before.
-const wanted = (topic) => {
-  if (!page.run || !page.head) return null;
-  const { stack, kind, layer, head } = page.head;
-  const there = page.run.kinds.find((one) => one.stack === stack && one.kind === kind);
-  if (!there || layer >= there.n_layers || head >= page.run.n_heads) return null;
-  const site = siteName(page.head);
-  const query = rowLookedAt(stack);
-  return { run: page.run.run, site, head, query, topic, place: placeAsked() };
-};
 
 // What the numbers are of: a head, a layer or a token.
 const whatOf = ({ topic, site, head, query, query_label: label }) => {
@@ -66,7 +55,9 @@ const Equations = ({ server }) => {
   const part = usePart();
   const fields = useMemo(() => declaredFields("equations"), []);
   const { lit, clear, listeners } = useLit();
-  const { answer, asked } = useAnswer(part, server.equation, wanted(fields.equation));
+  const of = headLookedAt();
+  const wanted = of && { ...of, topic: fields.equation, place: placeAsked() };
+  const { answer, asked } = useAnswer(part, server.equation, wanted);
   const choose = (topic) => {
     fields.equation = topic;
     clear();

@@ -96,14 +96,11 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
     check_choice("stack", stack, stacks)
     real = batch.real(stack).cpu().numpy()
     n_rows, length = real.shape
-    found = _tokens(batch, stack, real)
-    cells = _filled(real, dark, xgap=2, ygap=4, customdata=real.astype(np.uint8), **found)
+    shown = _tokens(batch, stack, real)
+    cells = _filled(real, dark, xgap=2, ygap=4, customdata=real.astype(np.uint8), **shown)
+    size = {"n_rows": n_rows, "length": length}
     layout = style.layout(
-        say(
-            "Padded batch: {n_rows} sentences, each {length} tokens long",
-            n_rows=n_rows,
-            length=length,
-        ),
+        say("Padded batch: {n_rows} sentences, each {length} tokens long", **size),
         say("filled: a token; hatched: padding"),
         dark=dark,
         shapes=[hatching(n_rows, length, dark)],

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.analysis.mask_removal import Doubles, Removal, acting_masks, without_mask
+from transformer.analysis.mask_removal import Removal, acting_masks, without_mask
 from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name
@@ -65,66 +63,39 @@ def mask_removed(
     """
     check_choice("show", show, SHOWN)
     found = without_mask(batch, row, site, head, which)
-    view = found.view
-    still = view.allowed | found.freed
+    view, change = found.view, found.weights - found.real
+    if show == "weights":
+        values, colours = found.weights, weight_colours("linear", dark=dark)
+    else:
+        bar = style.colorbar(say("change of the weight"))
+        values, colours = change, style.signed(style.bound_of(change), dark) | {"colorbar": bar}
+    ending = say(
+        "<br>without the mask %{customdata[0]:.4f}<br>with it %{customdata[1]:.4f}<extra></extra>"
+    )
+    both = np.stack([found.weights, found.real], axis=-1).astype(np.float32)
     cells = go.Heatmap(
-        z=np.where(still, _values(found, show), np.nan).astype(np.float32),
+        z=np.where(view.allowed | found.freed, values, np.nan).astype(np.float32),
         hoverongaps=True,
-        **_colours(found, show, dark),
-        **_hover(found),
+        **colours,
+        **cell_hover(view.query_labels, view.key_labels, ending, both),
     )
-    layout = matrix_layout(
-        _title(found, show),
-        say(_FREED[which], mean_freed_weight=numeral(100 * found.mean_freed_weight, ".1f")),
-        view.query_labels,
-        view.key_labels,
-        dark=dark,
-        meta=_meta(found, show, row),
-    )
-    return go.Figure(data=[cells], layout=layout)
-
-
-def _values(found: Removal, show: str) -> Doubles:
-    return found.weights if show == "weights" else found.weights - found.real
-
-
-def _title(found: Removal, show: str) -> str:
-    site = found.view.site
+    site, share = view.site, found.mean_freed_weight
     whose = say(
         "{attention}, layer {layer}, head {head}",
         attention=attention_name(site.stack, site.kind),
         layer=site.layer,
-        head=found.view.head,
+        head=view.head,
     )
-    return say(_TITLES[found.which, show], whose=whose)
-
-
-def _colours(found: Removal, show: str, dark: bool) -> dict[str, Any]:
-    if show == "weights":
-        return weight_colours("linear", dark=dark)
-    bar = style.colorbar(say("change of the weight"))
-    bound = style.bound_of(found.weights - found.real)
-    return style.signed(bound, dark) | {"colorbar": bar}
-
-
-def _hover(found: Removal) -> dict[str, Any]:
-    view = found.view
-    numbers = np.stack([found.weights, found.real], axis=-1).astype(np.float32)
-    ending = say(
-        "<br>without the mask %{customdata[0]:.4f}<br>with it %{customdata[1]:.4f}<extra></extra>"
+    meta = {"site": str(site), "head": view.head, "which": which, "show": show, "row": row}
+    layout = matrix_layout(
+        say(_TITLES[which, show], whose=whose),
+        say(_FREED[which], mean_freed_weight=numeral(100 * share, ".1f")),
+        view.query_labels,
+        view.key_labels,
+        dark=dark,
+        meta=meta | {"share": share},
     )
-    return cell_hover(view.query_labels, view.key_labels, ending, numbers)
-
-
-def _meta(found: Removal, show: str, row: int) -> dict[str, Any]:
-    return {
-        "site": str(found.view.site),
-        "head": found.view.head,
-        "which": found.which,
-        "show": show,
-        "row": row,
-        "share": found.mean_freed_weight,
-    }
+    return go.Figure(data=[cells], layout=layout)
 
 
 def sentence_of(found: Removal) -> str:

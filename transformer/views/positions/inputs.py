@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,17 +15,29 @@ from transformer.network_words import of_stack
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style
+from transformer.views.positions.positions import line_figure
 
-PARTS = ("token", "position", "sum")
-_NAMES = {"token": mark("token"), "position": mark("position"), "sum": mark("sum")}
-_TITLES = {"token": mark("tokens"), "position": mark("+ positions"), "sum": mark("= sums")}
 _COLOURED = 0.995  # of the numbers; those beyond, a few far out, share the colours at the ends
-_DASHES = {"token": "solid", "position": "dot", "sum": "dash"}
-_WIDTHS = {"token": 2, "position": 2, "sum": 1.5}
-_PANELS = {"token": [0, 0.3], "position": [0.35, 0.65], "sum": [0.7, 1]}
 _ROW_PX, _LEAST_PX, _MOST_PX = 19, 90, 520  # of one token, and of all of them
 
 Matrix = NDArray[np.float32]
+
+
+class _Look(NamedTuple):
+    name: str
+    heading: str
+    axis: str  # of its panel
+    panel: tuple[float, float]  # from 0 (left) to 1
+    dash: str
+    width: float
+
+
+_LOOKS = {
+    "token": _Look(mark("token"), mark("tokens"), "", (0, 0.3), "solid", 2),
+    "position": _Look(mark("position"), mark("+ positions"), "2", (0.35, 0.65), "dot", 2),
+    "sum": _Look(mark("sum"), mark("= sums"), "3", (0.7, 1), "dash", 1.5),
+}
+PARTS = tuple(_LOOKS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -44,13 +56,14 @@ class InputParts:
     first: Matrix
     normed: bool
 
-    def mean_length(self, part: str) -> float:
-        """The length of a row's vector, on average over the tokens. part: one of PARTS."""
-        return float(np.linalg.norm(self.part(part).astype(np.float64), axis=1).mean())
-
     def part(self, name: str) -> Matrix:
         """One of PARTS by its name."""
-        return {"token": self.token, "position": self.position, "sum": self.sum}[name]
+        found: Matrix = getattr(self, name)
+        return found
+
+    def mean_length(self, name: str) -> float:
+        """The length of a row's vector of one of PARTS, on average over the tokens."""
+        return float(np.linalg.norm(self.part(name).astype(np.float64), axis=1).mean())
 
     @property
     def difference(self) -> float:
@@ -68,8 +81,7 @@ def input_parts(run: Run, stack: str | None = None) -> InputParts:
         raise invalid("this run's trace holds no embeddings; needed: a network's own trace")
     chosen = known[-1] if stack is None else stack
     check_choice("stack", chosen, known)
-    token = array(run.trace.embed[chosen][0])
-    position = array(run.trace.pos_embed[chosen][0])
+    token, position = (array(of[chosen][0]) for of in (run.trace.embed, run.trace.pos_embed))
     return InputParts(
         stack=chosen,
         labels=run.queries(chosen),
@@ -91,67 +103,50 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
     count, size = found.sum.shape
     every = np.abs(np.stack([found.part(name) for name in PARTS]))
     bound = float(np.quantile(every, _COLOURED)) or 1.0
+    hover = mark("{name}: token %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>")
     cells = [
-        go.Heatmap(
-            z=found.part(name),
-            **style.signed(bound, dark),
-            colorbar=style.colorbar(say("value")),
+        style.signed_cells(
+            found.part(name),
+            say(hover, name=name),
+            dark,
+            bound=bound,
+            bar=say("value"),
             showscale=name == "sum",
-            xaxis=f"x{place or ''}",
-            hovertemplate=say(
-                "{name}: token %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>", name=name
-            ),
+            xaxis=f"x{look.axis}",
         )
-        for name, place in zip(PARTS, (0, 2, 3), strict=True)
+        for name, look in _LOOKS.items()
     ]
+    axes = {
+        f"xaxis{look.axis}": style.axis(
+            say("dimension"), dark=dark, domain=look.panel, range=[-0.5, size - 0.5], anchor="y",
+            nticks=5, tickformat="d",
+        )
+        for look in _LOOKS.values()
+    }  # fmt: skip
+    headings = [say(look.heading) for look in _LOOKS.values()]
     layout = style.layout(
         say("What enters the first layer {of_stack}", of_stack=of_stack(found.stack)),
-        _subtitle(found),
+        say("token vector + position vector; the model then norms the sum of each token")
+        if found.normed
+        else say("token vector + position vector; the sum is what the layer reads"),
         dark=dark,
         height=min(_MOST_PX, max(_LEAST_PX, _ROW_PX * count)) + 72 + 90,
         margin={"l": 110, "r": 90, "t": 100, "b": 62},
-        meta=_meta(found)
-        | {"row_labels": list(found.labels), "headings": [say(_TITLES[name]) for name in PARTS]},
-        annotations=[_heading(found, name) for name in PARTS],
+        meta=_meta(found) | {"row_labels": list(found.labels), "headings": headings},
+        annotations=[
+            style.heading(_with_length(found, name), look.panel[0], 1)
+            for name, look in _LOOKS.items()
+        ],
         yaxis=style.token_axis(say("token"), found.labels, dark=dark, range=[count - 0.5, -0.5]),
-        **_dimension_axes(size, dark),
+        **axes,
     )
-    return go.Figure(data=cells, layout=layout)
+    return go.Figure(cells, layout)
 
 
-def _dimension_axes(size: int, dark: bool) -> dict[str, Any]:
-    """One axis of dimensions a panel; the rows' axis is shared."""
-    names = dict(zip(PARTS, ("xaxis", "xaxis2", "xaxis3"), strict=True))
-    return {
-        names[part]: style.axis(
-            say("dimension"), dark=dark, domain=_PANELS[part], range=[-0.5, size - 0.5], anchor="y",
-            nticks=5, tickformat="d",
-        )
-        for part in PARTS
-    }  # fmt: skip
-
-
-def _heading(found: InputParts, name: str) -> dict[str, Any]:
-    return {
-        "text": say(
-            "{titles}, mean length {name}",
-            titles=say(_TITLES[name]),
-            name=numeral(found.mean_length(name), ".2f"),
-        ),
-        "xref": "paper",
-        "yref": "paper",
-        "x": _PANELS[name][0],
-        "y": 1,
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "showarrow": False,
-    }
-
-
-def _subtitle(found: InputParts) -> str:
-    if found.normed:
-        return say("token vector + position vector; the model then norms the sum of each token")
-    return say("token vector + position vector; the sum is what the layer reads")
+def _with_length(found: InputParts, name: str) -> str:
+    length = numeral(found.mean_length(name), ".2f")
+    titles = say(_LOOKS[name].heading)
+    return say("{titles}, mean length {name}", titles=titles, name=length)
 
 
 def _meta(found: InputParts) -> dict[str, Any]:
@@ -167,35 +162,24 @@ def input_token(
     """
     found = input_parts(run, stack)
     last = len(found.sum) - 1
-    chosen = last if place is None else place
-    check_whole("place", chosen, 0, last)
+    chosen = check_whole("place", last if place is None else place, 0, last)
     theme = style.theme(dark)
-    colours = {"token": theme.accent, "position": theme.key, "sum": theme.text}
-    dimensions = np.arange(found.sum.shape[1], dtype=np.int32)
-    lines = [
-        go.Scatter(
-            x=dimensions,
-            y=np.ascontiguousarray(found.part(name)[chosen]),
-            mode="lines",
-            name=say(_NAMES[name]),
-            line={"color": colours[name], "dash": _DASHES[name], "width": _WIDTHS[name]},
-            hovertemplate="%{y:.4f}",
-        )
-        for name in PARTS
-    ]
-    layout = style.layout(
+    colours = (theme.accent, theme.key, theme.text)
+    return line_figure(
         say(
             "Token {chosen} {of_stack}: its vector, its position's, and their sum",
             chosen=chosen,
             of_stack=of_stack(found.stack),
         ),
         say("one place a dimension"),
+        {
+            say(look.name): (
+                found.part(name)[chosen],
+                {"color": colour, "dash": look.dash, "width": look.width},
+            )
+            for colour, (name, look) in zip(colours, _LOOKS.items(), strict=True)
+        },
+        style.axis(say("dimension"), dark=dark, tickformat="d"),
         dark=dark,
-        xaxis=style.axis(say("dimension"), dark=dark, tickformat="d"),
-        yaxis=style.axis(say("value"), dark=dark, showgrid=True),
-        hovermode="x unified",
-        showlegend=True,
-        legend={"orientation": "h", "y": -0.2},
         meta=_meta(found) | {"place": chosen, "token": found.labels[chosen]},
     )
-    return go.Figure(data=lines, layout=layout)

@@ -59,9 +59,11 @@ def _table(run: Run, stack: str | None, formula: bool) -> tuple[str, str, Matrix
     chosen, own, used = matrix_of(run, stack)
     if not formula:
         return chosen, run.config.positions, own, used
-    name = say("sinusoidal formula")
-    if not run.config.positions.startswith("sinusoidal"):
-        name = say("sinusoidal formula, not used by this model")
+    name = (
+        say("sinusoidal formula")
+        if run.config.positions.startswith("sinusoidal")
+        else say("sinusoidal formula, not used by this model")
+    )
     return chosen, name, formula_matrix(run, stack), used
 
 
@@ -75,14 +77,10 @@ def position_matrix(
     Raises ValueError for a stack that the model does not have.
     """
     chosen, name, matrix, used = _table(run, stack, formula)
-    bound = style.bound_of(matrix)
-    cells = go.Heatmap(
-        z=matrix,
-        **style.signed(bound, dark),
-        colorbar=style.colorbar(say("value")),
-        hovertemplate=say("position %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>"),
-    )
+    hover = say("position %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>")
     max_len, size = matrix.shape
+    edge = {"xref": "x domain", "x0": 0, "x1": 1, "y0": used - 0.5, "y1": used - 0.5}
+    line = {"type": "line", "line": _dashed(dark), **edge}
     layout = style.layout(
         say("Position matrix {of_stack} ({name})", of_stack=of_stack(chosen), name=name),
         say("of the same size, to compare")
@@ -95,11 +93,11 @@ def position_matrix(
         dark=dark,
         xaxis=style.axis(say("dimension"), dark=dark, range=[-0.5, size - 0.5]),
         yaxis=style.axis(say("position"), dark=dark, range=[max_len - 0.5, -0.5]),
-        shapes=[] if formula else [_used_line(used, dark)],
+        shapes=[] if formula else [line],
         annotations=[] if formula else [_used_note(used, max_len, dark)],
         meta={"stack": chosen, "used": used},
     )
-    return go.Figure(data=[cells], layout=layout)
+    return go.Figure(style.signed_cells(matrix, hover, dark, bar=say("value")), layout)
 
 
 def position_curves(
@@ -111,41 +109,74 @@ def position_curves(
     """
     chosen, matrix, used = matrix_of(run, stack)
     _check_dimensions(dimensions, matrix.shape[1])
-    places = np.arange(len(matrix), dtype=np.int32)
-    lines = [
-        go.Scatter(
-            x=places,
-            y=np.ascontiguousarray(matrix[:, dimension]),
-            mode="lines",
-            name=say("dimension {dimension}", dimension=dimension),
-            line={
+    lines = {
+        say("dimension {dimension}", dimension=dimension): (
+            matrix[:, dimension],
+            {
                 "color": _CURVES[order % len(_CURVES)],
                 "dash": _DASHES[order // len(_CURVES) % len(_DASHES)],
                 "width": 2,
             },
-            hovertemplate="%{y:.4f}",
         )
         for order, dimension in enumerate(dimensions)
-    ]
-    layout = style.layout(
-        say(
-            "Position curves {of_stack} ({positions})",
-            of_stack=of_stack(chosen),
-            positions=run.config.positions,
-        ),
+    }
+    band = {
+        "type": "rect",
+        "yref": "y domain",
+        "x0": -0.5,
+        "x1": used - 0.5,
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+        "line": {"width": 0},
+        "fillcolor": style.theme(dark).line,
+        "opacity": 0.5,
+    }
+    positions, here = run.config.positions, of_stack(chosen)
+    return line_figure(
+        say("Position curves {of_stack} ({positions})", of_stack=here, positions=positions),
         say("one line a dimension; grey: the {used} positions that this run used", used=used),
+        lines,
+        style.axis(say("position"), dark=dark, range=[-0.5, len(matrix) - 0.5], tickformat="d"),
         dark=dark,
-        xaxis=style.axis(
-            say("position"), dark=dark, range=[-0.5, len(matrix) - 0.5], tickformat="d"
-        ),
+        shapes=[band],
+        meta={"stack": chosen, "used": used},
+    )
+
+
+def line_figure(
+    title: str,
+    subtitle: str,
+    lines: dict[str, tuple[Matrix, dict[str, Any]]],
+    xaxis: dict[str, Any],
+    *,
+    dark: bool,
+    **more: Any,
+) -> go.Figure:
+    """Values over 0, 1, ... as lines, each by its name with Plotly's look of it."""
+    layout = style.layout(
+        title,
+        subtitle,
+        dark=dark,
+        xaxis=xaxis,
         yaxis=style.axis(say("value"), dark=dark, showgrid=True),
-        shapes=[_used_band(used, dark)],
         hovermode="x unified",
         showlegend=True,
         legend={"orientation": "h", "y": -0.2},
-        meta={"stack": chosen, "used": used},
+        **more,
     )
-    return go.Figure(data=lines, layout=layout)
+    traces = [
+        go.Scatter(
+            x=np.arange(len(values), dtype=np.int32),
+            y=np.ascontiguousarray(values),
+            mode="lines",
+            name=name,
+            line=look,
+            hovertemplate="%{y:.4f}",
+        )
+        for name, (values, look) in lines.items()
+    ]
+    return go.Figure(traces, layout)
 
 
 def position_similarity(
@@ -159,13 +190,9 @@ def position_similarity(
     chosen, name, matrix, used = _table(run, stack, formula)
     lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
     unit = matrix / np.where(lengths > 0, lengths, 1)
-    cells = go.Heatmap(
-        z=(unit @ unit.T).astype(np.float32),
-        **style.signed(1, dark),
-        colorbar=style.colorbar(say("cosine")),
-        hovertemplate=say("positions %{y} and %{x}<br>cosine %{z:.4f}<extra></extra>"),
-    )
-    side = [-0.5, len(matrix) - 0.5]
+    hover = say("positions %{y} and %{x}<br>cosine %{z:.4f}<extra></extra>")
+    cosines = (unit @ unit.T).astype(np.float32)
+    square = {"x0": -0.5, "y0": -0.5, "x1": used - 0.5, "y1": used - 0.5}
     layout = style.layout(
         say("Similarity of positions, {stack} ({name})", stack=stack_name(chosen), name=name),
         say("cosine of their vectors")
@@ -174,38 +201,40 @@ def position_similarity(
             "cosine of their vectors; dashed: the {used} positions that this run used", used=used
         ),
         dark=dark,
-        xaxis=style.axis(say("position"), dark=dark, range=side, constrain="domain"),
-        yaxis=style.axis(
-            say("position"), dark=dark, range=side[::-1], constrain="domain",
-            constraintoward="top", scaleanchor="x",
-        ),
-        shapes=[] if formula else [_used_square(used, dark)],
+        **square_axes(say("position"), say("position"), len(matrix), dark=dark),
+        shapes=[] if formula else [{"type": "rect", "line": _dashed(dark), **square}],
         meta={"stack": chosen, "used": used},
-    )  # fmt: skip
-    return go.Figure(data=[cells], layout=layout)
+    )
+    cells = style.signed_cells(cosines, hover, dark, bound=1, bar=say("cosine"))
+    return go.Figure(cells, layout)
+
+
+def square_axes(x_title: str, y_title: str, shown: int, *, dark: bool, **more: Any) -> Any:
+    """Axes of square cells, row 0 on top, of which the first `shown` are seen."""
+    side = [-0.5, shown - 0.5]
+    shared = {"dark": dark, "constrain": "domain", **more}
+    return {
+        "xaxis": style.axis(x_title, range=side, **shared),
+        "yaxis": style.axis(
+            y_title, range=side[::-1], constraintoward="top", scaleanchor="x", **shared
+        ),
+    }
 
 
 def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
-    whole = all(map(is_whole, dimensions))
-    if not whole or not all(0 <= d < size for d in dimensions):
+    got = repr(list(dimensions))
+    if not all(is_whole(one) and 0 <= one < size for one in dimensions):
         raise invalid(
-            "dimensions must be whole numbers from 0 to {last}; got {got}",
-            last=size - 1,
-            got=repr(list(dimensions)),
+            "dimensions must be whole numbers from 0 to {last}; got {got}", last=size - 1, got=got
         )
     if not 1 <= len(dimensions) <= MAX_CURVES or len(set(dimensions)) != len(dimensions):
         raise invalid(
-            "dimensions must be 1 to {most} different numbers; got {got}",
-            most=MAX_CURVES,
-            got=repr(list(dimensions)),
+            "dimensions must be 1 to {most} different numbers; got {got}", most=MAX_CURVES, got=got
         )
 
 
-def _used_line(used: int, dark: bool) -> dict[str, Any]:
-    line = {"color": style.theme(dark).text, "width": 2, "dash": "dash"}
-    end = used - 0.5
-    across = {"xref": "x domain", "x0": 0, "x1": 1}
-    return {"type": "line", "y0": end, "y1": end, "line": line, **across}
+def _dashed(dark: bool) -> dict[str, Any]:
+    return {"color": style.theme(dark).text, "width": 2, "dash": "dash"}
 
 
 def _used_note(used: int, max_len: int, dark: bool) -> dict[str, Any]:
@@ -220,24 +249,3 @@ def _used_note(used: int, max_len: int, dark: bool) -> dict[str, Any]:
         "font": {"color": style.theme(dark).text, "size": style.FONT_SIZE},
         "bgcolor": "rgba(34,39,46,0.75)" if dark else "rgba(255,255,255,0.8)",
     }
-
-
-def _used_band(used: int, dark: bool) -> dict[str, Any]:
-    return {
-        "type": "rect",
-        "yref": "y domain",
-        "x0": -0.5,
-        "x1": used - 0.5,
-        "y0": 0,
-        "y1": 1,
-        "layer": "below",
-        "line": {"width": 0},
-        "fillcolor": style.theme(dark).line,
-        "opacity": 0.5,
-    }
-
-
-def _used_square(used: int, dark: bool) -> dict[str, Any]:
-    line = {"color": style.theme(dark).text, "width": 2, "dash": "dash"}
-    ends = {"x0": -0.5, "y0": -0.5, "x1": used - 0.5, "y1": used - 0.5}
-    return {"type": "rect", "line": line, **ends}

@@ -19,7 +19,7 @@ from transformer.messages import invalid, numeral, say
 from transformer.network_words import of_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
-from transformer.views.positions.positions import matrix_of
+from transformer.views.positions.positions import matrix_of, square_axes
 
 Doubles = NDArray[np.float64]
 # Of a Shift, in the meta of its figure.
@@ -129,43 +129,23 @@ def position_shift(
     """
     found = shift(run, k, stack)
     size = len(found.matrix)
-    bound = style.bound_of(found.matrix)
-    cells = go.Heatmap(
-        z=found.matrix.astype(np.float32),
-        **style.signed(bound, dark),
-        colorbar=style.colorbar(say("factor")),
-        hovertemplate=say(
-            "from dimension %{x} to dimension %{y}<br>factor %{z:.4f}<extra></extra>"
-        ),
-    )
-    side = [-0.5, min(size, shown or size) - 0.5]
+    hover = say("from dimension %{x} to dimension %{y}<br>factor %{z:.4f}<extra></extra>")
+    here, there = say("dimension of PE(pos)"), say("dimension of PE(pos + {k})", k=k)
+    stack = of_stack(found.stack)
     layout = style.layout(
+        say("One matrix that moves any position {of_stack} by {k}", of_stack=stack, k=k),
         say(
-            "One matrix that moves any position {of_stack} by {k}",
-            of_stack=of_stack(found.stack),
-            k=k,
-        ),
-        _subtitle(found),
-        dark=dark,
-        meta={name: getattr(found, name) for name in TOLD},
-        xaxis=style.axis(
-            say("dimension of PE(pos)"), dark=dark, range=side, constrain="domain", tickformat="d"
-        ),
-        yaxis=style.axis(
-            say("dimension of PE(pos + {k})", k=k), dark=dark, range=side[::-1], constrain="domain",
-            constraintoward="top", scaleanchor="x", tickformat="d",
-        ),
-    )  # fmt: skip
-    return go.Figure(data=[cells], layout=layout)
-
-
-def _subtitle(found: Shift) -> str:
-    if found.fitted:
-        return say(
             "best fit; it misses by {relative_miss} % of the vectors' size",
             relative_miss=numeral(100 * found.relative_miss, ".0f"),
         )
-    return say(
-        "a rotation for each pair of dimensions; it misses by at most {largest_miss}",
-        largest_miss=numeral(found.largest_miss, ".1e"),
+        if found.fitted
+        else say(
+            "a rotation for each pair of dimensions; it misses by at most {largest_miss}",
+            largest_miss=numeral(found.largest_miss, ".1e"),
+        ),
+        dark=dark,
+        meta={name: getattr(found, name) for name in TOLD},
+        **square_axes(here, there, min(size, shown or size), dark=dark, tickformat="d"),
     )
+    matrix = found.matrix.astype(np.float32)
+    return go.Figure(style.signed_cells(matrix, hover, dark, bar=say("factor")), layout)
