@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_imports import imports, module_of
 
 from transformer import BREAKS, Break, messages
 from transformer.interventions.breaks import NAMES
@@ -31,8 +32,6 @@ from transformer.network_words import attention_name, attention_title
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "transformer"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE / "messages"]
-# The network's errors are plain English, and translated where they are shown.
-SAYING_FILES = [path for path in FILES if path.parent != NETWORK]
 # Mistakes of the program itself, which no visitor can make.
 OURS = {"AssertionError", "NotImplementedError"}
 SAYERS = {"invalid"}  # errors that say their sentence themselves
@@ -54,6 +53,20 @@ def literals(node):
         yield from (text for one in (node.body, node.orelse) for text in literals(one))
     elif isinstance(node, ast.BoolOp):
         yield from (text for one in node.values for text in literals(one))
+
+
+def on_the_page():
+    """The modules that the page and its process that trains load."""
+    edges = {module_of(path): {*imports(path)} for path in FILES}
+    begin = ("transformer.ui", "transformer.views", "transformer.lessons")
+    found, waiting = set(), [name for name in edges if name.startswith(begin)]
+    waiting += ["transformer.serve", "transformer.learning.worker"]
+    while waiting:
+        name = waiting.pop()
+        if name in edges and name not in found:
+            found.add(name)
+            waiting += [*edges[name], name.rpartition(".")[0]]
+    return found
 
 
 def unsaid(tree):
@@ -159,8 +172,12 @@ def test_the_browser_chooses_the_language(shouted):
 
 
 def test_every_sentence_of_an_error_is_said():
-    wrong = {}
-    for path in SAYING_FILES:
+    """But the network's, which are translated where they are shown, and those of commands alone,
+    which speak English as their --help does."""
+    shown, wrong = on_the_page(), {}
+    assert {"transformer.training.updates", "transformer.tokenizer"} < shown
+    assert "transformer.training.loop" not in shown
+    for path in (one for one in FILES if one.parent != NETWORK and module_of(one) in shown):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         wrong[str(path.relative_to(ROOT))] = [*unsaid(tree), *wrongly_said(tree)]
     assert {path: found for path, found in wrong.items() if found} == {}, (
