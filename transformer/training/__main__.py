@@ -27,7 +27,7 @@ from transformer.training.evaluate import (
     score_documents,
     score_pairs,
 )
-from transformer.training.hidden_words import score_hidden
+from transformer.training.mlm import score_hidden
 from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names
 from transformer.training.tasks import TASKS
 from transformer.training.translate import TranslationScore, score_translations
