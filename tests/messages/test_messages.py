@@ -55,7 +55,10 @@ def literals(node):
         yield from (text for one in node.values for text in literals(one))
 
 
-READ_AT_START = ("", ".lesson", ".markdown")
+READ_AT_START = {
+    f"transformer.{one}"
+    for one in ("lessons", "lessons.lesson", "lessons.markdown", "training.recipe")
+}
 
 
 def on_the_page():
@@ -176,8 +179,8 @@ def test_the_browser_chooses_the_language(shouted):
 
 def test_every_sentence_of_an_error_is_said():
     """But the network's, which are translated where they are shown, and those of commands alone,
-    which speak English as their --help does: what they train, and mistakes in a lesson's file."""
-    shown, wrong = on_the_page() - {f"transformer.lessons{part}" for part in READ_AT_START}, {}
+    which speak English as their --help does: what they train, and mistakes in a recipe or a lesson."""
+    shown, wrong = on_the_page() - READ_AT_START, {}
     assert {"transformer.training.updates", "transformer.tokenizer"} < shown
     assert "transformer.training.loop" not in shown
     for path in (one for one in FILES if one.parent != NETWORK and module_of(one) in shown):

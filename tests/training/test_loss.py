@@ -64,7 +64,9 @@ def test_a_decoder_foresees_each_next_token_and_no_padding(smoothing):
     model = network()
     logits = model(TARGET[:, :-1])
     wanted = by_hand(logits, TARGET[:, 1:], [(0, 0), (0, 1), (0, 2), (1, 0)], smoothing)
-    torch.testing.assert_close(model.loss(TARGET, smoothing=smoothing), wanted)
+    found = model.loss(TARGET, smoothing=smoothing)
+    assert found.requires_grad
+    torch.testing.assert_close(found, wanted)
     given = model.loss(TARGET[:, :-1], TARGET[:, 1:], smoothing=smoothing)
     torch.testing.assert_close(given, wanted)
 

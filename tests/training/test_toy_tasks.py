@@ -103,6 +103,7 @@ def test_a_training_can_be_left_and_a_step_can_be_asked():
     training = steps(task="sort", n_steps=50, d_model=16, n_heads=2, d_ff=16)
     first = next(training)
     early = first.model("early")
+    assert early.metadata["exercise"] == "sort"
     kept = {name: value.clone() for name, value in early.network.state_dict().items()}
     step = next(training)
     training.close()
