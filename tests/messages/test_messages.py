@@ -55,10 +55,8 @@ def literals(node):
         yield from (text for one in node.values for text in literals(one))
 
 
-READ_AT_START = {
-    f"transformer.{one}"
-    for one in ("lessons", "lessons.lesson", "lessons.markdown", "training.recipe")
-}
+LESSONS = "transformer.lessons"
+READ_AT_START = {LESSONS, f"{LESSONS}.lesson", f"{LESSONS}.markdown", "transformer.training.recipe"}
 
 
 def on_the_page():
@@ -179,7 +177,7 @@ def test_the_browser_chooses_the_language(shouted):
 
 def test_every_sentence_of_an_error_is_said():
     """But the network's, which are translated where they are shown, and those of commands alone,
-    which speak English as their --help does: what they train, and mistakes in a recipe or a lesson."""
+    which speak English as their --help does: of trainings, and of a recipe's or a lesson's file."""
     shown, wrong = on_the_page() - READ_AT_START, {}
     assert {"transformer.training.updates", "transformer.tokenizer"} < shown
     assert "transformer.training.loop" not in shown
