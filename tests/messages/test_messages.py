@@ -62,9 +62,8 @@ READ_AT_START = {LESSONS, f"{LESSONS}.lesson", f"{LESSONS}.markdown", "transform
 def on_the_page():
     """The modules that the page and its process that trains load."""
     edges = {module_of(path): {*imports(path)} for path in FILES}
-    begin = ("transformer.ui", "transformer.views", "transformer.lessons")
+    begin = ("transformer.ui", "transformer.views", LESSONS, "transformer.learning.worker")
     found, waiting = set(), [name for name in edges if name.startswith(begin)]
-    waiting += ["transformer.serve", "transformer.learning.worker"]
     while waiting:
         name = waiting.pop()
         if name in edges and name not in found:
