@@ -34,7 +34,6 @@ PACKAGE = ROOT / "transformer"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE / "messages"]
 # Mistakes of the program itself, which no visitor can make.
 OURS = {"AssertionError", "NotImplementedError"}
-SAYERS = {"invalid"}  # errors that say their sentence themselves
 WORD = re.compile(r"[a-z]{2}")
 
 
@@ -77,7 +76,7 @@ def unsaid(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             for text in (text for given in node.exc.args[:1] for text in literals(given)):
-                if WORD.search(text) and name_of(node.exc) not in OURS | SAYERS:
+                if WORD.search(text) and name_of(node.exc) not in OURS | SAYING.keys():
                     yield text
 
 
@@ -90,9 +89,7 @@ def wrongly_said(tree):
         texts = [given.value for given in node.args[:count] if isinstance(given, ast.Constant)]
         names = {keyword.arg for keyword in node.keywords}
         holes = {hole for text in texts for hole in re.findall(r"(?<!%)\{(.*?)\}", text)} - {"n"}
-        marked = (
-            name_of(node) in ("say", "invalid", "wording") and not texts
-        )  # data that was marked
+        marked = name_of(node) not in ("mark", "say_n") and not texts  # data that was marked
         spread = None in names and holes >= names - {None}  # **values hold the others
         fits = len(texts) == count and (spread or holes == names - {"n"} or name_of(node) == "mark")
         if not (marked or fits) or isinstance(node.args[0], ast.JoinedStr):
