@@ -123,14 +123,14 @@ class Coverage:
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     def tests_of(self, file: str, line: int) -> list[str]:
-        """Those that ran the line; any of the file's where it runs as the module is imported."""
+        """Those that ran the line; any of the file's where it runs as the module is imported, and
+        any at all where the file holds nothing else."""
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
         tests = self._passed(by_line.get(line, ()))
-        return self.quickest(
-            tests or self._passed(one for every in by_line.values() for one in every)
-        )
+        of_file = self._passed(one for every in by_line.values() for one in every)
+        return self.quickest(tests or of_file) or self.few
 
     def _passed(self, tests: Iterable[str]) -> set[str]:
         return {test for test in tests if test in self._seconds}

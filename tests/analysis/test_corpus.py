@@ -22,7 +22,7 @@ from builders import save_model
 from transformer import Model, bundled_names, load
 from transformer.analysis.corpus import Summary, dossiers, over_texts, summary_of
 from transformer.analysis.corpus.__main__ import alike_of, main
-from transformer.analysis.corpus.dossier import FARTHEST, clusters, standardised
+from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
 from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.reading import KINDS, kinds_of
 from transformer.analysis.head_metrics import head_metrics
@@ -68,6 +68,7 @@ def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder):
         assert same(reduce(add, mixed), whole)
         left, right = reduce(add, mixed[:2]), reduce(add, mixed[2:], Summary.nothing())
         assert same(left + right, whole)
+    assert (Summary.nothing(1) + Summary.nothing(3)).n_left_out == 4
 
 
 def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model):
@@ -198,6 +199,12 @@ def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share():
         ("each on its own (2)", "circle-open", ("0·2", "1·2")),
     ]
     assert figure.layout.meta["table"]["cells"][2] == [0.8, 1.0, "first token"]
+
+
+def test_a_trait_is_what_the_mean_has_much_of_and_every_head_more_than_the_mean_head():
+    names, much = ["previous", "first", "entropy"], 2.0
+    rows = np.array([[much, 3 * much, 0.01], [much, -0.1, 0.01]])
+    assert _traits(rows, names) == ("previous",)
 
 
 def test_clusters_are_those_of_a_plain_loop_over_all_pairs():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from transformer.model.rotary import RotarySettings, Rotation, frequencies_of, rotated
 from transformer.views.rotary import VIEW
 from transformer.views.rotary.rotary import angles_of, rotary_angles, rotary_distance, rotary_pair
-from transformer.views.rotary.rotary import turned as a_pair_of
+from transformer.views.rotary.rotary import rotated_pair as a_pair_of
 
 
 def settings(**changes):

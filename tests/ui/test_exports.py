@@ -66,8 +66,8 @@ def test_a_file_name_has_safe_characters_only(
 ) -> None:
     _, _, run = kept
     odd = dataclasses.replace(run, model="../m", request=transformer.Request(text=text))
-    for form in ("json", "csv"):
-        name = exports.file_name(exports.Asked(odd, "decoder.0.self", 0, "weights"), form)
+    for form, place in (("json", ""), ("csv", "-decoder-0-self-head-0")):
+        name = exports.file_name(odd, form, place)
         assert re.fullmatch(rf"[a-z0-9][a-z0-9-]*\.{form}", name)
         assert len(name) <= exports.LONGEST_NAME + 30
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,284 +81,225 @@ def normed(x: Tensor, norm: Any) -> Tensor:
     return F.rms_norm(x, size, norm.weight, norm.eps)
 
 
-def rotated(x: Tensor, base: float) -> Tensor:
-    """(H, T, D) as complex numbers, turned by p times each pair's angle."""
+def angles(length: int, size: int) -> Tensor:
+    """(length, size / 2) radians: p times each pair's own."""
+    return torch.arange(length)[:, None] * 10_000.0 ** (-torch.arange(0, size, 2).double() / size)
+
+
+def rotated(x: Tensor) -> Tensor:
+    """(H, T, D) as complex numbers, turned by their angles."""
     half = x.shape[-1] // 2
-    theta = base ** (-torch.arange(half).double() / half)
-    angles = torch.arange(x.shape[1]).double()[:, None] * theta
-    turned = torch.complex(x[..., :half], x[..., half:]).to(torch.complex128)
-    turned = turned * torch.polar(torch.ones_like(angles), angles)
-    return torch.cat([turned.real, turned.imag], dim=-1).float()
+    pairs = torch.complex(x[..., :half], x[..., half:]).to(torch.complex128)
+    turn = angles(x.shape[1], 2 * half)
+    pairs = pairs * torch.polar(torch.ones_like(turn), turn)
+    return torch.cat([pairs.real, pairs.imag], dim=-1).float()
 
 
 def attended(made: Any, config: Any, x: Tensor, memory: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """Every number of an attention over x (T, C), and what it adds."""
-    size = config.d_head
-    q, k, v = (
-        F.linear(of, one.weight, one.bias).unflatten(-1, (-1, size)).transpose(0, 1)
+    """Every number of an attention over x (T, C), by head, and what it adds."""
+    before, k, v = (
+        F.linear(of, one.weight, one.bias).unflatten(-1, (-1, config.d_head)).transpose(0, 1)
         for one, of in ((made.query, x), (made.key, memory), (made.value, memory))
     )
-    before = q
-    if config.positions == "rotary":
-        q, k = rotated(q, config.rotary_base), rotated(k, config.rotary_base)
+    turns = config.positions == "rotary"
+    q, k = (rotated(before), rotated(k)) if turns else (before, k)
     k, v = (one.repeat_interleave(config.heads_per_key, dim=0) for one in (k, v))
-    scores = q @ k.mT / math.sqrt(config.score_size)
-    filled = scores.masked_fill(~mask, -math.inf)
-    weights = filled.softmax(dim=-1)
+    scores = q @ k.mT / math.sqrt(config.d_head)
     heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    added = F.linear(heads.transpose(0, 1).flatten(1), made.output.weight, made.output.bias)
     return {
-        "before": before, "after": q, "q": q, "k": k, "v": v, "scores": scores, "filled": filled,
-        "weights": weights, "output": heads, "added": added,
+        "before": before, "q": q, "k": k, "v": v, "scores": scores, "output": heads,
+        "filled": scores.masked_fill(~mask, -math.inf), "mask": mask.expand_as(scores),
+        "added": F.linear(heads.transpose(0, 1).flatten(1), made.output.weight, made.output.bias),
     }  # fmt: skip
 
 
 def fed(made: Any, config: Any, x: Tensor) -> dict[str, Tensor]:
     """Every number of a feed-forward."""
-    bend = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}[config.activation]
-    wide = F.linear(x, made.expand.weight, made.expand.bias)
-    found = {"x": x, "wide": wide, "inner": bend(wide)}
+    activation = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}[config.activation]
+    found = {"x": x, "wide": F.linear(x, made.expand.weight, made.expand.bias)}
     if config.gated:
-        gate = F.linear(x, made.gate.weight, made.gate.bias)
-        found |= {"gate": gate, "inner": bend(gate) * wide}
+        found["gate"] = F.linear(x, made.gate.weight, made.gate.bias)
+        found["inner"] = activation(found["gate"]) * found["wide"]
+    else:
+        found["inner"] = activation(found["wide"])
     return found | {"out": F.linear(found["inner"], made.contract.weight, made.contract.bias)}
 
 
-def sub_layers(
-    layer: Any, config: Any, x: Tensor, memory: Tensor | None, mask: Tensor
-) -> Iterator[tuple[str, dict[str, Tensor]]]:
-    """(kind, its numbers) of each sub-layer; "way" is how it goes back into the stream."""
-    kinds = ["self", *(["cross"] if memory is not None else []), "feed_forward"]
-    for kind in kinds:
-        norm = getattr(layer, f"{kind}_residual").norm
-        read = normed(x, norm) if config.norm == "pre" else x
-        if kind == "feed_forward":
-            numbers = fed(layer.feed_forward, config, read)
-            added = numbers["out"]
-        else:
-            source = read if kind == "self" or memory is None else memory
-            seen = mask if kind == "self" else torch.ones(len(read), len(source)).bool()
-            numbers = attended(getattr(layer, f"{kind}_attention"), config, read, source, seen)
-            added = numbers["added"]
-        way = {"x": x, "added": added, "y": x + added}
-        if config.norm == "pre":
-            way |= {"normed": read, "out": x + added, "norm_of": x}
-        else:
-            way |= {"out": normed(x + added, norm), "norm_of": x + added}
-        x = way["out"]
-        way |= {"gain": norm.weight, "shift": getattr(norm, "bias", None)}
-        yield kind, {**numbers, **{f"way.{name}": one for name, one in way.items()}}
-
-
-def waves(length: int, size: int) -> Tensor:
-    """PE by the paper's formula, one number at a time."""
-    rows = [
-        [
-            (math.cos if at % 2 else math.sin)(p / 10_000 ** ((at - at % 2) / size))
-            for at in range(size)
-        ]
-        for p in range(length)
-    ]
-    return torch.tensor(rows)
-
-
-@dataclasses.dataclass
-class Reference:
-    """All numbers of a run, (stack, layer, kind) -> name -> tensor; inputs by stack; logits."""
-
-    layers: dict[tuple[str, int, str], dict[str, Tensor]]
-    inputs: dict[str, dict[str, Tensor]]
-    logits: Tensor
+def way_back(norm: Any, first: bool, x: Tensor, read: Tensor, added: Tensor) -> dict[str, Any]:
+    """A sub-layer's norm and residual connection. first: the norm comes before the sub-layer."""
+    of = x if first else x + added
+    found = {"x": x, "added": added, "out": x + added if first else normed(of, norm)}
+    found |= {"normed": read} if first else {"y": of}
+    if isinstance(norm, torch.nn.LayerNorm):
+        found |= {"mean": of.mean(-1), "variance": of.var(-1, correction=0), "shift": norm.bias}
+    else:
+        found["square"] = of.square().mean(-1)
+    return found | {"gain": norm.weight}
 
 
 def embedded(config: Any, embedding: Any, ids: tuple[int, ...]) -> dict[str, Tensor]:
     token = embedding.tokens.weight[list(ids)]
-    if config.scale_embeddings:
-        token = token * math.sqrt(config.d_model)
-    found = {"token": token, "position": torch.zeros_like(token)}
+    token = token * math.sqrt(config.d_model) if config.scale_embeddings else token
+    added = torch.zeros_like(token)
     if config.positions == "learned":
-        found["position"] = embedding.positions.table.weight[: len(ids)]
-    elif config.positions == "sinusoidal":
-        found["position"] = waves(len(ids), config.d_model)
-    return found | {"sum": found["token"] + found["position"]}
+        added = embedding.positions.table.weight[: len(ids)]
+    elif config.positions == "sinusoidal":  # a sine and a cosine in turn
+        angle = angles(len(ids), config.d_model)
+        added = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+    return {"token": token, "position": added, "sum": token + added}
 
 
-@torch.no_grad()
-def reference(model: Model, run: Run) -> Reference:
-    """A run once more, by F.linear, F.layer_norm and the like from the bare weights."""
-    network: Any = model.network
-    config, layers, inputs = run.config, {}, {}
-    memory = None
-    stacks = [("decoder", getattr(network, "embedding", None), run.ids)]
-    if run.source_ids:
-        stacks = [
-            ("encoder", network.source_embedding, run.source_ids),
-            ("decoder", network.target_embedding, run.ids),
-        ]
-    for name, embedding, ids in stacks:
-        inputs[name] = embedded(config, embedding, ids)
-        x = inputs[name]["sum"]
-        mask = torch.ones(len(ids), len(ids)).bool()
-        mask = mask.tril() if name == "decoder" else mask
-        stack = getattr(network, name)
-        for at, layer in enumerate(stack.layers):
-            for kind, numbers in sub_layers(layer, config, x, memory, mask):
-                layers[name, at, kind] = numbers
-                x = numbers["way.out"]
-        x = x if stack.norm is None else normed(x, stack.norm)
-        memory = x if name == "encoder" else None
-    return Reference(layers, inputs, F.linear(x, network.head.weight, network.head.bias))
+class Reference:
+    """A run once more, by F.linear, F.layer_norm and the like from the bare weights.
+
+    By place: attentions, (stack, layer, kind); fed, (stack, layer); ways, as attentions and with
+    "feed_forward"; inputs, stack; each with its numbers by name. logits: (T, V).
+    """
+
+    @torch.no_grad()
+    def __init__(self, model: Model, run: Run) -> None:
+        self.config, self.run, network = run.config, run, model.network
+        self.attentions: dict[Any, dict[str, Tensor]] = {}
+        self.fed: dict[Any, dict[str, Tensor]] = {}
+        self.ways: dict[Any, dict[str, Tensor]] = {}
+        self.inputs: dict[str, dict[str, Tensor]] = {}
+        made: Any = network
+        stacks = [("decoder", getattr(made, "embedding", None), run.ids)]
+        if run.source_ids:
+            stacks = [("encoder", made.source_embedding, run.source_ids),
+                      ("decoder", made.target_embedding, run.ids)]  # fmt: skip
+        memory = None
+        for name, embedding, ids in stacks:
+            self.inputs[name] = embedded(self.config, embedding, ids)
+            x, stack = self.inputs[name]["sum"], getattr(made, name)
+            for at, layer in enumerate(stack.layers):
+                x = self.layer((name, at), layer, x, memory)
+            memory = x = x if stack.norm is None else normed(x, stack.norm)
+        self.logits = F.linear(x, made.head.weight, made.head.bias)
+
+    def layer(self, place: tuple[str, int], layer: Any, x: Tensor, memory: Tensor | None) -> Tensor:
+        first = self.config.norm == "pre"
+        for kind in ["self", *(["cross"] if memory is not None else []), "feed_forward"]:
+            norm = getattr(layer, f"{kind}_residual").norm
+            read = normed(x, norm) if first else x
+            if kind == "feed_forward":
+                self.fed[place] = fed(layer.feed_forward, self.config, read)
+                added = self.fed[place]["out"]
+            else:
+                source = read if kind == "self" or memory is None else memory
+                causal = place[0] == "decoder" and kind == "self"
+                mask = torch.ones(len(read), len(source)).bool()
+                mask = mask.tril() if causal else mask
+                attention = getattr(layer, f"{kind}_attention")
+                numbers = attended(attention, self.config, read, source, mask)
+                self.attentions[(*place, kind)], added = numbers, numbers["added"]
+            self.ways[(*place, kind)] = way_back(norm, first, x, read, added)
+            x = self.ways[(*place, kind)]["out"]
+        return x
+
+    def numbers(self, topic: str, site: Site, query: int) -> dict[str, Any]:
+        """Every tensor of a topic, of head 1 and a token: its row, or its only number."""
+        of = {name: one[1] for name, one in self.attentions[site].items() if name != "added"}
+        filled, size = of["filled"][query], self.config.d_head
+        shares, best = filled.softmax(-1), int(filled.argmax())
+        if topic == "attention":
+            rows = {name: of[name][query] for name in ("q", "scores", "output")}
+            mixed = {"k": of["k"][best], "v": of["v"][best], "weights": shares}
+            return rows | mixed | {"root": math.sqrt(size)}
+        if topic == "softmax":
+            powers = (filled - filled.max()).exp()
+            sums = {"largest": float(filled.max()), "sum": float(powers.sum())}
+            return {"scores": filled, "exponentials": powers, "weights": shares, **sums}
+        if topic == "mask":
+            return self._masks(of, site, query)
+        if topic == "positions":
+            return self._positions(of, site, query)
+        if topic == "norm":
+            way = self.ways[site].items()
+            return {n: one if n in ("gain", "shift") else one[query] for n, one in way}
+        return {name: one[query] for name, one in self.fed[site[:2]].items()}
+
+    def _masks(self, of: dict[str, Tensor], site: Site, query: int) -> dict[str, Any]:
+        may, padding = of["mask"][query], self.config.padding_id is not None
+        causal = (site.stack, site.kind) == ("decoder", "self")
+        if not causal and not padding:
+            return {}
+        each = ({"causal": may} if causal else {}) | (
+            {"padding": torch.ones_like(may)} if padding else {}
+        )
+        scores = {"scores": of["scores"][query], "filled": of["filled"][query]}
+        return each | scores | {"mask": may, "fill": torch.finfo(torch.float32).min}
+
+    def _positions(self, of: dict[str, Tensor], site: Site, query: int) -> dict[str, Any]:
+        if self.config.positions != "rotary":
+            parts = {name: one[query] for name, one in self.inputs[site.stack].items()}
+            waves = self.config.positions == "sinusoidal"
+            angle = {"angle": angles(24, self.config.d_model)[query]} if waves else {}
+            return parts | angle | {"p": float(query)}
+        turn = angles(24, self.config.d_head)
+        vectors = {"before": of["before"][query], "after": of["q"][query]}
+        return vectors | {
+            "p": float(query), "theta": turn[1], "cos": turn[query].cos(), "sin": turn[query].sin(),
+        }  # fmt: skip
 
 
-def check(answer: dict[str, Any], part: str, expected: Tensor) -> None:
-    """A tensor's shown numbers are those of a row, and so is its count of numbers."""
+def check(answer: dict[str, Any], part: str, expected: Any) -> None:
+    """A tensor's shown numbers are those of a row, or its only one; and so is their count."""
     (found,) = [one for one in answer["tensors"] if one["part"] == part]
+    row = torch.as_tensor(expected)
     assert found["cells"]
     for cell in found["cells"]:
-        value = float(expected[int(cell["label"])])
-        if value == -math.inf:
-            assert cell["value"] == "−∞", (part, cell)
-        else:
-            assert cell["value"] == pytest.approx(value, abs=2e-4, rel=2e-4), (part, cell)
-    assert len(found["cells"]) + found["more"] == len(expected), part
+        value = row[int(cell["label"])] if row.ndim else row
+        shown = {"True": True, "False": False, "−∞": -math.inf}.get(cell["value"], cell["value"])
+        assert shown == pytest.approx(value.item(), abs=2e-4, rel=1e-3), (part, cell)
+    assert len(found["cells"]) + found["more"] == row.numel(), part
+    assert math.prod(size for _, size in found["axes"][-1:]) == row.numel(), part
     if found["adds_up"] is not None:
         shown = sum(cell["value"] for cell in found["cells"])
         assert shown + (found["rest"] or 0) == pytest.approx(found["adds_up"], abs=1e-6)
-
-
-def single(answer: dict[str, Any], part: str) -> float:
-    """The value of a tensor that is one number."""
-    (found,) = [one for one in answer["tensors"] if one["part"] == part]
-    ((cell),) = found["cells"]
-    return float(cell["value"])
 
 
 # --- the numbers ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("query", [1, 4])
-def test_a_heads_numbers_are_plain_pytorchs(pair, query):
+def test_every_number_is_plain_pytorchs(pair, query):
     model, run = pair
-    expected = reference(model, run)
-    for site in run.trace.sites:
-        choice = {"site": str(site), "head": 1, "query": query}
-        numbers = expected.layers[site]
-        row = {name: numbers[name][1] for name in ("q", "k", "v", "scores", "filled", "weights")}
-        answer = asked(model, run, "attention", **choice)
-        best = int(row["weights"][query].argmax())
-        check(answer, "q", row["q"][query])
-        check(answer, "k", row["k"][best])
-        check(answer, "v", row["v"][best])
-        check(answer, "output", numbers["output"][1, query])
-        for part in ("scores", "weights"):
-            check(answer, part, row[part][query])
-        assert single(answer, "root") == pytest.approx(math.sqrt(run.config.d_head))
-        assert len(answer["says"]) == 1 + (run.config.heads_per_key > 1)  # nothing altered
-        answer = asked(model, run, "softmax", **choice)
-        filled = row["filled"][query]
-        check(answer, "scores", filled)
-        check(answer, "exponentials", (filled - filled.max()).exp())
-        check(answer, "weights", filled.softmax(dim=-1))
-        assert single(answer, "largest") == pytest.approx(float(filled.max()), abs=1e-4)
-        powers = float((filled - filled.max()).exp().sum())
-        assert single(answer, "sum") == pytest.approx(powers, rel=1e-4)
-
-
-@pytest.mark.parametrize("query", [1, 4])
-def test_the_masks_are_those_that_hid_the_scores(pair, query):
-    model, run = pair
-    expected = reference(model, run)
-    for site in run.trace.sites:
-        answer = asked(model, run, "mask", site=str(site), query=query)
-        n_keys = len(run.keys(site.stack, site.kind))
-        parts = [one["part"] for one in answer["tensors"]]
-        hides = (site.stack, site.kind) == ("decoder", "self")
-        assert ("causal" in parts) == hides
-        assert ("padding" in parts) == (run.config.padding_id is not None)
-        may = [at <= query or not hides for at in range(n_keys)]
-        if not parts:
-            assert "There is no mask here" in answer["says"][0]
-            continue
-        (shown,) = [one for one in answer["tensors"] if one["part"] == "mask"]
-        assert [cell["value"] for cell in shown["cells"]] == [
-            str(may[int(cell["label"])]) for cell in shown["cells"]
-        ]
-        assert f"may read {sum(may)} of {n_keys} keys" in answer["says"][0]
-        check(answer, "scores", expected.layers[site]["scores"][1, query])
-        check(answer, "filled", expected.layers[site]["filled"][1, query])
-
-
-def test_positions_are_those_of_the_formula(pair):
-    model, run = pair
-    expected = reference(model, run)
-    for site in run.trace.sites:
-        answer = asked(model, run, "positions", site=str(site))
-        if run.config.positions == "rotary":
-            numbers = expected.layers[site]
-            check(answer, "before", numbers["before"][1, 4])
-            check(answer, "after", numbers["after"][1, 4])
-            size = run.config.d_head
-            theta = 10_000.0 ** (-torch.arange(0, size, 2) / size)
-            for part, value in {
-                "theta": theta, "cos": (4 * theta).cos(), "sin": (4 * theta).sin(),
-            }.items():  # fmt: skip
-                check(answer, part, value)
-            assert answer["says"][0].startswith("No vector is added to a token")
-            continue
-        for part in ("token", "position", "sum"):
-            check(answer, part, expected.inputs[site.stack][part][4])
-        if run.config.positions == "sinusoidal":
-            size = run.config.d_model
-            check(answer, "angle", 4 / 10_000 ** (torch.arange(0, size, 2) / size))
-        assert single(answer, "p") == 4
-
-
-def test_norm_residual_and_feed_forward_are_plain_pytorchs(pair):
-    model, run = pair
-    expected = reference(model, run)
-    for site in run.trace.sites:
-        answer = asked(model, run, "norm", site=str(site))
-        numbers = expected.layers[site]
-        parts = {one["part"] for one in answer["tensors"]}
-        assert ("y" in parts) == (run.config.norm == "post")
-        for part in parts & {"x", "added", "y", "normed", "out", "gain", "shift"}:
-            whole = numbers[f"way.{part}"]
-            check(answer, part, whole if part in ("gain", "shift") else whole[4])
-        of = numbers["way.norm_of"][4]
-        if run.config.norm_kind == "layer":
-            assert single(answer, "mean") == pytest.approx(float(of.mean()), abs=1e-4)
-            variance = float(of.var(correction=0))
-            assert single(answer, "variance") == pytest.approx(variance, rel=1e-3)
-        else:
-            assert single(answer, "square") == pytest.approx(float((of * of).mean()), rel=1e-3)
-        fed_forward = asked(model, run, "feed-forward", site=str(site))
-        numbers = expected.layers[site.stack, site.layer, "feed_forward"]
-        for one in fed_forward["tensors"]:
-            check(fed_forward, one["part"], numbers[one["part"]][4])
-        assert ("gate" in {one["part"] for one in fed_forward["tensors"]}) == run.config.gated
+    expected = Reference(model, run)
+    for site, topic in itertools.product(run.trace.sites, list(TOPICS)[:-1]):
+        answer = asked(model, run, topic, site=str(site), query=query)
+        wanted = {}
+        if topic != "positions" or (run.config.positions, site.kind) != ("rotary", "cross"):
+            wanted = expected.numbers(topic, site, query)
+        assert {one["part"] for one in answer["tensors"]} == set(wanted), (topic, site)
+        for part, numbers in wanted.items():
+            check(answer, part, numbers)
+        if topic == "mask" and wanted:
+            may = wanted["mask"]
+            assert f"may read {sum(may)} of {len(may)} keys" in answer["says"][0]
 
 
 def test_the_filters_of_a_step_are_those_of_its_logits(pair):
     model, run = pair
+    every = Reference(model, run).logits
     for step in run.steps:
         place = run.n_prompt + step.index
         answer = asked(model, run, "sampling", place=place)
-        logits = reference(model, run).logits[place - 1]
+        logits = every[place - 1]
         if run.config.output_padding_id is not None:
             logits[run.config.output_padding_id] = -math.inf
         scaled = logits / 0.8
         kept = scaled.masked_fill(scaled < scaled.sort(descending=True).values[29], -math.inf)
         shares = kept.softmax(dim=-1)
         before = torch.stack([shares[shares > one].sum() for one in shares])
-        kept = kept.masked_fill(before >= 0.9, -math.inf)
-        relative = kept.softmax(dim=-1) / kept.softmax(dim=-1).max()
-        left = kept.masked_fill(relative < 0.01, -math.inf).softmax(dim=-1)
+        nucleus = kept.masked_fill(before >= 0.9, -math.inf)
+        relative = nucleus.softmax(dim=-1) / nucleus.softmax(dim=-1).max()
+        left = nucleus.masked_fill(relative < 0.01, -math.inf).softmax(dim=-1)
         for part, expected in {
-            "logits": logits, "scaled": scaled, "top_p": before, "min_p": relative,
-            "probabilities": left,
+            "logits": logits, "scaled": scaled, "top_k": kept > -math.inf, "top_p": before,
+            "min_p": relative, "probabilities": left, "temperature": 0.8,
         }.items():  # fmt: skip
             check(answer, part, expected)
-        assert single(answer, "temperature") == 0.8
         (taken,) = next(one for one in answer["tensors"] if one["part"] == "drawn")["cells"]
         assert taken["label"] == str(run.ids[place])
         assert taken["value"] == pytest.approx(float(left[run.ids[place]]), abs=2e-4)
@@ -432,6 +374,7 @@ SCORES = "model.functional.attention_scores"
         ("inference.sampling.keep_top_p", "top_p", "  # equation: top_p", "", None),
         (SCORES, ("q", "return «q» @"), "return q", "return q", "q"),
         (SCORES, ("q", "return «q» @"), "return q", "return 2 * q", None),
+        (SCORES, ("q", "return «q» @"), "return q", "'return q @'; return q", None),
     ],
 )  # fmt: skip
 def test_a_line_that_was_edited_is_shown_as_it_is_now(monkeypatch, symbol, mark, old, new, found):
@@ -474,15 +417,13 @@ def test_a_beam_search_is_told_with_its_texts_and_their_ranks(tokenizer):
     assert "found by a beam search with 3 beams" in answer["says"][0]
     assert parts_of(answer["formula"]) == in_code(answer)
     best = run.search.hypotheses[0]
-    logits = reference(model, run).logits[run.n_prompt - 1 :][: len(best.ids)]
+    logits = Reference(model, run).logits[run.n_prompt - 1 :][: len(best.ids)]
     gains = logits.log_softmax(dim=-1)[range(len(best.ids)), list(best.ids)]
-    check(answer, "gain", gains)
-    assert single(answer, "score") == pytest.approx(float(gains.sum()), abs=1e-3)
-    assert single(answer, "length") == len(best.ids)
-    assert single(answer, "penalty") == 0.7
+    total, size = float(gains.sum()), len(best.ids)
+    for part, expected in {"gain": gains, "score": total, "length": size, "penalty": 0.7}.items():
+        check(answer, part, expected)
     (ranked,) = [one for one in answer["tensors"] if one["part"] == "ranked"]
-    first = ranked["cells"][0]["value"]
-    assert first == pytest.approx(float(gains.sum()) / len(best.ids) ** 0.7, abs=1e-3)
+    assert ranked["cells"][0]["value"] == pytest.approx(total / size**0.7, abs=1e-3)
     assert len(ranked["cells"]) == 3
 
 

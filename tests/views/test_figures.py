@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from transformer.views import (
     candidates,
@@ -13,7 +12,6 @@ from transformer.views import (
     padded_batch,
     position_curves,
     position_matrix,
-    position_similarity,
 )
 
 # --- masks ----------------------------------------------------------------------------------------
@@ -47,43 +45,31 @@ def test_the_padded_batch_shows_where_text_ends(batch):
 # --- positions ------------------------------------------------------------------------------------
 
 
-def test_the_position_matrix_is_the_models_own(run, tiny_model):
-    figure = position_matrix(run)
-    matrix = tiny_model.network.embedding.positions.matrix.numpy()
-    np.testing.assert_array_equal(figure.data[0].z, matrix)
-    assert figure.data[0].zmin == -figure.data[0].zmax == -float(np.abs(matrix).max())
-    assert figure.layout.meta["used"] == len(run.ids)
-    assert figure.layout.shapes[0].y0 == len(run.ids) - 0.5
+def test_the_position_matrix_is_the_stacks_own(run, translation):
+    for made, stack in ((run, "decoder"), (translation, "encoder"), (translation, "decoder")):
+        figure, used = position_matrix(made, stack), len(made.queries(stack))
+        matrix = made.position_matrices[stack].numpy()
+        np.testing.assert_array_equal(figure.data[0].z, matrix)
+        assert figure.data[0].zmin == -figure.data[0].zmax == -float(np.abs(matrix).max())
+        assert figure.layout.meta["used"] == used
+        assert figure.layout.shapes[0].y0 == used - 0.5
+    assert position_matrix(translation).layout.meta["stack"] == "decoder"
+    with pytest.raises(ValueError, match=r"stack must be one of \['encoder', 'decoder'\]"):
+        position_matrix(translation, "middle")
 
 
 def test_curves_are_columns_of_the_matrix(run):
     figure = position_curves(run, [5, 0])
     matrix = run.position_matrices["decoder"].numpy()
-    assert [line.name for line in figure.data] == ["dimension 5", "dimension 0"]
-    np.testing.assert_array_equal(figure.data[0].y, matrix[:, 5])
-    np.testing.assert_array_equal(figure.data[1].y, matrix[:, 0])
+    for line, dimension in zip(figure.data, (5, 0), strict=True):
+        assert line.name == f"dimension {dimension}"
+        np.testing.assert_array_equal(line.y, matrix[:, dimension])
 
 
 @pytest.mark.parametrize("dimensions", [[16], [-1], [0, 0], [], list(range(13)), [True], [1.5]])
 def test_unknown_dimensions_are_refused(run, dimensions):
     with pytest.raises(ValueError, match=r"from 0 to 15|1 to 12 different"):
         position_curves(run, dimensions)
-
-
-def test_similarity_is_the_cosine(run):
-    z = position_similarity(run).data[0].z
-    matrix = run.position_matrices["decoder"].double()
-    expected = torch.nn.functional.cosine_similarity(matrix[:, None], matrix[None], dim=-1)
-    np.testing.assert_allclose(z, expected.numpy(), atol=1e-6)
-
-
-def test_each_stack_has_its_own_positions(translation):
-    assert position_matrix(translation, "encoder").layout.meta["used"] == len(
-        translation.source_labels
-    )
-    assert position_matrix(translation).layout.meta["stack"] == "decoder"
-    with pytest.raises(ValueError, match=r"stack must be one of \['encoder', 'decoder'\]"):
-        position_matrix(translation, "middle")
 
 
 # --- prediction -----------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from transformer.views import (
     position_similarity,
 )
 from transformer.views.positions.inputs import input_parts
-from transformer.views.positions.positions import formula_difference, formula_matrix
-from transformer.views.positions.rotation import largest_shift, rotation_matrix, shift
+from transformer.views.positions.positions import formula_difference
+from transformer.views.positions.rotation import largest_shift, shift
 
 
 @pytest.fixture(scope="module")
@@ -46,44 +46,30 @@ def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
     embedding = tiny_model.network.embedding
     tokens = embedding.tokens.weight[list(run.ids)].numpy()
     positions = embedding.positions.matrix[: len(run.ids)].numpy()
-    token, position, total = input_strips(run).data
-    np.testing.assert_array_equal(token.z, tokens)
-    np.testing.assert_array_equal(position.z, positions)
-    np.testing.assert_array_equal(total.z, tokens + positions)
-    np.testing.assert_array_equal(total.z, run.trace.residuals["decoder"][0][0].numpy())
-    assert input_parts(run).difference == 0
-    assert len({(cells.zmin, cells.zmax) for cells in (token, position, total)}) == 1
-    beyond = np.abs(np.stack([token.z, position.z, total.z])) > token.zmax
+    strips = input_strips(run)
+    for found, rows, note in zip(
+        strips.data, (tokens, positions, tokens + positions), strips.layout.annotations, strict=True
+    ):
+        np.testing.assert_array_equal(found.z, rows)
+        lengths = [math.sqrt(sum(float(x) ** 2 for x in row)) for row in rows]
+        assert f"mean length {sum(lengths) / len(lengths):.2f}" in note.text
+    assert len({(cells.zmin, cells.zmax) for cells in strips.data}) == 1
+    beyond = np.abs(np.stack([cells.z for cells in strips.data])) > strips.data[0].zmax
     assert 0 < beyond.mean() <= 0.006
 
 
-def test_mean_lengths_are_those_of_the_vectors(run):
-    parts = input_parts(run)
-    for name, matrix in (("token", parts.token), ("position", parts.position), ("sum", parts.sum)):
-        lengths = [math.sqrt(sum(float(x) ** 2 for x in row)) for row in matrix]
-        assert parts.mean_length(name) == pytest.approx(sum(lengths) / len(lengths))
-        heading = f"mean length {parts.mean_length(name):.2f}"
-        assert any(heading in note.text for note in input_strips(run).layout.annotations)
-
-
-def test_each_stack_has_its_own_strips_scaled_as_the_model_scales(translation):
-    for stack in ("encoder", "decoder"):
-        parts = input_parts(translation, stack)
-        assert parts.labels == translation.queries(stack)
-        assert len(parts.sum) == len(parts.labels)
-        np.testing.assert_array_equal(parts.first, translation.trace.residuals[stack][0][0].numpy())
+def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(run, translation, normed):
+    for made, stack in ((run, "decoder"), (translation, "encoder"), (translation, "decoder")):
+        parts = input_parts(made, stack)
+        assert parts.labels == made.queries(stack)
+        np.testing.assert_array_equal(parts.first, made.trace.residuals[stack][0][0].numpy())
+        np.testing.assert_array_equal(parts.sum, parts.first)
         assert parts.difference == 0
+        assert "norms the sum" not in input_strips(made, stack).layout.title.subtitle.text
+    assert input_parts(normed).difference > 0.01
+    assert "norms the sum" in input_strips(normed).layout.title.subtitle.text
     with pytest.raises(ValueError, match=r"stack must be one of \['encoder', 'decoder'\]"):
         input_strips(translation, "middle")
-
-
-def test_a_model_that_norms_its_embeddings_is_said_to(normed, run):
-    parts = input_parts(normed)
-    assert parts.normed
-    assert parts.difference > 0.01
-    np.testing.assert_array_equal(parts.first, normed.trace.residuals["encoder"][0][0].numpy())
-    assert "norms the sum" in input_strips(normed).layout.title.subtitle.text
-    assert "norms the sum" not in input_strips(run).layout.title.subtitle.text
 
 
 def test_one_tokens_lines_are_its_row_of_each_strip(run):
@@ -124,9 +110,6 @@ def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run):
 def test_a_sinusoidal_matrix_is_the_formula_itself(translation):
     for stack in ("encoder", "decoder"):
         assert formula_difference(translation, stack) == 0
-        np.testing.assert_array_equal(
-            formula_matrix(translation, stack), translation.position_matrices[stack].numpy()
-        )
     assert "not used" not in position_matrix(translation, formula=True).layout.title.text
 
 
@@ -151,18 +134,6 @@ def test_one_rotation_moves_every_position_of_the_models_own_matrix(translation,
     assert found.largest_miss == pytest.approx(worst, abs=1e-12)
     assert worst < 1e-6
     assert (found.fitted, found.n_pairs, found.chance) == (False, 24 - k, 0.0)
-
-
-def test_the_rotation_turns_pairs_by_hand_worked_angles():
-    matrix = rotation_matrix(3, 4)  # frequencies 1 and 1 / 100
-    block = [[math.cos(3), math.sin(3)], [-math.sin(3), math.cos(3)]]
-    np.testing.assert_allclose(matrix[:2, :2], block)
-    assert matrix[2, 3] == pytest.approx(math.sin(0.03))
-    assert not matrix[:2, 2:].any()
-    assert not matrix[2:, :2].any()
-    np.testing.assert_allclose(matrix @ matrix.T, np.eye(4), atol=1e-12)
-    with pytest.raises(ValueError, match="even d_model; got 5"):
-        rotation_matrix(3, 5)
 
 
 def test_a_learned_matrix_gets_its_best_fit_and_the_fits_miss(run):
@@ -192,23 +163,15 @@ def test_a_fit_that_would_fit_anything_is_not_shown(run, translation):
 
 def test_the_shift_figure_holds_the_whole_matrix_and_opens_on_what_is_asked(translation):
     figure = position_shift(translation, 5, "decoder", shown=6)
-    np.testing.assert_allclose(figure.data[0].z, rotation_matrix(5, 16), atol=1e-7)
+    np.testing.assert_array_equal(
+        figure.data[0].z, shift(translation, 5, "decoder").matrix.astype(np.float32)
+    )
     assert figure.layout.xaxis.range == (-0.5, 5.5)
     assert figure.layout.yaxis.range == (5.5, -0.5)
     assert position_shift(translation, 5).layout.xaxis.range == (-0.5, 15.5)
     assert figure.layout.meta["k"] == 5
 
 
-# --- what the page is told ------------------------------------------------------------------------
-
-
-def test_the_page_is_told_lengths_differences_and_misses(run, translation):
-    answer = ask("inputs", run, place=99)
-    assert answer["place"] == len(run.ids) - 1
-    assert answer["lengths"]["sum"] == input_parts(run).mean_length("sum")
-    told = ask("positions", run, which="matrix", formula=True)
-    assert (told["positions"], told["difference"]) == ("learned", formula_difference(run))
-    assert ask("positions", translation, which="matrix", formula=True)["difference"] == 0
-    moved = ask("shift", translation, k=3)
-    assert moved["largest_miss"] == shift(translation, 3).largest_miss
+def test_a_token_beyond_the_trace_is_the_last_and_a_wrong_step_is_refused(run, translation):
+    assert ask("inputs", run, place=99)["place"] == len(run.ids) - 1
     assert "k must be" in str(ask("shift", translation, k=99)["error"])

@@ -67,17 +67,20 @@ def held_out_sample(content: object, family: str) -> HeldOutSample:
     return HeldOutSample(about=str(content.get("about", "")), texts=tuple(map(tuple, rows)))
 
 
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Raises CheckpointError."""
+    try:
+        return json.loads(text_of(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise unusable("{path} is not readable JSON: {error}", path=path, error=error) from error
+
+
 def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
     """config.json: the configuration, and what else is said of the model."""
     path = folder / "config.json"
-    try:
-        content = json.loads(text_of(path))
-    except FileNotFoundError as error:
-        raise unusable(
-            "{folder} holds no config.json; a checkpoint needs one", folder=folder
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise unusable("{path} is not readable JSON: {error}", path=path, error=error) from error
+    if not path.exists():
+        raise unusable("{folder} holds no config.json; a checkpoint needs one", folder=folder)
+    content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         got = content.get("format") if isinstance(content, dict) else type(content).__name__
         raise unusable(

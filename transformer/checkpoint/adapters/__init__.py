@@ -5,7 +5,6 @@ Nothing is ever unpickled.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,9 +14,8 @@ from torch import Tensor
 from transformer.checkpoint.adapters import bert, gpt2, llama, marian, neox
 from transformer.checkpoint.adapters.options import Values, padding_of
 from transformer.checkpoint.folder import Checkpoint, check_numbers, read_card
-from transformer.checkpoint.parts import CheckpointError, unusable
+from transformer.checkpoint.parts import CheckpointError, read_json, unusable
 from transformer.checkpoint.weight_files import WeightFiles, shard_names
-from transformer.checks import text_of
 from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
@@ -52,10 +50,8 @@ def is_theirs(folder: Path) -> bool:
     """Whether a folder is one of another project, which says its model_type."""
     path = folder / "config.json"
     try:
-        if not path.is_file():  # a pipe would be waited for
-            return False
-        content = json.loads(text_of(path))
-    except (OSError, ValueError, RecursionError):
+        content = read_json(path) if path.is_file() else None  # a pipe would be waited for
+    except (OSError, CheckpointError):
         return False
     return isinstance(content, dict) and "model_type" in content and "format" not in content
 
@@ -103,9 +99,9 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
 
 def values_of(folder: Path) -> Values:
     """What config.json says, with the ids of generation_config.json. Raises CheckpointError."""
-    values = _json(folder / "config.json")
+    values = _object(folder / "config.json")
     given = folder / "generation_config.json"
-    special = _json(given) if given.is_file() else {}
+    special = _object(given) if given.is_file() else {}
     return values | {key: x for key, x in special.items() if key in _IDS and x is not None}
 
 
@@ -151,11 +147,8 @@ def _ids_in(got: Any, config: ModelConfig) -> list[int]:
     return [index for index in given if isinstance(index, int) and 0 <= index < config.vocab_size]
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(text_of(path))
-    except (OSError, ValueError, RecursionError) as error:
-        raise unusable("{path} is not readable JSON: {error}", path=path, error=error) from error
+def _object(path: Path) -> dict[str, Any]:
+    content = read_json(path)
     if not isinstance(content, dict):
         raise unusable("{path} must hold an object", path=path)
     return content

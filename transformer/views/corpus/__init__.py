@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from transformer.analysis.corpus.dossier import Cluster, clusters
+from transformer.analysis.corpus.dossier import clusters
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, numeral, say, say_n
@@ -27,21 +26,16 @@ PASSAGE, LINE = 240, 60  # characters of a text
 COMMAND = "python -m transformer.analysis.corpus"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """A head: its place in the figure, and what it and those that do alike do more than others."""
 
     head: Mapping[str, Any]
+    name: str
     across: float
     up: float
     group: int  # of SHAPES; their number for a head that is in none of the largest clusters
     words: str
     chosen: bool
-
-    @property
-    def name(self) -> str:
-        """As heads are called everywhere."""
-        return f"{self.head['layer']}·{self.head['head']}"
 
 
 def heads_over_texts(
@@ -105,29 +99,19 @@ def _points(
     found: Mapping[str, Any] | None, kind: str, across: str, up: str, chosen: tuple[Any, Any]
 ) -> list[Point]:
     heads = [one for one in (found or {}).get("heads", ()) if one["kind"] == kind]
-    member = {
-        place: (at if at < len(SHAPES) and len(cluster.heads) > 1 else len(SHAPES), cluster)
-        for at, cluster in enumerate(clusters(heads))
-        for place in cluster.heads
-    }
-    return [
-        Point(
-            head=one, across=x, up=y, group=group, words=words_of(cluster),
-            chosen=place == tuple(chosen),
-        )
-        for one in heads
-        for place in [(one["layer"], one["head"])]
-        for group, cluster in [member[place]]
-        for x, y in [(number(one, across), number(one, up))]
-        if x is not None and y is not None
-    ]  # fmt: skip
-
-
-def words_of(cluster: Cluster) -> str:
-    """What its heads do more than others, in words."""
-    return ", ".join(say(ALL[name].short) for name in cluster.traits) or say(
-        "nothing in particular"
-    )
+    member: dict[Any, tuple[int, str]] = {}
+    for at, cluster in enumerate(clusters(heads)):
+        traits = ", ".join(say(ALL[name].short) for name in cluster.traits)
+        group = at if at < len(SHAPES) and len(cluster.heads) > 1 else len(SHAPES)
+        own = group, traits or say("nothing in particular")
+        member |= dict.fromkeys(cluster.heads, own)
+    points = []
+    for one in heads:
+        x, y, place = number(one, across), number(one, up), (one["layer"], one["head"])
+        if x is not None and y is not None:
+            name = f"{place[0]}·{place[1]}"
+            points.append(Point(one, name, x, y, *member[place], place == tuple(chosen)))
+    return points
 
 
 def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str, dark: bool) -> go.Scatter:
@@ -210,10 +194,8 @@ def answer_corpus(
 ) -> Answer:  # fmt: skip
     """The heads of one kind of attention of the run's network, over the texts that it was measured
     on; the chosen head is marked."""
-    found = models.model(item.model).heads
-    chosen = (layer, head)
-    figure = heads_over_texts(found, f"{stack}.{kind}", across, up, chosen, dark=dark)
-    return {"figure": figure}
+    found, of = models.model(item.model).heads, f"{stack}.{kind}"
+    return {"figure": heads_over_texts(found, of, across, up, (layer, head), dark=dark)}
 
 
 VIEW = View(

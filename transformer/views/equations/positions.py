@@ -9,7 +9,7 @@ from transformer.model.rotary import SCALINGS, frequencies_of
 from transformer.runs.head_data import array
 from transformer.views.equations.source import Code
 from transformer.views.equations.topic import FIRST, Topic
-from transformer.views.rotary.rotary import turned
+from transformer.views.rotary.rotary import rotated_pair
 
 HALF = FIRST // 2
 
@@ -157,7 +157,7 @@ def _rotation(topic: Topic) -> None:
 
 
 def _add_rotated(topic: Topic, half: int) -> None:
-    found = turned(topic.run, topic.site, topic.head, topic.position)
+    found = rotated_pair(topic.run, topic.site, topic.head, topic.position)
     frequencies = frequencies_of(topic.config.rotary).double().numpy()
     angles = frequencies * topic.position
     pairs = range(min(HALF, half))

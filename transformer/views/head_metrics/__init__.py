@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from transformer.analysis.head_measures import ALL
+from transformer.analysis.head_measures import ALL, Metric
 from transformer.analysis.head_metrics import HeadMetrics, Metrics, head_metrics, rule, strongest
 from transformer.messages import mark, say
 from transformer.runs.memory_budget import memoize_on_run
@@ -40,21 +41,14 @@ def answer_metrics(item: Run, *, stack: str, kind: str) -> Answer:
     labels = item.keys(stack, kind)
     found = _metrics(item, stack, kind)
     return {
-        "metrics": [_metric(found, metric.name) for metric in found.metrics],
-        "heads": [
-            _head(head) | {"key": head.most_read_key, "key_label": labels[head.most_read_key]}
-            for head in found.heads
-        ],
+        "metrics": [_metric(found, metric) for metric in found.metrics],
+        "heads": [_head(head, labels) for head in found.heads],
         "finding": _finding(item, found),
         "rule": rule(),
-        "n_rows": found.n_rows,
-        "n_repeats": found.n_repeats,
-        "n_left_out": found.n_left_out,
-        "n_shuffles": found.n_shuffles,
-    }
+    } | {name: getattr(found, name) for name in ("n_rows", "n_repeats", "n_left_out", "n_shuffles")}
 
 
-def _head(head: HeadMetrics) -> dict[str, Any]:
+def _head(head: HeadMetrics, labels: Sequence[str]) -> dict[str, Any]:
     """Its numbers, and its label in a sentence, in short and as a sign; null without one."""
     metric = ALL.get(head.named_after or "")
     return {
@@ -64,6 +58,8 @@ def _head(head: HeadMetrics) -> dict[str, Any]:
         "label": metric and metric.label and say(metric.label),
         "short": metric and metric.short and say(metric.short),
         "sign": metric and metric.sign,
+        "key": head.most_read_key,
+        "key_label": labels[head.most_read_key],
     }
 
 
@@ -95,10 +91,10 @@ def _metrics(item: Run, stack: str, kind: str) -> Metrics:
     return memoize_on_run(item, ("metrics", stack, kind), lambda: head_metrics(item, stack, kind))
 
 
-def _metric(found: Metrics, name: str) -> dict[str, Any]:
-    """A metric's words, and its baselines: of an even head, and of the shuffled copies (their mean
-    over all heads, and the largest of all)."""
-    metric = next(one for one in found.metrics if one.name == name)
+def _metric(found: Metrics, metric: Metric) -> dict[str, Any]:
+    """A metric's words, and its baselines: the uniform one, and that of the shuffled copies (their
+    mean over all heads, and the largest of all)."""
+    name = metric.name
     shuffled = [head.shuffled[name] for head in found.heads if name in head.shuffled]
     average = sum(mean for mean, _ in shuffled) / len(shuffled) if shuffled else math.nan
     return {

@@ -34,18 +34,37 @@ def learning_curves(
     colours = style.theme(dark)
     stride = max(1, -(-len(losses) // MOST))
     steps = list(range(1, len(losses) + 1, stride))
-    loss = go.Scatter(
-        x=steps, y=[losses[step - 1] for step in steps], name=say("loss"), mode="lines",
-        line={"color": colours.text, "width": 1.5}, yaxis="y2",
-        hovertemplate=say("step %{x}: loss %{y:.3f} nats") + "<extra></extra>",
-    )  # fmt: skip
-    right = _share(measured, accuracy, say("accuracy, held-out questions"), colours.accent)
-    shares = [right]
+    drawn = [losses[step - 1] for step in steps]
+    loss = curve(steps, drawn, say("loss"), colours.text, mode="lines", width=1.5)
+    name = say("accuracy, held-out questions")
+    shares = [curve(measured, accuracy, name, colours.accent, share=True)]
     if score_name:
-        shares.append(_share(measured, score, score_name, colours.key, "dash"))
+        shares.append(curve(measured, score, score_name, colours.key, dash="dash", share=True))
     return two_pictures(
         [loss], shares, title=say("Loss and accuracy"), of=say("share"), at=at, dark=dark,
         range=[0, 1.01 * total],
+    )  # fmt: skip
+
+
+def curve(
+    steps: Sequence[int],
+    values: Sequence[float | None],
+    name: str,
+    colour: str,
+    *,
+    mode: str = "lines+markers",
+    width: float = 2,
+    dash: str = "solid",
+    share: bool = False,
+) -> go.Scatter:
+    """A loss of each step, or a share of its picture below."""
+    said = (
+        say("step %{customdata}: %{y:.0%}") if share else say("step %{customdata}: %{y:.3f} nats")
+    )
+    return go.Scatter(
+        x=list(steps), y=list(values), customdata=list(steps), name=name, mode=mode,
+        line={"color": colour, "width": width, "dash": dash}, marker={"size": 4, "color": colour},
+        hovertemplate=f"{said}<extra>{style.escape(name)}</extra>", yaxis="y" if share else "y2",
     )  # fmt: skip
 
 
@@ -63,6 +82,11 @@ def two_pictures(
     """Losses above (on the axis y2), shares below, over the same steps. of: what the shares are;
     most: the largest that has room. at: where a line goes through both; steps: what more is said of
     the steps' axis."""
+    muted = style.theme(dark).muted
+    here = {
+        "type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper",
+        "line": {"color": muted, "width": 1, "dash": "dot"},
+    }  # fmt: skip
     layout = style.layout(
         title,
         dark=dark,
@@ -78,30 +102,8 @@ def two_pictures(
             anchor="x", nticks=5,
         ),
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        shapes=[] if at is None else [_here(at, style.theme(dark).muted)],
+        shapes=[] if at is None else [here],
         hovermode="closest",
     )  # fmt: skip
     layout["yaxis2"]["title"]["font"] = {"size": style.FONT_SIZE}  # the page sets the others'
     return go.Figure(data=[*losses, *shares], layout=layout)
-
-
-def _share(
-    steps: Sequence[int],
-    shares: Sequence[float | None],
-    name: str,
-    colour: str,
-    dash: str = "solid",
-) -> go.Scatter:
-    return go.Scatter(
-        x=list(steps), y=list(shares), name=name, mode="lines+markers", connectgaps=False,
-        line={"color": colour, "width": 2, "dash": dash}, marker={"size": 4, "color": colour},
-        hovertemplate=say("step %{x}: %{y:.0%}") + f"<extra>{style.escape(name)}</extra>",
-    )  # fmt: skip
-
-
-def _here(step: float, colour: str) -> dict[str, object]:
-    """A line through both pictures."""
-    line = {"color": colour, "width": 1, "dash": "dot"}
-    return {
-        "type": "line", "x0": step, "x1": step, "y0": 0, "y1": 1, "yref": "paper", "line": line,
-    }  # fmt: skip

@@ -14,9 +14,10 @@ from transformer.views.attention.heatmap import rescale, weight_colours
 from transformer.views.declaration import View
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import matrix_layout, reading_texts
-from transformer.views.learn.curves import two_pictures
+from transformer.views.learn.curves import curve, two_pictures
 from transformer.views.parameters import Int
 
+SCALE = "sqrt"  # as the small pictures are coloured
 BEFORE = 0.5  # where step 0 stands: its logarithm has no place
 LEAST = 0.1  # where the shares' axis ends, if all are less
 
@@ -39,45 +40,26 @@ def moment_curves(
     """
     colours = style.theme(dark)
     lines = [
-        _curve(*training, say("training text"), colours.muted, mode="lines", width=1),
-        _curve(steps, losses, say("held-out text"), colours.text, mode="lines+markers"),
+        curve(*training, say("training text"), colours.muted, mode="lines", width=1),
+        curve(steps, losses, say("held-out text"), colours.text),
     ]
     below = [
-        _curve(steps, values, name, colour, dash=dash, share=True)
+        curve(steps, values, name, colour, dash=dash, share=True)
         for (name, values), colour, dash in zip(
             shares.items(), (colours.accent, colours.key, colours.text),
             ("solid", "dash", "dot"), strict=False,
         )
     ]  # fmt: skip
+    for line in [*lines, *below]:
+        line.x = [max(step, BEFORE) for step in line.x]
     largest = max((one or 0.0 for values in shares.values() for one in values), default=0.0)
     decades = [10**power for power in range(int(math.log10(total)) + 1)]
     return two_pictures(
-        lines, below, title=say("Loss, and the best heads"), of=say("weight"), at=_place(at),
+        lines, below, title=say("Loss, and the best heads"), of=say("weight"), at=max(at, BEFORE),
         dark=dark, most=max(LEAST, 1.1 * largest), type="log", tickmode="array",
         range=[math.log10(0.8 * BEFORE), math.log10(1.15 * total)],
         tickvals=[BEFORE, *decades], ticktext=["0", *(numeral(one) for one in decades)],
     )  # fmt: skip
-
-
-def _place(step: int) -> float:
-    return max(step, BEFORE)
-
-
-def _curve(
-    steps: Sequence[int], values: Sequence[float | None], name: str, colour: str, *,
-    mode: str = "lines+markers", width: float = 2, dash: str = "solid", share: bool = False,
-) -> go.Scatter:  # fmt: skip
-    said = say("step %{customdata}: %{y:.3f} nats")
-    if share:
-        said = say("step %{customdata}: %{y:.0%}")
-    return go.Scatter(
-        x=[_place(step) for step in steps], y=list(values), customdata=list(steps), name=name,
-        mode=mode, line={"color": colour, "width": width, "dash": dash}, marker={"size": 4},
-        hovertemplate=f"{said}<extra>{style.escape(name)}</extra>", yaxis="y" if share else "y2",
-    )  # fmt: skip
-
-
-SCALE = "sqrt"  # as the small pictures are coloured
 
 
 def recorded_head(

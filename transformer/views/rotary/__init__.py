@@ -11,10 +11,10 @@ from transformer.views.drawing.common import SITE
 from transformer.views.parameters import Int
 from transformer.views.rotary.rotary import (
     angles_of,
+    is_rotary,
     rotary_angles,
     rotary_distance,
     rotary_pair,
-    turns,
 )
 
 
@@ -28,7 +28,7 @@ def answer_rotary(
     dark: bool = False,
 ) -> Answer:
     """All three pictures of one head and pair; nothing for a network that turns nothing."""
-    if not turns(item) or site.endswith("cross"):
+    if not is_rotary(item) or site.endswith("cross"):
         return {"turns": False}
     stack = site.split(".")[0]
     n_pairs = angles_of(item, stack).shape[1]

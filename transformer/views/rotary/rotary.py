@@ -1,8 +1,8 @@
 """What rotary positions do: the angle of each pair, a head's q and k before and after, and that
 the score depends on the distance alone.
 
-A head's vectors are recorded turned, as they meet. "Before" is the same vector turned back, by the
-network's own cosines and sines.
+A head's vectors are recorded rotated, as they meet. "Before" is the same vector rotated back, by
+the network's own cosines and sines.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _KEY = mark("key of token {place}, before"), mark("key of token {place}, after")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Turned:
+class RotatedPair:
     """A query and a key of one head.
 
-    q, k: (D,), as they meet, and q_before, k_before, turned back. query, key: where they stand.
+    q, k: (D,), as they meet, and q_before, k_before, rotated back. query, key: their positions.
     angles: (max_len, R / 2), radians from 0 to 2 pi, of each place and pair. score: the network's
     own, before the mask.
     """
@@ -51,16 +51,19 @@ class Turned:
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs of features are turned."""
+        """How many pairs of features are rotated."""
         return self.angles.shape[1]
 
     def score_at(self, query: int, key: int) -> float:
         """The score of the same two contents, had they stood at these places."""
-        q, k = _turn(self.q_before, self.angles[query]), _turn(self.k_before, self.angles[key])
+        q, k = (
+            _rotated(self.q_before, self.angles[query]),
+            _rotated(self.k_before, self.angles[key]),
+        )
         return float(q @ k) / math.sqrt(len(q))
 
 
-def turns(run: Run) -> bool:
+def is_rotary(run: Run) -> bool:
     """Whether this run's network turns queries and keys."""
     return run.config.positions == "rotary"
 
@@ -70,7 +73,7 @@ def angles_of(run: Run, stack: str) -> Doubles:
 
     Raises ValueError for a network that turns nothing, and for a stack that it does not have.
     """
-    if not turns(run):
+    if not is_rotary(run):
         raise invalid(
             "only rotary positions turn queries and keys; this network's are {positions}",
             positions=run.config.positions,
@@ -81,9 +84,9 @@ def angles_of(run: Run, stack: str) -> Doubles:
     return np.arctan2(sines, cosines) % (2 * math.pi)
 
 
-def turned(
+def rotated_pair(
     run: Run, site: SiteLike, head: int, query: int | None = None, key: int | None = None
-) -> Turned:
+) -> RotatedPair:
     """A query and a key of a head; by default the last query, and the key before it.
 
     Raises ValueError for an unknown place, head or site, and for cross-attention, which turns
@@ -104,15 +107,15 @@ def turned(
         for part, place in ((record.q, at), (record.k, other))
     )
     labels = labels_of(run, record.site, 0)[0]
-    return Turned(
+    return RotatedPair(
         site=record.site, head=head, query=at, key=other, labels=(labels[at], labels[other]),
-        q=q, k=k, q_before=_turn(q, -angles[at]), k_before=_turn(k, -angles[other]),
+        q=q, k=k, q_before=_rotated(q, -angles[at]), k_before=_rotated(k, -angles[other]),
         angles=angles, score=float(record.scores[0, head, at, other]),
     )  # fmt: skip
 
 
 def rotary_angles(run: Run, stack: str = "decoder", *, dark: bool = False) -> go.Figure:
-    """Token by pair: by how many degrees each pair of features of q and k is turned there."""
+    """Token by pair: by how many degrees each pair of features of q and k is rotated there."""
     angles = np.degrees(angles_of(run, stack))
     labels = run.queries(stack)
     used = angles[: len(labels)].astype(np.float32)
@@ -149,7 +152,7 @@ def rotary_pair(
     dark: bool = False,
 ) -> go.Figure:
     """One pair of features of a query and a key as arrows in its plane, before and after."""
-    found = turned(run, site, head, query, key)
+    found = rotated_pair(run, site, head, query, key)
     check_whole("pair", pair, 0, found.n_pairs - 1)
     both = [pair, pair + found.n_pairs]
     colours = {"q": "#0072b2", "k": "#d55e00"}
@@ -203,7 +206,7 @@ def rotary_distance(
 
     `layout.meta["moved"]`: the largest change of the score where both move on together.
     """
-    found = turned(run, site, head, query, key)
+    found = rotated_pair(run, site, head, query, key)
     last = len(found.angles) - 1
     distances = range(min(last + 1, MAX_DISTANCES))
     scores = [found.score_at(distance, 0) for distance in distances]
@@ -234,13 +237,13 @@ def rotary_distance(
     return go.Figure(data=[line, here], layout=layout)
 
 
-def _turn(vector: Doubles, angles: Doubles) -> Doubles:
+def _rotated(vector: Doubles, angles: Doubles) -> Doubles:
     """(D,) with its first R features turned by (R / 2,) angles."""
     half = len(angles)
     first, second, rest = vector[:half], vector[half : 2 * half], vector[2 * half :]
     cosines, sines = np.cos(angles), np.sin(angles)
-    turned = [first * cosines - second * sines, second * cosines + first * sines, rest]
-    return np.concatenate(turned)
+    rotated = [first * cosines - second * sines, second * cosines + first * sines, rest]
+    return np.concatenate(rotated)
 
 
 def _period(angles: Doubles) -> float:
