@@ -21,7 +21,7 @@ from transformer.learning.moments import HeadNumber, Moments, story_moments
 from transformer.learning.record_moments import SENTENCES, curve, recorded_moments
 from transformer.learning.words import about, told_at
 from transformer.training import log
-from transformer.ui.moments import moment
+from transformer.ui.learning import moment
 
 STEPS = (0, 3, 12)
 TEXTS = ("Tom and Mia saw the dog. The dog saw Tom and Mia.", "The red ball and the red bird.")
