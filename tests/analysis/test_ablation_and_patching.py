@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -141,8 +143,6 @@ def test_what_nothing_foresees_is_refused(tiny_model, tiny_encoder):
 
 
 def with_sample(model, texts):
-    import dataclasses
-
     sample = held_out_sample({"about": "For a test.", "texts": texts}, model.config.family)
     return dataclasses.replace(model, sample=sample)
 
