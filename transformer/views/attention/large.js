@@ -1,5 +1,6 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens.
 
+import { isStill } from "../../web/controls.js";
 import { useAnswer, useEvent } from "../../web/part.js";
 import { numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
@@ -40,11 +41,9 @@ const NOTES = {
 
 // Gives `shown` the numbers of what the fields and the chosen head ask for, once they have come.
 export const useNumbers = ({ part, fields, shown, store }, at) => {
-  const { answer, asked } = useAnswer(part, store.get, at && numbersAsked(fields, at));
-  useLayoutEffect(() => {
-    const key = JSON.stringify(asked);
-    if (answer) batch(() => Object.assign(shown, { ...answer, ...asked.stacks, key }));
-  }, [answer, asked]);
+  const take = (found, asked) =>
+    batch(() => Object.assign(shown, { ...found, ...asked.stacks, key: JSON.stringify(asked) }));
+  useAnswer(part, store.get, at && numbersAsked(fields, at), take);
 };
 
 // ---- lines ----
@@ -132,10 +131,9 @@ const STAGES = ["scores", "masked", "weights"];
 // From scores to weights as one short motion: the scores, those that the mask leaves, and softmax.
 const Motion = ({ view: { part, fields, turning }, hidden }) => {
   const ticket = useRef(0);
-  const still = matchMedia("(prefers-reduced-motion: reduce)"); // then a press is a step
   const step = () => (fields.stage = STAGES[(STAGES.indexOf(fields.stage) + 1) % STAGES.length]);
   const play = async () => {
-    if (still.matches) return step();
+    if (isStill()) return step(); // a press is a step
     const mine = ++ticket.current;
     const root = part.element.current;
     const isDrawn = (stage) => root.dataset.stage === stage && !root.ariaBusy;
@@ -160,7 +158,7 @@ const room = (root) => (box) => {
   const above = box.getBoundingClientRect().top - root.getBoundingClientRect().top;
   const height = window.innerHeight - 24 - Math.min(top, MOST_ABOVE_PX) - above;
   const side = { width: box.clientWidth, height: Math.max(360, height) };
-  return { side, top: 12, least: LEAST_PX };
+  return { side, top: 12, least: LEAST_PX, pan: true };
 };
 
 export const Large = ({ view }) => {
@@ -172,8 +170,7 @@ export const Large = ({ view }) => {
   useLayoutEffect(() => emit("reading"), [shown.key, picture, by, depth, over]);
   const side = useRef(/** @type {any} */ (null));
   useEvent("look", () => {
-    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-    side.current.scrollIntoView({ block: "nearest", behavior });
+    side.current.scrollIntoView({ block: "nearest", behavior: isStill() ? "instant" : "smooth" });
   });
   if (!at) return html`<div class="large-side" ref=${side}></div>`;
 
@@ -195,7 +192,7 @@ export const Large = ({ view }) => {
     </div>
     ${
       isHeatmap(picture)
-        ? html`<div><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
+        ? html`<div class="panned"><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
             keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
             ...${{ part, meanwhile, look, title }} /></div>`
         : html`<${Lines} ...${{ part, fields, cell, server, at }} />`
