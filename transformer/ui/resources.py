@@ -33,7 +33,7 @@ from transformer.messages import invalid, say
 from transformer.ui.api import numbers
 from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Busy, Line
-from transformer.ui.language import ASKED, again
+from transformer.ui.language import ASKED, localized
 from transformer.ui.limits import (
     CLOSED,
     EXPORTS_AT_ONCE,
@@ -92,7 +92,7 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
 
     @app.exception_handler(Exception)
     async def failed(_: Request, __: Exception) -> Response:
-        return _problem(500, again(MISTAKE))
+        return _problem(500, localized(MISTAKE))
 
     @app.get("/", include_in_schema=False)
     async def listed() -> Response:
@@ -100,7 +100,7 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
 
     @app.api_route("/{name:path}", methods=["GET", "POST"], include_in_schema=False)
     async def closed(name: str) -> Response:
-        return _problem(404, again(CLOSED))
+        return _problem(404, localized(CLOSED))
 
     return app
 
