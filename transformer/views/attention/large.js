@@ -41,11 +41,9 @@ const NOTES = {
 
 // Gives `shown` the numbers of what the fields and the chosen head ask for, once they have come.
 export const useNumbers = ({ part, fields, shown, store }, at) => {
-  const { answer, asked } = useAnswer(part, store.get, at && numbersAsked(fields, at));
-  useLayoutEffect(() => {
-    const key = JSON.stringify(asked);
-    if (answer) batch(() => Object.assign(shown, { ...answer, ...asked.stacks, key }));
-  }, [answer, asked]);
+  const take = (found, asked) =>
+    batch(() => Object.assign(shown, { ...found, ...asked.stacks, key: JSON.stringify(asked) }));
+  useAnswer(part, store.get, at && numbersAsked(fields, at), take);
 };
 
 // ---- lines ----
@@ -160,7 +158,7 @@ const room = (root) => (box) => {
   const above = box.getBoundingClientRect().top - root.getBoundingClientRect().top;
   const height = window.innerHeight - 24 - Math.min(top, MOST_ABOVE_PX) - above;
   const side = { width: box.clientWidth, height: Math.max(360, height) };
-  return { side, top: 12, least: LEAST_PX };
+  return { side, top: 12, least: LEAST_PX, pan: true };
 };
 
 export const Large = ({ view }) => {
@@ -194,7 +192,7 @@ export const Large = ({ view }) => {
     </div>
     ${
       isHeatmap(picture)
-        ? html`<div><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
+        ? html`<div class="panned"><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
             keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
             ...${{ part, meanwhile, look, title }} /></div>`
         : html`<${Lines} ...${{ part, fields, cell, server, at }} />`
