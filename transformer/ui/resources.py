@@ -28,6 +28,7 @@ from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 from starlette.datastructures import Headers
 
+from transformer.former_names import FORMER_NAMES
 from transformer.inference import deadline
 from transformer.messages import invalid, say
 from transformer.ui.api import numbers
@@ -80,8 +81,9 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
     app = FastAPI(title="Resources", docs_url=None, redoc_url=None)
     every = questions(experiments) | {one.name: one for one in more}
     regenerate = Regenerator(experiments.service)
-    for question in every.values():
-        _add_routes(app, question, experiments, regenerate)
+    former = {old: every[new] for old, new in FORMER_NAMES.items() if new in every}
+    for name, question in (former | every).items():
+        _add_routes(app, name, question, experiments, regenerate)
 
     async def refused(_: Request, error: Exception) -> Response:
         status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
@@ -106,11 +108,11 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
 
 
 def _add_routes(
-    app: FastAPI, question: Question, experiments: Experiments, regenerate: Regenerator
+    app: FastAPI, name: str, question: Question, experiments: Experiments, regenerate: Regenerator
 ) -> None:
-    """Those of a question."""
+    """Those of a question, which may be asked by a former name too."""
     shares, store = experiments.service.shares, experiments.store
-    path, picture = f"/{question.name}", question.picture
+    path, picture = f"/{name}", question.picture
     described: dict[str, Any] = {"response_class": Response}
 
     async def post(request: Request) -> Response:
