@@ -1,6 +1,7 @@
 """Ids in, ids out: what each step saw and took, by a loop that keeps nothing of the past."""
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from transformer import Sampling, build_transformer
+from transformer.inference import deadline
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.generation import generate
@@ -120,6 +122,32 @@ def test_cancelling_is_ceasing_to_ask():
     assert len(passes) == 3
     (whole,) = tokens(continued(model, [PROMPTS[0]], end_id=V))
     assert taken == whole[:3]
+
+
+def test_a_generation_ends_at_its_deadline_or_when_nobody_waits_and_says_why(monkeypatch):
+    now, asked = [100.0], Event()
+    monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
+    stream = generate(network(), [PROMPTS[0]], max_new_tokens=9, end_id=V)
+    with deadline.until(deadline.Deadline(10, step_aside=lambda wanted: 5.0)) as one:
+        assert deadline.why_over() is None
+        assert len(list(zip(range(2), stream, strict=False))) == 2  # 10 s, and 5 s for each
+        now[0] = 124.9
+        assert next(stream)[0].index == 2
+        now[0] = 130.0
+        assert list(stream) == []
+        assert (one.why, deadline.why_over()) == (deadline.TIME, deadline.TIME)
+        with pytest.raises(ValueError, match="this takes longer than one request may"):
+            deadline.check()
+    with deadline.until(deadline.Deadline(10, asked)), deadline.renewed(3) as one:
+        deadline.check()
+        asked.set()
+        assert deadline.is_over()
+        now[0] += 20
+        assert (deadline.is_over(), one.why) == (True, deadline.CANCELLED)  # as it was first
+        with pytest.raises(ValueError, match="nobody waits for this any more"):
+            deadline.check()
+    deadline.check()
+    assert deadline.why_over() is None
 
 
 def test_inference_mode_does_not_leak_out_of_a_stream():

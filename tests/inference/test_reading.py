@@ -92,20 +92,13 @@ def test_the_collected_trace_is_that_of_a_full_pass(fast_model, settings):
     check(fast_model, run)
 
 
-def test_a_cancelled_stream_has_the_trace_of_what_was_generated(fast_model):
-    stream = fast_model.stream(TEXT, max_new_tokens=9)
-    taken = [next(stream).token for _ in range(3)]
-    early = stream.run()
-    assert early.stopped == "cancelled"
-    assert list(early.ids[early.n_prompt :]) == taken
-    check(fast_model, early)
-
-
 def test_a_run_taken_on_the_way_stays_as_it_was_and_changes_no_later_token(fast_model):
     whole = fast_model.generate(TEXT, max_new_tokens=9)
     stream = fast_model.stream(TEXT, max_new_tokens=9)
-    next(stream)
+    taken = next(stream).token
     early = stream.run()
+    assert (early.stopped, early.ids[early.n_prompt :]) == ("cancelled", (taken,))
+    check(fast_model, early)
     before = [record.pattern.clone() for record in early.trace.records.values()]
     rest = [step.token for step in stream]
     assert list(whole.ids[whole.n_prompt + 1 :]) == rest

@@ -23,7 +23,7 @@ from transformer.learning.moments import HeadNumber, Moments, story_moments
 from transformer.learning.record_moments import SENTENCES, curve, recorded_moments
 from transformer.learning.words import about, told_at
 from transformer.training import log
-from transformer.ui.moments import moment
+from transformer.ui.learning import moment
 from transformer.ui.page import build
 from transformer.ui.service import Service
 

@@ -19,8 +19,8 @@ from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_fo
 from transformer.lessons.lesson import check_of, read_lesson
 from transformer.lessons.markdown import read
 from transformer.lessons.measures import MEASURES, GradingContext, of
+from transformer.ui import lessons as lessons_of_page
 from transformer.ui.experiments import Experiments
-from transformer.ui.lessons import Lessons
 from transformer.ui.service import Service
 from transformer.ui.verify_lessons import verify
 
@@ -345,7 +345,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_lessons_whose_models_are_served_are_listed(experiments, own, tmp_path):
-    (only,) = Lessons(experiments).lessons({})["lessons"]
+    (only,) = lessons_of_page.lessons(experiments, {})["lessons"]
     assert only["name"] == own
     assert (only["title"], only["minutes"], only["checks"]) == ("Looking back", 3, 1)
     with pytest.raises(ValueError, match="two lessons are called 'mine'"):
@@ -353,8 +353,7 @@ def test_lessons_whose_models_are_served_are_listed(experiments, own, tmp_path):
 
 
 def test_a_step_is_graded_and_solved_as_the_page_asks(experiments, own):
-    asked = Lessons(experiments)
-    first, last = asked.lesson({"name": own})["steps"]
+    first, last = lessons_of_page.lesson(experiments, {"name": own})["steps"]
     assert first["state"] == {
         "model": "tiny",
         "tab": "attention",
@@ -365,9 +364,9 @@ def test_a_step_is_graded_and_solved_as_the_page_asks(experiments, own):
     assert (first["check"], first["types"], last["check"]) == ("head", False, "")
     run = experiments.service.examples["tiny"][0]
     given = {"name": own, "step": 1, "run": run}
-    state = asked.solve(given)["state"]
+    state = lessons_of_page.solve(experiments, given)["state"]
     answer = {"site": state["site"], "head": int(state["head"])}
-    assert asked.grade(given | {"answer": answer})["right"]
+    assert lessons_of_page.grade(experiments, given | {"answer": answer})["right"]
     for wrong, message in [
         ({"name": "none"}, "lesson must be one of"),
         ({"step": 0}, "step must be a whole number from 1 to 2"),
@@ -381,7 +380,7 @@ def test_a_step_is_graded_and_solved_as_the_page_asks(experiments, own):
         ({"run": "none"}, "run"),
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
-            asked.grade(given | {"answer": answer} | wrong)
+            lessons_of_page.grade(experiments, given | {"answer": answer} | wrong)
 
 
 # ---- whether lessons can be held ----

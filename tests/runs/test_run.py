@@ -1,10 +1,8 @@
 """Text in, runs out: the public face of a loaded model."""
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import torch
 from builders import model_of
 
 from transformer import Request, Run
@@ -88,20 +86,6 @@ def test_a_run_holds_prompt_steps_and_text(tiny_model, tokenizer):
     assert run.queries("decoder") == run.keys("decoder", "self") == run.labels
 
 
-def test_a_runs_trace_covers_what_the_network_read(tiny_model):
-    run = tiny_model.generate(TEXT, **settings())
-    weights = run.trace.weights("decoder")
-    n = len(run.ids)
-    assert weights.shape == (2, 1, 2, n, n)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 1, 2, n))
-    assert (weights.triu(1) == 0).all()
-    assert run.trace_start == 0
-    logits = tiny_model.network(torch.tensor([run.ids]))[0]
-    for step in run.steps:
-        seen = logits[step.window[1] - 1]
-        assert step.chosen.logit == pytest.approx(seen[step.token].item(), abs=1e-4)
-
-
 def test_past_max_len_the_trace_says_where_it_starts(tiny_model):
     run = tiny_model.generate(TEXT, **settings(max_new_tokens=40))
     assert len(run.ids) > 32
@@ -137,19 +121,6 @@ def test_an_encoder_reads_and_says_that_it_cannot_generate(tiny_encoder):
     assert run.trace.weights("encoder").shape[-1] == len(run.labels)
     with pytest.raises(ValueError, match=r"tiny-encoder is an encoder: .* cannot generate"):
         tiny_encoder.generate(TEXT)
-
-
-def test_eight_visitors_at_once_each_get_their_own_run(tiny_model):
-    def visit(seed):
-        run = tiny_model.generate(f"{TEXT} {seed}", **settings(seed=seed))
-        return run.ids, run.trace.weights("decoder")
-
-    alone = [visit(seed) for seed in range(16)]
-    with ThreadPoolExecutor(8) as threads:
-        together = list(threads.map(visit, range(16)))
-    for (ids, weights), (got_ids, got_weights) in zip(alone, together, strict=True):
-        assert got_ids == ids
-        torch.testing.assert_close(got_weights, weights)
 
 
 # Why a run stopped

@@ -8,7 +8,6 @@ import {
   on,
   page,
   sameToken,
-  setDark,
   setHead,
   setQuery,
   setRun,
@@ -18,8 +17,7 @@ import { effect } from "../../transformer/web/preact.js";
 import { metricsOf } from "../../transformer/views/head_metrics/known.js";
 
 const heard = [];
-for (const name of ["run", "query", "head", "theme"])
-  on(name, (detail) => heard.push([name, detail]));
+for (const name of ["run", "query", "head"]) on(name, (detail) => heard.push([name, detail]));
 const told = () => heard.splice(0);
 
 test("a new run lets go of the token, after all have heard of the run", () => {
@@ -40,11 +38,9 @@ test("the same choice is told once", () => {
   setHead({ ...head });
   setQuery({ stack: "decoder", index: 4 });
   setQuery({ stack: "decoder", index: 4 });
-  setDark(true);
-  setDark(true);
   assert.deepEqual(
     told().map(([name]) => name),
-    ["head", "query", "theme"],
+    ["head", "query"],
   );
   assert.equal(sameToken(null, undefined), true);
   assert.equal(sameToken(null, { stack: "decoder", index: 0 }), false);
@@ -54,7 +50,7 @@ test("what reads a part of the page while it is made follows its changes alone",
   const seen = [];
   const stop = effect(() => void seen.push(page.query?.index));
   setQuery({ stack: "decoder", index: 7 });
-  setDark(false);
+  page.dark = true;
   setQuery({ stack: "decoder", index: 4 });
   stop();
   assert.deepEqual(seen, [4, 7, 4]);

@@ -14,7 +14,7 @@ import pytest
 from transformer.inference import deadline
 from transformer.ui import request_guard
 from transformer.ui.asgi_guard import API, FROM, RESOURCES, SESSION, AsgiGuard
-from transformer.ui.fair_scheduler import Asker
+from transformer.ui.fair_scheduler import Caller
 from transformer.ui.limits import (
     BUSY,
     CLOSED,
@@ -31,7 +31,7 @@ from transformer.ui.limits import (
     lines_of,
 )
 from transformer.ui.request_guard import POLICY, policy_for, safe_headers
-from transformer.ui.sessions import asker, shares
+from transformer.ui.sessions import caller, shares
 
 Headers = Sequence[tuple[bytes, bytes]]
 IN_JSON: Headers = ((b"content-type", b"application/json"),)
@@ -44,7 +44,7 @@ class Inside:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.scopes: list[Any] = []
-        self.askers: list[Asker] = []
+        self.callers: list[Caller] = []
         self.bodies: list[bytes] = []
         self.error = error
 
@@ -54,7 +54,7 @@ class Inside:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.scopes.append(scope)
-        self.askers.append(asker())
+        self.callers.append(caller())
         self.bodies.append((await receive()).get("body", b""))
         if self.error:
             raise self.error
@@ -344,7 +344,7 @@ def test_a_question_is_its_sessions() -> None:
     inside = Inside()
     for asked in ({"headers": named(b"mine")}, {"headers": named(b"mine"), "method": "GET"}, {}):
         exchange(inside, RESOURCES + "heatmap", **asked)
-    assert inside.askers == [Asker("127.0.0.1", session) for session in ("mine", "mine", "")]
+    assert inside.callers == [Caller("127.0.0.1", session) for session in ("mine", "mine", "")]
 
 
 @pytest.mark.parametrize("has_gone", [True, False])

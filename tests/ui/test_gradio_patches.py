@@ -25,7 +25,7 @@ from uvicorn.server import ServerState
 from transformer import Model
 from transformer.runs.memory_budget import Limits, MemoryBudget
 from transformer.ui import build, gradio_patches, page_queue
-from transformer.ui.fair_scheduler import FairScheduler, Resource
+from transformer.ui.fair_scheduler import Line, Resource
 from transformer.ui.gradio_patches import NoSessions
 from transformer.ui.limits import (
     ANSWERS,
@@ -331,7 +331,7 @@ def turns(*asked: tuple[str, str]) -> list[str]:
     async def served() -> list[str]:
         queue = page()._queue
         if isinstance(queue, Queue):
-            queue.shares = FairScheduler({"events": Resource(1)})
+            queue.shares = {"events": Line(Resource(1))}
         for address, session in asked:
             await queue.push(body(queue.blocks, session), sent_from(address), None)
         order = []
@@ -361,7 +361,7 @@ def refused(*asked: tuple[str, str], waiting: int) -> tuple[list[str], list[str]
     async def told() -> tuple[list[str], list[str], int]:
         queue = page()._queue
         if isinstance(queue, Queue):
-            queue.shares = FairScheduler({"events": Resource(1, waiting=waiting)})
+            queue.shares = {"events": Line(Resource(1, waiting=waiting))}
         answers = [
             await queue.push(body(queue.blocks, session), sent_from(address), None)
             for address, session in asked

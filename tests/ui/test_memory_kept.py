@@ -20,7 +20,7 @@ from transformer.runs.memory_budget import REMEMBERED, Limits
 from transformer.ui import handlers, limits
 from transformer.ui import service as services
 from transformer.ui.experiments import Experiments
-from transformer.ui.learning import Learning
+from transformer.ui.learning import adopt, learned
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
 
@@ -47,7 +47,7 @@ def adopted(service: Service, visitor: str) -> str:
     """The name of a recorded network that has become this visitor's model."""
     token = current_session.set(visitor)
     try:
-        return str(Learning(service).adopt({"id": "recorded-copy", "at": None})["model"])
+        return str(adopt(service, {"id": "recorded-copy", "at": None})["model"])
     finally:
         current_session.reset(token)
 
@@ -103,9 +103,8 @@ def test_a_silent_visits_runs_go_before_its_model_whose_example_is_made_again(
 
 
 def test_a_recorded_training_is_read_once_and_counted(service: Service) -> None:
-    learning = Learning(service)
     for task in (*PLANS, *PLANS):
-        learning.learned({"id": f"recorded-{task}"})
+        learned(service, {"id": f"recorded-{task}"})
     held = service.budget.held()[limits.RECORDS]
     assert held["count"] == len(PLANS)
     assert 1_000_000 < held["bytes"] < 4_000_000

@@ -17,9 +17,10 @@ from transformer.runs.run import Batch, Run
 from transformer.ui import handlers
 from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Resource
+from transformer.ui.limits import MAX_MADE
 from transformer.ui.link import read_state
 from transformer.ui.page_data import run_facts
-from transformer.ui.page_request import MOST, Regenerator, batch_of, run_of, settings_of
+from transformer.ui.page_request import Regenerator, batch_of, run_of, settings_of
 from transformer.ui.resources import resource_app
 from transformer.ui.service import Service
 from transformer.ui.store import RunExpired
@@ -180,7 +181,7 @@ GOOD = {"model": "tiny", "text": "Hello", "method": "greedy", "length": "3"}
     ("made", "sentence"),
     [
         ([], "must be an object of at most 3 runs"),
-        ({f"{place:022}": GOOD for place in range(MOST + 1)}, "at most 3 runs"),
+        ({f"{place:022}": GOOD for place in range(MAX_MADE + 1)}, "at most 3 runs"),
         ({"short": GOOD}, "by its id"),
         ({"../../etc/passwd-aaaaaa": GOOD}, "by its id"),
         ({"c" * 22: 7}, "how it was made"),

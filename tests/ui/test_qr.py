@@ -13,8 +13,6 @@ from transformer.ui.qr import (
     MOST_CHARACTERS,
     MOST_VERSION,
     code_question,
-    is_here,
-    own_address,
     picture,
     reachable,
 )
@@ -60,11 +58,6 @@ def test_where_nobody_else_could_open_it_there_is_no_code(
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
         reachable(page, host, 7861, lambda: None)
-
-
-def test_the_machines_own_address_is_none_of_itself_alone() -> None:
-    found = own_address()
-    assert found is None or not is_here(found)
 
 
 def test_a_code_is_never_finer_than_the_last_row_can_read() -> None:

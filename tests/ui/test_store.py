@@ -36,8 +36,8 @@ def test_the_run_that_was_used_least_recently_makes_room_and_a_pinned_one_never(
 def test_a_visitor_has_so_many_runs_and_all_of_one_answer_stay(tiny_model: Model) -> None:
     run, store = tiny_model.trace("Hello"), RunStore()
     other, nobody = store.put(run, "other"), [store.put(run) for _ in range(MAX_VISITOR_RUNS + 1)]
-    older = store.put_all([run] * MAX_VISITOR_RUNS, "me")
-    newer = store.put_all([run] * (MAX_VISITOR_RUNS - 1), "me")
+    older = [store.put(run, "me") for _ in range(MAX_VISITOR_RUNS)]
+    newer = [store.put(run, "me") for _ in range(MAX_VISITOR_RUNS - 1)]
     assert [store.has(key) for key in older] == [False] * (MAX_VISITOR_RUNS - 1) + [True]
     assert all(store.has(key) for key in (other, *nobody, *newer))
 

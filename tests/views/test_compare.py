@@ -19,7 +19,7 @@ from transformer.ui.limits import KEPT
 from transformer.ui.store import RunStore, size_of
 from transformer.views import attention_difference, candidates_compared, probability_difference
 from transformer.views.compare.compare import NothingShared, align, opposite
-from transformer.views.compare.outcomes import foreseen_by_both, generated_pairs
+from transformer.views.compare.outcomes import generated_pairs
 
 STEP = 2
 
@@ -182,8 +182,8 @@ def test_candidates_of_two_steps_stand_beside_each_other(run, branch):
             if label not in weighed:
                 assert bars.customdata[row] == f"at most {least:.2g}"
     assert None in figure.layout.meta["a"]  # 320 tokens, of which 20 are kept
-    same = foreseen_by_both(run, branch, STEP, STEP)
-    assert [row.a for row in same] == pytest.approx([row.b for row in same])
+    same = candidates_compared(run, branch, STEP, STEP).layout.meta
+    assert same["a"] == pytest.approx(same["b"])
 
 
 def test_a_token_that_was_taken_though_unlikely_bounds_nothing(run):
@@ -193,7 +193,8 @@ def test_a_token_that_was_taken_though_unlikely_bounds_nothing(run):
         run, steps=(dataclasses.replace(step, candidates=(*step.candidates[:20], unlikely)),)
     )
     odd = dataclasses.replace(odd, candidate_labels={**run.candidate_labels, 319: "odd"})
-    assert foreseen_by_both(odd, odd, 0, 0)[0].most[0] == step.candidates[19].probability
+    bounds = candidates_compared(odd, run, 0, 5).data[0].customdata
+    assert f"at most {step.candidates[19].probability:.2g}" in bounds
 
 
 # --- hostile labels, and what the page is answered ------------------------------------------------

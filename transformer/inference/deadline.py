@@ -40,11 +40,13 @@ class Deadline:
 
     def is_over(self) -> bool:
         """Whether to stop now; `why` then says the reason."""
-        if self.why is None and self.step_aside is not None:
+        if self.why is not None:
+            return True
+        if self.step_aside is not None:
             self._end += self.step_aside(self.is_wanted)
-        if self.why is None and not self.is_wanted():
+        if not self.is_wanted():
             self.why = CANCELLED
-        elif self.why is None and time.monotonic() >= self._end:
+        elif time.monotonic() >= self._end:
             self.why = TIME
         return self.why is not None
 

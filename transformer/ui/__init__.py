@@ -130,7 +130,7 @@ def gate_of(
             "uptime_s": round(time.monotonic() - began, 1),
             "waiting": len(page._queue),
             "running": service.sessions.under_way(),
-            "resources": service.shares.counts(),
+            "resources": {name: line.counts() for name, line in service.shares.items()},
             "kept": kept,
             "kept_bytes": sum(one["bytes"] for one in kept.values()),
             "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},

@@ -7,6 +7,7 @@ description of the API and for tools of the Model Context Protocol (MCP), which 
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import logging
@@ -18,19 +19,19 @@ from typing import Any
 import gradio as gr
 import numpy as np
 from gradio.events import api
+from numpy.typing import NDArray
 
-from transformer.checks import check_choice, shortened
+from transformer.checks import check_choice, check_flag, shortened
 from transformer.former_names import today
 from transformer.inference.deadline import until
-from transformer.messages import invalid
+from transformer.messages import invalid, numeral
+from transformer.runs.head_data import head_view
 from transformer.ui.api_runs import experiment_endpoints, run_endpoints
-from transformer.ui.api_values import attention_values, numbers, position_values
 from transformer.ui.experiments import Experiments
-from transformer.ui.fair_scheduler import FairScheduler
+from transformer.ui.fair_scheduler import Line
 from transformer.ui.limits import AT_ONCE, MAX_LISTED, sentence_of, table
 from transformer.ui.page_data import model_facts
 from transformer.ui.questions import answer
-from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
 from transformer.views import PICTURES, VIEWS
 from transformer.views.declaration import is_figure
@@ -38,8 +39,9 @@ from transformer.views.declaration import is_figure
 PACKAGE = "mcp>=1.21,<2"  # as Gradio asks for it
 
 
-def add_endpoints(service: Service, experiments: Experiments) -> None:
+def add_endpoints(experiments: Experiments) -> None:
     """Register the endpoints; call inside a `gr.Blocks` context."""
+    service = experiments.service
 
     def add(function: Callable[..., Any], within: Any = nullcontext, **settings: Any) -> None:
         """within: a context around each call. A ValueError's sentence is passed on to the client,
@@ -56,27 +58,26 @@ def add_endpoints(service: Service, experiments: Experiments) -> None:
         api(endpoint, api_name=function.__name__, **settings)
 
     @contextmanager
-    def timed(shares: FairScheduler | None = None) -> Iterator[None]:
+    def timed(line: Line | None = None) -> Iterator[None]:
         """Ends what is generated when its time is up, or when the caller has left."""
-        with service.sessions.request(current_session.get(), shares) as deadline, until(deadline):
+        with service.sessions.request(current_session.get(), line) as deadline, until(deadline):
             yield
 
     for function in run_endpoints(service):
-        generating = functools.partial(timed, service.shares)
+        generating = functools.partial(timed, service.shares["model"])
         add(function, generating, concurrency_limit=AT_ONCE, concurrency_id="model")
-    looking, view = _looking(service, experiments)
+    *looking, view = look_endpoints(experiments)
     # These take no place among the former: a request that held a place of one kind while waiting
     # for one of the other could wait for ever.
-    for function in (*experiment_endpoints(service, experiments), view):
+    for function in (*experiment_endpoints(experiments), view):
         add(function, timed, concurrency_id="experiments")
     for function in looking:
         add(function)
 
 
-def _looking(
-    service: Service, experiments: Experiments
-) -> tuple[list[Callable[..., Any]], Callable[..., Any]]:
-    """The endpoints that read what there is, and /view, which may run the network."""
+def look_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
+    """Those that read what there is, and last of them /view, which may run the network."""
+    service = experiments.service
 
     def models() -> list[dict[str, Any]]:
         """The models that can be used, with their configuration."""
@@ -101,7 +102,16 @@ def _looking(
             packed: each matrix as shape, dtype and base64 instead of nested lists, as one of more
                 than 16,384 numbers must be
         """
-        return attention_values(service.store.any(run), site, head, row, packed=packed)
+        view = head_view(service.store.any(run), site, head, row)
+        return {
+            "site": str(view.site),
+            "head": view.head,
+            "queries": list(view.query_labels),
+            "keys": list(view.key_labels),
+            "scores": numbers(view.scores, packed),
+            "weights": numbers(view.weights, packed),
+            "allowed": numbers(view.allowed, packed),
+        }
 
     def positions(run: str, stack: str = "decoder", packed: bool = False) -> dict[str, Any]:
         """The positional encoding that a stack adds to its tokens, one row per position.
@@ -111,7 +121,10 @@ def _looking(
             stack: encoder or decoder
             packed: as in /attention
         """
-        return position_values(service.store.run(run), stack, packed=packed)
+        item = service.store.run(run)
+        check_choice("stack", stack, tuple(item.position_matrices))
+        matrix = numbers(item.position_matrices[stack].numpy(), packed)
+        return {"stack": stack, "kind": item.config.positions, "matrix": matrix}
 
     def views() -> list[dict[str, Any]]:
         """Every view of the page as it declares itself: its pictures and their parameters."""
@@ -125,7 +138,7 @@ def _looking(
             run: the id that /generate, /translate, /trace or /batch gave, or a model's name
             parameters: the picture's parameters by name, as /views lists them
         """
-        picture = today(picture)
+        picture = today(picture) if isinstance(picture, str) else picture
         check_choice("picture", picture, PICTURES)
         if not isinstance(parameters, dict | None):
             raise invalid(
@@ -140,7 +153,7 @@ def _looking(
         """How much may be asked at once: each limit with its unit, and what happens beyond it."""
         return table()
 
-    return [models, attention, positions, limits, views], view
+    return [models, attention, positions, limits, views, view]
 
 
 def _listed(value: Any) -> Any:
@@ -152,6 +165,27 @@ def _listed(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _listed(one) for name, one in value.items()}
     return value
+
+
+def numbers(matrix: NDArray[Any], packed: bool) -> Any:
+    """Nested lists, which take twenty times the room of {"shape", "dtype", "base64"}: rows one
+    after the other, numbers with the smallest byte first.
+
+    Raises ValueError for more than MAX_LISTED numbers that are not to be packed.
+    """
+    check_flag("packed", packed)
+    if not packed:
+        if matrix.size > MAX_LISTED:
+            raise invalid(
+                "{size} numbers are too many for nested lists; allowed: at most "
+                "{most}, or packed=True",
+                size=numeral(matrix.size),
+                most=numeral(MAX_LISTED),
+            )
+        return matrix.tolist()
+    little = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("<"))
+    sent = base64.b64encode(little.tobytes()).decode("ascii")
+    return {"shape": list(matrix.shape), "dtype": matrix.dtype.name, "base64": sent}
 
 
 def check_tools() -> None:

@@ -1,10 +1,11 @@
-"""Endpoints that run the network: on texts, keeping the run or batch under an id, and again on a
-kept run that is altered."""
+"""Endpoints that run the network: on texts, keeping the run or batch under an id, and once more on
+a kept run that is altered."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from transformer.analysis.ablation import head_importance
@@ -14,15 +15,19 @@ from transformer.analysis.patching import patch_effect
 from transformer.former_names import today
 from transformer.messages import invalid, say
 from transformer.runs.run import Run
-from transformer.ui.api_values import batch_values, fill_values, run_values
 from transformer.ui.experiments import Experiments
 from transformer.ui.limits import check_input
+from transformer.ui.page_data import kinds_of, run_values
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
 
 
 def run_endpoints(service: Service) -> list[Callable[..., Any]]:
     """Those that read texts or continue them."""
+
+    def kept(run: Run) -> dict[str, Any]:
+        return run_values(run, service.store.put(run, current_session.get()))
+
     default = next(iter(service.models))
     families = {name: model.config.family for name, model in service.models.items()}
     translator = next((n for n, family in families.items() if family == "encoder-decoder"), default)
@@ -63,20 +68,11 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             interventions: what to alter in the network for this run alone
         """
         run = service.generate(
-            model,
-            text,
-            max_new_tokens=max_new_tokens,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            min_p=min_p,
-            seed=seed,
-            beams=beams,
-            length_penalty=length_penalty,
-            forced_tokens=forced_tokens or (),
-            interventions=interventions or (),
-        )
-        return run_values(run, service.store.put(run, current_session.get()))
+            model, text, max_new_tokens=max_new_tokens, temperature=temperature, top_k=top_k,
+            top_p=top_p, min_p=min_p, seed=seed, beams=beams, length_penalty=length_penalty,
+            forced_tokens=forced_tokens or (), interventions=interventions or (),
+        )  # fmt: skip
+        return kept(run)
 
     def translate(
         texts: list[str],
@@ -102,11 +98,9 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             "beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens,
         }  # fmt: skip
         runs = service.translate(model, texts, **settings)
-        keys = service.store.put_all(runs, current_session.get())
         return [
-            run_values(run, key)
-            | {"one_by_one": service.one_by_one(model, run.request.text, **settings)}
-            for run, key in zip(runs, keys, strict=True)
+            kept(run) | {"one_by_one": service.one_by_one(model, run.request.text, **settings)}
+            for run in runs
         ]
 
     def trace(
@@ -119,8 +113,7 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             model: name of one of /models
             interventions: what to alter in the network for this run alone, as in /generate
         """
-        run = service.read(model, text, interventions or ())
-        return run_values(run, service.store.put(run, current_session.get()))
+        return kept(service.read(model, text, interventions or ()))
 
     def fill(text: str, model: str = encoder, n_best: int = 5) -> dict[str, Any]:
         """What stands at each [MASK] of a text, by a model that reads both sides of it.
@@ -133,7 +126,13 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             model: name of one of /models, an encoder alone
             n_best: tokens that are given for each place, 1 to 50
         """
-        return fill_values(service.fill(model, text, n_best))
+        found = service.fill(model, text, n_best)
+        return {
+            "text": found.text,
+            "ids": list(found.ids),
+            "places": list(found.places),
+            "guesses": [[dataclasses.asdict(one) for one in place] for place in found.guesses],
+        }
 
     def batch(
         texts: list[str],
@@ -150,13 +149,29 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             interventions: what to alter in the network for this run alone, as in /generate
         """
         read = service.batch(model, texts, interventions or ())
-        return batch_values(read, service.store.put(read, current_session.get()))
+        values = {
+            "run": service.store.put(read, current_session.get()),
+            "model": read.model,
+            "tokens": [list(row) for row in read.labels],
+            "ids": read.ids.tolist(),
+            "is_token": read.padding.tolist(),
+            "attention": kinds_of(read),
+        }
+        if read.target_ids is not None and read.target_padding is not None:  # a translator's
+            values |= {
+                "translations": list(read.outputs),
+                "target_tokens": [list(row) for row in read.target_labels],
+                "target_ids": read.target_ids.tolist(),
+                "target_is_token": read.target_padding.tolist(),
+            }
+        return values
 
     return [generate, translate, trace, fill, batch]
 
 
-def experiment_endpoints(service: Service, experiments: Experiments) -> list[Callable[..., Any]]:
+def experiment_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
     """Those that ask "what if?" of a kept run, and what a text costs a model."""
+    service = experiments.service
     default = next(iter(service.models))
 
     def importance(run: str, place: int, by: str = "zero") -> dict[str, Any]:
@@ -266,23 +281,18 @@ def experiment_endpoints(service: Service, experiments: Experiments) -> list[Cal
             raise invalid("a target is for a translator; {model} is none", model=model)
         else:
             run, scored = service.read(model, text), text
-        return score_values(run, experiments.ask(surprisal, run), scored)
+        asked = experiments.ask(surprisal, run)
+        bits = [bit for bit in asked if bit is not None]
+        if not bits:
+            raise invalid(
+                "{model} is an encoder: it foresees nothing, so a text has no cost", model=model
+            )
+        return {
+            "tokens": list(run.labels[run.trace_start :]),
+            "bits": list(asked),
+            "total_bits": math.fsum(bits),
+            "bits_per_byte": math.fsum(bits) / len(scored.encode()),
+            "perplexity": 2 ** (math.fsum(bits) / len(bits)),
+        }
 
     return [importance, next_token, patching, breaks, score]
-
-
-def score_values(run: Run, surprisal: Sequence[float | None], text: str) -> dict[str, Any]:
-    """A run's loss per token as plain values. Raises ValueError for an encoder, which has none."""
-    bits = [bit for bit in surprisal if bit is not None]
-    if not bits:
-        raise invalid(
-            "{model} is an encoder: it foresees nothing, so a text has no cost", model=run.model
-        )
-    n_bytes = len(text.encode())
-    return {
-        "tokens": list(run.labels[run.trace_start :]),
-        "bits": list(surprisal),
-        "total_bits": math.fsum(bits),
-        "bits_per_byte": math.fsum(bits) / n_bytes,
-        "perplexity": 2 ** (math.fsum(bits) / len(bits)),
-    }

@@ -11,7 +11,7 @@ import math
 import secrets
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode
@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import numeral, say, speaking
 from transformer.ui import resources
-from transformer.ui.fair_scheduler import Busy, FairScheduler
+from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.language import again, language_of
 from transformer.ui.limits import (
     CLOSED,
@@ -39,7 +39,7 @@ from transformer.ui.limits import (
 from transformer.ui.modules import MODULES, PREFIX
 from transformer.ui.process import Shutdown
 from transformer.ui.request_guard import POLICY, RequestGuard, TooLarge, TooSlow
-from transformer.ui.sessions import ADDRESS, address_of, asker, current_session
+from transformer.ui.sessions import ADDRESS, address_of, caller, current_session
 
 API = "/gradio_api/"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
@@ -74,7 +74,7 @@ class AsgiGuard:
         app: ASGIApp,
         *,
         health: Callable[[], dict[str, Any]],
-        shares: FairScheduler,
+        shares: Mapping[str, Line],
         leave: Callable[[str], object],
         tools: bool = False,
         policy: str = POLICY,
@@ -185,7 +185,7 @@ class AsgiGuard:
         await guard.body()
         headers = [*scope["headers"], (FROM, self._sign + ADDRESS.get().encode())]
         try:
-            async with self.shares.held("tools", asker()):
+            async with self.shares["tools"].held(caller()):
                 await self._pass_on({**scope, "headers": headers}, guard)
         except Busy as busy:
             await guard.answer(503, {"detail": str(busy)})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from transformer.inference.model import Model
 from transformer.learning.plan import held_out, prompt_of
 from transformer.messages import invalid, mark
 from transformer.training.exercises import EXERCISES
-from transformer.ui.tour import REQUEST, opening_of
+from transformer.ui.tour import opening_of
 
 GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
 METHODS = {
@@ -97,22 +98,17 @@ def example_of(model: Model) -> Example:
         return _questions(model)
     example = EXAMPLES[model.config.family]
     opening = opening_of(model.name, model.config)
-    if "text" in opening:
-        example = _opened(example, **{name: opening[name] for name in REQUEST})
+    if "text" in opening:  # it ends where something is decided: *Generate* goes on from there
+        others = (one for one in example.methods if one != opening["method"])
+        example = dataclasses.replace(
+            example, text=opening["text"], methods=(opening["method"], *others),
+            settings={"max_new_tokens": opening["length"]}, only_read=True,
+        )  # fmt: skip
     return dataclasses.replace(
         example,
         text=_fitting(model, example.text),
         suggestions=tuple(_fitting(model, text) for text in example.suggestions),
         batch=tuple(_fitting(model, text) for text in example.batch),
-    )
-
-
-def _opened(example: Example, text: str, method: str, length: int) -> Example:
-    """One that ends where something is decided: it is read, and *Generate* goes on from there."""
-    methods = (method, *(one for one in example.methods if one != method))
-    settings = {"max_new_tokens": length}
-    return dataclasses.replace(
-        example, text=text, methods=methods, settings=settings, only_read=True
     )
 
 
@@ -147,32 +143,18 @@ def is_offered(text: str, models: Iterable[Model]) -> bool:
 
 
 def _fitting(model: Model, text: str) -> str:
-    """As much of a text's beginning as the model reads at once: whole words, if one fits.
-
-    A model of characters reads those that it knows.
-    """
-    for beginning in _beginnings(model.tokenizer.readable(text)):
-        if _fits(model, beginning):
-            return beginning
+    """As much of a text's beginning as the model reads at once: whole words, if one fits, else
+    characters of the first word. A model of characters reads those that it knows."""
+    words = model.tokenizer.readable(text).split(" ")
+    beginnings = [" ".join(words[:count]) for count in range(len(words), 0, -1)]
+    beginnings += [words[0][:length] for length in range(len(words[0]) - 1, 0, -1)]
+    for beginning in beginnings:
+        with suppress(ValueError):
+            read = model.prepare(beginning)
+            if len(read.source or read.ids) <= model.config.max_len:
+                return beginning
     raise invalid(
         "{name} reads too little at once for any text: max_len is {max_len}",
         name=model.name,
         max_len=model.config.max_len,
     )
-
-
-def _beginnings(text: str) -> Iterator[str]:
-    """All of it, then word by word less, then character by character less of the first word."""
-    words = text.split(" ")
-    for count in range(len(words), 0, -1):
-        yield " ".join(words[:count])
-    for length in range(len(words[0]) - 1, 0, -1):
-        yield words[0][:length]
-
-
-def _fits(model: Model, text: str) -> bool:
-    try:
-        read = model.prepare(text)
-    except ValueError:
-        return False
-    return len(read.source or read.ids) <= model.config.max_len

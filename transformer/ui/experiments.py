@@ -20,18 +20,23 @@ from transformer.model.sites import sites_of
 from transformer.runs.memory_budget import memoize_on_run
 from transformer.runs.run import Run
 from transformer.ui.fair_scheduler import Busy
-from transformer.ui.limits import BUSY, MAX_OPERATIONS, MAX_SECONDS, check_input
+from transformer.ui.limits import (
+    BUSY,
+    MAX_OPERATIONS,
+    MAX_PREVIEW_OPERATIONS,
+    MAX_SECONDS,
+    PATIENCE_S,
+    check_input,
+)
 from transformer.ui.service import Service
-from transformer.ui.sessions import asker
+from transformer.ui.sessions import caller
 
 T = TypeVar("T")
-PATIENCE_S = 20.0  # that a question waits for its turn
 # They compute one row of one layer: too little to wait for, and a whole class asks at once.
 QUICK = (layer_at_place, step_filters)
 # One text read once: a short one of a small network needs no turn either.
 ONE_TEXT = (journey, without_head)
 QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
-MAX_PREVIEW_OPERATIONS = 5e10  # the same of 0.5 s, for a head that is only pointed at
 
 
 class Experiments:
@@ -81,7 +86,16 @@ class Experiments:
         operations = 2.0 * self.service.model(run.model).n_parameters * n_tokens
         if question in QUICK or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):
             return self._asked(question, run, **arguments)
-        _check_cost(question, n_tokens, operations)
+        most = MAX_PREVIEW_OPERATIONS if question is without_head else MAX_OPERATIONS
+        if operations > most:
+            raise invalid(
+                "this would read {n_read} tokens, about {operations} million million "
+                "operations, of which {most} are allowed: choose an earlier token or a "
+                "shorter text",
+                n_read=numeral(n_tokens),
+                operations=numeral(operations / 1e12, ".1f"),
+                most=numeral(most / 1e12, "g"),
+            )
         with self._in_turn():
             found: T = self._asked(question, run, **arguments)
             return found
@@ -92,10 +106,10 @@ class Experiments:
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        shares = self.service.shares
+        line = self.service.shares["experiments"]
         with (
             renewed(PATIENCE_S) as patience,
-            shares.taken("experiments", asker(), lambda: not patience.is_over()) as place,
+            line.taken(caller(), lambda: not patience.is_over()) as place,
         ):
             if not place.has:
                 raise Busy(say(BUSY))
@@ -104,8 +118,11 @@ class Experiments:
 
 
 def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, Any]) -> int:
-    """How many are read for all variants of a text; 0 for a question of which that is not known."""
-    n_read = _n_before(run, arguments.get("place"))
+    """How many are read for all variants of a text; 0 for a question of which that is not known,
+    and for a place that is none, which the question refuses."""
+    place = arguments.get("place")
+    n_read = len(run.ids) if place is None else place if isinstance(place, int) else 0
+    n_read = min(n_read, run.config.output_max_len)
     if question is head_importance:
         n_variants = len(sites_of(run.config)) * run.config.n_heads
     elif question is patch_effect:
@@ -116,24 +133,3 @@ def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, An
     if question is journey and run.config.family != "encoder" and not run.request.interventions:
         return 1  # the rest is recorded
     return n_variants * (n_read + len(run.source_ids))
-
-
-def _check_cost(question: Callable[..., Any], n_tokens: int, operations: float) -> None:
-    """Raise ValueError for more than can be read in the time."""
-    most = MAX_PREVIEW_OPERATIONS if question is without_head else MAX_OPERATIONS
-    if operations > most:
-        raise invalid(
-            "this would read {n_read} tokens, about {operations} million million "
-            "operations, of which {most} are allowed: choose an earlier token or a "
-            "shorter text",
-            n_read=numeral(n_tokens),
-            operations=numeral(operations / 1e12, ".1f"),
-            most=numeral(most / 1e12, "g"),
-        )
-
-
-def _n_before(run: Run, place: Any) -> int:
-    """How many tokens are read before a place; None: all. 0 for what is none, which the question
-    refuses."""
-    place = len(run.ids) if place is None else place
-    return min(place, run.config.output_max_len) if isinstance(place, int) else 0

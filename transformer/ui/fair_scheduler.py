@@ -14,7 +14,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ LOOK_S = 0.1  # how often a waiting thread looks whether its request is still wa
 KNOWN = 2_000  # addresses and sessions whose use of a resource is remembered
 
 
-class Asker(NamedTuple):
+class Caller(NamedTuple):
     """An address and one of its sessions; tool calls have the session ""."""
 
     address: str = ""
@@ -73,27 +73,43 @@ class Place:
     """
 
     def __init__(
-        self, line: Line, asker: Asker, wake: Callable[[Place], object] | None, kind: str
+        self, line: Line, caller: Caller, wake: Callable[[Place], object] | None, kind: str
     ) -> None:
-        self.line, self.asker, self.wake, self.kind = line, asker, wake, kind
+        self.line, self.caller, self.wake, self.kind = line, caller, wake, kind
         self.has = self.began = self.refused = False
         self.since = 0.0
         self.item: Any = None
         self.ready = threading.Event()
 
-    def told(self) -> None:
-        """Wake the request: it runs now, or is refused."""
-        self.ready.set()
-        if self.wake is not None:
-            self.wake(self)
+    def wait(self, is_wanted: Callable[[], bool]) -> None:
+        """Block until it runs or is refused; give it up once it is no longer wanted."""
+        while not self.ready.wait(LOOK_S):
+            if not is_wanted():
+                self.leave()
+                return
+
+    def step_aside(self, is_wanted: Callable[[], bool]) -> float:
+        """Let waiting requests run if a slice is over; returns the seconds that this took."""
+        began = time.monotonic()
+        if not self.has or not self.line.step_aside(self):
+            return 0.0
+        self.wait(is_wanted)
+        return time.monotonic() - began
 
     def leave(self) -> None:
         """Give the place up, whether it runs or waits."""
         self.line.leave(self)
 
-    def step_aside(self, is_wanted: Callable[[], bool]) -> float:
-        """Let waiting requests run if a slice is over; returns the seconds that this took."""
-        return self.line.step_aside(self, is_wanted)
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Let this request use it within the block; it is given up at the end."""
+        lent, at = _LENT.set(self), _AT.set(self.line)
+        try:
+            yield
+        finally:
+            _LENT.reset(lent)
+            _AT.reset(at)
+            self.leave()
 
 
 class Line:
@@ -103,12 +119,56 @@ class Line:
         self.resource = resource
         self._places: list[Place] = []  # in the order in which they came
         self._running = 0
-        self._used: dict[Hashable, float] = {}  # virtual start times of addresses and of Askers
+        self._used: dict[Hashable, float] = {}  # virtual start times of addresses and of Callers
         self._clock: dict[Hashable, float] = {}  # virtual time of all (None), and of an address
         self._lock = threading.Lock()
 
+    @contextmanager
+    def taken(
+        self, caller: Caller, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[Place]:
+        """Block until there is a place, and give it up at the end.
+
+        A place here that the request came with (see `Place.lent`) is used. The place has `has`
+        False if it was no longer wanted. Raises Busy; AssertionError where the request holds a
+        `last` place of another resource, since two such requests could wait for each other.
+        """
+        lent, at = _LENT.get(), _AT.get()
+        if lent is not None and lent.line is self:
+            yield lent
+            return
+        assert at in (None, self) or not at.resource.last, "holds a place of another resource"
+        place = self.join(caller, kind="thread")
+        try:
+            place.wait(is_wanted)
+            if place.refused:
+                raise Busy(say(BUSY))
+            _AT.set(self)
+            yield place
+        finally:
+            _AT.set(at)  # no token: a generator may go on in another context
+            place.leave()
+
+    @asynccontextmanager
+    async def held(self, caller: Caller) -> AsyncIterator[None]:
+        """The same for a task, which holds no thread while it waits."""
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(_: Place) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(ready.set)
+
+        place = self.join(caller, wake)
+        try:
+            await ready.wait()
+            if place.refused:
+                raise Busy(say(BUSY))
+            yield
+        finally:
+            place.leave()
+
     def join(
-        self, asker: Asker, wake: Callable[[Place], object] | None = None, kind: str = "task"
+        self, caller: Caller, wake: Callable[[Place], object] | None = None, kind: str = "task"
     ) -> Place:
         """A new place. wake: called with it once it runs or is refused, outside of any lock.
 
@@ -116,58 +176,40 @@ class Line:
         Raises Busy if too many wait, unless another address, or another session of the same, has
         more of them: then its newest waiting request is refused.
         """
-        place = Place(self, asker, wake, kind)
-        with self._lock:
-            out = self._make_room(place)
-            for parent, name in _levels(asker):
+        place = Place(self, caller, wake, kind)
+        with self._change() as woken:
+            woken += self._make_room(place)
+            for parent, name in _levels(caller):
                 self._used[name] = max(self._used.get(name, 0.0), self._clock.get(parent, 0.0))
             self._places.append(place)
-            told = [*out, *self._grant()]
-        _tell(told)
         return place
 
     def pull(self) -> Place | None:
         """The next place of kind "queue", if it is its turn; it runs from now on."""
-        with self._lock:
+        with self._change():
             best = self._best()
             if best is None or best.kind != "queue":
                 return None
             best.kind, best.wake = "thread", None
             self._give(best)
-            told = self._grant()
-        _tell(told)
         return best
 
     def leave(self, place: Place) -> None:
         """See Place.leave."""
-        with self._lock:
-            if place not in self._places:
-                return
-            self._places.remove(place)
-            self._take_back(place)
-            told = self._grant()
-        _tell(told)
+        with self._change():
+            if place in self._places:
+                self._places.remove(place)
+                self._take_back(place)
 
-    def step_aside(self, place: Place, is_wanted: Callable[[], bool]) -> float:
-        """See Place.step_aside."""
-        began = time.monotonic()
+    def step_aside(self, place: Place) -> bool:
+        """Whether a running request's slice is over and others wait: they run in its place."""
         nobody_waits = len(self._places) <= self._running
-        if not place.has or began - place.since < self.resource.slice_s or nobody_waits:
-            return 0.0
-        with self._lock:
+        if time.monotonic() - place.since < self.resource.slice_s or nobody_waits:
+            return False
+        with self._change():
             place.ready.clear()
             self._take_back(place)
-            told = self._grant()
-        _tell(told)
-        self.wait(place, is_wanted)
-        return time.monotonic() - began
-
-    def wait(self, place: Place, is_wanted: Callable[[], bool]) -> None:
-        """Block until it runs or is refused; give it up once it is no longer wanted."""
-        while not place.ready.wait(LOOK_S):
-            if not is_wanted():
-                self.leave(place)
-                return
+        return True
 
     def counts(self) -> dict[str, int]:
         """How many run, and how many wait or have stepped aside."""
@@ -189,54 +231,60 @@ class Line:
             for one in self._places
             if not (one.has or one.began) and (one.kind == "thread") == kind
         ]
-        same = sum(one.asker == place.asker for one in peers) if place.asker.session else 0
+        same = sum(one.caller == place.caller for one in peers) if place.caller.session else 0
         if same >= MAX_VISITOR_WAITING:
             raise Busy(say(YOURS_WAIT))
         if len(peers) < room:
             return []
-        addresses, own = Counter(one.asker.address for one in peers), place.asker.address
+        addresses, own = Counter(one.caller.address for one in peers), place.caller.address
         if _has_less(addresses, own):
             own = addresses.most_common(1)[0][0]
-        near = [one for one in peers if one.asker.address == own]
-        sessions = Counter(one.asker for one in near)
-        if own == place.asker.address and not _has_less(sessions, place.asker):
+        near = [one for one in peers if one.caller.address == own]
+        sessions = Counter(one.caller for one in near)
+        if own == place.caller.address and not _has_less(sessions, place.caller):
             raise Busy(say(BUSY))
         most = max(sessions.values())
-        out = next(one for one in reversed(near) if sessions[one.asker] == most)
+        out = next(one for one in reversed(near) if sessions[one.caller] == most)
         out.refused = True
         self._places.remove(out)
         return [out]
 
-    def _grant(self) -> list[Place]:
-        """Start what can run; returns the places to wake."""
-        granted = []
-        while (best := self._best()) is not None and best.kind != "queue":
-            self._give(best)
-            granted.append(best)
-        return granted
+    @contextmanager
+    def _change(self) -> Iterator[list[Place]]:
+        """Start what can run after the block, and wake it, and the places of the list."""
+        woken: list[Place] = []
+        with self._lock:
+            yield woken
+            while (best := self._best()) is not None and best.kind != "queue":
+                self._give(best)
+                woken.append(best)
+        for place in woken:
+            place.ready.set()
+            if place.wake is not None:
+                place.wake(place)
 
     def _best(self) -> Place | None:
         """The request that runs next, if there is room."""
         if self._running >= self.resource.at_once:
             return None
-        begun = Counter(one.asker.address for one in self._places if one.began)
+        begun = Counter(one.caller.address for one in self._places if one.began)
         room = begun.total() < (self.resource.begun or self.resource.at_once)
         most = self.resource.address or math.inf
         may = [
             one
             for one in self._places
             if not one.has
-            and (one.began or (room and begun[one.asker.address] < most))
+            and (one.began or (room and begun[one.caller.address] < most))
             and (one.kind != "queue" or one.item is not None)
         ]
         return min(may, key=self._order(), default=None)
 
     def _order(self) -> Callable[[Place], tuple[Any, ...]]:
-        running = [one.asker for one in self._places if one.has]
+        running = [one.caller for one in self._places if one.has]
         busy: Counter[Hashable] = Counter(name for one in running for _, name in _levels(one))
 
         def order(place: Place) -> tuple[Any, ...]:
-            levels = _levels(place.asker)
+            levels = _levels(place.caller)
             ahead = [self._used.get(name, 0.0) - self._clock.get(it, 0.0) for it, name in levels]
             (address, session), slice_s = ahead, self.resource.slice_s
             return (
@@ -248,7 +296,7 @@ class Line:
         return order
 
     def _give(self, place: Place) -> None:
-        for parent, name in _levels(place.asker):
+        for parent, name in _levels(place.caller):
             self._clock[parent] = max(self._clock.get(parent, 0.0), self._used.get(name, 0.0))
         place.has = place.began = True
         place.since = time.monotonic()
@@ -259,92 +307,18 @@ class Line:
             return
         place.has = False
         self._running -= 1
-        for _, name in _levels(place.asker):
+        for _, name in _levels(place.caller):
             self._used[name] = self._used.pop(name, 0.0) + time.monotonic() - place.since
         for known in (self._used, self._clock):
             while len(known) > KNOWN:
                 del known[next(iter(known))]
 
 
-class FairScheduler:
-    """One a server: a Line for each resource, by name."""
-
-    def __init__(self, resources: Mapping[str, Resource]) -> None:
-        self.lines = {name: Line(resource) for name, resource in resources.items()}
-
-    def __getitem__(self, name: str) -> Line:
-        return self.lines[name]
-
-    @contextmanager
-    def taken(
-        self, name: str, asker: Asker, is_wanted: Callable[[], bool] = lambda: True
-    ) -> Iterator[Place]:
-        """Block until there is a place, and give it up at the end.
-
-        A place of this resource that the request came with (see `lent`) is used. The place has
-        `has` False if it was no longer wanted. Raises Busy; AssertionError where the request holds
-        a `last` place of another resource, since two such requests could wait for each other.
-        """
-        line, lent, at = self.lines[name], _LENT.get(), _AT.get()
-        if lent is not None and lent.line is line:
-            yield lent
-            return
-        assert at in (None, line) or not at.resource.last, f"waits for {name} and holds another"
-        place = line.join(asker, kind="thread")
-        try:
-            line.wait(place, is_wanted)
-            if place.refused:
-                raise Busy(say(BUSY))
-            _AT.set(line)
-            yield place
-        finally:
-            _AT.set(at)  # no token: a generator may go on in another context
-            place.leave()
-
-    @asynccontextmanager
-    async def held(self, name: str, asker: Asker) -> AsyncIterator[None]:
-        """The same for a task, which holds no thread while it waits."""
-        loop, ready = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake(_: Place) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(ready.set)
-
-        place = self.lines[name].join(asker, wake)
-        try:
-            await ready.wait()
-            if place.refused:
-                raise Busy(say(BUSY))
-            yield
-        finally:
-            place.leave()
-
-    @contextmanager
-    def lent(self, place: Place) -> Iterator[None]:
-        """Use this place within the block, and give it up at the end."""
-        lent, at = _LENT.set(place), _AT.set(place.line)
-        try:
-            yield
-        finally:
-            _LENT.reset(lent)
-            _AT.reset(at)
-            place.leave()
-
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Line.counts by resource."""
-        return {name: line.counts() for name, line in self.lines.items()}
-
-
-def _levels(asker: Asker) -> tuple[tuple[str | None, Hashable], tuple[str | None, Hashable]]:
+def _levels(caller: Caller) -> tuple[tuple[str | None, Hashable], tuple[str | None, Hashable]]:
     """(parent, name) of the address and of the session."""
-    return (None, asker.address), (asker.address, asker)
+    return (None, caller.address), (caller.address, caller)
 
 
 def _has_less(counts: Counter[Any], own: Any) -> bool:
     """Whether another one has more, even if `own` gets one more."""
     return counts[own] + 1 < max(counts.values(), default=0)
-
-
-def _tell(places: Sequence[Place]) -> None:
-    for place in places:
-        place.told()

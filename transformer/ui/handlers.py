@@ -31,7 +31,7 @@ def generate(
     What this visitor had under way is stopped first.
     """
     service.sessions.stop(visitor)
-    with service.sessions.request(visitor, service.shares) as deadline:
+    with service.sessions.request(visitor, service.shares["model"]) as deadline:
         try:
             if service.model(name, visitor).config.family == "encoder":
                 yield _read(service, visitor, name, text)
@@ -95,10 +95,10 @@ def read_batch(
     """
     try:
         service.model(name, visitor)
-        with service.sessions.request(visitor, service.shares) as deadline, until(deadline):
-            open_to_padding = (
-                () if padding_hidden else without_padding_mask(service.model(name).config)
-            )
+        line = service.shares["model"]
+        with service.sessions.request(visitor, line) as deadline, until(deadline):
+            config = service.model(name).config
+            open_to_padding = () if padding_hidden else without_padding_mask(config)
             batch = service.batch(name, lines_of(text), open_to_padding)
     except (ValueError, RecursionError) as error:
         return None, problem(error)

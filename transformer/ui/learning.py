@@ -1,4 +1,5 @@
-"""What the tab Learn asks the server: plain values in and out, each in the asker's own visit."""
+"""What the tab Learn asks the server, each in the caller's own visit, and what Moments asks of the
+story model's recorded training: plain values in and out."""
 
 from __future__ import annotations
 
@@ -11,15 +12,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from transformer.checks import check_choice
+import numpy as np
+
+from transformer.analysis.head_measures import ALL
+from transformer.checks import check_choice, check_whole
 from transformer.inference.model import Model
 from transformer.interventions.descriptions import Ablate, Break, interventions_of
 from transformer.interventions.hooks import hooks_of
+from transformer.learning.moments import HeadNumber, Moments, story_moments
 from transformer.learning.plan import Plan, held_out
 from transformer.learning.record import Record, Snapshot
 from transformer.learning.recorded import PLANS, recorded
 from transformer.learning.trainer import BROKEN
-from transformer.learning.words import told
+from transformer.learning.words import about, told, told_at
 from transformer.learning.worker import DONE, LATE, STOPPED
 from transformer.messages import invalid, mark, numeral, say
 from transformer.training.exercises import EXERCISES
@@ -31,9 +36,12 @@ from transformer.ui.sessions import current_session
 from transformer.ui.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
 from transformer.views import VIEWS
 from transformer.views.learn.curves import learning_curves
+from transformer.views.moments import moment_curves, recorded_head
 
 RECORDED = "recorded-"  # before an exercise: the id of the training that comes with the page
 ASKED = 100  # held-out questions
+DRAWN = ("previous", "induction", "first")  # metrics whose best head has a curve
+OPENED = ("induction", "previous")  # whose best head is large at first
 WHY = {
     DONE: mark("All steps are done."),
     STOPPED: mark("Stopped."),
@@ -52,122 +60,121 @@ answered right: {right}.
 Answer = dict[str, Any]
 
 
-class Learning:
-    """The questions of the tab, by name; each takes one dict."""
+def train(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"plan", "question"}: begin a training, in place of this visit's last one."""
+    plan = plan_of(data.get("plan"))
+    question = data.get("question", "")
+    usable = isinstance(question, str) and set(question) <= set(plan.exercise.letters)
+    training = service.trainings.begin(current_session.get(), plan, question if usable else "")
+    return {"id": training.key}
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
 
-    def train(self, data: Mapping[str, Any]) -> Answer:
-        """{"plan", "question"}: begin a training, in place of this visit's last one."""
-        plan = plan_of(data.get("plan"))
-        question = data.get("question", "")
-        usable = isinstance(question, str) and set(question) <= set(plan.exercise.letters)
-        training = self._service.trainings.begin(
-            current_session.get(), plan, question if usable else ""
-        )
-        return {"id": training.key}
+def steer(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"id", "do"}: pause, go, step or stop."""
+    training = service.trainings.find(current_session.get(), data.get("id"))
+    service.trainings.steer(training, data.get("do"))
+    return {}
 
-    def steer(self, data: Mapping[str, Any]) -> Answer:
-        """{"id", "do"}: pause, go, step or stop."""
-        training = self._service.trainings.find(current_session.get(), data.get("id"))
-        self._service.trainings.steer(training, data.get("do"))
-        return {}
 
-    def learned(self, data: Mapping[str, Any]) -> Answer:
-        """{"id", "at", "question", "known", "dark"}: how a training stands.
+def learned(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"id", "at", "question", "known", "dark"}: how a training stands.
 
-        at: a step whose network is kept, None for the last one. known: the last answer's "changed";
-        if it is unchanged, the answer holds nothing else.
-        """
-        training = self._training(data.get("id"))
-        at, question = data.get("at"), data.get("question")
-        if question is not None:
-            self._service.trainings.ask(training, question)
-        facts = _standing(self._service, training)
-        if data.get("known") == facts["changed"]:
-            return facts
-        record = training.record
-        step = record.step if at is None else _kept(record, at).step
-        pictures = training.pictures if at is None else {}
-        if not pictures and record.snapshots:
-            pictures = _kept(record, at).pictures
-        best = record.moment(step)  # with the head that reads what comes next, where there is one
-        return facts | {
-            "at": step,
-            "kept": sorted(record.snapshots),
-            "plan": record.plan.to_dict(),
-            "said": told(record, step) if step else [],
-            "question": training.question,
-            "wanted": record.plan.exercise.solve(training.question),
-            "answer": _answer(training, at),
-            "best": dataclasses.asdict(best) if best is not None and best.site else None,
-            "pictures": {kind: one.answer() for kind, one in pictures.items()},
-            "curves": _curves(record, None if at is None else step, data.get("dark") is True),
-        }
+    at: a step whose network is kept, None for the last one. known: the last answer's "changed";
+    if it is unchanged, the answer holds nothing else.
+    """
+    training = _training(service, data.get("id"))
+    at, question = data.get("at"), data.get("question")
+    if question is not None:
+        service.trainings.ask(training, question)
+    facts = _standing(service, training)
+    if data.get("known") == facts["changed"]:
+        return facts
+    record = training.record
+    step = record.step if at is None else _kept(record, at).step
+    pictures = training.pictures if at is None else {}
+    if not pictures and record.snapshots:
+        pictures = _kept(record, at).pictures
+    best = record.moment(step)  # with the head that reads what comes next, where there is one
+    return facts | {
+        "at": step,
+        "kept": sorted(record.snapshots),
+        "plan": record.plan.to_dict(),
+        "said": told(record, step) if step else [],
+        "question": training.question,
+        "wanted": record.plan.exercise.solve(training.question),
+        "answer": _answer(training, at),
+        "best": dataclasses.asdict(best) if best is not None and best.site else None,
+        "pictures": {kind: one.answer() for kind, one in pictures.items()},
+        "curves": _curves(record, None if at is None else step, data.get("dark") is True),
+    }
 
-    def adopt(self, data: Mapping[str, Any]) -> Answer:
-        """{"id", "at"}: the network of a step becomes a model of this visit; its name, and what
-        it is to be asked first."""
-        visitor, (record, snapshot) = current_session.get(), self._chosen(data)
-        exercise, step = record.plan.exercise, snapshot.step
-        label = say("{task}, step {step} (yours)", task=say(exercise.title), step=numeral(step))
-        model = self._service.adopt(
-            visitor, label, lambda name: _model(record, snapshot, name), f"{exercise.name}-{step}"
-        )
-        length = example_of(model).settings["max_new_tokens"]
-        return {"model": model.name, "label": label, "length": length, "task": exercise.name}
 
-    def checkpoint(self, data: Mapping[str, Any]) -> Answer:
-        """{"id", "at"}: the same network as a checkpoint folder, zipped."""
-        record, snapshot = self._chosen(data)
-        name = f"{record.plan.task}-{snapshot.step}"
-        file = io.BytesIO()
-        with tempfile.TemporaryDirectory() as folder:
-            _model(record, snapshot, name).save(Path(folder) / name, dtype="float16")
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-                for path in sorted((Path(folder) / name).iterdir()):
-                    packed.write(path, f"{name}/{path.name}")
-        sent = base64.b64encode(file.getbuffer()).decode("ascii")
-        return {"name": f"{name}.zip", "type": "application/zip", "base64": sent}
+def adopt(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"id", "at"}: the network of a step becomes a model of this visit; its name, and what
+    it is to be asked first."""
+    visitor, (record, snapshot) = current_session.get(), _chosen(service, data)
+    exercise, step = record.plan.exercise, snapshot.step
+    label = say("{task}, step {step} (yours)", task=say(exercise.title), step=numeral(step))
+    model = service.own.add(
+        visitor, label, lambda name: _model(record, snapshot, name), f"{exercise.name}-{step}"
+    )
+    length = example_of(model).settings["max_new_tokens"]
+    return {"model": model.name, "label": label, "length": length, "task": exercise.name}
 
-    def examined(self, data: Mapping[str, Any]) -> Answer:
-        """{"model", "interventions"}: how many held-out questions a network answers right, intact
-        and so altered. Raises ValueError for one that has learned no exercise."""
-        model = self._service.model(data.get("model"))
-        task = (model.metadata or {}).get("exercise")
-        if task not in EXERCISES:
-            raise invalid("{name} has learned none of the exercises", name=model.name)
-        given = data.get("interventions", ())
-        check_interventions(given)
-        altered = interventions_of(given)
-        if not all(isinstance(one, Ablate | Break) for one in altered):
-            raise invalid("only ablated heads and switches act on every question alike")
-        exercise, hooks = EXERCISES[task], hooks_of(altered, model.config)
-        rows = held_out(exercise, ASKED)
-        intact = share_right(model.network, exercise, rows)
-        after = share_right(model.network, exercise, rows, hooks) if hooks else intact
-        return {
-            "task": task, "asked": ASKED, "intact": round(intact * ASKED),
-            "altered": round(after * ASKED),
-        }  # fmt: skip
 
-    def _training(self, key: Any) -> Training:
-        task = str(key).removeprefix(RECORDED)
-        if key == task or task not in PLANS:
-            return self._service.trainings.find(current_session.get(), key)
-        record: Record | None = self._service.budget.get(RECORDS, task)
-        if record is None:
-            record = recorded(task)
-            self._service.budget.put(RECORDS, task, record, record.size)
-        question = EXERCISES[task].example
-        return Training(
-            key=str(key), visitor="", record=record, question=question, state=ENDED, why=DONE
-        )
+def checkpoint(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"id", "at"}: the same network as a checkpoint folder, zipped."""
+    record, snapshot = _chosen(service, data)
+    name = f"{record.plan.task}-{snapshot.step}"
+    file = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        _model(record, snapshot, name).save(Path(folder) / name, dtype="float16")
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+            for path in sorted((Path(folder) / name).iterdir()):
+                packed.write(path, f"{name}/{path.name}")
+    sent = base64.b64encode(file.getbuffer()).decode("ascii")
+    return {"name": f"{name}.zip", "type": "application/zip", "base64": sent}
 
-    def _chosen(self, data: Mapping[str, Any]) -> tuple[Record, Snapshot]:
-        record = self._training(data.get("id")).record
-        return record, _kept(record, data.get("at"))
+
+def examined(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"model", "interventions"}: how many held-out questions a network answers right, intact
+    and so altered. Raises ValueError for one that has learned no exercise."""
+    model = service.model(data.get("model"))
+    task = (model.metadata or {}).get("exercise")
+    if task not in EXERCISES:
+        raise invalid("{name} has learned none of the exercises", name=model.name)
+    given = data.get("interventions", ())
+    check_interventions(given)
+    altered = interventions_of(given)
+    if not all(isinstance(one, Ablate | Break) for one in altered):
+        raise invalid("only ablated heads and switches act on every question alike")
+    exercise, hooks = EXERCISES[task], hooks_of(altered, model.config)
+    rows = held_out(exercise, ASKED)
+    intact = share_right(model.network, exercise, rows)
+    after = share_right(model.network, exercise, rows, hooks) if hooks else intact
+    return {
+        "task": task, "asked": ASKED, "intact": round(intact * ASKED),
+        "altered": round(after * ASKED),
+    }  # fmt: skip
+
+
+def _training(service: Service, key: Any) -> Training:
+    task = str(key).removeprefix(RECORDED)
+    if key == task or task not in PLANS:
+        return service.trainings.find(current_session.get(), key)
+    record: Record | None = service.budget.get(RECORDS, task)
+    if record is None:
+        record = recorded(task)
+        service.budget.put(RECORDS, task, record, record.size)
+    question = EXERCISES[task].example
+    return Training(
+        key=str(key), visitor="", record=record, question=question, state=ENDED, why=DONE
+    )
+
+
+def _chosen(service: Service, data: Mapping[str, Any]) -> tuple[Record, Snapshot]:
+    record = _training(service, data.get("id")).record
+    return record, _kept(record, data.get("at"))
 
 
 def plan_of(values: Any) -> Plan:
@@ -233,5 +240,83 @@ def _curves(record: Record, at: int | None, dark: bool) -> Any:
         score=[moment.score for moment in moments],
         score_name=say(record.plan.exercise.reads) if record.plan.exercise.reads else "",
         at=at,
+        dark=dark,
+    )
+
+
+# --- the view Moments ---------------------------------------------------------------------------
+
+
+def moment(data: Mapping[str, Any]) -> dict[str, Any]:
+    """{"step", "sentence", "layer", "head", "dark"}: what was kept of a moment.
+
+    step None: the last one; layer, head None: the head that came to stand out. Raises ValueError
+    for what was not kept.
+    """
+    moments = story_moments()
+    if moments is None:
+        raise invalid("no moments of a training come with this page")
+    place, sentence, layer, head = _chosen_moment(moments, data)
+    now, read = moments.standings[place], moments.sentences[sentence]
+    dark = data.get("dark") is True
+    surprisal = read.surprisal[place]
+    return {
+        "about": about(moments),
+        "steps": moments.steps, "total": moments.total, "step": now.step,
+        "said": told_at(moments, place),
+        "start": moments.start, "wrote": now.wrote.removeprefix(moments.start),
+        "sentences": [one.text for one in moments.sentences],
+        "labels": read.labels,
+        "surprisal": [None if np.isnan(one) else round(float(one), 2) for one in surprisal],
+        "mean": float(np.nanmean(surprisal)),
+        "picture": read.atlas(place).answer(),
+        "signs": [_sign(one) for one in now.best if one.clear],
+        "layer": layer, "head": head,
+        "large": recorded_head(
+            read.weights(place, layer, head), read.labels, layer, head, dark=dark
+        ),
+        "curves": _moment_curves(moments, now.step, dark),
+    }  # fmt: skip
+
+
+def _chosen_moment(moments: Moments, data: Mapping[str, Any]) -> tuple[int, int, int, int]:
+    """(place of the moment, sentence, layer, head)."""
+    values = {
+        one.name: one.check(data.get(one.name, one.default)) for one in VIEWS["moments"].parameters
+    }
+    steps, (n_layers, n_heads) = moments.steps, moments.shape
+    step = steps[-1] if values["step"] is None else values["step"]
+    check_choice("step", step, steps)
+    check_whole("sentence", values["sentence"], 0, len(moments.sentences) - 1)
+    last = moments.standings[-1]
+    found = [last.best_by(metric) for metric in OPENED]
+    first = next((one for one in found if one is not None and one.clear), last.best[0])
+    layer = first.layer if values["layer"] is None else values["layer"]
+    head = first.head if values["head"] is None else values["head"]
+    check_whole("layer", layer, 0, n_layers - 1)
+    check_whole("head", head, 0, n_heads - 1)
+    return steps.index(step), values["sentence"], layer, head
+
+
+def _sign(one: HeadNumber) -> dict[str, Any]:
+    metric = ALL[one.metric]
+    label = say(
+        "{does}: {value}", does=say(metric.label or metric.title), value=numeral(one.value, ".2f")
+    )
+    return {"layer": one.layer, "head": one.head, "sign": metric.sign, "label": label}
+
+
+def _moment_curves(moments: Moments, step: int, dark: bool) -> Any:
+    def values(metric: str) -> list[float | None]:
+        found = (one.best_by(metric) for one in moments.standings)
+        return [None if one is None else one.value for one in found]
+
+    return moment_curves(
+        moments.curve,
+        moments.steps,
+        [one.loss for one in moments.standings],
+        {say(ALL[metric].short): values(metric) for metric in DRAWN},
+        total=moments.total,
+        at=step,
         dark=dark,
     )

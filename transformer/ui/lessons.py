@@ -29,58 +29,56 @@ _FIELDS = {"token": "read"}  # of an answer, as a state of the page has it
 FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 
-class Lessons:
-    """The questions of the card, by name; each takes one dict."""
+def lessons(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
+    """The lessons whose models are served: name, title, minutes, and how many checks."""
+    names = offered(experiments.service.models)
+    return {"lessons": [_listed(all_lessons()[name]) for name in names]}
 
-    def __init__(self, experiments: Experiments) -> None:
-        self._experiments = experiments
 
-    def lessons(self, data: Mapping[str, Any]) -> Answer:
-        """The lessons whose models are served: name, title, minutes, and how many checks."""
-        names = offered(self._experiments.service.models)
-        return {"lessons": [_listed(all_lessons()[name]) for name in names]}
+def lesson(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
+    """{"name"}: its steps, each with its words and its state."""
+    lesson = _lesson(data.get("name"))
+    title, *words = lesson.in_language(language())
+    steps = [_step(step, part) for step, part in zip(lesson.steps, words, strict=True)]
+    return {"name": lesson.name, "title": title.title, "steps": steps}
 
-    def lesson(self, data: Mapping[str, Any]) -> Answer:
-        """{"name"}: its steps, each with its words and its state."""
-        lesson = _lesson(data.get("name"))
-        title, *words = lesson.in_language(language())
-        steps = [_step(step, part) for step, part in zip(lesson.steps, words, strict=True)]
-        return {"name": lesson.name, "title": title.title, "steps": steps}
 
-    def grade(self, data: Mapping[str, Any]) -> Answer:
-        """{"name", "step", "run", "batch", "answer"}: whether it is right, and a sentence.
+def grade(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
+    """{"name", "step", "run", "batch", "answer"}: whether it is right, and a sentence.
 
-        answer: of the page's own state: site, head, token, cell; or a number, or an option.
-        """
-        check = _check(data)
-        context = self._ground(data)
-        found = check.grade(context, answer_of(data.get("answer"), check, context.run))
-        return {"right": found.right, "says": found.says}
+    answer: of the page's own state: site, head, token, cell; or a number, or an option.
+    """
+    check = _check(data)
+    context = _context(experiments, data)
+    found = check.grade(context, answer_of(data.get("answer"), check, context.run))
+    return {"right": found.right, "says": found.says}
 
-    def solve(self, data: Mapping[str, Any]) -> Answer:
-        """{"name", "step", "run", "batch"}: the answer, as the page would show it."""
-        check, step = _check(data), _steps(data)
-        if isinstance(step.solution, Mapping) and "learn" in step.solution:
-            return {"state": {"tab": "learn"}}
-        if step.solution:
-            return {"state": state_of(step.solution)}
-        found = check.right_answer(self._ground(data))
-        if found is None:
-            return {}
-        if "query" in found:
-            site = str(check.arguments["site"])
-            cell = f"{found['query'] - first_row(self._ground(data).run, site)},{found['key']}"
-            return {"state": {"site": site, "cell": cell}}
-        if "number" in found or "option" in found:
-            return dict(found)
-        if "token" in found and check.stack != "own":
-            return {"state": {"read": f"encoder.{found['token']}"}}
-        return {"state": {_FIELDS.get(name, name): str(one) for name, one in found.items()}}
 
-    def _ground(self, data: Mapping[str, Any]) -> GradingContext:
-        store = self._experiments.store
-        batch = store.batch(data["batch"]) if data.get("batch") else None
-        return GradingContext(run=store.run(data.get("run")), models=self._experiments, batch=batch)
+def solve(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
+    """{"name", "step", "run", "batch"}: the answer, as the page would show it."""
+    check, step = _check(data), _steps(data)
+    if isinstance(step.solution, Mapping) and "learn" in step.solution:
+        return {"state": {"tab": "learn"}}
+    if step.solution:
+        return {"state": state_of(step.solution)}
+    found = check.right_answer(_context(experiments, data))
+    if found is None:
+        return {}
+    if "query" in found:
+        site = str(check.arguments["site"])
+        cell = f"{found['query'] - first_row(_context(experiments, data).run, site)},{found['key']}"
+        return {"state": {"site": site, "cell": cell}}
+    if "number" in found or "option" in found:
+        return dict(found)
+    if "token" in found and check.stack != "own":
+        return {"state": {"read": f"encoder.{found['token']}"}}
+    return {"state": {_FIELDS.get(name, name): str(one) for name, one in found.items()}}
+
+
+def _context(experiments: Experiments, data: Mapping[str, Any]) -> GradingContext:
+    store = experiments.store
+    batch = store.batch(data["batch"]) if data.get("batch") else None
+    return GradingContext(run=store.run(data.get("run")), models=experiments, batch=batch)
 
 
 def offered(served: Mapping[str, Any]) -> list[str]:

@@ -44,6 +44,8 @@ MAX_TEXTS = _limit("texts", 8, "texts in a batch", REFUSED)
 MAX_INTERVENTIONS = _limit("interventions", 64, "interventions in a request", REFUSED)
 # About 20 s of the network on two cores.
 MAX_OPERATIONS = _limit("operations", 2e12, "operations of one experiment", REFUSED)
+# About 0.5 s: for a head that is only pointed at.
+MAX_PREVIEW_OPERATIONS = _limit("preview_operations", 5e10, "operations of a preview", REFUSED)
 MAX_SECONDS = _limit(  # waiting is not counted
     "seconds", 20.0, "seconds of the network", "stopped; what there is, is given"
 )
@@ -62,6 +64,12 @@ MAX_LISTED = _limit(
     "listed", 16_384, "numbers of a matrix as nested lists", "refused unless packed"
 )
 MAX_ASKED = _limit("asked", 256, "runs that a page may ask about at once", REFUSED)
+MAX_MADE = _limit("made", 3, "runs that one question has made anew", REFUSED)
+# The page writes links of at most 6,000.
+MAX_LINK_CHARACTERS = _limit("link", 8_000, "characters of a link", REFUSED)
+MAX_STATE_BYTES = _limit("link_bytes", 64_000, "bytes of a link once inflated", REFUSED)
+MAX_NAMES = _limit("link_names", 64, "names in a link", REFUSED)
+MAX_VIEW_CHARACTERS = _limit("link_value", 200, "characters of one value of a view", REFUSED)
 MAX_SENTENCE = 500  # characters of a refusal
 
 # Requests that run, and that wait: about a minute of them.
@@ -78,6 +86,7 @@ ADDRESS_SHARE = _limit("address_share", 2 / 3, "of what has begun, for one addre
 MAX_EXPERIMENTS_WAITING = _limit(
     "experiments_waiting", 16, "experiments of programs that wait", FULL
 )
+PATIENCE_S = _limit("patience", 20.0, "seconds that an experiment waits", REFUSED)
 MAX_QUESTIONS = _limit("questions", 24, "questions of views answered at once", WAIT)
 MAX_EVENTS = _limit("events", 8, "other requests answered at once", WAIT)
 MAX_CALLS = _limit("calls", 8, "calls of tools at once (if they are served)", WAIT)
@@ -90,6 +99,9 @@ MAX_IDLE = _limit("idle", 128, "tables and maps waited for", FULL)
 MAX_TRAININGS = _limit("trainings", 1, "small networks trained at once", WAIT)
 MAX_TRAINING_S = _limit("training_seconds", 60.0, "seconds of a training", "it ends as it stands")
 MAX_TRAININGS_WAITING = _limit("trainings_waiting", 16, "trainings that wait", FULL)
+
+PAUSE_S = _limit("pause", 60.0, "seconds that a training rests while others wait", "it ends")
+ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", "it ends")
 
 # What visits make the server keep. A run of 205 tokens, 200 of them new, takes 6.7 MB (stories),
 # one that fills the 512 tokens 16 MB, a batch of eight such 118 MB. A server with the bundled

@@ -23,14 +23,15 @@ from urllib.parse import parse_qsl
 
 from transformer.former_names import FORMER_SECTIONS, today
 from transformer.messages import invalid, numeral, say
+from transformer.ui.limits import (
+    MAX_LINK_CHARACTERS,
+    MAX_NAMES,
+    MAX_STATE_BYTES,
+    MAX_VIEW_CHARACTERS,
+)
 from transformer.views import VIEWS
 from transformer.views.declaration import tab_name, tabs
 from transformer.views.parameters import Choice, Int, Parameter, Text
-
-MAX_LINK_CHARACTERS = 8_000  # the page writes at most 6,000
-MAX_STATE_BYTES = 64_000  # of what is inflated
-MAX_NAMES = 64
-MAX_VIEW_CHARACTERS = 200  # of one value of a view
 
 # The page's settings in the order of its controls.
 SETTINGS = (

@@ -13,46 +13,20 @@ from typing import Any
 
 import gradio as gr
 
+from transformer.checks import is_number
+from transformer.inference.model import Model
 from transformer.messages import invalid, say, translated
 from transformer.runs.request import request_of
 from transformer.ui import handlers
-from transformer.ui.connect import Changes, words_of
-from transformer.ui.examples import Example, example_of, is_offered
-from transformer.ui.limits import AT_ONCE
-from transformer.ui.link import SETTINGS, PageState, read_link, read_typed
-from transformer.ui.page_data import run_facts
+from transformer.ui.examples import METHODS, Example, example_of, is_offered
+from transformer.ui.link import SETTINGS, PageState, read_link
+from transformer.ui.page_data import headline, model_card, run_facts, settings_table
 from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
 
+Changes = dict[str, Any]  # what changes on the page, by the control's name
 # Controls that the page may not have drawn yet: they keep only the last part of an answer in parts.
 OUT_OF_SIGHT = ("card", "table", "lines", *SETTINGS)
-
-
-def connect_links(service: Service, controls: Mapping[str, Any]) -> None:
-    """The page's script sends the link that the page was opened with, if it was; nothing else runs
-    when a page opens. controls: by name, `connect.controls_of` and "share"."""
-
-    def open_link(event: gr.EventData, request: gr.Request, *values: Any) -> Iterator[Any]:
-        asked = event._data if isinstance(event._data, dict) else {"query": event._data}
-        typed = read_typed(asked.get("kept"))
-        settings = dict(zip(SETTINGS, values, strict=True))
-        visitor, query = str(request.session_hash), asked.get("query")
-        known, reads = asked.get("run"), bool(asked.get("reads"))
-        for changes in opened(service, visitor, query, settings, typed, known, reads=reads):
-            yield {controls[name]: value for name, value in changes.items()}
-
-    controls["share"].submit(
-        open_link,
-        [controls[setting] for setting in SETTINGS],
-        list(controls.values()),
-        concurrency_limit=AT_ONCE,
-        concurrency_id="model",
-        trigger_mode="multiple",  # gradio.js asks one question at a time
-        api_name="page_open",
-        api_visibility="private",
-        show_progress="hidden",
-        preprocess=False,
-    )
 
 
 def opened(
@@ -75,7 +49,9 @@ def opened(
     typed = typed or {}
     service.sessions.stop(visitor)
     try:
-        _check_standing(settings)
+        for setting, got in settings.items():  # what cannot stand in the page's controls
+            if setting != "method" and not (got is None or is_number(got)):
+                raise invalid("{name} must be a number; got {got}", name=setting, got=repr(got))
         link = read_link(query)
         if reads:
             link, typed = _reading(service, visitor, link, typed), {}
@@ -85,13 +61,17 @@ def opened(
         return
     example = example_of(service.model(name))
     values = {**settings, "method": example.methods[0]}
-    if reads and settings.get("length") in _offered_lengths(service):  # another model was chosen
+    lengths = {example_of(one).settings["max_new_tokens"] for one in service.models.values()}
+    if reads and settings.get("length") in lengths:  # another model was chosen, this left alone
         values["length"] = example.settings["max_new_tokens"]
     values |= link.settings
     if values["method"] not in example.methods:
-        problems.append(_no_method(values["method"], example))
+        allowed, got = list(example.methods), repr(values["method"])
+        problems.append(
+            say("The link's method must be one of {allowed}; got {got}.", allowed=allowed, got=got)
+        )
         values["method"] = example.methods[0]
-    furnished = _furnished(service, name, link, example, _standing(values, typed, example))
+    furnished = _furnished(service.model(name), link, example, _standing(values, typed, example))
     furnished["model"] = gr.Dropdown(choices=service.names(visitor), value=name)
     yield furnished
     run, batch = handlers.example(service, name)
@@ -113,20 +93,6 @@ def opened(
     yield {n: furnished[n] for n in OUT_OF_SIGHT} | boxes | {"masks": batch, "share": told}
 
 
-def _no_method(got: Any, example: Example) -> str:
-    return say(
-        "The link's method must be one of {allowed}; got {got}.",
-        allowed=list(example.methods),
-        got=repr(got),
-    )
-
-
-def _offered_lengths(service: Service) -> set[int]:
-    """How long the examples go on: a visitor who left the control alone has one of these."""
-    examples = (example_of(model) for model in service.models.values())
-    return {example.settings["max_new_tokens"] for example in examples}
-
-
 def _reading(
     service: Service, visitor: str, link: PageState, typed: Mapping[str, Any]
 ) -> PageState:
@@ -135,15 +101,6 @@ def _reading(
     texts = {name: typed[name] for name in ("text", "lines") if name in typed}
     own = {name: text for name, text in texts.items() if not is_offered(text, models)}
     return dataclasses.replace(link, **own)
-
-
-def _check_standing(settings: Mapping[str, Any]) -> None:
-    """Raise ValueError for what cannot stand in the page's controls: a method, and numbers."""
-    for name, got in settings.items():
-        if name == "method":
-            continue
-        if got is not None and (isinstance(got, bool) or not isinstance(got, int | float)):
-            raise invalid("{name} must be a number; got {got}", name=name, got=repr(got))
 
 
 def _standing(
@@ -165,15 +122,20 @@ def _model(service: Service, visitor: str, link: PageState) -> tuple[str, list[s
 
 
 def _furnished(
-    service: Service, name: str, link: PageState, example: Example, values: Mapping[str, Any]
+    model: Model, link: PageState, example: Example, values: Mapping[str, Any]
 ) -> Changes:
     """The controls as the link says, and the words that belong to the model."""
-    words = words_of(service.model(name))
+    methods = [(say(METHODS[method]), method) for method in example.methods]
+    chips = {f"chip {place}": gr.Button(text) for place, text in enumerate(example.suggestions)}
     text = example.text if link.text is None else link.text
-    return words | {
-        **{setting: values[setting] for setting in SETTINGS if setting != "method"},
+    return chips | {
+        **{setting: values[setting] for setting in SETTINGS},
+        "method": gr.Radio(choices=methods, value=values["method"]),
+        "headline": headline(model),
+        "card": model_card(model),
+        "table": settings_table(model),
         "text": gr.Textbox(value=text, label=say(example.label)),
-        "method": gr.Radio(choices=words["method"].choices, value=values["method"]),
+        "start": gr.Button(say(example.action)),
         "lines": "\n".join(example.batch) if link.lines is None else link.lines,
         "status": handlers.said("done", say("A stored example, read by this model.")),
     }
@@ -191,15 +153,16 @@ def _made(
     """Yields (changes, facts of the finished run or None, what was wrong or None)."""
     try:
         chosen = settings_of(values, link.altered)
-        if _is_stored(service, name, text, chosen):
+        stored = service.store.run(service.example(name)[0])
+        if stored.config.family == "encoder" and stored.request.text == text:
             return
-        if _is_known(service, known, name, text, chosen):
-            run = service.store.run(known)
-            yield (
-                {"status": handlers.said("done", say("Shown again."))},
-                run_facts(run, known),
-                None,
-            )
+        request = request_of(text, chosen)
+        if stored.request == request:
+            return
+        run = service.store.run(known) if service.store.has(known) else None
+        if run is not None and (run.model, run.request) == (name, request):
+            status = handlers.said("done", say("Shown again."))
+            yield {"status": status}, run_facts(run, known), None
             return
         for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
             done = facts if facts and facts["run"] else None
@@ -209,22 +172,6 @@ def _made(
     except ValueError as error:
         told = handlers.problem(error)
         yield {"status": told}, None, told["text"]
-
-
-def _is_stored(service: Service, name: str, text: str, settings: dict[str, Any]) -> bool:
-    """Whether this is the request of the model's stored run."""
-    stored = service.store.run(service.example(name)[0])
-    if stored.config.family == "encoder":
-        return stored.request.text == text
-    return stored.request == request_of(text, settings)
-
-
-def _is_known(service: Service, known: Any, name: str, text: str, settings: dict[str, Any]) -> bool:
-    """Whether the store still has a run, and it is what this request makes."""
-    if not service.store.has(known):
-        return False
-    run = service.store.run(known)
-    return run.model == name and run.request == request_of(text, settings)
 
 
 def _told(view: dict[str, str], problems: Sequence[str], **shown: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from transformer.ui.connect import (
     connect_batch,
     connect_choice,
     connect_generation,
-    controls_of,
+    connect_link,
 )
 from transformer.ui.controls import ABOVE, BELOW, drawn_by, settings_of
 from transformer.ui.examples import Example, example_of
@@ -36,7 +36,7 @@ from transformer.ui.experiments import Experiments
 from transformer.ui.gradio_patches import install
 from transformer.ui.language import named, remade, wording
 from transformer.ui.lessons import offered
-from transformer.ui.open_link import connect_links
+from transformer.ui.link import SETTINGS
 from transformer.ui.page_data import headline, how_chosen
 from transformer.ui.page_request import INTACT
 from transformer.ui.questions import answer
@@ -63,7 +63,7 @@ def build(service: Service, experiments: Experiments | None = None) -> gr.Blocks
     experiments = experiments or Experiments(service)
     with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
         _lay_out(experiments)
-        add_endpoints(service, experiments)
+        add_endpoints(experiments)
     page.queue(api_open=False)  # else programs could go past the queue
     return page
 
@@ -95,11 +95,12 @@ def _lay_out(experiments: Experiments) -> None:
             component("exports", folder="views/export")
         with gr.Column(elem_id="right"), gr.Tabs():
             right = _right(service.model(name), values)
-    connect_generation(service, model, left)
-    connect_batch(service, model, right, left["status"])
-    controls = controls_of(model, headline_text, left, right)
+    top = {"model": model, "headline": headline_text, "share": share}
+    controls = {**right, **left, **top}
+    connect_generation(service, controls)
+    connect_batch(service, controls)
     connect_choice(controls)
-    connect_links(service, controls | {"share": share})
+    connect_link(service, controls)
 
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown, gr.HTML]:
@@ -132,7 +133,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
         stop = gr.Button(wording("Stop"), interactive=False, elem_id="stop")
     around = partial(component, script="around_text")
     altered = around("altered", INTACT)
-    seed = around("seed")
+    drawn_seed = around("seed")
     status = around(
         "status", handlers.said("done", wording("A stored example, read by this model."))
     )
@@ -145,8 +146,9 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     gr.on([one.change for one in drawn], None, drawn, bars, js=ALL, **PRIVATE)
     temperature.input(None, method, method, js=DRAWS, **PRIVATE)
     return {
-        "text": text, "chips": chips, "start": start, "stop": stop, "seed": seed,
-        "settings": settings, "status": status, "tokens": tokens, "altered": altered,
+        "text": text, "start": start, "stop": stop, "drawn": drawn_seed, "status": status,
+        "tokens": tokens, "altered": altered, **dict(zip(SETTINGS, settings, strict=True)),
+        **{f"chip {place}": chip for place, chip in enumerate(chips)},
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,6 @@ from transformer.inference.model import Model
 from transformer.interventions.descriptions import Intervention, to_dict
 from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.positions import POSITIONS
-from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
 from transformer.training.exercises import EXERCISES
 from transformer.ui.language import wording
@@ -31,7 +31,10 @@ _STOPPED = {
 
 
 def run_facts(run: Run, key: str) -> dict[str, Any]:
-    """What the page's scripts know of a run; `key` is its id in the store."""
+    """What the page's scripts know of a run; `key` is its id in the store. task: what a visit's
+    own model learned."""
+    own = run.model.partition(SIGN)[0].rpartition("-")[0] if is_own(run.model) else ""
+    exercise = EXERCISES.get(own)
     return {
         "run": key,
         "model": run.model,
@@ -52,48 +55,73 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
         "stopped": run.stopped,
         "hypotheses": hypotheses_of(run),
         "text": run.request.text,
-        "task": exercise_of(run.model),
+        "task": exercise.title if exercise is not None else "",
         "forced_tokens": list(run.request.forced_tokens),
         "how": how_chosen(run),
         "seed": None if run.request.sampling is None else run.request.seed,
-        "interventions": interventions_of_request(run.request),
+        "interventions": [{"is": to_dict(i), "says": str(i)} for i in run.request.interventions],
         "link": state_of_run(run),
         "opening": shown_first(run.model, run.config),
     }
 
 
-def exercise_of(model: str) -> str:
-    """What a visit's own model learned, by its name; "" for any other model."""
-    exercise = EXERCISES.get(model.partition(SIGN)[0].rpartition("-")[0]) if is_own(model) else None
-    return exercise.title if exercise else ""
+def run_values(run: Run, key: str) -> dict[str, Any]:
+    """What the API says of it."""
+    return {
+        "run": key,
+        "model": run.model,
+        "text": run.text,
+        "read_as": run.read_as,
+        "doubts": list(run.warnings),
+        "source_tokens": list(run.source_labels),
+        "source_ids": list(run.source_ids),
+        "tokens": list(run.labels),
+        "ids": list(run.ids),
+        "n_prompt": run.n_prompt,
+        "stopped": run.stopped,
+        "trace_start": run.trace_start,
+        "attention": kinds_of(run),
+        "n_heads": run.config.n_heads,
+        "steps": [
+            {
+                "index": step.index,
+                "id": step.token,
+                "token": run.candidate_labels[step.token],
+                "probability": step.chosen.probability,
+                "window": list(step.window),
+                "n_kept": step.n_kept,
+                "candidates": [
+                    {
+                        "id": candidate.id,
+                        "token": run.candidate_labels[candidate.id],
+                        "logit": candidate.logit,
+                        "probability": candidate.probability,
+                        "sampling_probability": candidate.sampling_probability,
+                    }
+                    for candidate in step.candidates
+                ],
+            }
+            for step in run.steps
+        ],
+        "hypotheses": hypotheses_of(run),
+    }
 
 
 def how_chosen(run: Run) -> str:
     """How its tokens were chosen, in a few words, with the seed where one was used."""
-    if run.stopped == "read":
-        return say("only read")
-    return how_briefly(run.request)
-
-
-def interventions_of_request(request: Request) -> list[dict[str, Any]]:
-    """What was altered: {"is": plain values, "says": a few words} each."""
-    return [{"is": to_dict(i), "says": str(i)} for i in request.interventions]
+    return say("only read") if run.stopped == "read" else how_briefly(run.request)
 
 
 def hypotheses_of(run: Run) -> list[dict[str, Any]]:
     """What a beam search found, best first; nothing for another run."""
-    if run.search is None:
-        return []
-    return [
+    found = run.search
+    return [] if found is None else [
         {
-            "text": text,
-            "score": hypothesis.score,
-            "normalised": hypothesis.normalised,
-            "n_tokens": len(hypothesis.ids),
-            "ended": hypothesis.ended,
+            "text": text, "score": one.score, "normalised": one.normalised,
+            "n_tokens": len(one.ids), "ended": one.ended,
         }
-        for hypothesis, text in zip(run.search.hypotheses, run.search.texts, strict=True)
-    ]
+        for one, text in zip(found.hypotheses, found.texts, strict=True)
+    ]  # fmt: skip
 
 
 def running_facts(
@@ -131,37 +159,26 @@ def batch_facts(
 
 def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:
     """The kinds of attention recorded, each with its number of layers."""
-    sites = item.trace.sites
+    count = Counter((site.stack, site.kind) for site in item.trace.sites)
     return [
-        {
-            "stack": stack,
-            "kind": kind,
-            "n_layers": sum((site.stack, site.kind) == (stack, kind) for site in sites),
-        }
+        {"stack": stack, "kind": kind, "n_layers": count[stack, kind]}
         for stack, kind in item.trace.kinds()
     ]
 
 
 def outcome(run: Run, seconds: float) -> str:
     """How a generation went, and where it matters how its text was read, in sentences."""
-    count = len(run.steps)
-    took = (
-        say("{seconds} ms", seconds=numeral(1000 * seconds, ".0f"))
-        if seconds < 1
-        else f"{numeral(seconds, '.1f')} s"
-    )
-    tokens = say_n("{n} token", "{n} tokens", count)
+    milliseconds = say("{seconds} ms", seconds=numeral(1000 * seconds, ".0f"))
+    told = {
+        "tokens": say_n("{n} token", "{n} tokens", len(run.steps)),
+        "took": milliseconds if seconds < 1 else f"{numeral(seconds, '.1f')} s",
+    }
+    if run.search is None:
+        went = say("{tokens} in {took}.", **told)
+    else:
+        count = len(run.search.hypotheses)
+        went = say("{tokens} in {took}, the best of {count} texts found.", **told, count=count)
     end = say(_STOPPED[run.stopped], seconds=numeral(MAX_SECONDS, ".0f"))
-    went = (
-        say("{tokens} in {took}.", tokens=tokens, took=took)
-        if run.search is None
-        else say(
-            "{tokens} in {took}, the best of {count} texts found.",
-            tokens=tokens,
-            took=took,
-            count=len(run.search.hypotheses),
-        )
-    )
     read = () if run.read_as is None else (say("Read as: {text}", text=run.read_as),)
     return " ".join((went, end, *run.warnings, *read))
 
@@ -169,21 +186,17 @@ def outcome(run: Run, seconds: float) -> str:
 def headline(model: Model) -> str:
     """Where the model runs, how large it is and, of one that learned an exercise, how well it did,
     for the top line."""
-    config = model.config
+    config, count = model.config, model.n_parameters
     device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
     layers = say_n("{n} layer", "{n} layers", config.n_layers)
     heads = say_n("{n} head", "{n} heads", config.n_heads)
-    parts = [device, _parameters(model.n_parameters), f"{layers} × {heads}"]
+    millions = say("{n} M parameters", n=numeral(count / 1e6, ".1f"))
+    size = millions if count >= 1e6 else say_n("{n} parameter", "{n} parameters", count)
+    parts = [device, size, f"{layers} × {heads}"]
     right = (model.metadata or {}).get("accuracy")
     if isinstance(right, float):
         parts.append(say("{percent} of unseen questions right", percent=numeral(right, ".0%")))
     return " · ".join(parts)
-
-
-def _parameters(count: int) -> str:
-    if count >= 1_000_000:
-        return say("{n} M parameters", n=numeral(count / 1e6, ".1f"))
-    return say_n("{n} parameter", "{n} parameters", count)
 
 
 def model_facts(model: Model) -> dict[str, Any]:
@@ -198,29 +211,21 @@ def model_facts(model: Model) -> dict[str, Any]:
 
 
 def model_card(model: Model) -> str:
-    """Markdown: the model card, without its metadata, in the visitor's language where it is written
-    in it; a sentence for a model without one."""
-    return _without_front_matter(model.cards.get(language(), model.card)) or wording(
-        "{name} has no model card.", name=model.name
-    )
+    """Markdown: the model card in the visitor's language where it is written in it, without its
+    metadata, which may stand before it between two lines of three dashes; a sentence for a model
+    without one."""
+    card = model.cards.get(language(), model.card)
+    if card.startswith("---\n"):
+        card = card[4:].partition("\n---\n")[2].lstrip("\n")
+    return card or wording("{name} has no model card.", name=model.name)
 
 
 def settings_table(model: Model) -> str:
     """Markdown: every configuration value."""
-    facts = model_facts(model)
-    rows = "\n".join(f"| `{name}` | {_cell(value)} |" for name, value in facts.items())
+
+    def cell(value: Any) -> str:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return numeral(value) if is_number else "–" if value is None else str(value)
+
+    rows = "\n".join(f"| `{name}` | {cell(one)} |" for name, one in model_facts(model).items())
     return f"| {say('setting')} | {say('value')} |\n| --- | --- |\n{rows}"
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return numeral(value)
-    return "–" if value is None else str(value)
-
-
-def _without_front_matter(card: str) -> str:
-    """A model card may start with metadata between two lines of three dashes."""
-    if not card.startswith("---\n"):
-        return card
-    _, _, rest = card[4:].partition("\n---\n")
-    return rest.lstrip("\n")

@@ -18,13 +18,13 @@ from gradio.utils import error_payload
 
 from transformer.messages import say, speaking
 from transformer.runs.memory_budget import MemoryBudget, bytes_of
-from transformer.ui.fair_scheduler import Asker, Busy, Place
+from transformer.ui.fair_scheduler import Busy, Caller, Place
 from transformer.ui.language import again, language_of
 from transformer.ui.limits import ANSWERS, BUSY, NO_EVENT, memory_budget, place_of
 from transformer.ui.sessions import ADDRESS, address_of, current_session, shares
 
 LOOK_S = 0.01  # how often it looks whether one can begin; every millisecond is 7 % of a core
-CALLER = ("x-gradio-user", "mcp")  # the header by which Gradio marks a tool's call
+TOOL_CALL = ("x-gradio-user", "mcp")  # the header by which Gradio marks a tool's call
 
 
 class Queue(queueing.Queue):
@@ -52,9 +52,9 @@ class Queue(queueing.Queue):
         asked = None if body.fn_index is None else self.blocks.fns.get(body.fn_index)
         if asked is not None and asked.fn is None:
             return False, again(NO_EVENT), "error"
-        who = asker_of(request, body.session_hash)
+        who = caller_of(request, body.session_hash)
         name = str(asked.concurrency_id) if asked is not None else ""
-        line = self.shares.lines.get(name, self.shares["events"])
+        line = self.shares.get(name, self.shares["events"])
         try:
             place = line.join(who, self._refuse, kind="queue")
         except Busy as busy:
@@ -73,7 +73,7 @@ class Queue(queueing.Queue):
     def get_events(self) -> Any:
         """Whose turn it is. Gradio takes whoever came first, and knows a fixed number of them that
         may run, so that one who asks often, or for what takes long, makes all others wait."""
-        for line in self.shares.lines.values():
+        for line in self.shares.values():
             place = line.pull()
             if place is not None:
                 event: queueing.Event = place.item
@@ -100,11 +100,11 @@ class Queue(queueing.Queue):
         """As Gradio does it, in the language of whoever asked, whose session and address are known
         to what answers: this is another task than the request's."""
         (event,) = events
-        address, session = asker_of(event.request, event.session_hash)
+        address, session = caller_of(event.request, event.session_hash)
         ADDRESS.set(address)
         current_session.set(session)
         with (
-            self.shares.lent(self._places.pop(event._id)),
+            self._places.pop(event._id).lent(),
             speaking(language_of(event.request.scope)),
         ):
             await super().process_events(events, *args, **more)
@@ -164,11 +164,11 @@ class Queue(queueing.Queue):
             print(f"the queue ended: {place_of(error)}", file=sys.stderr, flush=True)
 
 
-def asker_of(request: Any, session: str | None) -> Asker:
+def caller_of(request: Any, session: str | None) -> Caller:
     """Who sent a request. All calls of tools come through one session, which is none of theirs."""
-    is_tool = request.headers.get(CALLER[0]) == CALLER[1]
+    is_tool = request.headers.get(TOOL_CALL[0]) == TOOL_CALL[1]
     host = str(request.client.host) if request.client else ""
-    return Asker(address_of(host), "" if is_tool else session or "")
+    return Caller(address_of(host), "" if is_tool else session or "")
 
 
 class Messages(asyncio.Queue[EventMessage]):

@@ -20,10 +20,10 @@ from transformer.messages import invalid, mark, say
 from transformer.runs.run import Batch, Run
 from transformer.ui.examples import BEAM, GREEDY, METHODS, SAMPLE, STARTS, example_of
 from transformer.ui.fair_scheduler import Busy
-from transformer.ui.limits import MAX_SECONDS, lines_of
+from transformer.ui.limits import MAX_MADE, MAX_SECONDS, lines_of
 from transformer.ui.link import PageState, read_state
 from transformer.ui.service import Service
-from transformer.ui.sessions import asker, current_session
+from transformer.ui.sessions import caller, current_session
 from transformer.ui.store import RunExpired
 
 INTACT: dict[str, list[Any]] = {"interventions": [], "forced_tokens": []}
@@ -37,7 +37,6 @@ WORDS = {
     "length_penalty": mark("Length penalty"),
     "seed": mark("Seed"),
 }
-MOST = 3  # runs and batches that one question is about
 ID = re.compile(r"[\w-]{22}", flags=re.ASCII)  # as the store makes them
 
 
@@ -143,8 +142,8 @@ class Regenerator:
     def make(self, made: Any) -> None:
         """made: id -> the state of a run or, with "lines" in it, of a batch. Raises ValueError for
         anything else, and if the client has left; RunExpired where too many are being made."""
-        if not isinstance(made, Mapping) or len(made) > MOST:
-            raise invalid("made must be an object of at most {most} runs", most=MOST)
+        if not isinstance(made, Mapping) or len(made) > MAX_MADE:
+            raise invalid("made must be an object of at most {most} runs", most=MAX_MADE)
         for key, state in made.items():
             if not ID.fullmatch(key) or not _is_state(state):
                 raise invalid("made must name each run by its id, and say how it was made")
@@ -162,8 +161,8 @@ class Regenerator:
             if self._service.store.has(key):
                 return
             with (
-                self._service.shares.taken(
-                    "model", asker(), lambda: not deadline.is_over()
+                self._service.shares["model"].taken(
+                    caller(), lambda: not deadline.is_over()
                 ) as place,
                 deadline.renewed(MAX_SECONDS, place.step_aside),
             ):

@@ -5,22 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from transformer.checks import check_names, shortened
 from transformer.messages import invalid
+from transformer.ui import learning, lessons
 from transformer.ui.experiments import Experiments
-from transformer.ui.learning import Learning
-from transformer.ui.lessons import Lessons
 from transformer.ui.limits import MAX_ASKED, check_input
-from transformer.ui.moments import moment
 from transformer.ui.store import RunStore
 from transformer.views import PICTURES
 from transformer.views.declaration import Answer, Picture
 from transformer.views.export import export
-
-LESSONS = ("lessons", "lesson", "grade", "solve")
-LEARNING = ("train", "steer", "learned", "adopt", "checkpoint", "examined")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,27 +36,27 @@ class Question:
 def questions(experiments: Experiments) -> dict[str, Question]:
     """All of them, by name. Their work raises ValueError for a mistake, RunExpired for a run that
     is not kept here, or no longer."""
-
-    def looks_at(picture: Picture) -> Question:
-        def work(data: dict[str, Any]) -> Answer:
-            return answer(experiments, picture, data)
-
-        line = "idle" if picture.idle else "questions"
-        return Question(name=picture.name, work=work, line=line, picture=picture)
-
-    learning, lessons = Learning(experiments.service), Lessons(experiments)
-    asked: dict[str, Callable[[dict[str, Any]], Answer]] = {
-        **{name: getattr(learning, name) for name in LEARNING},
-        **{name: getattr(lessons, name) for name in LESSONS},
-        "moment": moment,
-        "kept": lambda data: kept(experiments.store, data),
-        "export": lambda data: _file(experiments, data),
+    service = experiments.service
+    works: dict[str, Callable[[dict[str, Any]], Answer]] = {
+        "moment": learning.moment,
+        "kept": partial(exists, experiments.store),
+        "export": partial(_file, experiments),
     }
-    lines = {"export": "files"}
-    return {name: looks_at(picture) for name, picture in PICTURES.items()} | {
-        name: Question(name=name, work=work, line=lines.get(name, "questions"))
-        for name, work in asked.items()
-    }
+    for of_learn in (
+        learning.train, learning.steer, learning.learned, learning.adopt, learning.checkpoint,
+        learning.examined,
+    ):  # fmt: skip
+        works[of_learn.__name__] = partial(of_learn, service)
+    for of_card in (lessons.lessons, lessons.lesson, lessons.grade, lessons.solve):
+        works[of_card.__name__] = partial(of_card, experiments)
+    found = [
+        Question(name=name, work=work, line="files" if name == "export" else "questions")
+        for name, work in works.items()
+    ]
+    for one in PICTURES.values():
+        asks, line = partial(answer, experiments, one), "idle" if one.idle else "questions"
+        found.append(Question(name=one.name, work=asks, line=line, picture=one))
+    return {one.name: one for one in found}
 
 
 def answer(experiments: Experiments, picture: Picture, data: Mapping[str, Any]) -> Answer:
@@ -93,7 +89,7 @@ def _subjects(experiments: Experiments, picture: Picture, given: dict[str, Any])
     return found
 
 
-def kept(store: RunStore, data: Mapping[str, Any]) -> Answer:
+def exists(store: RunStore, data: Mapping[str, Any]) -> Answer:
     """{"runs"}: which of these the server still has; asking does not keep them longer."""
     check_names("kept", data, ("runs",))
     runs = data.get("runs")

@@ -2,7 +2,7 @@
 each view, and `POST` of an object for everything.
 
 An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
-`api_values.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
+`api.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
 answers 410: asked once more by POST, with "made" saying how it was made (see `page_request`), it is
 made again.
 """
@@ -30,9 +30,9 @@ from starlette.datastructures import Headers
 
 from transformer.inference import deadline
 from transformer.messages import invalid, say
-from transformer.ui.api_values import numbers
+from transformer.ui.api import numbers
 from transformer.ui.experiments import Experiments
-from transformer.ui.fair_scheduler import Busy, FairScheduler
+from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.language import ASKED, again
 from transformer.ui.limits import (
     CLOSED,
@@ -44,7 +44,7 @@ from transformer.ui.limits import (
 from transformer.ui.page_request import Regenerator
 from transformer.ui.questions import Question, questions
 from transformer.ui.request_guard import QUALITY, takes_brotli
-from transformer.ui.sessions import asker
+from transformer.ui.sessions import caller
 from transformer.ui.store import RunExpired
 from transformer.views.declaration import Answer, Picture, is_figure
 from transformer.views.parameters import Bool, Parameter, Text
@@ -57,6 +57,7 @@ NO_STORE = "private, no-store"
 STATUS = {RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
 DTYPES = {"b": "uint8", "u": "uint8", "i": "<i4"}  # that a browser has arrays of; else float32
 SUBJECTS = {"batch": ["batch"], "model": ["model"], "runs": ["run", "other"]}  # else a run
+DARK = Bool(name="dark")
 NICENESS = 15  # a thread without it gets thirty times the processor's time
 T = TypeVar("T")
 
@@ -80,7 +81,7 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
     every = questions(experiments) | {one.name: one for one in more}
     regenerate = Regenerator(experiments.service)
     for question in every.values():
-        _add(app, question, Asked(question, experiments, regenerate))
+        _add_routes(app, question, experiments, regenerate)
 
     async def refused(_: Request, error: Exception) -> Response:
         status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
@@ -104,72 +105,62 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
     return app
 
 
-def _add(app: FastAPI, question: Question, asked: Asked) -> None:
+def _add_routes(
+    app: FastAPI, question: Question, experiments: Experiments, regenerate: Regenerator
+) -> None:
+    """Those of a question."""
+    shares, store = experiments.service.shares, experiments.store
     path, picture = f"/{question.name}", question.picture
-    words: dict[str, Any] = {"response_class": Response}
-    if picture is not None:
-        words |= {"summary": picture.title or picture.name, "description": picture.help}
-        read = {"parameters": _parameters(picture)}
-        app.add_api_route(path, asked.get, methods=["GET"], openapi_extra=read, **words)
-    sent = {"requestBody": {"content": {JSON: {"schema": {"type": "object"}}}}}
-    app.add_api_route(path, asked.post, methods=["POST"], openapi_extra=sent, **words)
+    described: dict[str, Any] = {"response_class": Response}
 
-
-class Asked:
-    """The two routes of a question."""
-
-    def __init__(
-        self, question: Question, experiments: Experiments, regenerate: Regenerator
-    ) -> None:
-        self._question, self._store = question, experiments.store
-        self._shares = experiments.service.shares
-        self._regenerate = regenerate
-
-    async def get(self, request: Request) -> Response:
-        """By query: each value as a link or a command line writes it."""
-        picture = self._question.picture
-        assert picture is not None
-        known = {one.name: one for one in picture.parameters} | {"dark": Bool(name="dark")}
-        data = {
-            name: known[name].read(text) if name in known else text
-            for name, text in request.query_params.items()
-            if name != ASKED
-        }
-        return await self._answer(request, data, self._cache(picture, data))
-
-    def _cache(self, picture: Picture, data: Mapping[str, Any]) -> str:
-        """Answers about a visitor's own run are not stored anywhere, the browser's cache included;
-        those about the page's examples are, and revalidated."""
-        names = [] if picture.takes == "model" else _subjects(picture)
-        is_public = all(self._store.is_pinned(data.get(name)) for name in names)
-        return "private, no-cache" if is_public else NO_STORE
-
-    async def post(self, request: Request) -> Response:
+    async def post(request: Request) -> Response:
         """By an object in JSON; "made" in it says how runs that are not here were made."""
-        data = _object(self._question.name, await request.body())
+        data = _object(question.name, await request.body())
         if "made" in data:
             made = data.pop("made")
-            await in_thread(self._shares, "questions", lambda: self._regenerate.make(made))
-        return await self._answer(request, data, NO_STORE)
+            await in_thread(shares, "questions", lambda: regenerate.make(made))
+        return await answered(request, data, NO_STORE)
 
-    async def _answer(self, request: Request, data: dict[str, Any], cache: str) -> Response:
+    async def answered(request: Request, data: dict[str, Any], cache: str) -> Response:
         headers = request.headers
-        work, with_arrays = self._question.work, ARRAYS in headers.get("accept", "")
+        with_arrays = ARRAYS in headers.get("accept", "")
 
         def made() -> tuple[bytes, dict[str, str]]:
-            return _encoded(work(data), with_arrays, headers)
+            return _encoded(question.work(data), with_arrays, headers)
 
-        body, sent = await in_thread(self._shares, self._question.line, made)
+        body, sent = await in_thread(shares, question.line, made)
         sent["cache-control"] = cache
         if headers.get("if-none-match") == sent["etag"]:
             return Response(status_code=304, headers=sent)
         return Response(body, headers=sent)
 
+    if picture is not None:
+        subjects = SUBJECTS.get(picture.takes, ["run"])
+        told = [] if picture.takes == "model" else subjects
+        known = {one.name: one for one in picture.parameters} | {"dark": DARK}
 
-async def in_thread(shares: FairScheduler, line: str, work: Callable[[], T]) -> T:
+        async def get(request: Request) -> Response:
+            """By query: each value as a link or a command line writes it. Answers about a visitor's
+            own run are stored nowhere; those about the page's examples are, and revalidated."""
+            data = {
+                name: known[name].read(text) if name in known else text
+                for name, text in request.query_params.items()
+                if name != ASKED
+            }
+            is_public = all(store.is_pinned(data.get(name)) for name in told)
+            return await answered(request, data, "private, no-cache" if is_public else NO_STORE)
+
+        described |= {"summary": picture.title or picture.name, "description": picture.help}
+        read = {"parameters": _parameters(picture, subjects)}
+        app.add_api_route(path, get, methods=["GET"], openapi_extra=read, **described)
+    sent = {"requestBody": {"content": {JSON: {"schema": {"type": "object"}}}}}
+    app.add_api_route(path, post, methods=["POST"], openapi_extra=sent, **described)
+
+
+async def in_thread(shares: Mapping[str, Line], line: str, work: Callable[[], T]) -> T:
     """`work`, done in a thread once it has a place in a line; while it waits it holds no thread."""
     threads = _QUESTIONS if line == "questions" else _LOW
-    async with shares.held(line, asker()):
+    async with shares[line].held(caller()):
         if deadline.is_over():
             raise ValueError(say("nobody waits for this any more"))
         context = copy_context()  # language, session and deadline of the request
@@ -238,34 +229,25 @@ def _problem(status: int, sentence: str) -> Response:
     return Response(body, status, {"cache-control": NO_STORE}, JSON)
 
 
-def _subjects(picture: Picture) -> list[str]:
-    return SUBJECTS.get(picture.takes, ["run"])
-
-
-def _parameters(picture: Picture) -> list[dict[str, Any]]:
+def _parameters(picture: Picture, subjects: list[str]) -> list[dict[str, Any]]:
     """What a picture's query may say, as OpenAPI has it."""
-    of = [Text(name=name) for name in _subjects(picture)]
-    every: list[Parameter] = [*of, *picture.parameters]
-    if picture.draws_dark():
-        every.append(Bool(name="dark"))
-    return [
-        {
-            "name": one.name, "in": "query", "required": one in of,
-            "description": one.help or one.title, "schema": _schema(one),
-        }
-        for one in every
-    ]  # fmt: skip
-
-
-def _schema(parameter: Parameter) -> dict[str, Any]:
-    told = parameter.schema()
     kinds = {"int": "integer", "number": "number", "bool": "boolean"}
     limits = {"options": "enum", "least": "minimum", "most": "maximum"}
-    schema: dict[str, Any] = {"type": kinds.get(told["type"], "string"), "default": told["default"]}
-    for name, meaning in limits.items():
-        if told.get(name) is not None:
-            schema[meaning] = list(told[name]) if name == "options" else told[name]
-    return schema
+    of: list[Parameter] = [Text(name=name) for name in subjects]
+    found = []
+    for one in (*of, *picture.parameters, *([DARK] if picture.draws_dark() else [])):
+        told = one.schema()
+        schema: dict[str, Any] = {"type": kinds.get(told["type"], "string")}
+        schema["default"] = told["default"]
+        for name, meaning in limits.items():
+            if told.get(name) is not None:
+                schema[meaning] = list(told[name]) if name == "options" else told[name]
+        about = one.help or one.title
+        found.append(
+            {"name": one.name, "in": "query", "required": one in of, "description": about}
+            | {"schema": schema}
+        )
+    return found
 
 
 def _list(described: Mapping[str, Any]) -> str:

@@ -78,10 +78,6 @@ class Service:
         own = [(one.label, one.model.name) for one in self.own.of(visitor)]
         return [*((name, name) for name in self.models), *own]
 
-    def adopt(self, visitor: str, label: str, make: Callable[[str], Model], about: str) -> Model:
-        """A model of this visit alone; see `OwnModels.add`."""
-        return self.own.add(visitor, label, make, about)
-
     def example(self, name: str) -> tuple[str, str]:
         """(run id, batch id) of what the page shows of a model before a visitor has done anything.
 

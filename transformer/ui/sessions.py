@@ -12,7 +12,7 @@ from typing import Any
 
 from transformer.inference.deadline import Deadline
 from transformer.ui import limits
-from transformer.ui.fair_scheduler import Asker, FairScheduler, Resource
+from transformer.ui.fair_scheduler import Caller, Line, Resource
 
 # The session whose request this thread or task answers, and the address that it came from.
 current_session: ContextVar[str] = ContextVar("current_session", default="")
@@ -20,9 +20,9 @@ ADDRESS: ContextVar[str] = ContextVar("address", default="")
 SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
 
 
-def asker() -> Asker:
+def caller() -> Caller:
     """The address and session of the request that this thread or task answers."""
-    return Asker(ADDRESS.get(), current_session.get())
+    return Caller(ADDRESS.get(), current_session.get())
 
 
 def address_of(host: str) -> str:
@@ -34,7 +34,7 @@ def address_of(host: str) -> str:
     return host if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
 
 
-def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> FairScheduler:
+def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> dict[str, Line]:
     """Everything that takes long.
 
     model: generation. experiments: what-if. files: exports. idle: views that the page asks for when
@@ -47,21 +47,20 @@ def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> F
         most = math.ceil(settings.get("begun", at_once) * limits.ADDRESS_SHARE)
         return Resource(at_once, address=most, **settings)
 
-    return FairScheduler(
-        {
-            "model": shared(limits.AT_ONCE, begun=limits.MAX_BEGUN, slice_s=slice_s, last=True),
-            "experiments": shared(
-                1, waiting=limits.MAX_EXPERIMENTS_WAITING, begun=limits.MAX_BEGUN_EXPERIMENTS,
-                slice_s=slice_s / 2, last=True,
-            ),
-            "trainings": Resource(trainings, waiting=limits.MAX_TRAININGS_WAITING),
-            "files": Resource(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
-            "idle": Resource(1, waiting=limits.MAX_IDLE),
-            "tools": shared(limits.MAX_CALLS, waiting=limits.MAX_CALLS_WAITING),
-            "questions": shared(limits.MAX_QUESTIONS),
-            "events": shared(limits.MAX_EVENTS),
-        }
-    )  # fmt: skip
+    resources = {
+        "model": shared(limits.AT_ONCE, begun=limits.MAX_BEGUN, slice_s=slice_s, last=True),
+        "experiments": shared(
+            1, waiting=limits.MAX_EXPERIMENTS_WAITING, begun=limits.MAX_BEGUN_EXPERIMENTS,
+            slice_s=slice_s / 2, last=True,
+        ),
+        "trainings": Resource(trainings, waiting=limits.MAX_TRAININGS_WAITING),
+        "files": Resource(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
+        "idle": Resource(1, waiting=limits.MAX_IDLE),
+        "tools": shared(limits.MAX_CALLS, waiting=limits.MAX_CALLS_WAITING),
+        "questions": shared(limits.MAX_QUESTIONS),
+        "events": shared(limits.MAX_EVENTS),
+    }  # fmt: skip
+    return {name: Line(resource) for name, resource in resources.items()}
 
 
 class Sessions:
@@ -77,21 +76,21 @@ class Sessions:
 
     @contextmanager
     def request(
-        self, visitor: str, shares: FairScheduler | None = None, seconds: float = limits.MAX_SECONDS
+        self, visitor: str, line: Line | None = None, seconds: float = limits.MAX_SECONDS
     ) -> Iterator[Deadline]:
         """The deadline that a request of this visitor has, while it is under way.
 
-        shares: of whose "model" it takes a place first. Raises Busy.
+        line: where it takes a place first. Raises Busy.
         """
         flag = threading.Event()
         with self._lock:
             self._flags.setdefault(visitor, set()).add(flag)
         try:
-            if shares is None:
+            if line is None:
                 yield Deadline(seconds, flag)
             else:
-                who = Asker(ADDRESS.get(), visitor)
-                with shares.taken("model", who, lambda: not flag.is_set()) as place:
+                who = Caller(ADDRESS.get(), visitor)
+                with line.taken(who, lambda: not flag.is_set()) as place:
                     yield Deadline(seconds, flag, place.step_aside)
         finally:
             with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -49,10 +49,6 @@ class RunStore:
         count_in(item, self._budget)
         self._budget.put(RUNS, key, item, size_of(item), visitor or None)
         return key
-
-    def put_all(self, items: Sequence[Kept], visitor: str = "") -> list[str]:
-        """Keep what comes in one answer; returns the ids."""
-        return [self.put(item, visitor) for item in items]
 
     def pin(self, item: Kept) -> str:
         """Keep it as long as the server runs; returns its id, the same on every server."""
@@ -156,9 +152,9 @@ class OwnModels:
     def find(self, name: str, visitor: str | None = None) -> Own:
         """The model of a name. visitor: the session that asks, by default the current one; "" finds
         every visit's. Raises ValueError for a model that is gone or another visit's."""
-        asker = current_session.get() if visitor is None else visitor
+        caller = current_session.get() if visitor is None else visitor
         own: Own | None = self._budget.get(MODELS, name)
-        if own is None or (asker and asker != own.visitor):
+        if own is None or (caller and caller != own.visitor):
             raise invalid(
                 "model {name} was trained in a visit: it belonged to that visit alone, and "
                 "is gone with it; train one anew in the tab Learn",

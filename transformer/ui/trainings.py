@@ -16,10 +16,12 @@ from transformer.learning.worker import STOPPED, Job
 from transformer.messages import invalid, language
 from transformer.runs.memory_budget import MemoryBudget
 from transformer.training.exercises.asking import check_question
-from transformer.ui.fair_scheduler import Asker, Busy, Line, Place
+from transformer.ui.fair_scheduler import Busy, Caller, Line, Place
 from transformer.ui.limits import (
+    ABSENT_S,
     MAX_TRAINING_S,
     MAX_TRAININGS_WAITING,
+    PAUSE_S,
     TRAININGS,
     memory_budget,
 )
@@ -29,8 +31,6 @@ WAITING, RUNNING, PAUSED, ENDED = "waiting", "running", "paused", "ended"
 DO = ("pause", "go", "step", "stop")
 CROWDED = "crowded"  # why a paused training ended: others waited
 PUSHED_OUT = "pushed out"  # why one that waited ended: another address or session had fewer
-PAUSE_S = 60.0  # that a training may rest while others wait
-ABSENT_S = 90.0  # without a question, after which a training is abandoned
 IDLE_S = 120.0  # after which a process that trains nothing is ended
 
 
@@ -105,7 +105,7 @@ class Trainings:
             training = Training(key=key, visitor=visitor, record=record, question=question)
             self._underway[key] = training
             self._budget.put(TRAININGS, key, training, 0, visitor)
-            who = Asker(ADDRESS.get(), visitor)
+            who = Caller(ADDRESS.get(), visitor)
             try:
                 place = self._line.join(who, lambda place: self._turn(training, place, words))
             except Busy:

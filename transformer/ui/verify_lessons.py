@@ -99,7 +99,7 @@ def _learned(experiments: Experiments, solution: Mapping[str, Any], context: Gra
     if context.run.model.startswith(f"{task}-"):
         name = context.run.model
     else:
-        name = service.adopt(
+        name = service.own.add(
             CHECKER, task, lambda name: record.model(step, name), f"{task}-{step}"
         ).name
     example = service.store.run(service.example(name)[0])

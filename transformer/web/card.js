@@ -4,6 +4,7 @@
 import { useDocument, useEvent } from "./part.js";
 import { say } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
+import { siteName } from "./sites.js";
 import { page, nextPaint } from "./store.js";
 import { Marked } from "./text.js";
 
@@ -32,6 +33,15 @@ export const useAnswers = (name) => {
   const give = ({ number, option }) =>
     set(option === undefined ? { text: String(number ?? "") } : { option });
   return { ...of(all), set, tell, give };
+};
+
+// What of the page answers a card, by what it asks for; null: nothing is chosen yet.
+export const CHOSEN = {
+  head: () => page.head && { site: siteName(page.head), head: page.head.head },
+  token: () => {
+    const { stack, index } = page.query ?? {};
+    return page.query && { stack: stack === page.run.stack ? "own" : stack, token: index };
+  },
 };
 
 const pause = () => new Promise((done) => setTimeout(done, 50));

@@ -66,7 +66,8 @@ const first = () => Math.max(0, page.run.n_prompt - 1);
 const last = () => page.run.labels.length - 2;
 const here = () => (page.query?.stack === page.run.stack ? page.query.index : -1);
 
-const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+// Whether the visitor wants no motion.
+export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // show(place): how far the text is written. Without motion, each press is a step.
 export const Player = ({ show }) => {

@@ -12,8 +12,8 @@ import {
   usePlot,
 } from "./plots.js";
 import { say } from "./messages.js";
-import { figureTable } from "./tables.js";
 import { NumberTable } from "./figure.js";
+import { figureTable } from "./tables.js";
 import { Axes, Bands, cellAt, drawnFrame, frameOf, inPx, useCellKeys } from "./cells.js";
 import { cellTexts } from "./head_numbers.js";
 import { cellShown, headFigure, partOf, placesOf } from "./heatmap_figure.js";

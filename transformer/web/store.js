@@ -76,7 +76,7 @@ export const reactive = (start) => {
     const set = (/** @type {any} */ now) => {
       value.value = now;
     };
-    Object.defineProperty(made, name, { get, set, enumerable: true });
+    Object.defineProperty(made, name, { get, set, enumerable: true, configurable: true });
   }
   return made;
 };
@@ -97,7 +97,7 @@ export const page = reactive({
 /** @type {Map<string, Set<(detail: any) => void>>} */
 const listeners = new Map();
 
-// Events: run, batch, query, head and theme follow `page`; the others carry what their sender says.
+// Events: run, query and head follow `page`; the others carry what their sender says.
 /** @type {(name: string, listener: (detail: any) => void) => void} */
 export const on = (name, listener) => {
   if (!listeners.has(name)) listeners.set(name, new Set());
@@ -143,7 +143,6 @@ export const setBatch = (batch) => {
   page.batch = batch;
   const { model, texts, alter } = batch;
   remember(batch.batch, { model, lines: texts.join("\n"), alter });
-  emit("batch", batch);
 };
 
 /** @type {(a: Query | null | undefined, b: Query | null | undefined) => boolean} */
@@ -181,13 +180,6 @@ export const setHead = (head) => {
 // Whether a model is of this visit alone, by its name; see ui/own_models.py.
 /** @type {(model: string) => boolean} */
 export const isOwn = (model) => model.includes("~");
-
-/** @param {boolean} dark */
-export const setDark = (dark) => {
-  if (dark === page.dark) return;
-  page.dark = dark;
-  emit("theme", dark);
-};
 
 // A sentence about a mistake, for the page's status.
 /** @param {string} text */

@@ -16,7 +16,7 @@ import {
   opener,
   setLessons,
 } from "./touring.js";
-import { Card, useAnswers, useFollowed } from "../../web/card.js";
+import { Card, CHOSEN, useAnswers, useFollowed } from "../../web/card.js";
 import { Marked } from "../../web/text.js";
 import { ask } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
@@ -85,18 +85,10 @@ const LessonList = ({ server, close }) => {
   </section>`;
 };
 
-// The shown card of the tour or of a lesson, in place of the controls above the text, and what answers
-// it: done on the page itself, graded on the visitor's own run.
-
 // What answers a card is read off the page, {field: value}; null: nothing is chosen yet.
 /** @type {Record<string, () => any>} */
 const ANSWERS = {
-  head: () => page.head && { site: siteName(page.head), head: page.head.head },
-  token: () =>
-    page.query && {
-      stack: page.query.stack === page.run.stack ? "own" : page.query.stack,
-      token: page.query.index,
-    },
+  ...CHOSEN,
   cell: () => {
     const cell = fieldText("cell");
     return cell.includes(",") ? { site: siteName(page.head), cell } : null;
@@ -140,13 +132,7 @@ const Guide = ({ props, server }) => {
   const latest = useRef(name);
   latest.current = name;
   const state = useAnswers(name);
-  useMemo(() => {
-    const fetch = async (lesson) => {
-      const { steps, title } = await ask(server.lesson, { name: lesson });
-      return { name: lesson, title, cards: steps };
-    };
-    setLessons(fetch, lessons);
-  }, []);
+  useMemo(() => setLessons(lessons), []);
 
   const asked = () => ({
     name: deck.name,

@@ -6,6 +6,7 @@ import { LANGUAGE, MOVED, SESSION, VISIT, askedIn, session, storage } from "../.
 import { foreign, isOpening, refused, reopen } from "./link.js";
 import { unsent } from "./gradio.js";
 import { say, sayN } from "../../web/messages.js";
+import { effect } from "../../web/preact.js";
 import { emit, page, showProblem } from "../../web/store.js";
 
 const fetched = window.fetch.bind(window);
@@ -36,40 +37,30 @@ const asOurs = (given) => {
   headers.set(SESSION, session);
   return { ...given, headers, body: ofSession(given?.body) };
 };
-const listen = async (url, given) => {
-  const options = asOurs(given);
-  const answer = await heard(fetched(ofSession(url), options)).catch((error) => {
-    if (!options.signal?.aborted) keep();
-    throw error;
-  });
-  if (answer.body) follow(answer.clone().body, options.signal);
-  return answer;
-};
-
 const heard = (coming) => {
   const timer = setTimeout(() => emit("waiting", SILENT), SILENT_MS);
   return coming.finally(() => clearTimeout(timer));
+};
+const sent = (url, given) =>
+  heard(fetched(url, asOurs(given))).catch((error) => {
+    if (!given?.signal?.aborted) keep();
+    throw error;
+  });
+const listen = async (url, given) => {
+  const answer = await sent(ofSession(url), given);
+  if (answer.body) follow(answer.clone().body, given?.signal);
+  return answer;
 };
 
 // The framework sends the query string along with every question; a visitor's words, of a link of
 // before, need not go there.
 const join = async (url, given) => {
-  try {
-    const whole = url.replace(/\?.*/, "") + askedIn(foreign(), LANGUAGE);
-    const answer = await heard(fetched(whole, asOurs(given)));
-    if (!answer.ok)
-      answer
-        .clone()
-        .json()
-        .then(
-          ({ detail }) => fail(sentence(detail)),
-          () => fail(LOST),
-        );
-    return answer;
-  } catch (error) {
-    keep();
-    throw error;
+  const answer = await sent(url.replace(/\?.*/, "") + askedIn(foreign(), LANGUAGE), given);
+  if (!answer.ok) {
+    const told = answer.clone().json();
+    told.then(({ detail }) => fail(sentence(detail))).catch(() => fail(LOST));
   }
+  return answer;
 };
 // Gradio 6.31 asks its queue through window.fetch. Its page makes a client of its own, which can be given no
 // headers, session or listener (Client.connect can, but only a program's), so that fetch is replaced for
@@ -149,7 +140,9 @@ storage?.removeItem(KEPT);
 const [opened] = /** @type {any[]} */ (performance.getEntriesByType("navigation"));
 if (kept && (kept.lost || opened?.type === "reload")) reopen(kept.typed);
 if (kept?.lost) {
-  const isBack = () => !isOpening() && document.querySelector(".next-words[data-rev]");
-  const tell = () => (isBack() ? emit("waiting", BACK) : setTimeout(tell, 50));
-  tell();
+  const stop = effect(() => {
+    if (isOpening() || !page.run) return;
+    queueMicrotask(() => stop());
+    setTimeout(() => emit("waiting", BACK)); // after what the run itself says
+  });
 }

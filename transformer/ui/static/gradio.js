@@ -38,6 +38,13 @@ export const unsent = () => {
   return Object.fromEntries([...chosen, ...typed]);
 };
 
+// Whether a button of Gradio's stands pressed.
+/** @type {(id: string, isPressed: boolean) => void} */
+export const setPressed = (id, isPressed) => {
+  const button = document.getElementById(id);
+  if (button) button.ariaPressed = String(isPressed);
+};
+
 // The buttons of the page's tabs by the tabs' names in links; on a narrow screen some are in a menu,
 // where Gradio keeps the tabs' order but not their ids.
 const TABS = "#right > .tabs > .tab-wrapper";

@@ -6,7 +6,7 @@ import "./link.js";
 import "./connection.js";
 import "./history.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
-import { page, setHead, setQuery, emit, labelsOf, setDark } from "../../web/store.js";
+import { page, setHead, setQuery, emit, labelsOf } from "../../web/store.js";
 import { fieldText, keptBy, setField, setFields } from "../../web/fields.js";
 import { openTab } from "./gradio.js";
 import {
@@ -149,6 +149,6 @@ const Over = () => {
 };
 render(html`<${Over} />`, document.body.appendChild(document.createElement("div")));
 
-const follow = () => setDark(document.body.classList.contains("dark"));
+const follow = () => (page.dark = document.body.classList.contains("dark"));
 new MutationObserver(follow).observe(document.body, { attributeFilter: ["class"] });
 follow();

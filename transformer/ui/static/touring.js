@@ -1,6 +1,7 @@
 // The tour and the lessons: decks of cards, each with the state of the page that it asks for.
 
 import { batch as together, effect } from "../../web/preact.js";
+import { ask, server } from "../../web/ask.js";
 import { reactive, showProblem } from "../../web/store.js";
 import { keptBy, shownFields } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
@@ -37,11 +38,12 @@ let ended = false; // while the state of the card that was put away is still on 
 let settled = true; // whether the page was asked for the card's state
 /** @type {Map<string, Promise<Deck>>} */
 const lessons = new Map();
-/** @typedef {(name: string) => Promise<Deck>} Fetch */
-/** @type {(fetch: Fetch) => void} */
-let setFetch = () => {};
-/** @type {Promise<Fetch>} */
-const fetchLesson = new Promise((done) => (setFetch = done)); // once its part is on the page
+/** @type {any} */
+let found = null;
+/** @type {Promise<string[]>} */
+const lessonNames = new Promise((done) => (found = done)); // once its part is on the page
+/** @type {(names: string[]) => void} */
+export const setLessons = (names) => found(names);
 
 /** @returns {Card | null} */
 export const cardShown = () => (touring.place === null ? null : touring.deck.cards[touring.place]);
@@ -58,26 +60,26 @@ const show = (to, among = touring.deck) => {
   document.body.classList.toggle("typing", to !== null && types);
 };
 
+/** @type {(name: string) => Promise<Deck>} */
+const fetchLesson = async (name) => {
+  oneOf("lesson", name, await lessonNames);
+  const { steps, title } = await ask(server.lesson, { name });
+  return { name, title, cards: steps };
+};
 // A lesson by its name, fetched once.
 /** @type {(name: string) => Promise<Deck>} */
 const lessonOf = (name) => {
-  if (!lessons.has(name))
-    lessons.set(
-      name,
-      fetchLesson.then((fetch) => fetch(name)),
-    );
+  if (!lessons.has(name)) lessons.set(name, fetchLesson(name));
   return /** @type {Promise<Deck>} */ (lessons.get(name));
 };
 
 // The card's part of the page's state. A link to a card shows it as soon as its deck is there.
-/** @type {(cards: Card[]) => void} */
-let setTour = () => {};
+/** @type {any} */
+let told = null;
 /** @type {Promise<Deck>} */
-const tourDeck = new Promise((done) => {
-  setTour = (cards) => done(Object.assign(tour, { cards }));
-});
+const tourDeck = new Promise((done) => (told = done));
 /** @type {(cards: Card[]) => void} */
-export const setCards = (cards) => setTour(cards);
+export const setCards = (cards) => told(Object.assign(tour, { cards }));
 
 const wanted = { tour: "", lesson: "" };
 /** @type {(field: "tour" | "lesson", text: string) => Promise<void>} */
@@ -109,10 +111,6 @@ const keptAsCard = (field) => {
 keptAsCard("tour");
 keptAsCard("lesson");
 effect(() => void (ended &&= isOpening()));
-
-/** @type {(ask: Fetch, names: string[]) => void} */
-export const setLessons = (ask, names) =>
-  setFetch(async (name) => ask(oneOf("lesson", name, names)));
 
 // What of the page stays as it is where something else is shown: a lesson goes on.
 /** @type {() => Record<string, string>} */

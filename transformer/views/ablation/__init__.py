@@ -9,10 +9,9 @@ from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.ablation.importance import importance as importance_figure
-from transformer.views.ablation.importance import largest_change
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import KIND, OF_STACK
-from transformer.views.parameters import Choice, Int
+from transformer.views.drawing.common import KIND, OF_STACK, PLACE
+from transformer.views.parameters import Choice
 
 
 def answer_importance(
@@ -32,7 +31,7 @@ def answer_importance(
     return {
         "figure": figure,
         "change": found.change[stack, kind].tolist(),
-        "limit": largest_change(found),
+        "limit": figure.layout.meta["limit"],
         "label": label,
         "log_probability": found.log_probability,
         "most": _most(found),
@@ -47,7 +46,6 @@ def _most(found: HeadImportance) -> Answer:
     return site._asdict() | {"head": head, "before": math.exp(before), "after": math.exp(after)}
 
 
-_PLACE = Int(name="place", use="selection", default=1)
 VIEW = View(
     name="ablation",
     tab=mark("What if?"),
@@ -70,7 +68,7 @@ VIEW = View(
             answer=answer_importance,
             network=True,
             parameters=(
-                _PLACE,
+                PLACE,
                 OF_STACK,
                 KIND,
                 Choice(

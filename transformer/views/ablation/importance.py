@@ -14,7 +14,7 @@ from transformer.messages import invalid, mark, numeral, say
 from transformer.network_words import attention_name
 from transformer.runs.head_data import array
 from transformer.views.drawing import style
-from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
+from transformer.views.drawing.bars import Series, paired_bars
 from transformer.views.drawing.head_map import head_axes, head_labels
 
 NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
@@ -46,7 +46,7 @@ def importance(
             known=known,
         )
     change = array(found.change[stack, kind])
-    limit = largest_change(found)
+    limit = max(style.bound_of(array(each), 1e-6) for each in found.change.values())
     meta = head_labels(change.shape) | {"limit": limit}
     title = say(
         "Change of ln p when each head alone is switched off, {attention}",
@@ -59,8 +59,7 @@ def importance(
         label=style.label(label),
         probability=numeral(math.exp(found.log_probability), ".4f"),
         how=say(_HOW[by]),
-        least=numeral(-limit, ".3g"),
-        most=numeral(limit, ".3g"),
+        **style.ends(limit),
     )
     axes = head_axes(change.shape, dark)
     layout = style.layout(title, subtitle, dark=dark, meta=meta, **axes)
@@ -68,25 +67,19 @@ def importance(
 
 
 def _cells(change: NDArray[np.float32], limit: float, dark: bool) -> go.Heatmap:
-    return go.Heatmap(
-        z=change,
-        **style.signed(limit, dark),
+    return style.signed_cells(
+        change,
+        say(
+            "layer %{y}, head %{x} switched off<br>ln p %{z:+.4f}<br>p × "
+            "%{customdata:.4f}<extra></extra>"
+        ),
+        dark,
+        bound=limit,
+        bar=say("change of ln p"),
         customdata=np.exp(change),
         texttemplate=f"%{{z:+.{_digits(limit)}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
-        hovertemplate=(
-            say(
-                "layer %{y}, head %{x} switched off<br>ln p %{z:+.4f}<br>p × "
-                "%{customdata:.4f}<extra></extra>"
-            )
-        ),
-        colorbar=style.colorbar(say("change of ln p")),
     )
-
-
-def largest_change(found: HeadImportance) -> float:
-    """The largest change, up or down, of any head of any kind of attention; never 0."""
-    return max(float(change.abs().max()) for change in found.change.values()) or 1e-6
 
 
 def _digits(limit: float) -> int:
@@ -103,29 +96,16 @@ def foreseen(
     intact, trace 1: altered; y is the token's place, the likeliest by the intact network on top.
     """
     colours = style.theme(dark)
-    intact, altered = found.intact.tolist(), found.intervened.tolist()
-    layout = paired_layout(
+    return paired_bars(
         say("What comes at place {place}: intact and altered", place=found.place),
         say("probabilities of the next token, after the same text"),
-        token_ticks(labels, found.ids, here),
-        max(*intact, *altered),
+        labels,
+        (
+            Series("intact", found.intact.tolist(), colours.muted),
+            Series("altered", found.intervened.tolist(), colours.key, hatched=True),
+        ),
+        ids=found.ids,
+        here=here,
         dark=dark,
-        meta={"labels": list(labels), "place": found.place},
-    )
-    drawn = [
-        _bars("intact", intact, labels, colours.muted),
-        _bars("altered", altered, labels, colours.key),
-    ]
-    return go.Figure(data=drawn, layout=layout)
-
-
-def _bars(name: str, values: Sequence[float], labels: Sequence[str], colour: str) -> go.Bar:
-    return bars(
-        name,
-        values,
-        [percent(value) for value in values],
-        colour,
-        hatched=name == "altered",
-        customdata=[style.hover(text) for text in labels],
-        hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>",
+        meta={"place": found.place},
     )

@@ -10,7 +10,7 @@ from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.attention.lines import query_lines
 from transformer.views.declaration import Picture, View
-from transformer.views.drawing.common import HEAD, KIND, OF_STACK, SITE
+from transformer.views.drawing.common import HEAD, KIND, OF_STACK, QUERY, ROW, SITE
 from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, Number, Text
 
 _STAGE = Choice(
@@ -111,7 +111,7 @@ VIEW = View(
                 _STAGE,
                 _SCALE,
                 _RANGE,
-                Int(name="row", title="Sentence", default=0, use="request"),
+                ROW,
                 Bool(name="numbers", use="request"),
             ),
         ),
@@ -135,7 +135,7 @@ VIEW = View(
             parameters=(
                 SITE,
                 HEAD,
-                Int(name="query", title=mark("Query"), use="selection", optional=True),
+                QUERY,
                 Number(name="threshold", title=mark("Weights from"), default=0.05, use="request"),
             ),
         ),

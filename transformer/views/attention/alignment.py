@@ -6,7 +6,6 @@ text, and links (one a line) and others (the thin lines) as [target place, sourc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,9 +18,10 @@ from transformer.messages import mark, numeral, say
 from transformer.runs.head_data import array, check_head, check_row, records_of
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
-from transformer.views.drawing.columns import Line, column, columns_layout, drawn_lines, headings
+from transformer.views.drawing.columns import Column, Line, columns_figure, drawn_lines
 
 BY = ("written", "read")
+_OPACITIES = 0.2, 1  # of weights 0 and 1
 COLUMN_PX = 126  # two columns of this width leave room for the lines on a phone
 
 _WORDS = {  # the subtitle, and why a target token has no line
@@ -134,48 +134,38 @@ def alignment(
     unknown layer, head, row, by or threshold.
     """
     found = alignment_links(run, layer, head, row=row, by=by, threshold=threshold)
-    meta = {
-        "source_labels": list(found.source_labels),
-        "target_labels": list(found.target_labels),
-        "links": [list(link) for link in found.links],
-        "others": [list(link) for link in found.others],
-    }
-    layout = _layout(found, layer, head, by, threshold, dark)
-    lines = [*_lines(found.others, dark, thin=True), *_lines(found.links, dark)]
-    return go.Figure(data=[*lines, *_columns(found, by, dark)], layout=layout | {"meta": meta})
-
-
-def _layout(
-    found: AlignmentLinks, layer: Any, head: Any, by: str, threshold: float | None, dark: bool
-) -> dict[str, Any]:
     layers = say("mean of all layers") if layer == "mean" else say("layer {layer}", layer=layer)
     heads = say("mean of heads") if head == "mean" else say("head {head}", head=head)
     legend = say("width and opacity: weight, 0 to 1")
     if threshold is not None:
         thin = say("thin: other weights of at least {threshold}", threshold=numeral(threshold, "g"))
         legend = f"{legend}<br>{thin}"
-    return columns_layout(
+    others, links = (
+        [Line(link.source, link.target, link.weight) for link in each]
+        for each in (found.others, found.links)
+    )
+    return columns_figure(
         say("Alignment: {layers}, {heads}", layers=layers, heads=heads),
         say(_WORDS[by][0]),
         legend,
-        (found.source_labels, found.target_labels),
-        COLUMN_PX,
+        _columns(found, by),
+        [
+            *drawn_lines(others, (1, 1), _OPACITIES, dark),
+            *drawn_lines(links, (1, 6), _OPACITIES, dark),
+        ],
+        column_px=COLUMN_PX,
         below=72,
         dark=dark,
+        meta={
+            "source_labels": list(found.source_labels),
+            "target_labels": list(found.target_labels),
+            "links": [list(link) for link in found.links],
+            "others": [list(link) for link in found.others],
+        },
     )
 
 
-def _lines(links: Sequence[Link], dark: bool, *, thin: bool = False) -> list[go.Scatter]:
-    """From sources, left, to targets, right."""
-
-    def looks(weight: float) -> tuple[float, float]:
-        return 1 if thin else 1 + 5 * weight, 0.2 + 0.8 * weight
-
-    lines = [Line(link.source, link.target, link.weight) for link in links]
-    return drawn_lines(lines, looks, dark)
-
-
-def _columns(found: AlignmentLinks, by: str, dark: bool) -> list[go.Scatter]:
+def _columns(found: AlignmentLinks, by: str) -> tuple[Column, Column]:
     read = [link.source for link in found.links]
     linked = {link.target for link in found.links}
     of_sources = [
@@ -191,13 +181,10 @@ def _columns(found: AlignmentLinks, by: str, dark: bool) -> list[go.Scatter]:
         + (_reading(found, place, by) if place in linked else say(_WORDS[by][1]))
         for place, label in enumerate(found.target_labels)
     ]
-    left, right = (
-        [style.fitted(label, COLUMN_PX)[0] for label in labels]
-        for labels in (found.source_labels, found.target_labels)
+    return (
+        Column(say("source"), found.source_labels, of_sources, set(read)),
+        Column(say("target"), found.target_labels, of_targets, linked),
     )
-    sources = column(0, left, of_sources, set(read), dark)
-    targets = column(1, right, of_targets, linked, dark)
-    return [sources, targets, headings(say("source"), say("target"), dark)]
 
 
 _READ = mark("reads {named}, weight {weight}"), mark("second: {named}, weight {weight}")
@@ -215,16 +202,9 @@ def _reading(found: AlignmentLinks, place: int, by: str) -> str:
     lines = [_named("query", query, found.target_labels[query])]
     for sentence, key in zip(_READ, np.argsort(-read, kind="stable"), strict=False):
         named = _named("source", key, found.source_labels[key])
-        lines.append(
-            say(
-                sentence,
-                named=named,
-                weight=numeral(read[key], ".4f"),
-            )
-        )
+        lines.append(say(sentence, named=named, weight=numeral(read[key], ".4f")))
     return "<br>".join(lines)
 
 
 def _named(column: str, place: int, label: str) -> str:
-    name = style.hover(label)
-    return say(_PLACES[column], place=place, name=name)
+    return say(_PLACES[column], place=place, name=style.hover(label))

@@ -6,7 +6,6 @@ import { wholeNumber } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { setReader } from "../../web/text.js";
 import { siteName } from "../../web/sites.js";
-import { KindButtons } from "../../web/controls.js";
 import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
 import { mounted, useEvent, usePart } from "../../web/part.js";
 import {
@@ -18,12 +17,14 @@ import {
   useRef,
   useState,
 } from "../../web/preact.js";
-import { labelsOf, page, reactive, setHead, setQuery, tracedFrom } from "../../web/store.js";
+import { labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { HeadFinding } from "../head_metrics/finding.js";
 import { knownHeads } from "../head_metrics/known.js";
-import { CellNumbers, useCell } from "./cell.js";
+import { CellNumbers, newShown, useCell } from "./cell.js";
 import { Large } from "./large.js";
 import {
+  firstHead,
+  HeadKinds,
   headShown,
   isHeatmap,
   numbersAsked,
@@ -34,8 +35,6 @@ import {
   usualKind,
   isOffered,
 } from "./numbers.js";
-
-const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
 
 // ---- every head ----
 
@@ -57,12 +56,9 @@ const Heads = ({ view }) => {
     if (isHeatmap(view.fields.picture))
       view.store.foresee(numbersAsked(view.fields, { stack, kind, layer, head }));
   };
-  const kinds = page.run?.kinds ?? [];
-  const chosen = kinds.findIndex((one) => one.stack === stack && one.kind === kind);
   const isHere = of?.stack === stack && of?.kind === kind;
   return html`<div class="heads-side" ...${part.shows(of ?? {})}>
-    <${KindButtons} name=${say("Which attention")} ...${{ kinds, chosen }}
-      choose=${(index) => setHead(firstHead(kinds[index]))} />
+    <${HeadKinds} at=${at} />
     <h3>${say("Every head")}</h3>
     <button type="button" class="zoom" aria-pressed=${String(isZoomed)} onClick=${() => zoom(!isZoomed)}
       hidden=${!(atlas?.shape[1] > MANY)}>${say("Larger pictures")}</button>
@@ -115,14 +111,7 @@ const follow = (_, { cell: text }) => {
 
 const newView = (part, server) => {
   const fields = declaredFields("attention", follow);
-  const shown = reactive({
-    numbers: null,
-    labels: null,
-    key: "", // what they are the answer to
-    queries: "",
-    keys: "",
-    small: /** @type {any} */ (null), // all heads small
-  });
+  const shown = newShown({ small: /** @type {any} */ (null) }); // all heads small
   Object.defineProperty(shown, "shift", {
     get: () => Number(fields.picture === "alignment" && fields.by === "written"),
   });

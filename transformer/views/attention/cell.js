@@ -109,6 +109,9 @@ const newCell = (shown, pinned) => {
   }); // prettier-ignore
 };
 
+// See Shown; key: what its numbers are the answer to.
+export const newShown = (more = {}) =>
+  reactive({ numbers: null, labels: null, key: "", queries: "", keys: "", shift: 0, ...more });
 /** @type {(shown: Shown, pinned?: { value: any }) => any} */
 export const useCell = (shown, pinned = undefined) => {
   const cell = useMemo(() => newCell(shown, pinned ?? signal(null)), []);

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
 from transformer.analysis.attention_flow import (
     Weights,
@@ -16,7 +14,7 @@ from transformer.analysis.attention_flow import (
     rollout_weights,
 )
 from transformer.checks import check_choice
-from transformer.messages import mark, say
+from transformer.messages import say
 from transformer.network_words import attention_name
 from transformer.runs.head_data import labels_of, sites_of, stored_head
 from transformer.runs.run import Batch, Run
@@ -27,10 +25,9 @@ from transformer.views.attention.heatmap import (
     top_of,
     weight_colours,
 )
-from transformer.views.drawing import style
-from transformer.views.drawing.matrix import TEXT_LIMIT, matrix_layout
+from transformer.views.drawing.matrix import cell_hover, matrix_layout
 
-_HOVER = mark("query %{y:d}, key %{x:d}: %{text}%{customdata:.4f}<extra></extra>")
+_NUMBER = "<br>%{customdata:.4f}<extra></extra>"
 
 
 class HeatmapOptions(TypedDict, total=False):
@@ -63,51 +60,28 @@ def attention_rollout(
     run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[HeatmapOptions]
 ) -> go.Figure:
     """Attention rollout of a stack's self-attention, see `rollout_weights`; errors alike."""
-    return _product_figure(run, "rollout", stack, layer, look)
+    weights = rollout_weights(run, stack, layer, look.get("row", 0))
+    subtitle = say("mean of heads and residual, multiplied over the layers")
+    title = _of_layers(say("Attention rollout"), run, stack, layer)
+    return _figure(run, "rollout", (stack, "self"), weights, title, subtitle, **look)
 
 
 def joint_attention(
     run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[HeatmapOptions]
 ) -> go.Figure:
     """Joint attention of a stack's self-attention, see `joint_weights`; errors alike."""
-    return _product_figure(run, "joint", stack, layer, look)
+    weights = joint_weights(run, stack, layer, look.get("row", 0))
+    subtitle = say("mean of heads without the residual, multiplied over the layers")
+    title = _of_layers(say("Joint attention"), run, stack, layer)
+    return _figure(run, "joint", (stack, "self"), weights, title, subtitle, **look)
 
 
-class _Product(NamedTuple):
-    weights: Callable[[Run | Batch, str, int | None, int], Weights]
-    title: str
-    subtitle: str
-
-
-_PRODUCTS = {
-    "rollout": _Product(
-        rollout_weights,
-        mark("Attention rollout"),
-        mark("mean of heads and residual, multiplied over the layers"),
-    ),
-    "joint": _Product(
-        joint_weights,
-        mark("Joint attention"),
-        mark("mean of heads without the residual, multiplied over the layers"),
-    ),
-}
-
-
-def _product_figure(
-    run: Run | Batch, picture: str, stack: str, layer: int | None, look: HeatmapOptions
-) -> go.Figure:
-    """One of `_PRODUCTS`; the title says which layers are multiplied."""
-    drawn = _PRODUCTS[picture]
-    weights = drawn.weights(run, stack, layer, look.get("row", 0))
+def _of_layers(title: str, run: Run | Batch, stack: str, layer: int | None) -> str:
+    """The title with the layers that are multiplied: all of them, or those up to `layer`."""
     last = len(sites_of(run, stack, "self")) - 1 if layer is None else layer
     layers = say("layer 0") if last == 0 else say("layers 0 to {last}", last=last)
-    title = say(
-        "{title}, {attention}, {layers}",
-        title=say(drawn.title),
-        attention=attention_name(stack, "self"),
-        layers=layers,
-    )
-    return _figure(run, picture, (stack, "self"), weights, title, say(drawn.subtitle), **look)
+    attention = attention_name(stack, "self")
+    return say("{title}, {attention}, {layers}", title=title, attention=attention, layers=layers)
 
 
 def _figure(
@@ -136,7 +110,7 @@ def _figure(
         z=np.where(allowed, rescale(shown, scale), np.float32(np.nan)),
         hoverongaps=True,
         **weight_colours(scale, top_of(shown, allowed, range_), dark=dark),
-        **(_hover(shown, queries, keys) if hover else {"hoverinfo": "none"}),
+        **(cell_hover(queries, keys, _NUMBER, shown) if hover else {"hoverinfo": "none"}),
     )
     meta = {
         "picture": picture, "stack": stack, "kind": kind,
@@ -144,16 +118,3 @@ def _figure(
     }  # fmt: skip
     layout = matrix_layout(title, subtitle, queries, keys, dark=dark, meta=meta)
     return go.Figure(data=[cells], layout=layout)
-
-
-def _hover(
-    weights: NDArray[np.float32], queries: tuple[str, ...], keys: tuple[str, ...]
-) -> dict[str, Any]:
-    if max(weights.shape) > TEXT_LIMIT:
-        return {"customdata": weights, "hovertemplate": say(_HOVER).replace("%{text}", "")}
-    labels = [style.hover(text) for text in keys]
-    asking = [style.hover(text) for text in queries]
-    text = [
-        [say("{query} from {key}<br>", query=query, key=key) for key in labels] for query in asking
-    ]
-    return {"customdata": weights, "hovertemplate": say(_HOVER), "text": text}

@@ -1,5 +1,6 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens.
 
+import { isStill } from "../../web/controls.js";
 import { useAnswer, useEvent } from "../../web/part.js";
 import { numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
@@ -132,10 +133,9 @@ const STAGES = ["scores", "masked", "weights"];
 // From scores to weights as one short motion: the scores, those that the mask leaves, and softmax.
 const Motion = ({ view: { part, fields, turning }, hidden }) => {
   const ticket = useRef(0);
-  const still = matchMedia("(prefers-reduced-motion: reduce)"); // then a press is a step
   const step = () => (fields.stage = STAGES[(STAGES.indexOf(fields.stage) + 1) % STAGES.length]);
   const play = async () => {
-    if (still.matches) return step();
+    if (isStill()) return step(); // a press is a step
     const mine = ++ticket.current;
     const root = part.element.current;
     const isDrawn = (stage) => root.dataset.stage === stage && !root.ariaBusy;
@@ -172,8 +172,7 @@ export const Large = ({ view }) => {
   useLayoutEffect(() => emit("reading"), [shown.key, picture, by, depth, over]);
   const side = useRef(/** @type {any} */ (null));
   useEvent("look", () => {
-    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-    side.current.scrollIntoView({ block: "nearest", behavior });
+    side.current.scrollIntoView({ block: "nearest", behavior: isStill() ? "instant" : "smooth" });
   });
   if (!at) return html`<div class="large-side" ref=${side}></div>`;
 

@@ -19,7 +19,7 @@ from transformer.network_words import attention_name
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
-from transformer.views.drawing.columns import Line, column, columns_layout, drawn_lines, headings
+from transformer.views.drawing.columns import Column, Line, columns_figure, drawn_lines
 
 COLUMN_PX = 118  # two columns of this width leave room for the lines on a phone
 MOST_LINES = 2000  # of all queries together; more are neither drawn in time nor told apart
@@ -71,23 +71,36 @@ def query_lines(
     _check(view, query, threshold)
     links = _links(view, query, threshold)
     shown = links[:MOST_LINES]
-    meta = {
-        "query_labels": list(view.query_labels),
-        "key_labels": list(view.key_labels),
-        "links": [list(link) for link in shown],
-        "query": query,
-        "threshold": threshold,
-    }
-    layout = _layout(view, query, threshold, len(links), dark) | {"meta": meta}
-    lines = _lines(shown, dark, faint=query is None)
-    return go.Figure(data=[*lines, *_columns(view, query, shown, dark)], layout=layout)
+    faint = query is None
+    lines = drawn_lines(
+        [Line(*link) for link in shown],
+        (1, 3) if faint else (1, 8),
+        (0.12, 0.62) if faint else (0.35, 1),
+        dark,
+    )
+    return columns_figure(
+        _title(view, query),
+        _subtitle(len(links), threshold),
+        say("width and opacity: weight, 0 to 1"),
+        _columns(view, query, shown),
+        lines,
+        column_px=COLUMN_PX,
+        room=44,
+        dark=dark,
+        meta={
+            "query_labels": list(view.query_labels),
+            "key_labels": list(view.key_labels),
+            "links": [list(link) for link in shown],
+            "query": query,
+            "threshold": threshold,
+        },
+    )
 
 
 def _check(view: HeadView, query: Any, threshold: Any) -> None:
     check_number("threshold", threshold, 0.0, 1.0)
     last = len(view.query_labels) - 1
-    whole = is_whole(query)
-    if query is not None and not (whole and 0 <= query <= last):
+    if query is not None and not (is_whole(query) and 0 <= query <= last):
         raise invalid(
             "query must be a whole number from 0 to {last}, or None; got {got}",
             last=last,
@@ -103,64 +116,38 @@ def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
     return sorted(found, key=lambda link: -link.weight)
 
 
-def _layout(
-    view: HeadView, query: int | None, threshold: float, count: int, dark: bool
-) -> dict[str, Any]:
-    site = view.site
+def _title(view: HeadView, query: int | None) -> str:
     head = say("mean of all heads") if view.head == "mean" else say("head {head}", head=view.head)
-    whose = say("all queries") if query is None else say("query {query}", query=query)
-    least = numeral(threshold, "g")
-    which = say("all weights of at least {threshold}", threshold=least)
-    if count > MOST_LINES:
-        which = say(
-            "the strongest {most_lines} of {count} weights of at least {threshold}",
-            most_lines=numeral(MOST_LINES),
-            count=numeral(count),
-            threshold=least,
-        )
-    return columns_layout(
-        say(
-            "Lines: {attention}, layer {layer}, {head}, {whose}",
-            attention=attention_name(site.stack, site.kind),
-            layer=site.layer,
-            head=head,
-            whose=whose,
-        ),
-        which,
-        say("width and opacity: weight, 0 to 1"),
-        (view.query_labels, view.key_labels),
-        COLUMN_PX,
-        room=44,
-        dark=dark,
+    return say(
+        "Lines: {attention}, layer {layer}, {head}, {whose}",
+        attention=attention_name(view.site.stack, view.site.kind),
+        layer=view.site.layer,
+        head=head,
+        whose=say("all queries") if query is None else say("query {query}", query=query),
     )
 
 
-def _lines(links: Sequence[Link], dark: bool, *, faint: bool) -> list[go.Scatter]:
-    """Strong lines of one query, faint ones of all."""
+def _subtitle(count: int, threshold: float) -> str:
+    least = numeral(threshold, "g")
+    if count <= MOST_LINES:
+        return say("all weights of at least {threshold}", threshold=least)
+    return say(
+        "the strongest {most_lines} of {count} weights of at least {threshold}",
+        most_lines=numeral(MOST_LINES),
+        count=numeral(count),
+        threshold=least,
+    )
 
-    def looks(weight: float) -> tuple[float, float]:
-        if faint:
-            return 1 + 2 * weight, 0.12 + 0.5 * weight
-        return 1 + 7 * weight, 0.35 + 0.65 * weight
 
-    return drawn_lines([Line(*link) for link in links], looks, dark)
-
-
-def _columns(
-    view: HeadView, query: int | None, links: Sequence[Link], dark: bool
-) -> list[go.Scatter]:
-    """Queries, keys, and what stands above them."""
+def _columns(view: HeadView, query: int | None, links: Sequence[Link]) -> tuple[Column, Column]:
     asking = {link.query for link in links} if query is None else {query}
     read = {link.key for link in links}
     numbers = {} if query is None else {link.key: numeral(link.weight, ".2f") for link in links}
-    keys = [
-        f"{numbers.get(place, _NO_NUMBER)} {style.fitted(label, COLUMN_PX)[0]}"
-        for place, label in enumerate(view.key_labels)
-    ]
-    queries = [style.fitted(label, COLUMN_PX)[0] for label in view.query_labels]
-    left = column(0, queries, _hover(view, links, "query"), asking, dark)
-    right = column(1, keys, _hover(view, links, "key"), read, dark)
-    return [left, right, headings(say("query"), say("weight, key"), dark)]
+    before = [numbers.get(place, _NO_NUMBER) for place in range(len(view.key_labels))]
+    return (
+        Column(say("query"), view.query_labels, _hover(view, links, "query"), asking),
+        Column(say("weight, key"), view.key_labels, _hover(view, links, "key"), read, before),
+    )
 
 
 _LINKED = {
@@ -187,13 +174,6 @@ def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
         mine = texts[getattr(link, side)]
         if len(mine) < 4:
             at = getattr(link, other)
-            name = style.hover(others[at])
-            mine.append(
-                say(
-                    sentence,
-                    at=at,
-                    name=name,
-                    weight=numeral(link.weight, ".4f"),
-                )
-            )
+            name, weight = style.hover(others[at]), numeral(link.weight, ".4f")
+            mine.append(say(sentence, at=at, name=name, weight=weight))
     return ["<br>".join(text) for text in texts]

@@ -2,12 +2,12 @@
 
 import { ask, server } from "../../web/ask.js";
 import { say } from "../../web/messages.js";
-import { Switch } from "../../web/controls.js";
+import { KindButtons, Switch } from "../../web/controls.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
 import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
 import { useAnswer } from "../../web/part.js";
-import { page, tracedFrom } from "../../web/store.js";
+import { page, setHead, tracedFrom } from "../../web/store.js";
 import { once } from "../head_metrics/known.js";
 import { fieldsOf } from "../../web/link_text.js";
 import { html, useState } from "../../web/preact.js";
@@ -28,6 +28,14 @@ export const headShown = () => {
   const kind = run.kinds.find((one) => one.stack === head?.stack && one.kind === head.kind);
   if (kind && head.layer < kind.n_layers && head.head < run.n_heads) return { ...kind, ...head };
   return { ...run.kinds[0], layer: 0, head: 0 };
+};
+export const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
+// The kinds of attention as buttons: each leads to its first head. at: the chosen one.
+export const HeadKinds = ({ at }) => {
+  const kinds = page.run?.kinds ?? [];
+  const chosen = kinds.findIndex(({ stack, kind }) => stack === at?.stack && kind === at.kind);
+  const choose = (index) => setHead(firstHead(kinds[index]));
+  return html`<${KindButtons} name=${say("Which attention")} ...${{ kinds, chosen, choose }} />`;
 };
 // The kind of attention that is shown of a stack's tokens unless another is chosen.
 export const usualKind = (stack) => {

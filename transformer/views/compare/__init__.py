@@ -3,56 +3,55 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import plotly.graph_objects as go
 
 from transformer.messages import mark, say, translated
 from transformer.runs.run import Run
 from transformer.views.compare.compare import (
     NothingShared,
-    Pair,
     align,
     attention_difference,
     opposite,
 )
 from transformer.views.compare.outcomes import candidates_compared, probability_difference
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import HEAD, SITE
-from transformer.views.parameters import HeadOrMean, Int, Text
+from transformer.views.drawing.common import HEAD, PLACE, SITE
+from transformer.views.parameters import HeadOrMean, Text
 
 
 def answer_compare(a: Run, b: Run) -> Answer:
     """The tokens of both, beside each other, for each stack that both have."""
-    return {"texts": [_aligned(name, *texts) for name, texts in _texts(a, b).items()]}
+    texts = {"source": (a.source_labels, b.source_labels), "text": (a.labels, b.labels)}
+    return {"texts": [_aligned(name, *both) for name, both in texts.items() if all(both)]}
+
+
+def _aligned(name: str, a: Sequence[str], b: Sequence[str]) -> Answer:
+    pairs = [(pair.a, pair.b, pair.state) for pair in align(a, b)]
+    counts = Counter(state for *_, state in pairs)
+    return {"name": name, "a": list(a), "b": list(b), "pairs": pairs, "counts": dict(counts)}
 
 
 def answer_outcomes(a: Run, b: Run, *, dark: bool = False) -> Answer:
     """How much likelier each token that both generated was in one; {"none": why} without any."""
-    try:
-        figure = probability_difference(a, b, dark=dark)
-    except NothingShared as error:
-        return {"none": translated(error)}
-    return {"figure": figure}
+    return _drawn(probability_difference, a, b, dark=dark)
 
 
 def answer_difference(
-    a: Run,
-    b: Run,
-    *,
-    site: str,
-    head: int | str,
-    other_site: str,
-    other_head: int | str,
-    dark: bool = False,
+    a: Run, b: Run, *, site: str, head: int | str, dark: bool = False, **other: Any
 ) -> Answer:
     """The weights of a head of the other run minus those of a head of this one; {"none": why} for
     texts without a common token."""
+    return _drawn(attention_difference, a, b, site, head, dark=dark, **other)
+
+
+def _drawn(figure: Callable[..., go.Figure], *of: Any, **look: Any) -> Answer:
     try:
-        figure = attention_difference(
-            a, b, site, head, other_site=other_site, other_head=other_head, dark=dark
-        )
+        return {"figure": figure(*of, **look)}
     except NothingShared as error:
         return {"none": translated(error)}
-    return {"figure": figure}
 
 
 def answer_weighed(a: Run, b: Run, *, place: int, dark: bool = False) -> Answer:
@@ -70,30 +69,6 @@ def answer_weighed(a: Run, b: Run, *, place: int, dark: bool = False) -> Answer:
         "labels": [a.labels[place], b.labels[beside]],
         "places": [place, beside],
     }
-
-
-def _texts(a: Run, b: Run) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    texts = {"source": (a.source_labels, b.source_labels)} if _both_translate(a, b) else {}
-    return texts | {"text": (a.labels, b.labels)}
-
-
-def _both_translate(a: Run, b: Run) -> bool:
-    return bool(a.source_labels and b.source_labels)
-
-
-def _aligned(name: str, a: tuple[str, ...], b: tuple[str, ...]) -> dict[str, Any]:
-    pairs = align(a, b)
-    return {
-        "name": name,
-        "a": list(a),
-        "b": list(b),
-        "pairs": [_plain(pair) for pair in pairs],
-        "counts": dict(Counter(pair.state for pair in pairs)),
-    }
-
-
-def _plain(pair: Pair) -> list[Any]:
-    return [pair.a, pair.b, pair.state]
 
 
 _HEAD = HeadOrMean(name="other_head", title=mark("B's head"), default=0, use="request")
@@ -137,7 +112,7 @@ VIEW = View(
             figure=candidates_compared,
             answer=answer_weighed,
             takes="runs",
-            parameters=(Int(name="place", default=1, use="selection"),),
+            parameters=(PLACE,),
         ),
     ),
 )

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import numeral, say
-from transformer.runs.head_data import HeadView, SiteLike, head_view
+from transformer.messages import mark, say
+from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Run
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import TEXT_LIMIT, matrix_layout, reading_texts
-
-Head = int | str
+from transformer.views.drawing.matrix import cell_hover, matrix_layout
 
 
 class Pair(NamedTuple):
@@ -119,10 +117,20 @@ def attention_difference(
     weights, hidden = _weights(of_a, of_b, rows, columns)
     change = np.where(hidden, np.float32(np.nan), weights[..., 1] - weights[..., 0])
     limit = style.bound_of(change)
-    cells = go.Heatmap(
-        z=change, hoverongaps=True, **style.signed(limit, dark),
-        colorbar=style.colorbar(say("weight in B − in A")), **_hover(weights, queries, keys),
-    )  # fmt: skip
+    ending = say(
+        "<br>B − A: %{z:+.4f}<br>in A %{customdata[0]:.4f}, in B "
+        "%{customdata[1]:.4f}<extra></extra>"
+    )
+    where = mark("row %{y}, column %{x}")
+    hover = cell_hover(queries, keys, ending, weights, where=where)
+    cells = style.signed_cells(
+        change,
+        hover.pop("hovertemplate"),
+        dark,
+        bar=say("weight in B − in A"),
+        hoverongaps=True,
+        **hover,
+    )
     meta = {
         "queries": [list(pair[:2]) for pair in rows],
         "keys": [list(pair[:2]) for pair in columns],
@@ -130,11 +138,7 @@ def attention_difference(
         "kept": weights.sum(axis=1).mean(axis=0).tolist(),
     }
     title = say("{of_b} in B − {of_a} in A", of_b=_named(of_b), of_a=_named(of_a))
-    says = say(
-        "on the tokens of both; colours from {least} to {most}",
-        least=numeral(-limit, ".3g"),
-        most=numeral(limit, ".3g"),
-    )
+    says = say("on the tokens of both; colours from {least} to {most}", **style.ends(limit))
     layout = matrix_layout(title, says, queries, keys, dark=dark, meta=meta)
     return go.Figure(data=[cells], layout=layout)
 
@@ -166,19 +170,3 @@ def _common(a: Sequence[str], b: Sequence[str]) -> list[Shared]:
 
 def _named(view: HeadView) -> str:
     return f"{view.site}, {'mean of heads' if view.head == 'mean' else f'head {view.head}'}"
-
-
-def _hover(
-    weights: NDArray[np.float32], queries: Sequence[str], keys: Sequence[str]
-) -> dict[str, Any]:
-    ending = say(
-        "<br>B − A: %{z:+.4f}<br>in A %{customdata[0]:.4f}, in B "
-        "%{customdata[1]:.4f}<extra></extra>"
-    )
-    if max(weights.shape) > TEXT_LIMIT:
-        return {
-            "customdata": weights,
-            "hovertemplate": say("row %{y}, column %{x}{ending}", ending=ending),
-        }
-    text = reading_texts(queries, keys)
-    return {"customdata": weights, "hovertemplate": "%{text}" + ending, "text": text}

@@ -6,8 +6,9 @@ from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark
 from transformer.runs.run import Run
-from transformer.views.contribution.contribution import contribution, largest, sentence
+from transformer.views.contribution.contribution import contribution, sentence
 from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing.common import PLACE
 from transformer.views.parameters import Int
 
 
@@ -17,12 +18,13 @@ def answer_contribution(
     """The map of what each part adds, its sum beside the network's own logit, and a sentence."""
     found = models.ask(logit_contribution, item, place=place, target=target)
     label = models.model(item.model).tokenizer.label(found.target)
+    figure = contribution(found, label, dark=dark)
     return {
-        "figure": contribution(found, label, dark=dark),
+        "figure": figure,
         "label": label,
         "logit": found.logit,
         "total": found.total,
-        "limit": largest(found),
+        "limit": figure.layout.meta["limit"],
         "sentence": sentence(found),
         "heads": {kind: heads.tolist() for kind, heads in found.heads.items()},
         "feed_forward": found.feed_forward.tolist(),
@@ -49,7 +51,7 @@ VIEW = View(
             answer=answer_contribution,
             network=True,
             parameters=(
-                Int(name="place", use="selection", default=1),
+                PLACE,
                 Int(
                     name="target",
                     title=mark("Token"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -32,16 +31,17 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
     layer. Orange adds, blue takes away. `layout.meta` has row_labels, column_labels, limit.
     """
     rows, columns, cells = table(found)
-    limit = largest(found)
-    trace = go.Heatmap(
-        z=cells,
-        **style.signed(limit, dark),
+    limit = style.bound_of(cells, 1e-6)
+    trace = style.signed_cells(
+        cells,
+        "%{customdata}: %{z:+.4f}<extra></extra>",
+        dark,
+        bound=limit,
+        bar=say("adds to the logit"),
         customdata=[[f"{row}, {column}" for column in columns] for row in rows],
         texttemplate="%{z:+.2f}" if len(columns) <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
         hoverongaps=False,
-        hovertemplate="%{customdata}: %{z:+.4f}<extra></extra>",
-        colorbar=style.colorbar(say("adds to the logit")),
     )
     subtitle = say(
         "token {place}, {token}: logit {logit}, the sum of all cells; scales of norms held",
@@ -51,7 +51,15 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
     )
     title = say("What each part adds to one logit")
     meta = {"row_labels": rows, "column_labels": columns, "limit": limit}
-    layout = style.layout(title, subtitle, dark=dark, meta=meta, **_axes(rows, columns, dark))
+    down = [len(rows) - 0.5, -0.5]
+    layout = style.layout(
+        title,
+        subtitle,
+        dark=dark,
+        meta=meta,
+        xaxis=style.named_axis(say("part"), columns, dark=dark, constrain="domain"),
+        yaxis=style.named_axis(say("layer"), rows, dark=dark, constrain="domain", range=down),
+    )
     return go.Figure(data=[trace], layout=layout)
 
 
@@ -79,11 +87,6 @@ def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.fl
     for row, name in (*enumerate(first), *enumerate(then, middle.stop)):
         cells[row, -1] = found.others[name]
     return rows, columns, cells
-
-
-def largest(found: LogitContribution) -> float:
-    """The largest number of the map, up or down; never 0."""
-    return style.bound_of(table(found)[2], 1e-6)
 
 
 def sentence(found: LogitContribution) -> str:
@@ -124,16 +127,3 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
         "output bias": say("the output bias"),
     }
     yield from ((names[name], value) for name, value in found.others.items())
-
-
-def _axes(rows: list[str], columns: list[str], dark: bool) -> dict[str, Any]:
-    return {
-        f"{name}axis": style.axis(
-            title, dark=dark, range=span, constrain="domain", tickmode="array",
-            tickvals=list(range(len(labels))), ticktext=labels,
-        )
-        for name, title, labels, span in (
-            ("x", say("part"), columns, [-0.5, len(columns) - 0.5]),
-            ("y", say("layer"), rows, [len(rows) - 0.5, -0.5]),
-        )
-    }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
@@ -11,27 +11,40 @@ from transformer.messages import mark, numeral, say
 from transformer.views.drawing import style
 
 _LEAST = 0.02  # the axis reaches at least this far, however improbable all of it is
+_ROOM = 1.25  # and so many times as far as the longest bar, for the number that stands there
 
 
-def paired_layout(
+class Series(NamedTuple):
+    """One bar of each pair. texts: behind the bars' ends, by default the probabilities in percent;
+    told: the same in the hover text, by default to four decimals."""
+
+    name: str
+    probabilities: Sequence[float]
+    colour: str
+    hatched: bool = False
+    texts: Sequence[str] | None = None
+    told: Sequence[str] | None = None
+
+
+def paired_bars(
     title: str,
     subtitle: str,
-    ticks: Sequence[str],
-    longest: float,
+    labels: Sequence[str],
+    pair: Sequence[Series],
     *,
     y_title: str = mark("next token"),
-    room: float = 1.18,
-    height: int | None = None,
+    ids: Sequence[int] = (),
+    here: int | None = None,
     dark: bool = False,
     meta: dict[str, Any],
-) -> dict[str, Any]:
-    """The layout of pairs of bars, the first of them on top.
+) -> go.Figure:
+    """A pair of bars a token, the first on top; x is the probability, y the token's place.
 
-    ticks: one a pair, from `token_ticks`. longest: the largest probability, which the axis reaches
-    beyond, `room` times as far, for the number that stands there. height: in px, None = by `ticks`.
+    ids: of the tokens; the one whose id is `here` has an arrow before its label. meta: more than
+    the labels, which it holds as plain text.
     """
-    longest = max(longest, _LEAST)
-    return style.layout(
+    longest = max(_LEAST, *(max(series.probabilities) for series in pair))
+    layout = style.layout(
         title,
         subtitle,
         dark=dark,
@@ -39,24 +52,21 @@ def paired_layout(
         bargap=0.25,
         bargroupgap=0.05,
         xaxis=style.axis(
-            say("probability"), dark=dark, range=[0, longest * room], showgrid=True, nticks=6,
+            say("probability"), dark=dark, range=[0, longest * _ROOM], showgrid=True, nticks=6,
             tickformat=".0%" if longest > 0.1 else ".1%",
         ),
-        yaxis=style.axis(
-            say(y_title), dark=dark, range=[len(ticks) - 0.4, -0.6], tickmode="array",
-            tickvals=list(range(len(ticks))), ticktext=list(ticks),
+        yaxis=style.named_axis(
+            say(y_title), _ticks(labels, ids, here), dark=dark, range=[len(labels) - 0.4, -0.6],
         ),
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
         margin={"l": 60, "r": 16, "t": 72, "b": 100},
-        height=height or 172 + 40 * len(ticks),
-        meta=meta,
+        height=172 + 44 * max(len(labels), 3),
+        meta={"labels": list(labels)} | meta,
     )  # fmt: skip
+    return go.Figure(data=[_bars(series, labels) for series in pair], layout=layout)
 
 
-def token_ticks(
-    labels: Sequence[str], ids: Sequence[int] = (), here: int | None = None
-) -> list[str]:
-    """A tick a token, since all are wanted; the one whose id is `here` is pointed at."""
+def _ticks(labels: Sequence[str], ids: Sequence[int], here: int | None) -> list[str]:
     ticks = [style.label(text) for text in labels]
     for place, token in enumerate(ids):
         if token == here:
@@ -64,31 +74,27 @@ def token_ticks(
     return ticks
 
 
-def bars(
-    name: str,
-    lengths: Sequence[float],
-    texts: Sequence[str],
-    colour: str,
-    *,
-    hatched: bool = False,
-    **more: Any,
-) -> go.Bar:
-    """One bar of each pair, its text behind its end; `more` goes to Plotly."""
+def _bars(series: Series, labels: Sequence[str]) -> go.Bar:
+    name, values, colour, hatched, texts, told = series
     return go.Bar(
-        x=list(lengths),
-        y=list(range(len(lengths))),
+        x=list(values),
+        y=list(range(len(values))),
         name=name,
         orientation="h",
-        text=list(texts),
+        text=[percent(value) for value in values] if texts is None else list(texts),
         textposition="outside",
         textfont={"size": style.FONT_SIZE},
         constraintext="none",
         cliponaxis=False,
         marker={"color": colour, "pattern": {"shape": "/" if hatched else ""}},
-        **more,
+        customdata=[numeral(value, ".4f") for value in values] if told is None else list(told),
+        hovertext=[style.hover(text) for text in labels],
+        hovertemplate=f"%{{hovertext}}<br>{name}: %{{customdata}}<extra></extra>",
     )
 
 
-def percent(probability: float) -> str:
-    """A probability for Plotly text; a small one is never shown as nothing."""
-    return f"&lt;{numeral(0.1, '.1f')}%" if 0 < probability < 0.001 else numeral(probability, ".1%")
+def percent(probability: float, sign: str = "") -> str:
+    """A probability for Plotly text, a small one never shown as nothing; sign: before it."""
+    if 0 < probability < 0.001:
+        return f"&lt;{numeral(0.1, '.1f')}%"
+    return sign + numeral(probability, ".1%")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
@@ -11,8 +11,6 @@ from transformer.views.drawing import style
 
 ROW_PX, MIN_HEIGHT, TOP_PX = 24, 200, 72
 N_BUCKETS = 8  # lines of similar weight are one trace: a trace a line would take seconds to draw
-
-Columns = tuple[Sequence[str], Sequence[str]]  # the labels at the left and at the right
 
 
 class Line(NamedTuple):
@@ -23,25 +21,40 @@ class Line(NamedTuple):
     weight: float
 
 
-def columns_layout(
+class Column(NamedTuple):
+    """Tokens below a heading. hover: of each, ready for Plotly. linked: places where lines begin,
+    the others are muted. before: ready for Plotly, in front of each token."""
+
+    heading: str
+    labels: Sequence[str]
+    hover: Sequence[str]
+    linked: set[int]
+    before: Sequence[str] = ()
+
+
+def columns_figure(
     title: str,
     subtitle: str,
     legend: str,
-    labels: Columns,
-    column_px: int,
+    sides: tuple[Column, Column],
+    lines: Sequence[go.Scatter],
     *,
+    column_px: int,
     room: int = 0,
     below: int = 48,
     dark: bool = False,
-) -> dict[str, Any]:
+    meta: dict[str, Any],
+) -> go.Figure:
     """A row a token, headings above row 0, no axes; legend: what stands below.
 
-    column_px: the most that a column is wide; room: px more at the right; below: px of the legend.
+    lines: see `drawn_lines`. column_px: the most that a column is wide; room: px more at the right;
+    below: px of the legend.
     """
     left, right = (
-        max(60, 12 + max(style.fitted(label, column_px)[1] for label in side)) for side in labels
+        max(60, 12 + max(style.fitted(label, column_px)[1] for label in side.labels))
+        for side in sides
     )
-    n_rows = max(map(len, labels))
+    n_rows = max(len(side.labels) for side in sides)
     layout = style.layout(
         title,
         subtitle,
@@ -55,21 +68,50 @@ def columns_layout(
             showticklabels=False, ticks="", showline=False, fixedrange=True,
         ),
         yaxis={"visible": False, "fixedrange": True, "range": [n_rows - 0.5, -1.5]},
+        meta=meta,
     )  # fmt: skip
     layout["title"] |= {"xref": "container", "pad": {"t": 12, "l": 12}}  # not at the wide margin
-    return layout
+    columns = [_tokens(x, side, column_px, dark) for x, side in enumerate(sides)]
+    headings = go.Scatter(
+        x=[0, 1], y=[-1, -1], text=[side.heading for side in sides], mode="text",
+        hoverinfo="skip", textposition=["middle left", "middle right"], cliponaxis=False,
+        textfont={"size": style.FONT_SIZE, "color": style.theme(dark).muted},
+    )  # fmt: skip
+    return go.Figure(data=[*lines, *columns, headings], layout=layout)
+
+
+def _tokens(x: int, side: Column, column_px: int, dark: bool) -> go.Scatter:
+    """Tokens, each with a dot where its lines begin; x: 0 at the left, 1 at the right."""
+    colours = style.theme(dark)
+    text, dot = (
+        [strong if at in side.linked else colours.muted for at in range(len(side.labels))]
+        for strong in (colours.text, colours.accent)
+    )
+    shown = [style.fitted(label, column_px)[0] for label in side.labels]
+    if side.before:
+        shown = [f"{one} {label}" for one, label in zip(side.before, shown, strict=True)]
+    return go.Scatter(
+        x=[x] * len(shown), y=list(range(len(shown))), mode="markers+text", text=shown,
+        textposition="middle right" if x else "middle left", cliponaxis=False,
+        textfont={"size": style.FONT_SIZE, "color": text}, marker={"size": 6, "color": dot},
+        customdata=list(side.hover), hovertemplate="%{customdata}<extra></extra>",
+    )  # fmt: skip
 
 
 def drawn_lines(
-    lines: Sequence[Line], looks: Callable[[float], tuple[float, float]], dark: bool
+    lines: Sequence[Line],
+    widths: tuple[float, float],
+    opacities: tuple[float, float],
+    dark: bool,
 ) -> list[go.Scatter]:
-    """One trace for all lines of similar weight; looks: weight -> (width in px, opacity)."""
+    """One trace for all lines of similar weight; widths in px and opacities: at 0 and at 1."""
     buckets: dict[int, list[Line]] = {}
     for line in lines:
         buckets.setdefault(min(N_BUCKETS - 1, int(line.weight * N_BUCKETS)), []).append(line)
     traces = []
     for bucket, members in sorted(buckets.items()):
-        width, opacity = looks((bucket + 0.5) / N_BUCKETS)
+        share = (bucket + 0.5) / N_BUCKETS
+        width, opacity = (low + share * (high - low) for low, high in (widths, opacities))
         traces.append(
             go.Scatter(
                 x=[0, 1, None] * len(members),
@@ -81,32 +123,3 @@ def drawn_lines(
             )
         )
     return traces
-
-
-def headings(left: str, right: str, dark: bool) -> go.Scatter:
-    """What stands above the columns."""
-    return go.Scatter(
-        x=[0, 1], y=[-1, -1], text=[left, right], mode="text", hoverinfo="skip",
-        textposition=["middle left", "middle right"], cliponaxis=False,
-        textfont={"size": style.FONT_SIZE, "color": style.theme(dark).muted},
-    )  # fmt: skip
-
-
-def column(
-    x: int, texts: Sequence[str], hover: Sequence[str], linked: set[int], dark: bool
-) -> go.Scatter:
-    """Tokens, each with a dot where its lines begin; those without a line are muted.
-
-    x: 0 at the left, 1 at the right. texts, hover: ready for Plotly.
-    """
-    colours = style.theme(dark)
-    text, dot = (
-        [strong if place in linked else colours.muted for place in range(len(texts))]
-        for strong in (colours.text, colours.accent)
-    )
-    return go.Scatter(
-        x=[x] * len(texts), y=list(range(len(texts))), mode="markers+text", text=list(texts),
-        textposition="middle right" if x else "middle left", cliponaxis=False,
-        textfont={"size": style.FONT_SIZE, "color": text}, marker={"size": 6, "color": dot},
-        customdata=list(hover), hovertemplate="%{customdata}<extra></extra>",
-    )  # fmt: skip

@@ -33,7 +33,7 @@ def matrix_layout(
         dark=dark,
         meta=labels | meta,
         shapes=[hatching(len(query_labels), len(key_labels), dark)],
-        **_square_axes(query_labels, key_labels, dark=dark),
+        **_square_axes(query_labels, key_labels, dark),
     )
 
 
@@ -45,36 +45,39 @@ def reading_texts(query_labels: Sequence[str], key_labels: Sequence[str]) -> lis
 
 
 def cell_hover(
-    query_labels: Sequence[str], key_labels: Sequence[str], ending: str, numbers: NDArray[Any]
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    ending: str,
+    numbers: NDArray[Any],
+    *,
+    where: str = mark("query %{y:d}, key %{x:d}"),
 ) -> dict[str, Any]:
     """Where a cell stands, up to TEXT_LIMIT tokens who reads whom, and `ending` with the numbers.
 
     numbers: (Tq, Tk) or (Tq, Tk, n), the customdata that the ending names.
     """
     if max(len(query_labels), len(key_labels)) > TEXT_LIMIT:
-        return {"customdata": numbers, "hovertemplate": say("query %{y:d}, key %{x:d}") + ending}
+        return {"customdata": numbers, "hovertemplate": say(where) + ending}
     text = reading_texts(query_labels, key_labels)
-    template = say("query %{y:d}, key %{x:d}: %{text}") + ending
-    return {"customdata": numbers, "hovertemplate": template, "text": text}
+    return {
+        "customdata": numbers,
+        "hovertemplate": f"{say(where)}: %{{text}}{ending}",
+        "text": text,
+    }
 
 
 def _square_axes(
-    query_labels: Sequence[str],
-    key_labels: Sequence[str],
-    *,
-    dark: bool = False,
-    y_title: str = mark("query (the token that reads)"),
-    x_title: str = mark("key (the token that is read)"),
+    query_labels: Sequence[str], key_labels: Sequence[str], dark: bool
 ) -> dict[str, Any]:
     """Axes of an attention matrix: query 0 on top, keys to the right, square cells."""
     return {
         "xaxis": style.token_axis(
-            say(x_title), key_labels, dark=dark,
+            say("key (the token that is read)"), key_labels, dark=dark,
             range=[-0.5, len(key_labels) - 0.5], constrain="domain",
             tickangle=-90 if len(key_labels) > 3 else 0,
         ),
         "yaxis": style.token_axis(
-            say(y_title), query_labels, dark=dark,
+            say("query (the token that reads)"), query_labels, dark=dark,
             range=[len(query_labels) - 0.5, -0.5], constrain="domain", constraintoward="top",
             scaleanchor="x",
         ),

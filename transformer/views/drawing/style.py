@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import signs
+from transformer.messages import numeral, signs
 
 MAX_TICKS = 32  # an axis: more labels cannot be read and take longer to draw than the cells
 TICK_CHARACTERS = 14
@@ -82,6 +82,11 @@ def diverging(dark: bool = False) -> Colorscale:
 def signed(bound: float, dark: bool = False) -> dict[str, Any]:
     """Colours of a heatmap's values from -bound to bound, with 0 in the middle."""
     return {"colorscale": diverging(dark), "zmin": -bound, "zmax": bound}
+
+
+def ends(bound: float) -> dict[str, str]:
+    """Both ends of these colours, as a sentence's {least} and {most}."""
+    return {"least": numeral(-bound, ".3g"), "most": numeral(bound, ".3g")}
 
 
 def signed_cells(
@@ -234,14 +239,12 @@ def token_axis(
     return axis(title, dark=dark, tickmode="array", tickvals=places, ticktext=texts, **more)
 
 
-def every_token_axis(
+def named_axis(
     title: str, texts: Sequence[str], *, dark: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """An axis of tokens at 0, 1, ..., all of them labelled, upright. texts: ready for Plotly."""
-    return axis(
-        title, dark=dark, tickmode="array", tickangle=-90, tickvals=list(range(len(texts))),
-        ticktext=list(texts), **more,
-    )  # fmt: skip
+    """An axis with a text at each of 0, 1, ...; texts: ready for Plotly."""
+    at = {"tickmode": "array", "tickvals": list(range(len(texts))), "ticktext": list(texts)}
+    return axis(title, dark=dark, **{"range": [-0.5, len(texts) - 0.5]} | at | more)
 
 
 def colorbar(title: str, **more: Any) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.ablation.importance import foreseen
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import Bool, Int
+from transformer.views.drawing.common import PLACE
+from transformer.views.parameters import Bool
 
 
 def answer_next_token(models: ModelQueries, item: Run, *, place: int, dark: bool = False) -> Answer:
@@ -66,7 +67,7 @@ VIEW = View(
             figure=foreseen,
             answer=answer_next_token,
             network=True,
-            parameters=(Int(name="place", use="selection", default=1),),
+            parameters=(PLACE,),
         ),
         Picture(
             name="intact_text",

@@ -6,8 +6,6 @@ import base64
 import io
 import re
 import unicodedata
-from collections.abc import Callable
-from typing import NamedTuple
 
 from transformer.checks import check_choice
 from transformer.messages import invalid, numeral
@@ -21,13 +19,12 @@ LONGEST_NAME = 60  # characters of a file's name, without its ending
 _BYTE_ORDER_MARK = "\ufeff"  # tells spreadsheets that a text is UTF-8
 
 
-class Asked(NamedTuple):
-    """A run, and the head for what holds one head only."""
-
-    run: Run
-    site: str
-    head: int
-    stage: str
+_TYPES = {
+    "json": "application/json",
+    "npz": "application/zip",
+    "html": "text/html",
+    "csv": "text/csv",
+}
 
 
 def export(run: Run, *, form: str, site: str = "", head: int = 0, stage: str = "weights") -> Answer:
@@ -36,46 +33,38 @@ def export(run: Run, *, form: str, site: str = "", head: int = 0, stage: str = "
     site, head, stage: for "csv", which holds one head. Raises ValueError for an unknown form or
     head, and for a run larger than MAX_EXPORT_BYTES.
     """
-    asked = Asked(run, site, head, stage)
-    check_choice("form", form, tuple(_FORMS))
-    return _FORMS[form](asked) | {"name": file_name(asked, form)}
+    check_choice("form", form, tuple(_TYPES))
+    place = ""
+    if form == "csv":
+        content = {"text": _BYTE_ORDER_MARK + head_csv(run, site, head, stage=stage)}
+        place = f"-{_safe(site)}-head-{head}"
+    else:
+        content = _whole(run, form)
+    return {"name": file_name(run, form, place), "type": _TYPES[form]} | content
 
 
-def file_name(asked: Asked, form: str) -> str:
-    """The model and the first words (and the head), in ASCII letters, digits and hyphens."""
-    run, site, head, _ = asked
+def _whole(run: Run, form: str) -> Answer:
+    if form == "html":
+        page = html.page(run)
+        _check_size(len(page), "page")
+        return {"text": page}
+    _check_size(run.npz_bytes(), "arrays")
+    if form == "json":
+        return {"text": run.to_json()}
+    file = io.BytesIO()
+    run.to_npz(file)
+    return {"base64": base64.b64encode(file.getbuffer()).decode("ascii")}
+
+
+def file_name(run: Run, form: str, place: str = "") -> str:
+    """The model, the first words and the place, in ASCII letters, digits and hyphens."""
     name = _safe(f"{run.model} {run.request.text[:LONGEST_NAME]}")[:LONGEST_NAME].strip("-")
-    place = f"-{_safe(site)}-head-{head}" if form == "csv" else ""
     return f"{name or 'run'}{place}.{form}"
 
 
 def _safe(words: str) -> str:
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode("ascii")
     return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
-
-
-def _json(asked: Asked) -> Answer:
-    _check_size(asked.run.npz_bytes(), "arrays")
-    return {"type": "application/json", "text": asked.run.to_json()}
-
-
-def _npz(asked: Asked) -> Answer:
-    _check_size(asked.run.npz_bytes(), "arrays")
-    file = io.BytesIO()
-    asked.run.to_npz(file)
-    sent = base64.b64encode(file.getbuffer()).decode("ascii")
-    return {"type": "application/zip", "base64": sent}
-
-
-def _page(asked: Asked) -> Answer:
-    text = html.page(asked.run)
-    _check_size(len(text), "page")
-    return {"type": "text/html", "text": text}
-
-
-def _csv(asked: Asked) -> Answer:
-    text = head_csv(asked.run, asked.site, asked.head, stage=asked.stage)
-    return {"type": "text/csv", "text": _BYTE_ORDER_MARK + text}
 
 
 def _check_size(size: int, what: str) -> None:
@@ -88,11 +77,3 @@ def _check_size(size: int, what: str) -> None:
             size=numeral(size / 1e6, ".0f"),
             most=numeral(MAX_EXPORT_BYTES / 1e6, ".0f"),
         )
-
-
-_FORMS: dict[str, Callable[[Asked], Answer]] = {
-    "json": _json,
-    "npz": _npz,
-    "html": _page,
-    "csv": _csv,
-}

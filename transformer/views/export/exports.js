@@ -57,41 +57,28 @@ const figurePicture = async (name, box, format) => {
 const gridPicture = async (grid, format) => {
   const heads = [...grid.querySelectorAll("canvas")];
   const across = Number(grid.dataset.heads);
-  const [width, height] = [EDGE_PX + across * GRID_PX, EDGE_PX + (heads.length / across) * GRID_PX];
-  const color = getComputedStyle(document.body).color;
-  /** @type {(at: number) => [number, number]} */
-  const place = (at) => [
-    EDGE_PX + (at % across) * GRID_PX,
-    EDGE_PX + Math.floor(at / across) * GRID_PX,
+  const down = heads.length / across;
+  const [width, height] = [EDGE_PX + across * GRID_PX, EDGE_PX + down * GRID_PX];
+  const start = (place) => EDGE_PX + place * GRID_PX;
+  const image = (canvas, at) =>
+    `<image x="${start(at % across)}" y="${start(Math.floor(at / across))}" width="${GRID_PX - 4}" height="${GRID_PX - 4}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`;
+  const number = (place, x, y) => `<text x="${x}" y="${y}" text-anchor="middle">${place}</text>`;
+  const numbers = [
+    ...Array.from({ length: across }, (_, head) => number(head, start(head + 0.5), 15)),
+    ...Array.from({ length: down }, (_, layer) => number(layer, 10, start(layer + 0.5) + 5)),
   ];
-  const numbers = [];
-  for (let head = 0; head < across; head += 1)
-    numbers.push([head, EDGE_PX + (head + 0.5) * GRID_PX, 15]);
-  for (let layer = 0; layer < heads.length / across; layer += 1)
-    numbers.push([layer, 10, EDGE_PX + (layer + 0.5) * GRID_PX + 5]);
-  if (format === "svg") {
-    const images = heads.map(
-      (canvas, at) =>
-        `<image x="${place(at)[0]}" y="${place(at)[1]}" width="${GRID_PX - 4}" height="${GRID_PX - 4}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`,
-    );
-    const texts = numbers.map(
-      ([text, x, y]) => `<text x="${x}" y="${y}" text-anchor="middle">${text}</text>`,
-    );
-    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="14" fill="${color}"><rect width="100%" height="100%" fill="${paperColour()}"/>${texts.join("")}${images.join("")}</svg>`;
-    return new Blob([svg], { type: "image/svg+xml" });
-  }
-  const canvas = Object.assign(document.createElement("canvas"), {
-    width: 2 * width,
-    height: 2 * height,
-  });
-  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  pen.scale(2, 2);
-  pen.fillStyle = paperColour();
-  pen.fillRect(0, 0, width, height);
-  pen.imageSmoothingEnabled = false;
-  heads.forEach((head, at) => pen.drawImage(head, ...place(at), GRID_PX - 4, GRID_PX - 4));
-  Object.assign(pen, { fillStyle: color, font: "14px sans-serif", textAlign: "center" });
-  for (const [text, x, y] of numbers) pen.fillText(text, x, y);
+  const { color } = getComputedStyle(document.body);
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="14" fill="${color}"><rect width="100%" height="100%" fill="${paperColour()}"/>${numbers.join("")}${heads.map(image).join("")}</svg>`;
+  const blob = new Blob([svg], { type: "image/svg+xml" });
+  return format === "svg" ? blob : drawn(blob, 2 * width, 2 * height);
+};
+// An SVG as a PNG of so many pixels.
+const drawn = async (svg, width, height) => {
+  const picture = Object.assign(new Image(), { src: URL.createObjectURL(svg) });
+  await picture.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
+  canvas.getContext("2d")?.drawImage(picture, 0, 0, width, height);
+  URL.revokeObjectURL(picture.src);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 };
 

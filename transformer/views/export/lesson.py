@@ -1,5 +1,5 @@
 """A lesson as one HTML file: its steps, and the runs that they are about as the page of a run has
-them. What the steps say and how they are graded is given; see `ui/lesson_file.py`."""
+them. What the steps say and how they are graded is given; see `ui/lessons.py`."""
 
 from __future__ import annotations
 

@@ -4,13 +4,19 @@
 import { say, sayWith } from "../../web/messages.js";
 import { kindOf, siteName } from "../../web/sites.js";
 import { NumberTable } from "../../web/figure.js";
-import { KindButtons } from "../../web/controls.js";
 import { mounted, usePart } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
-import { page, reactive, setHead, tracedFrom } from "../../web/store.js";
+import { page, setHead, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { useCell } from "../attention/cell.js";
-import { headShown, numbersAsked, store, useAtlas } from "../attention/numbers.js";
+import { newShown, useCell } from "../attention/cell.js";
+import {
+  firstHead,
+  HeadKinds,
+  headShown,
+  numbersAsked,
+  store,
+  useAtlas,
+} from "../attention/numbers.js";
 import { metricsOf } from "../head_metrics/known.js";
 import { HEATMAP, shared, useJourney } from "./asked.js";
 import { Large, Readers, useReaders } from "./chosen_head.js";
@@ -88,27 +94,18 @@ const Steps = ({ layer, count, go }) => html`<div class="layer-steps">
   <button type="button" aria-label=${say("Next layer")} disabled=${layer === count - 1} onClick=${() => go(layer + 1)}>›</button>
 </div>`;
 
-// The kinds of attention as buttons: those of the encoder are behind the source's stream.
-const Kinds = ({ at }) => {
-  const { kinds } = page.run;
-  const chosen = kinds.findIndex(({ stack, kind }) => stack === at.stack && kind === at.kind);
-  const choose = (index) => setHead({ ...firstOf(kinds[index]) });
-  return html`<${KindButtons} name=${say("Which attention")} ...${{ kinds, chosen, choose }} />`;
-};
-const firstOf = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
-
 const Side = ({ view, at, width, height, many }) => {
   const { answer } = view;
   const isNarrow = width < NARROW_PX;
-  const go = (layer) => setHead({ ...firstOf(at), head: at.head, layer });
+  const go = (layer) => setHead({ ...firstHead(at), head: at.head, layer });
   const encoder = page.run.kinds.find(({ stack }) => stack !== page.run.stack);
-  const source = encoder && at.stack === page.run.stack ? () => setHead(firstOf(encoder)) : null;
+  const source = encoder && at.stack === page.run.stack ? () => setHead(firstHead(encoder)) : null;
   const open = html`<${OneLayer} view=${{ ...view, small: true }} layer=${at.layer} />`;
   const across = Math.floor(width / HEAD_PX);
   const lines = Math.ceil((view.kinds.length * page.run.n_heads) / across) + 1; // and the feed-forward
   const room = { width, height: height - (many ? lines * HEAD_PX : 0) };
   return html`<div class="journey-side">
-    ${(isNarrow || !source) && html`<${Kinds} at=${at} />`}
+    ${(isNarrow || !source) && html`<${HeadKinds} at=${at} />`}
     ${isNarrow ? html`<${Steps} layer=${at.layer} count=${at.n_layers} go=${go} />` : html`<${Picture} ...${{ view, source, room }} />`}
     ${(isNarrow || many) && open}
     ${answer.heads && html`<${Legend} answer=${answer} /><${NumberTable} content=${tableOf(answer, view.kinds)} />`}
@@ -150,8 +147,6 @@ const Body = ({ part, answer, made }) => {
   </div>`;
 };
 
-const newShown = () =>
-  reactive({ numbers: null, labels: null, key: "", queries: "", keys: "", shift: 0 });
 const Journey = ({ server }) => {
   const part = usePart();
   const made = useMemo(() => ({ shown: newShown(), metrics: metricsOf(server) }), []);

@@ -10,7 +10,7 @@ from transformer.messages import mark, say
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
-from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
+from transformer.views.drawing.bars import Series, paired_bars
 from transformer.views.parameters import Int
 
 
@@ -20,33 +20,21 @@ def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
     The token that stands in the text has an arrow before its label.
     """
     colours = style.theme(dark)
-    layout = paired_layout(
+    return paired_bars(
         say("What stands at place {place}?", place=found.place),
         say("{label} is masked: what the network says with the right side and without it",
             label=style.label(found.label)),
-        token_ticks(found.labels, found.ids, found.token),
-        max(*found.probabilities, *found.from_left),
-        y_title=say("candidate token"),
+        found.labels,
+        (
+            Series(say("both sides"), found.probabilities, colours.accent),
+            Series(say("the left side alone"), found.from_left, colours.muted, hatched=True),
+        ),
+        y_title=mark("candidate token"),
+        ids=found.ids,
+        here=found.token,
         dark=dark,
-        meta={"place": found.place, "labels": list(found.labels), "ids": list(found.ids)},
+        meta={"place": found.place, "ids": list(found.ids)},
     )  # fmt: skip
-    names = [style.hover(text) for text in found.labels]
-    pairs = [
-        bars(
-            name,
-            numbers,
-            list(map(percent, numbers)),
-            colour,
-            customdata=names,
-            hovertemplate="%{customdata}: %{x:.4%}<extra></extra>",
-            hatched=hatched,
-        )
-        for name, numbers, colour, hatched in (
-            (say("both sides"), found.probabilities, colours.accent, False),
-            (say("the left side alone"), found.from_left, colours.muted, True),
-        )
-    ]
-    return go.Figure(data=pairs, layout=layout)
 
 
 def answer_masked(

@@ -1,5 +1,6 @@
 // Masks of a padded batch, what they do to the scores of one head, and what it is without one.
 
+import { setPressed } from "../../ui/static/gradio.js";
 import { declaredFields } from "../../web/fields.js";
 import { wholeNumber } from "../../web/link_text.js";
 import { say, sayN } from "../../web/messages.js";
@@ -162,8 +163,7 @@ const Masks = ({ value, server }) => {
       Object.assign(fields, FIRST);
       setBatch(given);
     });
-    const toggle = document.getElementById("without-padding"); // Gradio's button
-    if (toggle) toggle.ariaPressed = String(!given.padding_hidden);
+    setPressed("without-padding", !given.padding_hidden);
   }, [given]);
   if (!page.batch) return null;
   const parts = { server, fields };

@@ -11,7 +11,6 @@ from transformer.messages import invalid, mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import Choice, Int, Item, Text
-from transformer.views.patching.patching import largest_change
 from transformer.views.patching.patching import patching as patching_figure
 from transformer.views.patching.variants import TEACHING, text_before, variant
 
@@ -75,7 +74,7 @@ def answer_patching(
         "target": label,
         "before": found.before,
         "other": found.other,
-        "limit": largest_change(found),
+        "limit": figure.layout.meta["limit"],
         "lengths": [len(read), len(there)],
         "altered": bool(item.request.interventions),
     }

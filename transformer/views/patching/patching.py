@@ -45,7 +45,7 @@ def patching(
     place: a page scrolls a long text sideways.
     """
     n_layers, n_places = found.change.shape
-    limit = largest_change(found)
+    limit = style.bound_of(array(found.change), 1e-6)
     names = paired_labels(here, other)[:n_places]
     above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
     shown = style.hover(target)
@@ -54,7 +54,7 @@ def patching(
         say(
             "ln p is {here} here and {there} in the other run; colours from {least} to {most}",
             here=numeral(found.before, ".2f"), there=numeral(found.other, ".2f"),
-            least=numeral(-limit, ".3g"), most=numeral(limit, ".3g"),
+            **style.ends(limit),
         ),
         dark=dark,
         margin=MARGIN,
@@ -67,22 +67,16 @@ def patching(
         },
         **_axes(here, other, (n_layers, n_places), dark),
     )  # fmt: skip
-    return go.Figure(data=[_cells(found, names, dark), above], layout=layout)
+    return go.Figure(data=[_cells(found, names, limit, dark), above], layout=layout)
 
 
-def _cells(found: PatchEffect, names: Sequence[str], dark: bool) -> go.Heatmap:
-    change, limit = array(found.change), largest_change(found)
-    return go.Heatmap(
-        z=change, **style.signed(limit, dark), xgap=1, ygap=1,
+def _cells(found: PatchEffect, names: Sequence[str], limit: float, dark: bool) -> go.Heatmap:
+    change = array(found.change)
+    return style.signed_cells(
+        change, say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"), dark, bound=limit,
+        bar=say("change of ln p"), xgap=1, ygap=1,
         hovertext=[_hover(names, found.before, row) for row in change],
-        hovertemplate=say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"),
-        colorbar=style.colorbar(say("change of ln p")),
     )  # fmt: skip
-
-
-def largest_change(found: PatchEffect) -> float:
-    """The largest change, up or down, at any layer and place; never 0."""
-    return float(found.change.abs().max()) or 1e-6
 
 
 def paired_labels(here: Sequence[str], other: Sequence[str]) -> list[str]:
@@ -127,7 +121,8 @@ def _tokens(
             shown, labels[:n_places], others[: len(shown)], fillvalue=""
         )
     ]
-    return style.every_token_axis(title, strong, dark=dark, range=[-0.5, n_places - 0.5], **more)
+    span = [-0.5, n_places - 0.5]
+    return style.named_axis(title, strong, dark=dark, range=span, tickangle=-90, **more)
 
 
 def _hover(names: Sequence[str], before: float, row: Any) -> list[str]:

@@ -10,9 +10,9 @@ from transformer.checks import check_whole
 from transformer.messages import invalid, mark, numeral, say
 from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run
-from transformer.runs.steps import Candidate, GenerationStep
+from transformer.runs.steps import GenerationStep
 from transformer.views.drawing import style
-from transformer.views.drawing.bars import bars, paired_layout, percent, token_ticks
+from transformer.views.drawing.bars import Series, paired_bars, percent
 from transformer.views.prediction.filters import why_cut
 
 N_SHOWN = 10
@@ -32,21 +32,30 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
         shown = (*shown, step.chosen)
     labels = [run.candidate_labels[candidate.id] for candidate in shown]
     reasons = why_cut(run, step)
-    layout = paired_layout(
+    colours = style.theme(dark)
+    after = [candidate.sampling_probability for candidate in shown]
+    texts = [
+        f"✕ {reasons[candidate.id]}" if candidate.id in reasons else percent(probability)
+        for candidate, probability in zip(shown, after, strict=True)
+    ]
+    ids = [candidate.id for candidate in shown]
+    return paired_bars(
         say("Candidates of step {step_index}", step_index=step_index),
         how_at(run, step),
-        token_ticks(labels, [candidate.id for candidate in shown], step.token),
-        max(max(c.probability, c.sampling_probability) for c in shown),
+        labels,
+        (
+            Series(say("by the network"), [one.probability for one in shown], colours.muted),
+            Series(say("after temperature and filters"), after, colours.accent, texts=texts),
+        ),
         y_title=mark("candidate token"),
-        height=172 + 44 * max(len(shown), 3),
+        ids=ids,
+        here=step.token,
         dark=dark,
         meta={
-            "labels": labels, "ids": [candidate.id for candidate in shown],
-            "step": step_index, "chosen": step.token,
-            "cut": [reasons.get(candidate.id) for candidate in shown],
+            "ids": ids, "step": step_index, "chosen": step.token,
+            "cut": [reasons.get(token) for token in ids],
         },
     )  # fmt: skip
-    return go.Figure(data=_bars(shown, labels, reasons, dark), layout=layout)
 
 
 def step_of(run: Run, index: Any) -> GenerationStep:
@@ -99,30 +108,3 @@ def how_at(run: Run, step: GenerationStep) -> str:
         n_tokens=numeral(run.config.output_vocab_size),
     )
     return f"{how(run.request)}; {count}"
-
-
-def _bars(
-    shown: tuple[Candidate, ...], labels: list[str], reasons: dict[int, str], dark: bool
-) -> list[go.Bar]:
-    colours = style.theme(dark)
-    before = [candidate.probability for candidate in shown]
-    after = [candidate.sampling_probability for candidate in shown]
-    texts = [
-        f"✕ {reasons[candidate.id]}" if candidate.id in reasons else percent(probability)
-        for candidate, probability in zip(shown, after, strict=True)
-    ]
-    names = [style.hover(text) for text in labels]
-    return [
-        bars(
-            name,
-            lengths,
-            told,
-            colour,
-            customdata=names,
-            hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>",
-        )
-        for name, lengths, told, colour in (
-            (say("by the network"), before, [percent(p) for p in before], colours.muted),
-            (say("after temperature and filters"), after, texts, colours.accent),
-        )
-    ]

@@ -115,10 +115,7 @@ def logit_lens(
         height=MARGIN["t"] + ROW_PX * rows + MARGIN["b"],
         xaxis=_tokens(say("token read"), view.read, dark),
         xaxis2=_came_next(run, view, dark),
-        yaxis=style.axis(
-            say("residual stream"), dark=dark, range=[-0.5, rows - 0.5], tickmode="array",
-            tickvals=list(range(rows)), ticktext=names,
-        ),
+        yaxis=style.named_axis(say("residual stream"), names, dark=dark),
         shapes=_underlines(view, dark),
         meta={
             "column_labels": list(view.read),
@@ -156,16 +153,15 @@ def what_is_done(run: Run) -> str:
 
 def _tokens(title: str, labels: tuple[str | None, ...], dark: bool, **more: Any) -> dict[str, Any]:
     texts = ["" if text is None else style.label(text, TICK_CHARACTERS) for text in labels]
-    span = [-0.5, len(labels) - 0.5]
-    return style.every_token_axis(title, texts, dark=dark, range=span, **more)
+    return style.named_axis(title, texts, dark=dark, tickangle=-90, **more)
 
 
 def _came_next(run: Run, view: LensView, dark: bool) -> dict[str, Any]:
-    """A second axis above the cells: what came next (an encoder foresees nothing: no labels)."""
+    """A second axis above the cells: what came next (an encoder predicts nothing: no labels)."""
+    above = {"overlaying": "x", "side": "top", "matches": "x"}
     if run.config.family == "encoder":
-        return {"visible": False, "overlaying": "x", "side": "top", "matches": "x"}
-    more = {"overlaying": "x", "side": "top", "matches": "x"}
-    return _tokens(say("token that came next"), view.follows, dark, **more)
+        return {"visible": False} | above
+    return _tokens(say("token that came next"), view.follows, dark, **above)
 
 
 def _nothing() -> go.Scatter:

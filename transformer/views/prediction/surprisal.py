@@ -88,9 +88,9 @@ def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
         bargap=0.2,
         showlegend=False,
         hovermode="x",
-        xaxis=style.every_token_axis(
+        xaxis=style.named_axis(
             say("token"), [style.label(text, TICK_CHARACTERS) for text in labels], dark=dark,
-            range=[-0.5, len(labels) - 0.5],
+            tickangle=-90,
         ),
         yaxis=style.axis(say("surprisal (bits)"), dark=dark, showgrid=True, rangemode="tozero"),
         shapes=[_mean_line(found, dark)],

@@ -2,7 +2,7 @@
 
 import { numeral, say } from "../../../web/messages.js";
 import { siteName } from "../../../web/sites.js";
-import { Card, useAnswers, useFollowed } from "../../../web/card.js";
+import { Card, CHOSEN, useAnswers, useFollowed } from "../../../web/card.js";
 import { useEvent } from "../../../web/part.js";
 import { html, render, useLayoutEffect, useRef, useState } from "../../../web/preact.js";
 import { page, setQuery, setRun } from "../../../web/store.js";
@@ -50,11 +50,7 @@ const Lesson = ({ lesson }) => {
     state.tell(right, says);
   };
   const read = {
-    head: () => page.head && { site: siteName(page.head), head: page.head.head },
-    token: () => {
-      const { stack, index } = page.query ?? {};
-      return page.query && { stack: stack === page.run.stack ? "own" : stack, token: index };
-    },
+    ...CHOSEN,
     cell: () => {
       const { row, column = null } = pin.current ?? {};
       return column === null ? null : { site: siteName(page.head), row, key: column };

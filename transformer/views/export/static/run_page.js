@@ -9,7 +9,7 @@ import { numeral, say, sayWith } from "../../../web/messages.js";
 import { usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
 import { html, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
-import { page, setDark, setQuery } from "../../../web/store.js";
+import { page, setQuery } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "./attention.js";
@@ -177,7 +177,7 @@ const followDarkness = () => {
   const darkness = window.matchMedia("(prefers-color-scheme: dark)");
   const follow = () => {
     document.documentElement.classList.toggle("dark", darkness.matches);
-    setDark(darkness.matches);
+    page.dark = darkness.matches;
   };
   darkness.addEventListener("change", follow);
   follow();
