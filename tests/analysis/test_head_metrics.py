@@ -61,6 +61,8 @@ def by_loops(
         if before and before[-1] < q - 1:
             sums["duplicate"].append(row[before[-1]])
             sums["induction"].append(row[before[-1] + 1])
+            if before[-1]:
+                sums["backwards"].append(row[before[-1] - 1])
         sums["order"].append(sum(w * k for k, w in enumerate(row)))
         totals += row
         if (k := len(row) - 2 - q) >= 0:
@@ -209,22 +211,22 @@ def again(shift: int) -> torch.Tensor:
     scores = torch.zeros(1, 1, len(REPEATING), len(REPEATING))
     for query, token in enumerate(REPEATING):
         before = "".join(REPEATING).rfind(token, 0, query)
-        scores[0, 0, query, before + shift if before >= 0 else 0] = 9.0
+        scores[0, 0, query, max(before + shift, 0) if before >= 0 else 0] = 9.0
     return scores
 
 
 def test_heads_that_look_for_their_own_token_are_told_apart(run):
-    both = torch.cat([again(1), again(0)], dim=1)
-    found = head_metrics(with_scores(run, both, tokens=REPEATING), "decoder", "self")
+    three = torch.cat([again(1), again(0), again(-1)], dim=1)
+    found = head_metrics(with_scores(run, three, tokens=REPEATING), "decoder", "self")
     assert found.n_repeats == 6
     assert labels(found) == [
         "reads what followed the last time", "reads the same token further back",
+        "reads the text backwards",
     ]  # fmt: skip
-    for head, name, other in zip(
-        found.heads, ("induction", "duplicate"), ("duplicate", "induction"), strict=True
-    ):
+    names = ("induction", "duplicate", "backwards")
+    for head, name in zip(found.heads, names, strict=True):
         assert head.values[name] > 0.99
-        assert head.values[other] < 0.01
+        assert all(head.values[other] < 0.2 for other in names if other != name)
         assert head.shuffled[name][1] < head.values[name]
     rows = [4, 5, 6, 8, 9, 10]  # allowed keys of the rows whose token stood before
     for name in ("induction", "duplicate"):

@@ -176,7 +176,7 @@ def test_the_picture_is_large_and_the_text_in_sight(
     for width, height in sizes:
         page.page.set_viewport_size({"width": width, "height": height})
         page.page.evaluate("window.scrollTo(0, 0)")
-        page.page.wait_for_function(LARGE, arg=[width, 480 if width >= 1024 else 160])
+        page.page.wait_for_function(LARGE, arg=[width, 480 if width >= 1024 else 10 * (LAST + 1)])
         labels = page.page.locator(".attention .axis-labels .yaxis:not(.title)")
         page.page.mouse.move(0, 0)  # on the phone the tab's content has come under it
         if width >= 1024:  # at least every second, one of them the chosen one

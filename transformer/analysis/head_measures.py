@@ -87,6 +87,13 @@ ALL = {
             definition=mark("the weight on that last earlier occurrence itself (the same rows)"),
         ),
         Metric(
+            name="backwards", title=mark("Backwards"), place=True, against="shuffled", repeats=True,
+            label=mark("reads the text backwards"), short=mark("anti-diagonal"), sign="↗",
+            definition=mark(
+                "the weight on the token just before that last earlier occurrence (the same rows)"
+            ),
+        ),
+        Metric(
             name="last", title=mark("Last"), place=True, against="shuffled",
             label=mark("reads the last source token"), short=mark("last token"), sign="⇥",
             definition=mark("the weight on the last source token, which is the sign that ends it"),
@@ -114,7 +121,7 @@ ALL = {
 }  # fmt: skip
 _SELF = (
     "entropy", "largest", "distance", "previous", "next", "itself", "first", "induction",
-    "duplicate", "most_read",
+    "duplicate", "backwards", "most_read",
 )  # fmt: skip
 _CROSS = ("entropy", "largest", "most_read", "first", "last", "mirror", "order")
 
@@ -140,14 +147,14 @@ def cells_of(name: str, allowed: Tensor, repeats: Tensor) -> tuple[Tensor, Tenso
 
     repeats: of the text, see `repeats_of`.
     """
-    if ALL[name].repeats:
-        queries, before = repeats.unbind(dim=1)
-        return queries, before + (name == "induction")
     at = choosing(allowed)
     n_keys = allowed.shape[1]
     if name in ("first", "last"):
         return at, torch.full_like(at, 0 if name == "first" else n_keys - 1)
-    if name == "mirror":
+    if ALL[name].repeats:
+        at, before = repeats.unbind(dim=1)
+        keys = before + {"backwards": -1, "duplicate": 0, "induction": 1}[name]
+    elif name == "mirror":
         keys = n_keys - 2 - at  # the last key is the sign that ends the source
     else:
         keys = at + {"previous": -1, "itself": 0, "next": 1}[name]

@@ -40,12 +40,12 @@ def rule() -> str:
     return say(
         "A head gets a label only if its number is at least {least}, at least {times} times that "
         "of an even head and, for a place, above that of every shuffled copy of it; of several, "
-        "the one that is the most times an even head's. Induction and duplicate ask for {again}, "
-        "for {times_again} times an even head's and for {rows} rows, because full stops and little "
-        "words come again by chance. “Reads evenly” asks for {evenly} of the even head's entropy; "
-        "“reads in order” for an order of {order}, above every shuffled copy's, and a largest "
-        "weight of {least}. With fewer than {rows} rows no head gets a label. No label only means "
-        "that none of these numbers is high.",
+        "the one that is the most times an even head's. Induction, duplicate and backwards ask for "
+        "{again}, for {times_again} times an even head's and for {rows} rows, because full stops "
+        "and little words come again by chance. “Reads evenly” asks for {evenly} of the even "
+        "head's entropy; “reads in order” for an order of {order}, above every shuffled copy's, "
+        "and a largest weight of {least}. With fewer than {rows} rows no head gets a label. No "
+        "label only means that none of these numbers is high.",
         least=numeral(LEAST_WEIGHT, "g"),
         times=numeral(TIMES_EVEN, "g"),
         again=numeral(LEAST_AGAIN, "g"),
@@ -83,7 +83,7 @@ class Metrics:
     """All heads of one kind of attention of a run, layer by layer, and what they are held against.
 
     Rows with a single allowed key cannot choose and are left out of every mean. n_repeats: the rows
-    whose token stood in the text before, of which induction and duplicate are means.
+    whose token stood in the text before, of which induction, duplicate and backwards are means.
 
     Two baselines, because neither fits all metrics:
     - even: a head that gives every allowed key of a row the same weight. It says what the mask and

@@ -74,6 +74,9 @@ const LONGEST = 11; // characters of a label on an axis
 const SHORT = 7; // the same where there is little room
 const LEAST_PX = 24; // a matrix of a single row
 const LEAST_LONG_PX = 120; // its longer side
+const PHONE_PX = 560;
+const FINGER_PX = 10; // a cell on a phone, if there are few enough; the picture is panned
+const MOST_PANNED = 48; // cells along a side
 const NARROW_PX = 480; // below this, axes say less, so that the cells keep some room
 
 /** @typedef {{width: number, height: number}} Room in px */
@@ -91,9 +94,9 @@ export const cellSize = (room, across, down) => {
 
 // Margins from the labels' own widths, so that cells are square and use all the room there is.
 // side: {width, height} in px; top: px above the cells; bar: whether there is a colour bar; least: px
-// of the cells' side that a low window does not make less.
-/** @type {(figure: any, fit: {side: Room, top?: number, bar?: boolean, least?: number}) => void} */
-export const squareCells = (figure, { side, top = 8, bar = false, least = 0 }) => {
+// of the cells' side that a low window does not make less; pan: the picture may be wider than a phone.
+/** @type {(figure: any, fit: {side: Room, top?: number, bar?: boolean, least?: number, pan?: boolean}) => void} */
+export const squareCells = (figure, { side, top = 8, bar = false, least = 0, pan = false }) => {
   const { layout } = figure;
   const { xaxis, yaxis } = layout;
   const narrow = side.width < NARROW_PX;
@@ -116,7 +119,8 @@ export const squareCells = (figure, { side, top = 8, bar = false, least = 0 }) =
     width: side.width - left - right,
     height: Math.max(least, side.height - top - bottom),
   };
-  const cellPx = cellSize(room, across, down);
+  const isPanned = pan && window.innerWidth < PHONE_PX && Math.max(across, down) <= MOST_PANNED;
+  const cellPx = Math.max(isPanned ? FINGER_PX : 0, cellSize(room, across, down));
   const [width, height] = [Math.round(cellPx * across), Math.round(cellPx * down)];
   thinLabels(xaxis, width);
   thinLabels(yaxis, height);

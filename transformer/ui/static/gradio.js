@@ -73,24 +73,32 @@ export const openTab = (name) => {
   return button;
 };
 
-// Where the text fills the window, a link to a tab leads down to it; the text above may still grow.
-let arrived = false;
-export const showTabs = async () => {
-  if (arrived || document.body.matches(".touring, .typing")) return; // a card stays in sight
-  arrived = true;
+// Where the text fills the window, a link to a tab leads down to it, and so does a press on one; the
+// text above may still grow. led: whether there is nothing to wait for.
+/** @type {(led: boolean) => Promise<void>} */
+const leadDown = async (led) => {
+  if (document.body.matches(".touring, .typing")) return; // a card stays in sight
   const until = performance.now() + SETTLED_MS;
-  let led = false; // at first the page may be too short to lead all the way
   while (performance.now() < until) {
     const tabs = document.getElementById("right");
     const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
     if (led ? !below : window.scrollY > 0) return;
     if (below) {
       tabs.scrollIntoView({ block: "start" });
-      led = true;
+      led = true; // the page may still be too short to lead all the way
     }
     await new Promise((done) => setTimeout(done, 50));
   }
 };
+let arrived = false;
+export const showTabs = () => {
+  if (!arrived) leadDown(false);
+  arrived = true;
+};
+document.addEventListener("click", ({ target, isTrusted }) => {
+  const pressed = /** @type {Element} */ (target).closest("#right [role=tab]");
+  if (isTrusted && pressed) leadDown(true);
+});
 
 // ---- the server is asked for one state of the page at a time, see ui/open_link.py ----
 

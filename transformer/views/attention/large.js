@@ -160,7 +160,7 @@ const room = (root) => (box) => {
   const above = box.getBoundingClientRect().top - root.getBoundingClientRect().top;
   const height = window.innerHeight - 24 - Math.min(top, MOST_ABOVE_PX) - above;
   const side = { width: box.clientWidth, height: Math.max(360, height) };
-  return { side, top: 12, least: LEAST_PX };
+  return { side, top: 12, least: LEAST_PX, pan: true };
 };
 
 export const Large = ({ view }) => {
@@ -194,7 +194,7 @@ export const Large = ({ view }) => {
     </div>
     ${
       isHeatmap(picture)
-        ? html`<div><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
+        ? html`<div class="panned"><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
             keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
             ...${{ part, meanwhile, look, title }} /></div>`
         : html`<${Lines} ...${{ part, fields, cell, server, at }} />`

@@ -30,6 +30,10 @@ DID = {
     "duplicate": mark(
         "finds the same token: where a token comes again, it reads its earlier place"
     ),
+    "backwards": mark(
+        "reads the text backwards: where a token comes again, it reads what stood before it: "
+        "anti-diagonal"
+    ),
     "most_read": mark("reads one token: all others look at it"),
     "mirror": mark("reads the source backwards, from its last token to its first: anti-diagonal"),
     "order": mark("is aligned with the source: it reads it in order, token by token"),

@@ -16,10 +16,6 @@ import { HEATMAP, readers } from "./asked.js";
 
 const LOOK = { stage: "weights", scale: "sqrt", range: "fixed" };
 const BELOW_PX = 56; // what stands under the cells
-const PHONE_PX = 560;
-const LEAST_CELL_PX = 10; // on a phone the picture is panned
-const MOST_PANNED = 48; // cells along a side; with more of them they are smaller
-const LABELS_PX = 96; // beside the cells
 
 // ---- who reads what ----
 
@@ -86,20 +82,14 @@ export const Large = ({ part, view, at, row }) => {
     setQuery(cell.tokenOf(at.stack, from));
     if (to !== null) setKey(cell.tokenOf(keys, to));
   };
-  const isPanned = window.innerWidth < PHONE_PX;
-  const count = isPanned ? Math.min(MOST_PANNED, shown.labels?.key.length ?? 0) : 0;
-  const cells = LEAST_CELL_PX * count;
   const room = (box) => ({
-    side: {
-      width: Math.max(box.clientWidth, LABELS_PX + cells),
-      height: Math.max(view.height - BELOW_PX, LABELS_PX + cells),
-    },
-    ...{ top: 6, least: 280, bar: false },
+    side: { width: box.clientWidth, height: view.height - BELOW_PX },
+    ...{ top: 6, least: 280, bar: false, pan: true },
   });
   const masked = at.stack === "decoder" && at.kind === "self";
   return html`<div class="chosen-head">
     <h3>${headName(at.layer, at.head)}${label && html`<span class="head-label">${label}</span>`}</h3>
-    <div class="head-large">
+    <div class="head-large panned">
       <${Heatmap} part=${part} numbers=${shown.numbers} labels=${shown.labels} look=${LOOK}
         title=${headName(at.layer, at.head)} keys="journey-keys" room=${room} lit=${lit}
         start=${() => lit} over=${cell.moves.over} pin=${pin}
