@@ -20,7 +20,6 @@ from transformer.command_line import Parser, program
 from transformer.former_names import today
 from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
-from transformer.messages import invalid, say
 from transformer.runs.request import Request
 from transformer.runs.run import Run
 from transformer.views import saving
@@ -103,7 +102,7 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise argparse.ArgumentTypeError(say("not JSON: {error}", error=error)) from error
+        raise argparse.ArgumentTypeError(f"not JSON: {error}") from error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -164,7 +163,7 @@ def _picture(arguments: argparse.Namespace) -> tuple[str, dict[str, Any], Path] 
     if arguments.picture is None and arguments.picture_file is None:
         return None
     if arguments.picture is None or arguments.picture_file is None:
-        raise invalid("--picture and --picture-file go together; got one of them")
+        raise ValueError("--picture and --picture-file go together; got one of them")
     name, *given = arguments.picture
     name = today(name)
     values = saving.check(name, given, arguments.picture_file)
@@ -240,20 +239,18 @@ def _save(run: Run, name: str, path: Path) -> None:
     try:
         write(run, path)
     except OSError as error:
-        raise invalid("cannot write {path}: {reason}", path=path, reason=error.strerror) from error
+        raise ValueError(f"cannot write {path}: {error.strerror}") from error
     print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
 
 
 def _check_place(name: str, path: Path) -> None:
     """Raise ValueError if a file cannot be there, before anything is generated."""
     if path.is_dir():
-        raise invalid(
-            "cannot write {path}: it is a folder; --{name} needs a file", path=path, name=name
-        )
+        raise ValueError(f"cannot write {path}: it is a folder; --{name} needs a file")
     if not (folder := path.parent).is_dir():
-        raise invalid("cannot write {path}: there is no folder {folder}", path=path, folder=folder)
+        raise ValueError(f"cannot write {path}: there is no folder {folder}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise invalid("cannot write {path}: permission denied", path=path)
+        raise ValueError(f"cannot write {path}: permission denied")
 
 
 def _fail(sentence: str) -> int:

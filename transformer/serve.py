@@ -28,7 +28,6 @@ from transformer.command_line import Parser
 from transformer.inference.engines.choice import AUTO, ENGINES
 from transformer.inference.model import Model, load
 from transformer.lessons import add_lessons
-from transformer.messages import say
 from transformer.ui import launch
 from transformer.ui.api import check_tools
 from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
@@ -108,9 +107,8 @@ def load_all(
         origins.append((model.name, name))
         check_names(origins)
     if not models:
-        raise ValueError(
-            "\n".join(refused) or say("no checkpoint to offer; allowed: --checkpoints NAME")
-        )
+        told = "\n".join(refused) or "no checkpoint to offer; allowed: --checkpoints NAME"
+        raise ValueError(told)
     tell_refused(refused)
     return models
 
@@ -136,13 +134,8 @@ def check_port(host: str | None, port: int | None) -> None:
             probe.bind((address, port))
         except (OSError, OverflowError) as error:
             raise OSError(
-                say(
-                    "cannot listen on {address} port {port}: {error}; allowed: a free "
-                    "port from 1 to 65535, or no --port for the first free one",
-                    address=address,
-                    port=port,
-                    error=error,
-                )
+                f"cannot listen on {address} port {port}: {error}; allowed: a free port from 1 to "
+                "65535, or no --port for the first free one"
             ) from error
 
 

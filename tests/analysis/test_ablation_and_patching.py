@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
 from transformer.analysis import text_before
-from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.held_out import broken, sample_loss
+from transformer.analysis.ablation import HeadImportance, head_importance, next_token
+from transformer.analysis.held_out import BROKEN_TOKENS, broken, broken_ids, sample_loss
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.checkpoint import held_out_sample
@@ -60,6 +62,14 @@ def test_importance_is_the_change_when_each_head_is_silenced_alone(model, by, mo
             after = log_probability(model, run, [silence], place, run.ids[place])
             change = found.change[site.stack, site.kind][site.layer, head].item()
             assert change == pytest.approx(after - before, abs=1e-4)
+
+
+def test_the_head_that_matters_most_is_named_by_layer_and_head():
+    own, cross = torch.zeros(2, 3), torch.zeros(2, 3)
+    own[0, 1], cross[1, 2] = 1.0, -2.0
+    change = {("decoder", "self"): own, ("decoder", "cross"): cross}
+    found = HeadImportance(place=1, target=5, log_probability=-1.0, change=change)
+    assert found.most() == (("decoder", 1, "cross"), 2)
 
 
 @pytest.mark.parametrize("part", ["resid_post", "z", "mlp_out"])
@@ -133,8 +143,6 @@ def test_what_nothing_foresees_is_refused(tiny_model, tiny_encoder):
 
 
 def with_sample(model, texts):
-    import dataclasses
-
     sample = held_out_sample({"about": "For a test.", "texts": texts}, model.config.family)
     return dataclasses.replace(model, sample=sample)
 
@@ -158,6 +166,11 @@ def test_every_break_stands_beside_the_intact_network(tiny_model):
     for other in others:
         assert other.loss == sample_loss(model, [Break(other.what)])
         assert other.loss != intact.loss
+    run = model.generate(TEXT, max_new_tokens=1)
+    for what in (None, "no-scale"):
+        missing = [Break(what)] if what else []
+        wanted = model.generate(TEXT, max_new_tokens=BROKEN_TOKENS, interventions=missing)
+        assert broken_ids(model, run, what) == wanted.ids
 
 
 @pytest.mark.parametrize("content", [None, [], {}, {"texts": []}, {"texts": [3]}, {"texts": "a"}])

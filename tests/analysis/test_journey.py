@@ -300,13 +300,7 @@ def test_an_answer_holds_what_the_picture_draws(
         assert [(kind, one.shape) for kind, one in found["heads"].items()] == [
             (kind, (size,)) for kind in kinds
         ]
-        assert found["norms"].shape == (3,)
-        assert found["feed_forward"].shape == found["biases"].shape == (2,)
-        assert found["logits"].dtype == np.float32
         assert found["logits"].shape == (model.config.output_vocab_size,)
-        assert len(found["likeliest"]) == 10
-        assert len(found["lens"]) == 3
-        assert len(found["vector"]) <= 24
         follows = run.ids[3 + (model is not tiny_encoder)]
         assert found["next"]["id"] == follows
         assert found["stack"] == ("encoder" if model is tiny_encoder else "decoder")

@@ -150,19 +150,6 @@ def test_each_part_adds_what_is_missing_without_it_and_all_sum_to_the_logit(mode
     assert max(float(heads.abs().max()) for heads in found.heads.values()) > 0.01
 
 
-def test_the_logit_of_another_token_can_be_asked_for(tiny_model):
-    run = tiny_model.generate("The fox", max_new_tokens=3)
-    place = run.n_prompt
-    with torch.inference_mode():
-        logits = tiny_model.network(torch.tensor([run.ids[:place]]))[0, -1]
-    for target in (0, 7):
-        found = logit_contribution(tiny_model, run, place, target)
-        assert (found.target, found.total) == (
-            target,
-            pytest.approx(float(logits[target]), abs=1e-4),
-        )
-
-
 def test_what_has_no_such_sum_is_refused_in_a_sentence(
     tiny_model, tiny_encoder, tokenizer, monkeypatch
 ):

@@ -40,6 +40,7 @@ OPTIONS = [
     (ROTARY, {"rope_parameters": LLAMA3}),
     (ROTARY, {"rope_parameters": LLAMA3, "original_max_position_embeddings": 40}),
     (LLAMAS, {"rms_norm_eps": 0.3}),
+    (("llama",), {"pad_token_id": -1}),
     (LLAMAS, {"rms_norm_eps": GONE}),
     (LLAMAS, {"hidden_activation": "relu"}),
     (LLAMAS, {"hidden_act": GONE}),

@@ -128,6 +128,12 @@ CONFIGS = {
     b'{"format": 1, "model": {"vocab_size": 320, "d_ff": NaN}}': "d_ff must be a whole number",
     b'{"format": 1, "model": {"vocab_size": 320, "padding_id": "0"}}': "padding_id must be",
 }
+HEAD = {"kind": "decoder.self", "layer": 0, "head": 0, "metrics": {"entropy": {"mean": 1.0}}}
+HEADS = [
+    [HEAD, HEAD | {"head": 2}], [HEAD | {"layer": 2}], [HEAD | {"kind": "encoder.self"}],
+    [HEAD | {"kind": "x"}], [HEAD | {"metrics": {"entropy": {"mean": "much"}}}],
+    [HEAD | {"metrics": {"entropy": {}}}], [HEAD, 3],
+]  # fmt: skip
 UNREADABLE = f"{ONE_FILE} is not a readable safetensors file"
 OTHER_IDS = {
     "it has lstrip for the token '<|padding|>';": {"added_tokens": [WORD]},
@@ -149,6 +155,8 @@ DAMAGES = [
     *((written("config.json", content), told) for content, told in CONFIGS.items()),
     *((model_with(**{name: size}), "does not fit its config.json")
       for name in ("d_model", "d_ff", "max_len", "n_layers") for size in (2**20, 2**40, 2**70)),
+    *((written("heads.json", json.dumps({"n_texts": 1, "texts": {}, "heads": heads}).encode()),
+       "is no usable file about heads") for heads in HEADS),
     (model_with(vocab_size=321), "has 320 tokens, config.json says 321; they must be equal"),
     (model_with(d_ff=65), "needed: (16, 65)"),
     *((written("tokenizer.json", content), "is not a readable tokenizer file")

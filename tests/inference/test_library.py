@@ -11,6 +11,7 @@ from typing import Any, Unpack, get_type_hints
 import numpy as np
 import pytest
 import torch
+from builders import tiny
 
 import transformer
 from transformer import Model, Request, Run, Site
@@ -149,6 +150,12 @@ def test_a_pickled_run_holds_its_own_tokens_and_no_room_for_more() -> None:
 
 
 def test_a_model_is_saved_whole_and_loaded_again(tiny_model: Model, tmp_path: Path) -> None:
+    pairs = HeldOutSample(
+        about="two", texts=(("The fox.", "Le renard."), ("A bird.", "Un oiseau."))
+    )
+    translator = tiny("translator", "encoder-decoder", tiny_model.tokenizer)
+    dataclasses.replace(translator, sample=pairs).save(tmp_path / "t")
+    assert transformer.load(tmp_path / "t").sample == pairs
     sample = HeldOutSample(about="two", texts=(("The fox.",), ("A bird.",)))
     model = dataclasses.replace(tiny_model, card="# A card", metadata={"a": 1}, sample=sample)
     model.save(str(tmp_path / "m"), dtype="float32")

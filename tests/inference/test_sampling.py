@@ -55,6 +55,7 @@ def test_what_reaches_p_exactly_is_enough_and_what_has_exactly_min_p_stays():
     quarters = torch.zeros(1, 4)  # each of probability 1/4
     assert kept(keep_top_p(quarters, 0.5)) == [[True, True, False, False]]
     assert kept(keep_min_p(quarters, 1.0)) == [[True] * 4]
+    assert kept(keep_top_p(torch.zeros(1, 4096), 0.5)) == [[True] * 2048 + [False] * 2048]
 
 
 @pytest.mark.parametrize("keep", [keep_top_k, keep_top_p, keep_min_p])

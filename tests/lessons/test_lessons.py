@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import transformer
 from transformer import Model, Run
@@ -260,20 +259,6 @@ def test_what_takes_the_network_is_asked_of_it(ground, tiny_model):
     best = seen.lens.ids[:, 5, 0].tolist()
     first = next(n for n in range(len(best)) if set(best[n:]) == {best[-1]})
     assert of(ground, "knows_from", {"token": 5}) == first
-    place = run.n_prompt
-    site = {"site": "decoder.0.self", "head": 1}
-    silenced = tiny_model.generate(
-        TEXT, max_new_tokens=1,
-        interventions=[transformer.Ablate(stack="decoder", layer=0, heads=[1])],
-    )  # fmt: skip
-    chances = torch.tensor([run.steps[0].chosen.probability])
-    after = next(
-        (c.probability for c in silenced.steps[0].candidates if c.id == run.ids[place]), None
-    )
-    if after is not None:  # among the twenty likeliest still
-        change = abs(float(torch.tensor(after).log() - chances.log()))
-        found = of(ground, "importance", site | {"token": place - 1})
-        assert found == pytest.approx(change, abs=1e-4)
 
 
 def test_a_heads_contribution_and_what_its_silence_costs_beyond_it(ground, tiny_model):
@@ -282,6 +267,7 @@ def test_a_heads_contribution_and_what_its_silence_costs_beyond_it(ground, tiny_
     change = head_importance(tiny_model, run, token).change["decoder", "self"]
     place = {"site": SITE, "head": 1, "token": token - 1}
     assert of(ground, "contribution", place) == pytest.approx(float(added[1, 1]))
+    assert of(ground, "importance", place) == pytest.approx(abs(float(change[1, 1])))
     beyond = float(-change[1, 1] - added[1, 1])
     assert of(ground, "indirect", place) == pytest.approx(beyond, abs=1e-5)
     with pytest.raises(ValueError, match="head must be a whole number"):
@@ -296,24 +282,22 @@ def test_what_the_network_says_is_graded_on_the_run(tiny_model, experiments):
     def right(check: dict[str, Any], run: Run) -> bool:
         return check_of({"run": check}).grade(GradingContext(run=run, models=experiments), {}).right
 
-    word = intact.steps[0].text
-    assert right({"has": word}, intact)
-    assert not right({"lacks": word}, intact)
-    assert not right({"has": "nowhere"}, intact)
-    assert right({"text": "fox"}, intact)
-    assert not right({"text": "ox fox"}, intact)
-    assert not right({"alters": ["ablate"]}, intact)
-    assert right({"alters": ["ablate"]}, altered)
-    assert not right({"alters": ["break"]}, altered)
-    assert right({"alters": ["ablate"], "changed": True}, altered) is (altered.ids != intact.ids)
-    assert not right({"changed": True}, intact)
-    assert right({"method": "greedy"}, intact)
-    assert not right({"method": "sample"}, intact)
-    assert right({"model": "ti"}, intact)
-    assert not right({"model": "stories"}, intact)
-    assert not right({"forced": True}, intact)
     forced = tiny_model.generate(TEXT, max_new_tokens=4, forced_tokens=[5])
-    assert right({"forced": True}, forced)
+    word = intact.steps[0].text
+    assert altered.ids != intact.ids
+    for check, run in (
+        ({"has": word}, intact), ({"text": "fox"}, intact), ({"method": "greedy"}, intact),
+        ({"model": "ti"}, intact), ({"alters": ["ablate"]}, altered), ({"forced": True}, forced),
+        ({"alters": ["ablate"], "changed": True}, altered),
+    ):  # fmt: skip
+        assert right(check, run), check
+    for check, run in (
+        ({"lacks": word}, intact), ({"has": "nowhere"}, intact), ({"text": "ox fox"}, intact),
+        ({"alters": ["ablate"]}, intact), ({"alters": ["break"]}, altered),
+        ({"changed": True}, intact), ({"method": "sample"}, intact), ({"model": "stories"}, intact),
+        ({"forced": True}, intact),
+    ):  # fmt: skip
+        assert not right(check, run), check
 
 
 @pytest.mark.parametrize(
@@ -354,13 +338,8 @@ def test_lessons_whose_models_are_served_are_listed(experiments, own, tmp_path):
 
 def test_a_step_is_graded_and_solved_as_the_page_asks(experiments, own):
     first, last = lessons_of_page.lesson(experiments, {"name": own})["steps"]
-    assert first["state"] == {
-        "model": "tiny",
-        "tab": "attention",
-        "site": SITE,
-        "head": "1",
-        "read": "3",
-    }
+    state = {"model": "tiny", "tab": "attention", "site": SITE, "head": "1", "read": "3"}
+    assert first["state"] == state
     assert (first["check"], first["types"], last["check"]) == ("head", False, "")
     run = experiments.service.examples["tiny"][0]
     given = {"name": own, "step": 1, "run": run}
@@ -481,12 +460,7 @@ def test_the_command_tells_of_every_step(tmp_path, tiny_model, capsys):
     folder.mkdir()
     written(folder, LESSON)
     assert check_folder(str(folder), [str(tmp_path / "tiny")]) == 0
-    written(
-        folder,
-        LESSON.replace("tab=attention", "tab=attention").replace(
-            "decoder.1.self", "decoder.9.self"
-        ),
-    )
+    written(folder, LESSON.replace("decoder.1.self", "decoder.9.self"))
     assert check_folder(str(folder), [str(tmp_path / "tiny")]) == 1
     told = capsys.readouterr().out
     assert "mine (3 minutes; en)" in told

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_imports import imports, module_of
 
 from transformer import BREAKS, Break, messages
 from transformer.interventions.breaks import NAMES
@@ -31,11 +32,8 @@ from transformer.network_words import attention_name, attention_title
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "transformer"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE / "messages"]
-# The network's errors are plain English, and translated where they are shown.
-SAYING_FILES = [path for path in FILES if path.parent != NETWORK]
 # Mistakes of the program itself, which no visitor can make.
 OURS = {"AssertionError", "NotImplementedError"}
-SAYERS = {"invalid"}  # errors that say their sentence themselves
 WORD = re.compile(r"[a-z]{2}")
 
 
@@ -56,12 +54,29 @@ def literals(node):
         yield from (text for one in node.values for text in literals(one))
 
 
+LESSONS = "transformer.lessons"
+READ_AT_START = {LESSONS, f"{LESSONS}.lesson", f"{LESSONS}.markdown", "transformer.training.recipe"}
+
+
+def on_the_page():
+    """The modules that the page and its process that trains load."""
+    edges = {module_of(path): {*imports(path)} for path in FILES}
+    begin = ("transformer.ui", "transformer.views", LESSONS, "transformer.learning.worker")
+    found, waiting = set(), [name for name in edges if name.startswith(begin)]
+    while waiting:
+        name = waiting.pop()
+        if name in edges and name not in found:
+            found.add(name)
+            waiting += [*edges[name], name.rpartition(".")[0]]
+    return found
+
+
 def unsaid(tree):
     """Sentences that are raised without being said."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             for text in (text for given in node.exc.args[:1] for text in literals(given)):
-                if WORD.search(text) and name_of(node.exc) not in OURS | SAYERS:
+                if WORD.search(text) and name_of(node.exc) not in OURS | SAYING.keys():
                     yield text
 
 
@@ -74,9 +89,7 @@ def wrongly_said(tree):
         texts = [given.value for given in node.args[:count] if isinstance(given, ast.Constant)]
         names = {keyword.arg for keyword in node.keywords}
         holes = {hole for text in texts for hole in re.findall(r"(?<!%)\{(.*?)\}", text)} - {"n"}
-        marked = (
-            name_of(node) in ("say", "invalid", "wording") and not texts
-        )  # data that was marked
+        marked = name_of(node) not in ("mark", "say_n") and not texts  # data that was marked
         spread = None in names and holes >= names - {None}  # **values hold the others
         fits = len(texts) == count and (spread or holes == names - {"n"} or name_of(node) == "mark")
         if not (marked or fits) or isinstance(node.args[0], ast.JoinedStr):
@@ -159,8 +172,12 @@ def test_the_browser_chooses_the_language(shouted):
 
 
 def test_every_sentence_of_an_error_is_said():
-    wrong = {}
-    for path in SAYING_FILES:
+    """But the network's, which are translated where they are shown, and those of commands alone,
+    which speak English as their --help does: of trainings, and of a recipe's or a lesson's file."""
+    shown, wrong = on_the_page() - READ_AT_START, {}
+    assert {"transformer.training.updates", "transformer.tokenizer"} < shown
+    assert "transformer.training.loop" not in shown
+    for path in (one for one in FILES if one.parent != NETWORK and module_of(one) in shown):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         wrong[str(path.relative_to(ROOT))] = [*unsaid(tree), *wrongly_said(tree)]
     assert {path: found for path, found in wrong.items() if found} == {}, (

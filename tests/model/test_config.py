@@ -33,6 +33,7 @@ def test_replacing_a_field_validates_again():
         ({"dropout": False}, "dropout must be at least 0 and below 1; got False"),
         ({"attention_dropout": math.nan}, "attention_dropout must be .*; got nan"),
         ({"norm_eps": 0}, "norm_eps must be above 0 and below 1; got 0"),
+        ({"norm_eps": 1}, "norm_eps must be above 0 and below 1; got 1"),
         ({"norm_eps": math.inf}, "norm_eps must be above 0 and below 1; got inf"),
         ({"head_bias": "no"}, "head_bias must be True or False; got 'no'"),
         ({"tie_embeddings": 1}, "tie_embeddings must be True or False; got 1"),
@@ -138,6 +139,13 @@ DESCRIBED = {
 
 def test_there_is_one_description_for_each_preset():
     assert set(PRESETS) == set(DESCRIBED)
+
+
+def test_what_is_not_said_is_as_in_the_papers_base_model():
+    config = ModelConfig(vocab_size=37_000)
+    sizes = (config.d_model, config.n_heads, config.n_layers, config.d_ff, config.dropout)
+    assert sizes == (512, 8, 6, 2048, 0.1)
+    assert (config.max_len, config.norm_eps) == (512, 1e-5)
 
 
 @pytest.mark.parametrize("name", DESCRIBED)

@@ -11,7 +11,7 @@ from torch import nn
 
 from transformer import Model
 from transformer.model.network import Transformer
-from transformer.training.optimizer import Muon, make_optimizer, orthogonalise, side_by_side
+from transformer.training.optimizer import Muon, flatten_params, make_optimizer, orthogonalise
 from transformer.training.recipe import Settings
 from transformer.training.state import FILE, load_state, save_state
 
@@ -89,7 +89,7 @@ def test_they_share_one_tensor_a_shape_and_keep_their_values():
     parts = [
         nn.Parameter(torch.full(shape, float(n))) for n, shape in enumerate([(2, 3), (4,), (2, 3)])
     ]
-    wholes = side_by_side(parts)
+    wholes = flatten_params(parts)
     assert [tuple(whole.shape) for whole in wholes] == [(2, 2, 3), (1, 4)]
     assert parts[2].tolist() == [[2] * 3] * 2
     with torch.no_grad():

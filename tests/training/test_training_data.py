@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import transformer
 from transformer.plain_text import plain
-from transformer.training.data import Batches, collate, windows_of
+from transformer.training.data import Batches, windows_of
 from transformer.training.download import clean_pairs, split_pairs
 from transformer.training.evaluate import longest_shared_passage, score_documents, windows
-from transformer.training.recipe import Settings, load_recipe, recipe_names
+from transformer.training.recipe import Settings, load_recipe
 from transformer.training.tasks import Translation
 
 documents = st.lists(
@@ -57,12 +57,6 @@ def test_batches_go_on_from_any_place():
     assert [next(again) for _ in range(20)] == everything[37:57]
     assert everything[0][0] == 0
     assert everything[-1][0] > 0
-
-
-def test_collate_shifts_by_one_and_pads_on_the_right():
-    inputs, targets = collate([[2, 5, 6, 2], [2, 7, 2]], padding_id=0)
-    assert inputs.tolist() == [[2, 5, 6], [2, 7, 2]]
-    assert targets.tolist() == [[5, 6, 2], [7, 2, 0]]
 
 
 @given(st.integers(1, 500), st.integers(2, 60))
@@ -120,11 +114,6 @@ def test_a_recipe_may_say_what_its_sources_are_written_in(tmp_path):
         ValueError, match="must be one of \\['plain English', 'English stories'\\]; got 'Latin'"
     ):
         load_recipe(str(path))
-
-
-@pytest.mark.parametrize("name", recipe_names())
-def test_every_bundled_recipe_reads(name):
-    assert load_recipe(name).name == name
 
 
 def test_the_bundled_translators_phases_are_the_bundled_recipes():

@@ -50,7 +50,7 @@ class FedForward:
     read: Tensor
     wide: Tensor
     gate: Tensor | None
-    bent: Tensor
+    activated: Tensor
     inner: Tensor
     out: Tensor
 
@@ -132,8 +132,14 @@ def _passed(residual: Residual, kind: str, x: Tensor, work: Any) -> tuple[Tensor
 def _fed(made: FeedForward, read: Tensor) -> FedForward:
     wide = made.expand(read)
     gate = None if made.gate is None else made.gate(read)
-    bent = made.activation(wide if gate is None else gate)
-    inner = bent if gate is None else bent * wide
-    rows = {"read": read, "wide": wide, "bent": bent, "inner": inner, "out": made.contract(inner)}
+    activated = made.activation(wide if gate is None else gate)
+    inner = activated if gate is None else activated * wide
+    rows = {
+        "read": read,
+        "wide": wide,
+        "activated": activated,
+        "inner": inner,
+        "out": made.contract(inner),
+    }
     shown = {name: row.float().cpu() for name, row in rows.items()}
     return FedForward(gate=None if gate is None else gate.float().cpu(), **shown)

@@ -22,7 +22,6 @@ from transformer.checkpoint.parts import read_config, read_sample
 from transformer.command_line import Parser
 from transformer.inference.model import Model, load
 from transformer.learning.moments import FILE, HeadNumber, Moments, Sentence, Standing
-from transformer.messages import invalid
 from transformer.runs.run import Run
 from transformer.training import log
 
@@ -49,7 +48,7 @@ def recorded_moments(
     """
     models = [load(path.parent) for path in sorted(folder.glob("*/config.json"))]
     if not models:
-        raise invalid("{folder} holds no moment of a training", folder=folder)
+        raise ValueError(f"{folder} holds no moment of a training")
     measured = texts or _sample()
     about = _about(models[-1])
     entries = log.entries(folder.parent)
@@ -123,12 +122,7 @@ def read_by(models: Sequence[Model], text: str) -> Sentence:
     runs = [_read(model, text) for model in models]
     labels = runs[0].labels
     if len(labels) > MAX_SIDE:
-        raise invalid(
-            "a sentence may have {most} tokens; got {n_tokens}: {text}",
-            most=MAX_SIDE,
-            n_tokens=len(labels),
-            text=repr(text),
-        )
+        raise ValueError(f"a sentence may have {MAX_SIDE} tokens; got {len(labels)}: {text!r}")
     bits = [surprisal(model, run) for model, run in zip(models, runs, strict=True)]
     nats = np.array([[np.nan if b is None else b * np.log(2) for b in row] for row in bits])
     return Sentence(
@@ -160,7 +154,7 @@ def curve(losses: Sequence[float]) -> tuple[tuple[int, ...], tuple[float, ...]]:
 def _about(model: Model) -> dict:  # type: ignore[type-arg]
     about = model.metadata or {}
     if not {"loss", "bits_per_byte", "step"} <= set(about.get("validation") or {}):
-        raise invalid("{name} does not say its held-out loss", name=model.name)
+        raise ValueError(f"{model.name} does not say its held-out loss")
     return about
 
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.lessons.lesson import Lesson, read_lesson
-from transformer.messages import invalid
 
 FOLDER = Path(__file__).parent / "texts"
 # The bundled ones, in the order in which a class takes them.
@@ -26,7 +25,7 @@ def read_folder(folder: str | Path) -> dict[str, Lesson]:
     """Every lesson of a folder, by name. Raises ValueError, naming what is wrong and where."""
     found = Path(folder)
     if not found.is_dir():
-        raise invalid("{folder} is no folder of lessons", folder=folder)
+        raise ValueError(f"{folder} is no folder of lessons")
     lessons = (read_lesson(one) for one in sorted(found.iterdir()) if any(one.glob("*.md")))
     return {lesson.name: lesson for lesson in lessons}
 
@@ -47,5 +46,5 @@ def add_lessons(folders: Sequence[str | Path]) -> None:
     for folder in folders:
         for name, lesson in read_folder(folder).items():
             if name in all_lessons():
-                raise invalid("two lessons are called {name}", name=repr(name))
+                raise ValueError(f"two lessons are called {name!r}")
             _LESSONS[name] = lesson

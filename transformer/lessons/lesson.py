@@ -14,7 +14,7 @@ from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number
 from transformer.lessons.markdown import Part, read
 from transformer.lessons.measures import MEASURES
 from transformer.lessons.output_check import OutputCheck
-from transformer.messages import ENGLISH, invalid, say
+from transformer.messages import ENGLISH
 
 MAX_BYTES = 100_000  # of a language's file
 IN_HEADER = ("minutes", "model")
@@ -71,7 +71,7 @@ def read_lesson(folder: Path) -> Lesson:
             raise ValueError(_in(path, error)) from error
         own = own or path
     if own is None:
-        raise invalid("{folder} holds no LANGUAGE.md, such as en.md", folder=folder)
+        raise ValueError(f"{folder} holds no LANGUAGE.md, such as en.md")
     try:
         steps = tuple(_step(part) for part in words[own.stem][1:])
         minutes = _minutes(words[own.stem][0])
@@ -83,12 +83,12 @@ def read_lesson(folder: Path) -> Lesson:
 
 
 def _in(path: Path, error: object) -> str:
-    return say("{file}: {error}", file=f"{path.parent.name}/{path.name}", error=error)
+    return f"{path.parent.name}/{path.name}: {error}"
 
 
 def _text(path: Path) -> str:
     if path.stat().st_size > MAX_BYTES:
-        raise invalid("a lesson's file must have at most {most} bytes", most=MAX_BYTES)
+        raise ValueError(f"a lesson's file must have at most {MAX_BYTES} bytes")
     return path.read_text(encoding="utf-8")
 
 
@@ -101,17 +101,15 @@ def _minutes(part: Part) -> int:
 def _step(part: Part) -> Step:
     header = part.header
     if header is None:
-        raise invalid("the step “{title}” has no header", title=part.title)
+        raise ValueError(f"the step “{part.title}” has no header")
     try:
         check_names("header", header, IN_STEP)
         check = check_of(header["check"]) if "check" in header else None
         if (check is not None) != bool(part.task):
-            raise invalid("a check needs a task (“> …”), and a task a check")
+            raise ValueError("a check needs a task (“> …”), and a task a check")
         if check is not None and check.n_options != len(part.options):
-            raise invalid(
-                "the check has {n} options; the text has {got}",
-                n=check.n_options,
-                got=len(part.options),
+            raise ValueError(
+                f"the check has {check.n_options} options; the text has {len(part.options)}"
             )
         return Step(
             state=header.get("state", {}), check=check,
@@ -119,7 +117,7 @@ def _step(part: Part) -> Step:
             solution=header.get("solution", ""), hints=_hints(header.get("hints", {}), part),
         )  # fmt: skip
     except ValueError as error:
-        raise invalid("the step “{title}”: {error}", title=part.title, error=error) from error
+        raise ValueError(f"the step “{part.title}”: {error}") from error
 
 
 def _hints(given: Mapping[str, Any], part: Part) -> dict[int, Mapping[str, Any]]:
@@ -132,31 +130,23 @@ def _hints(given: Mapping[str, Any], part: Part) -> dict[int, Mapping[str, Any]]
 
 def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
     """Whether another language says as much as the lesson's own."""
-    shapes = [
-        [(len(p.options), len(p.hints), bool(p.task)) for p in these] for these in (parts, own)
-    ]
     if len(parts) != len(own):
-        raise ValueError(
-            _in(path, say("{n} steps are needed; got {got}", n=len(own) - 1, got=len(parts) - 1))
-        )
-    for part, here, there in zip(parts, *shapes, strict=True):
+        raise ValueError(_in(path, f"{len(own) - 1} steps are needed; got {len(parts) - 1}"))
+    for part, other in zip(parts, own, strict=True):
+        here, there = ((len(p.options), len(p.hints), bool(p.task)) for p in (part, other))
         if here != there:
-            unlike = say(
-                "the step “{title}” needs as many options and hints, and a task where the lesson's "
-                "own language has one",
-                title=part.title,
-            )
-            raise ValueError(_in(path, unlike))
+            needed = "as many options and hints, and a task where the lesson's own language has one"
+            raise ValueError(_in(path, f"the step “{part.title}” needs {needed}"))
 
 
 def check_of(given: Any) -> Check:
     """The check of a step's header. Raises ValueError for one that is not known."""
     if not isinstance(given, dict):
-        raise invalid("check must be a table; got {got}", got=repr(given))
+        raise ValueError(f"check must be a table; got {given!r}")
     given = dict(given)
     kind = next((one for one in CHECKS if one in given), None)
     if kind is None:
-        raise invalid("a check needs one of {allowed}", allowed=", ".join(CHECKS))
+        raise ValueError(f"a check needs one of {', '.join(CHECKS)}")
     value = given.pop(kind)
     if kind == "run":
         return _output_check(value)
@@ -170,9 +160,7 @@ def check_of(given: Any) -> Check:
         return Number(of=value, arguments=given, **extra)
     lists = [name for name, one in given.items() if isinstance(one, list)]
     if len(lists) != (0 if extra else 1):
-        raise invalid(
-            "a choice has bounds, or one argument that is a list; got {got}", got=repr(given)
-        )
+        raise ValueError(f"a choice has bounds, or one argument that is a list; got {given!r}")
     return Choose(of=value, arguments=given, bounds=tuple(extra.get("bounds", ())))
 
 
@@ -195,14 +183,11 @@ def _output_check(given: Any) -> OutputCheck:
         "method": str, "model": str,
     }  # fmt: skip
     if not isinstance(given, dict) or not given:
-        raise invalid("run must be a table of what the run is to be")
+        raise ValueError("run must be a table of what the run is to be")
     check_names("run", given, allowed)
     for name, value in given.items():
         if not isinstance(value, allowed[name]):
-            got = f"{name} = {value!r}"
-            raise invalid(
-                "{name} takes {allowed}; got {got}", name="run", allowed=[*allowed], got=got
-            )
+            raise ValueError(f"run takes {[*allowed]}; got {name} = {value!r}")
     alters = tuple(today(one) for one in given.get("alters", ()))
     return OutputCheck(**given | {"alters": alters})
 
@@ -216,4 +201,4 @@ def _check_arguments(name: Any, given: Mapping[str, Any], free: tuple[str, ...])
     """Raise ValueError unless the measure gets what it takes, and nothing else."""
     wanted, got = sorted(_arguments(name)), sorted([*given, *free])
     if got != wanted:
-        raise invalid("{name} takes {allowed}; got {got}", name=name, allowed=wanted, got=got)
+        raise ValueError(f"{name} takes {wanted}; got {got}")

@@ -21,8 +21,6 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.messages import invalid
-
 FENCE = "```"
 _ITEM = re.compile(r"(-|\d+\.)\s+(.*)")
 
@@ -49,7 +47,7 @@ def read(text: str) -> list[Part]:
         if line.startswith("#"):
             parts.append(_headed(line, at, first=not parts))
         elif line and not parts:
-            raise invalid("line {line}: a lesson begins with “# Title”", line=at + 1)
+            raise ValueError(f"line {at + 1}: a lesson begins with “# Title”")
         elif line.startswith(FENCE):
             at = _header(lines, at, parts[-1])
         elif line:
@@ -57,16 +55,14 @@ def read(text: str) -> list[Part]:
             continue
         at += 1
     if not parts:
-        raise invalid("line {line}: a lesson begins with “# Title”", line=1)
+        raise ValueError("line 1: a lesson begins with “# Title”")
     return parts
 
 
 def _headed(line: str, at: int, *, first: bool) -> Part:
     marks, _, title = line.partition(" ")
     if marks != ("#" if first else "##") or not title.strip():
-        raise invalid(
-            "line {line}: one “# Title” for the lesson, “## Title” for a step", line=at + 1
-        )
+        raise ValueError(f"line {at + 1}: one “# Title” for the lesson, “## Title” for a step")
     return Part(title=title.strip())
 
 
@@ -74,11 +70,11 @@ def _header(lines: list[str], start: int, part: Part) -> int:
     """The line that ends the header."""
     end = next((n for n in range(start + 1, len(lines)) if lines[n].strip() == FENCE), None)
     if end is None:
-        raise invalid("line {line}: a header without an end", line=start + 1)
+        raise ValueError(f"line {start + 1}: a header without an end")
     try:
         part.header = tomllib.loads("\n".join(lines[start + 1 : end]))
     except tomllib.TOMLDecodeError as error:
-        raise invalid("line {line}: {error}", line=start + 1, error=error) from error
+        raise ValueError(f"line {start + 1}: {error}") from error
     return end
 
 

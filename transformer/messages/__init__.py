@@ -4,7 +4,8 @@
 
 A placeholder is a name in braces and nothing more; how a number is written says `numeral`. What is
 declared where the module is read (titles, words, helps) is marked with `mark` there, and said where
-it is shown. `python -m transformer.messages update` puts new ones into the catalogues.
+it is shown. What only a command says is plain English, as its --help is.
+`python -m transformer.messages update` puts new sentences into the catalogues.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class Transformer(nn.Module):
         return places.clamp(min=0)[:, past:]
 
 
-def asked_for(targets: Tensor, padding_id: int | None) -> Tensor:
+def loss_mask(targets: Tensor, padding_id: int | None) -> Tensor:
     """Which targets (B, T) count: bool, False for padding and for IGNORED."""
     counts = targets != IGNORED
     return counts if padding_id is None else counts & (targets != padding_id)

@@ -11,7 +11,7 @@ from transformer.model.cache import KeyValueCache
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import ForwardContext, Hook
 from transformer.model.masks import given_mask, padding_mask
-from transformer.model.network import Transformer, asked_for, mean_nats, with_trace
+from transformer.model.network import Transformer, loss_mask, mean_nats, with_trace
 from transformer.model.presets import preset
 from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
@@ -68,7 +68,7 @@ class OneStack(Transformer):
 
         targets: (B, T) int64; padding and IGNORED (-100) do not count. smoothing: see `mean_nats`.
         """
-        where = asked_for(targets, self.config.padding_id)
+        where = loss_mask(targets, self.config.padding_id)
         return mean_nats(self(ids, where=where), targets[where], smoothing)
 
 
@@ -145,7 +145,7 @@ class EncoderDecoder(Transformer):
         The first token, the start, is only read. Padding does not count. smoothing: see mean_nats.
         """
         read, targets = target[:, :-1], target[:, 1:]
-        where = asked_for(targets, self.config.output_padding_id)
+        where = loss_mask(targets, self.config.output_padding_id)
         return mean_nats(self(source, read, where=where), targets[where], smoothing)
 
     def encode(

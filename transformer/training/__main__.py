@@ -18,7 +18,6 @@ from pathlib import Path
 from transformer.checks import needs_package
 from transformer.command_line import Parser, program
 from transformer.inference.model import Model, load
-from transformer.messages import invalid
 from transformer.training.calibrate import calibrate
 from transformer.training.data import load_pairs, read_documents
 from transformer.training.evaluate import (
@@ -28,7 +27,7 @@ from transformer.training.evaluate import (
     score_documents,
     score_pairs,
 )
-from transformer.training.hidden_words import score_hidden
+from transformer.training.mlm import score_hidden
 from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names
 from transformer.training.tasks import TASKS
 from transformer.training.translate import TranslationScore, score_translations
@@ -185,10 +184,9 @@ def _target_language(model: Model) -> str:
     data = recipe.get("data") if isinstance(recipe, dict) else None
     target = data.get("target") if isinstance(data, dict) else None
     if not isinstance(target, str):
-        raise invalid(
-            "--tokenised must know the language of the translations; the recipe of "
-            "{name} names none; give --language, such as --language fr",
-            name=model.name,
+        raise ValueError(
+            f"--tokenised must know the language of the translations; the recipe of {model.name} "
+            "names none; give --language, such as --language fr"
         )
     return target
 
@@ -239,7 +237,7 @@ def _calibrate(arguments: list[str]) -> None:
     parser.add_argument("--out", required=True, type=Path, help="folder of the new checkpoint")
     options = parser.parse_args(arguments)
     if options.documents < 1:
-        raise invalid("--documents must be a whole number from 1; got {got}", got=options.documents)
+        raise ValueError(f"--documents must be a whole number from 1; got {options.documents}")
     model = load(options.checkpoint, options.device)
     documents = read_documents(options.data)[: options.documents]
     temperature = calibrate(model, documents, options.out)

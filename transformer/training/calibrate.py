@@ -18,7 +18,6 @@ import torch.nn.functional as F
 from transformer import checkpoint
 from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.messages import invalid
 from transformer.model.transformer import DecoderOnly
 from transformer.training.data import encode_documents
 
@@ -35,9 +34,9 @@ def fit_temperature(model: Model, documents: Sequence[str]) -> float:
     """
     network = model.network
     if not isinstance(network, DecoderOnly):
-        raise invalid("only a decoder-only model is calibrated; {name} is not one", name=model.name)
+        raise ValueError(f"only a decoder-only model is calibrated; {model.name} is not one")
     if not documents:
-        raise invalid("calibrating needs at least one document; got none")
+        raise ValueError("calibrating needs at least one document; got none")
     limit = model.config.max_len + 1
     rows = [row[:limit] for row in encode_documents(model.tokenizer, list(documents))]
     parts = []
@@ -66,10 +65,10 @@ def fold_temperature(model: Model, temperature: float) -> None:
     Raises ValueError for a model without a last norm, or a temperature that is not above 0.
     """
     if not (math.isfinite(temperature) and temperature > 0):
-        raise invalid("temperature must be a number above 0; got {got}", got=repr(temperature))
+        raise ValueError(f"temperature must be a number above 0; got {temperature!r}")
     network = model.network
     if not isinstance(network, DecoderOnly) or network.decoder.norm is None:
-        raise invalid("{name} has no last norm to fold a temperature into", name=model.name)
+        raise ValueError(f"{model.name} has no last norm to fold a temperature into")
     with torch.no_grad():
         for parameter in network.decoder.norm.parameters():  # its scale, and its shift
             parameter.div_(temperature)

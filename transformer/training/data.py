@@ -12,7 +12,6 @@ from torch import Tensor
 
 from transformer.checks import needs_package
 from transformer.inference.logit_sources import pad
-from transformer.messages import invalid, say
 from transformer.tokenizer import END, Tokenizer
 
 Row = TypeVar("Row")
@@ -60,9 +59,7 @@ def _cut(path: Path) -> Texts:
     (text,) = documents
     middle = text.find("\n", int(TRAIN_SHARE * len(text)))
     if middle < 0:
-        raise invalid(
-            "{path} is too short to train and to validate with; needed: more lines", path=path
-        )
+        raise ValueError(f"{path} is too short to train and to validate with; needed: more lines")
     return Texts(train=[text[:middle]], valid=[text[middle + 1 :]])
 
 
@@ -71,20 +68,14 @@ def read_documents(path: Path) -> list[str]:
     text = _text_of(path)
     lines = text.splitlines()
     if END not in lines and all(line.count("\t") == 1 for line in lines):
-        raise invalid(
-            "{path} holds sentence pairs, a tab in every line; needed: documents, "
-            "each ended by a line {end}",
-            path=path,
-            end=END,
+        raise ValueError(
+            f"{path} holds sentence pairs, a tab in every line; needed: documents, each ended by a "
+            f"line {END}"
         )
     documents = [part.strip("\n") for part in f"\n{text}\n".split(f"\n{END}\n")]
     documents = [document for document in documents if document.strip()]
     if not documents:
-        raise invalid(
-            "{path} holds no documents; needed: text, each document ended by {end}",
-            path=path,
-            end=END,
-        )
+        raise ValueError(f"{path} holds no documents; needed: text, each document ended by {END}")
     return documents
 
 
@@ -109,17 +100,12 @@ def read_pairs(path: Path) -> list[Pair]:
     for number, line in enumerate(_lines(path), start=1):
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
-            raise invalid(
-                "{path}, line {number}: needed: a source, a tab, a target; got {got}",
-                path=path,
-                number=number,
-                got=repr(line),
+            raise ValueError(
+                f"{path}, line {number}: needed: a source, a tab, a target; got {line!r}"
             )
         pairs.append((parts[0], parts[1]))
     if not pairs:
-        raise invalid(
-            "{path} holds no sentence pairs; needed: one a line, separated by a tab", path=path
-        )
+        raise ValueError(f"{path} holds no sentence pairs; needed: one a line, separated by a tab")
     return pairs
 
 
@@ -127,13 +113,9 @@ def read_parallel(source: Path, target: Path) -> list[Pair]:
     """Line n of two files says the same thing. Raises ValueError if their lengths differ."""
     sources, targets = _lines(source), _lines(target)
     if len(sources) != len(targets) or not sources:
-        raise invalid(
-            "{source} and {target} must have equally many lines, at least one; got "
-            "{n_sources} and {n_targets}",
-            source=source,
-            target=target,
-            n_sources=len(sources),
-            n_targets=len(targets),
+        raise ValueError(
+            f"{source} and {target} must have equally many lines, at least one; got {len(sources)} "
+            f"and {len(targets)}"
         )
     return list(zip(sources, targets, strict=True))
 
@@ -146,13 +128,11 @@ def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise invalid(
-            "cannot read training text {path}: {error}", path=path, error=error
-        ) from error
+        raise ValueError(f"cannot read training text {path}: {error}") from error
 
 
 def _from_hub(name: str, split: str, count: int) -> list[str]:
-    instead = say("a folder with train.txt and valid.txt")
+    instead = "a folder with train.txt and valid.txt"
     return list(hub_texts(name, split, count=count, instead=instead))
 
 
@@ -172,13 +152,9 @@ def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) 
         yield from (row["text"] for row in rows if row["text"].strip())
     except Exception as error:  # whatever the network or the Hub raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise invalid(
-            "cannot stream {name} ({split}) from the Hugging Face Hub: {reason}; with "
-            "no network, give --data {instead}",
-            name=repr(name),
-            split=split,
-            reason=reason,
-            instead=instead,
+        raise ValueError(
+            f"cannot stream {name!r} ({split}) from the Hugging Face Hub: {reason}; with no "
+            f"network, give --data {instead}"
         ) from error
 
 

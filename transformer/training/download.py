@@ -20,7 +20,6 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from transformer.messages import invalid, numeral
 from transformer.plain_text import plain
 from transformer.training.data import HUB, Pair
 from transformer.training.recipe import Recipe
@@ -45,21 +44,16 @@ def pairs_folder(source: str, recipe: Recipe) -> Path:
     Raises ValueError for a Hub name, or for a download where the recipe names none or it fails.
     """
     if source.startswith(HUB):
-        raise invalid(
-            "a translation recipe needs sentence pairs, and the Hub is read for "
-            "documents alone; got --data {source}; allowed: a folder with train.tsv "
-            "and valid.tsv, or {download}",
-            source=source,
-            download=DOWNLOAD,
+        raise ValueError(
+            "a translation recipe needs sentence pairs, and the Hub is read for documents alone; "
+            f"got --data {source}; allowed: a folder with train.tsv and valid.tsv, or {DOWNLOAD}"
         )
     if source != DOWNLOAD:
         return Path(source)
     if not recipe.data.get(DOWNLOAD):
-        raise invalid(
-            "--data {download} needs a recipe with a [data] {download} address; "
-            "{name} names none; allowed: a folder",
-            download=DOWNLOAD,
-            name=recipe.name,
+        raise ValueError(
+            f"--data {DOWNLOAD} needs a recipe with a [data] {DOWNLOAD} address; {recipe.name} "
+            "names none; allowed: a folder"
         )
     return download_pairs(recipe.data[DOWNLOAD])
 
@@ -72,7 +66,7 @@ def download_pairs(url: str, folder: Path | None = None) -> Path:
     Raises ValueError in one sentence when there is no network, no zip, or too little text.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise invalid("a download must be an http or https address; got {got}", got=repr(url))
+        raise ValueError(f"a download must be an http or https address; got {url!r}")
     name = Path(urlsplit(url).path).stem or DOWNLOAD
     folder = FOLDER / name if folder is None else folder
     if all((folder / f"{split}.tsv").is_file() for split in ("train", "valid", "test")):
@@ -106,11 +100,9 @@ def clean_pairs(lines: Iterable[str], *, french: bool = False) -> list[Pair]:
             continue
         columns = line.split("\t")
         if len(columns) not in (2, 3):
-            raise invalid(
-                "line {number} must hold English, a tab, a translation and at most "
-                "one column more; got {got}",
-                number=number,
-                got=repr(line[:100]),
+            raise ValueError(
+                f"line {number} must hold English, a tab, a translation and at most one column "
+                f"more; got {line[:100]!r}"
             )
         pair = plain(columns[0]), plain(columns[1], french=french)
         if _usable(pair):
@@ -135,12 +127,9 @@ def split_pairs(pairs: list[Pair], *, n_valid: int, n_test: int) -> dict[str, li
     away = {pair for one in held_out for pair in chosen[one]}
     train = [pair for pair in pairs if pair not in away]
     if len(held_out) < n_valid + n_test or not train:
-        raise invalid(
-            "{needed} sentences to validate and test with, and some to train, are "
-            "needed; {n_pairs} usable pairs give {n_chosen}",
-            needed=numeral(n_valid + n_test),
-            n_pairs=numeral(len(pairs)),
-            n_chosen=numeral(len(chosen)),
+        raise ValueError(
+            f"{n_valid + n_test:,} sentences to validate and test with, and some to train, are "
+            f"needed; {len(pairs):,} usable pairs give {len(chosen):,}"
         )
     return {"train": train, "valid": held_out[:n_valid], "test": held_out[n_valid:]}
 
@@ -193,26 +182,18 @@ def _fetch(url: str) -> bytes:
                 parts.append(part)
                 size += len(part)
                 if size > LARGEST_BYTES:
-                    raise invalid(
-                        "{url} is larger than the allowed {most} bytes",
-                        url=url,
-                        most=numeral(LARGEST_BYTES),
-                    )
+                    raise ValueError(f"{url} is larger than the allowed {LARGEST_BYTES:,} bytes")
     except (OSError, http.client.HTTPException) as error:
         if isinstance(error, HTTPError):
             error.close()
         reason = error.reason if type(error) is URLError else error
-        raise invalid(
-            "cannot download {url}: {reason}; with no network, give --data a folder "
-            "with train.tsv and valid.tsv",
-            url=url,
-            reason=reason,
+        raise ValueError(
+            f"cannot download {url}: {reason}; with no network, give --data a folder with "
+            "train.tsv and valid.tsv"
         ) from error
     body = b"".join(parts)
     if not zipfile.is_zipfile(io.BytesIO(body)):  # a page that says no, or half an archive
-        raise invalid(
-            "{url} must answer with a zip archive; got {got}", url=url, got=repr(body[:40])
-        )
+        raise ValueError(f"{url} must answer with a zip archive; got {body[:40]!r}")
     return body
 
 
@@ -226,17 +207,13 @@ def _read(archive: Path) -> tuple[str, list[str]]:
                 if info.filename.endswith(".txt") and not info.filename.startswith("_")
             ]
             if len(texts) != 1:
-                raise invalid("it must hold one text file; got {got}", got=file.namelist()[:5])
+                raise ValueError(f"it must hold one text file; got {file.namelist()[:5]}")
             if texts[0].file_size > LARGEST_TEXT_BYTES:
-                raise invalid(
-                    "its text exceeds the allowed {most} bytes", most=numeral(LARGEST_TEXT_BYTES)
-                )
+                raise ValueError(f"its text exceeds the allowed {LARGEST_TEXT_BYTES:,} bytes")
             text = file.read(texts[0]).decode("utf-8-sig")
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
-        raise invalid(
-            "{archive} is no usable archive of sentences ({error}); delete it to fetch it again",
-            archive=archive,
-            error=error,
+        raise ValueError(
+            f"{archive} is no usable archive of sentences ({error}); delete it to fetch it again"
         ) from error
     return Path(texts[0].filename).stem, text.split("\n")
 

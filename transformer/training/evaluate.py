@@ -13,7 +13,6 @@ from torch import Tensor
 
 from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.messages import invalid
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.training.data import Pair, collate, encode_documents
 
@@ -63,10 +62,8 @@ def score_documents(model: Model, documents: Sequence[str]) -> Score:
     """
     network, tokenizer = model.network, model.tokenizer
     if not isinstance(network, DecoderOnly):
-        raise invalid(
-            "bits per byte need a decoder-only model; {name} is {family}",
-            name=model.name,
-            family=model.config.family,
+        raise ValueError(
+            f"bits per byte need a decoder-only model; {model.name} is {model.config.family}"
         )
     started = time.perf_counter()
     rows = encode_documents(tokenizer, list(documents))

@@ -14,7 +14,6 @@ from tqdm import tqdm
 
 from transformer import checkpoint
 from transformer.inference.model import Model
-from transformer.messages import invalid
 from transformer.model.transformer import build_transformer
 from transformer.tokenizer import Tokenizer
 from transformer.training import log
@@ -91,11 +90,9 @@ class _Training:
         # Autocast is our own: Accelerate's would copy all logits into float32.
         self.accelerator = Accelerator(mixed_precision="no", cpu=cpu)
         if self.accelerator.num_processes != n_processes():
-            raise invalid(
-                "{needed} processes must train together; got {got}; allowed: --cpu, "
-                "or a GPU for each",
-                needed=n_processes(),
-                got=self.accelerator.num_processes,
+            raise ValueError(
+                f"{n_processes()} processes must train together; got "
+                f"{self.accelerator.num_processes}; allowed: --cpu, or a GPU for each"
             )
         self.main = self.accelerator.is_main_process
         self.progress: dict[str, Any] = {

@@ -98,7 +98,7 @@ class Muon(torch.optim.Optimizer):
         parameter.addcdiv_(mean, root, value=-group["lr"])
 
 
-def side_by_side(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
+def flatten_params(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
     """A tensor (n, *shape) for the n parameters of each shape; they and their gradients become
     parts of it, in place. Gradients are from then on set to zero, not to None."""
     by_shape: dict[torch.Size, list[nn.Parameter]] = {}
@@ -137,7 +137,7 @@ def make_optimizer(
     """The recipe's optimizer; weights decay in the matrices between activations alone.
 
     Embeddings, norms and biases do not decay, and under "muon" Adam updates them. Its parameters
-    are those of `side_by_side`: reset their gradients with zero_grad(set_to_none=False).
+    are those of `flatten_params`: reset their gradients with zero_grad(set_to_none=False).
     """
     embeddings = {id(m.weight) for m in network.modules() if isinstance(m, nn.Embedding)}
     matrices: list[nn.Parameter] = []
@@ -145,7 +145,7 @@ def make_optimizer(
     for parameter in filter(lambda one: one.requires_grad, network.parameters()):
         decays = parameter.dim() >= 2 and id(parameter) not in embeddings
         (matrices if decays else others).append(parameter)
-    wholes, rest = side_by_side(matrices), side_by_side(others)
+    wholes, rest = flatten_params(matrices), flatten_params(others)
     decay, betas = settings.weight_decay, settings.betas
     optimizer: torch.optim.Optimizer
     if settings.optimizer == "muon":

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from transformer.checks import check_choice, check_least, check_names
-from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.presets import PRESETS, preset
 from transformer.plain_text import ENGLISH_STORIES, PLAIN_ENGLISH
@@ -54,7 +53,7 @@ class Settings:
         for name in ("steps", "batch_tokens", "validate_every", "save_every"):
             check_least(name, getattr(self, name), 1)
         if not 0 <= self.decay_from <= 1:
-            raise invalid("decay_from must be from 0 to 1; got {got}", got=repr(self.decay_from))
+            raise ValueError(f"decay_from must be from 0 to 1; got {self.decay_from!r}")
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("precision", self.precision, PRECISIONS)
 
@@ -116,15 +115,13 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     if name_or_path in recipe_names():
         path = RECIPES / f"{name_or_path}.toml"
     if not path.is_file():
-        raise invalid(
-            "no recipe {name}; allowed: a .toml file, or one of {allowed}",
-            name=repr(name_or_path),
-            allowed=recipe_names(),
+        raise ValueError(
+            f"no recipe {name_or_path!r}; allowed: a .toml file, or one of {recipe_names()}"
         )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise invalid("{path} is not readable TOML: {error}", path=path, error=error) from error
+        raise ValueError(f"{path} is not readable TOML: {error}") from error
     check_names(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})
     task: Any = content.get("task")
     check_choice(f"{path}: task", task, TASKS)
@@ -161,13 +158,7 @@ def _check_family(path: Path, task: str, model: dict[str, Any]) -> None:
     family, needed = model.get("family", PRESETS[name]["family"]), FAMILIES[task]
     if family != needed:
         fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
-        raise invalid(
-            "{path}: the task {task} needs the family {needed}; the preset {name} is "
-            "of the family {family}; allowed: {fitting}",
-            path=path,
-            task=repr(task),
-            needed=repr(needed),
-            name=repr(name),
-            family=repr(family),
-            fitting=fitting,
+        raise ValueError(
+            f"{path}: the task {task!r} needs the family {needed!r}; the preset {name!r} is of the "
+            f"family {family!r}; allowed: {fitting}"
         )

@@ -13,7 +13,6 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from transformer.inference.model import Model
-from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import EncoderOnly
 from transformer.training.recipe import Recipe
@@ -55,16 +54,13 @@ def may_go_on(
     """
     earlier = read_progress(out / STATE)
     if earlier is not None and earlier["recipe"] != identity(recipe):
-        raise invalid(
-            "{out} holds a training of another recipe ({name}); allowed: the same "
-            "recipe, or another --out",
-            out=out,
-            name=earlier["recipe"]["name"],
+        raise ValueError(
+            f"{out} holds a training of another recipe ({earlier['recipe']['name']}); allowed: the "
+            "same recipe, or another --out"
         )
     if earlier is not None and earlier.get("text", text) != text:
-        raise invalid(
-            "{out} holds a training on other text; allowed: what it began with, or another --out",
-            out=out,
+        raise ValueError(
+            f"{out} holds a training on other text; allowed: what it began with, or another --out"
         )
     config = recipe.model_config(start.config.vocab_size if start else recipe.vocab_size)
     if start is not None:
@@ -99,12 +95,9 @@ def _check_start(config: ModelConfig, start: Model, masks: bool) -> None:
         if start.config.to_dict()[name] != value and "dropout" not in name and name not in free
     ]
     if differ:
-        raise invalid(
-            "{model} cannot start this recipe: {name} is {has}, needed: {needed}",
-            model=start.name,
-            name=differ[0],
-            has=repr(getattr(start.config, differ[0])),
-            needed=repr(getattr(config, differ[0])),
+        raise ValueError(
+            f"{start.name} cannot start this recipe: {differ[0]} is "
+            f"{getattr(start.config, differ[0])!r}, needed: {getattr(config, differ[0])!r}"
         )
 
 

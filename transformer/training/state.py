@@ -12,7 +12,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from transformer.messages import invalid
 from transformer.training.optimizer import updated_by
 
 STATE = "training"  # the folder in a checkpoint's
@@ -47,8 +46,8 @@ def load_state(
         prefix = f"optimizer/{place}/"
         moments = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
         if not moments:
-            raise invalid(
-                "{path} was written by an older version; train anew, with another --out", path=path
+            raise ValueError(
+                f"{path} was written by an older version; train anew, with another --out"
             )
         for key, value in moments.items():
             moments[key] = value if key == "step" else value.to(updated.device)
@@ -70,6 +69,4 @@ def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Any], dic
             tensors = {name: file.get_tensor(name) for name in names}
             return json.loads(file.metadata()["progress"]), tensors
     except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise invalid(
-            "{path} is not a readable training state: {error}", path=path, error=error
-        ) from error
+        raise ValueError(f"{path} is not a readable training state: {error}") from error

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from transformer.inference.beam import beam_search
 from transformer.inference.model import Model
-from transformer.messages import invalid
 from transformer.model.transformer import EncoderDecoder
 from transformer.training.data import Pair
 
@@ -50,11 +49,9 @@ def translate(
     sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch(read)]
     longest = max(map(len, sources), default=0)
     if longest > model.config.max_len:
-        raise invalid(
-            "a sentence is {longest} tokens long; {name} reads at most {max_len}",
-            longest=longest,
-            name=model.name,
-            max_len=model.config.max_len,
+        raise ValueError(
+            f"a sentence is {longest} tokens long; {model.name} reads at most "
+            f"{model.config.max_len}"
         )
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
     result = [""] * len(sources)
@@ -152,8 +149,6 @@ def _check_language(language: str) -> None:
 
     known = sorted(set(NonbreakingPrefixes().available_langs.values()))
     if language not in known:
-        raise invalid(
-            "the language must be one that has Moses rules; got {got}; allowed: {known}",
-            got=repr(language),
-            known=known,
+        raise ValueError(
+            f"the language must be one that has Moses rules; got {language!r}; allowed: {known}"
         )

@@ -203,9 +203,10 @@ export const useDocument = (names, listener, first = false) => {
 
 // The server's answer to a question of this part, {answer, asked}: the last one while the next is
 // coming, null before the first; asked: the data that it is about. data: null asks nothing. It is
-// asked only while the part is seen, and a refusal stands in the page's status.
-/** @type {(part: Part, question: (data: any) => Promise<any>, data: any) => {answer: any, asked: any}} */
-export const useAnswer = (part, question, data) => {
+// asked only while the part is seen, and a refusal stands in the page's status. take(answer, data): hears of
+// an answer in the same draw.
+/** @type {(part: Part, question: (data: any) => Promise<any>, data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any}} */
+export const useAnswer = (part, question, data, take = () => {}) => {
   const [found, setFound] = useState({ answer: null, asked: null, key: "null" });
   const me = useRef(0);
   const key = JSON.stringify(data || null);
@@ -214,7 +215,11 @@ export const useAnswer = (part, question, data) => {
     part.owes(me, Boolean(data) && key !== found.key);
     if (!data || key === found.key || !part.seen) return;
     ask(question, data).then(
-      (answer) => mine === me.current && setFound({ answer, asked: data, key }),
+      (answer) => {
+        if (mine !== me.current) return;
+        take(answer, data);
+        setFound({ answer, asked: data, key });
+      },
       ({ message }) => {
         if (mine !== me.current) return;
         showProblem(message);

@@ -17,7 +17,6 @@ from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_measures import ALL
 from transformer.command_line import Parser
-from transformer.messages import invalid, say
 from transformer.training.data import HUB, hub_texts
 
 
@@ -48,14 +47,14 @@ def texts_from(data: str) -> Callable[[], Iterator[str]]:
     """What opens the texts of a file, or of a dataset "hub:OWNER/NAME", from the first on."""
     if data.startswith(HUB):
         name = data.removeprefix(HUB)
-        return partial(hub_texts, name, "train", instead=say("a file of texts"))
+        return partial(hub_texts, name, "train", instead="a file of texts")
     return partial(texts_of, Path(data))
 
 
 def _count(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(say("must be 1 or more; got {got}", got=text))
+        raise argparse.ArgumentTypeError(f"must be 1 or more; got {text}")
     return number
 
 
@@ -75,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             n_ablated=asked.ablate, workers=asked.workers, ray=asked.ray, told=tell,
         )  # fmt: skip
         if not done:
-            raise invalid("{path} holds no text", path=asked.data.args[0])
+            raise ValueError(f"{asked.data.args[0]} holds no text")
         heads = dossiers(summary)
         texts = named_texts(heads, asked.data())
     except (OSError, ValueError) as error:

@@ -14,8 +14,8 @@ from transformer.inference.model import Model
 from transformer.model.config import ModelConfig
 from transformer.model.network import IGNORED
 from transformer.tokenizer import Tokenizer
-from transformer.training.hidden_words import Hidden, Hiding, score_hidden
 from transformer.training.loss import summed_nats
+from transformer.training.mlm import Hidden, Hiding, score_hidden
 from transformer.training.tasks.language_model import LanguageModel
 
 # More than is hidden when it is measured: a step has more to learn from (Wettig et al. 2023).

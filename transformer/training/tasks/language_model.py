@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer.inference.model import Model
-from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 from transformer.tokenizer import Tokenizer
 from transformer.training.data import (
@@ -34,11 +33,9 @@ class LanguageModel(Task):
 
     def __init__(self, recipe: Recipe, source: str) -> None:
         if source == DOWNLOAD:
-            raise invalid(
-                "--data {download} is for translation; {name} learns from documents; "
-                "allowed: a folder with train.txt and valid.txt, or hub:OWNER/NAME",
-                download=DOWNLOAD,
-                name=recipe.name,
+            raise ValueError(
+                f"--data {DOWNLOAD} is for translation; {recipe.name} learns from documents; "
+                "allowed: a folder with train.txt and valid.txt, or hub:OWNER/NAME"
             )
         self.documents = load_texts(source)
         valid = Path(source, VALID)

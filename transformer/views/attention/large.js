@@ -41,11 +41,9 @@ const NOTES = {
 
 // Gives `shown` the numbers of what the fields and the chosen head ask for, once they have come.
 export const useNumbers = ({ part, fields, shown, store }, at) => {
-  const { answer, asked } = useAnswer(part, store.get, at && numbersAsked(fields, at));
-  useLayoutEffect(() => {
-    const key = JSON.stringify(asked);
-    if (answer) batch(() => Object.assign(shown, { ...answer, ...asked.stacks, key }));
-  }, [answer, asked]);
+  const take = (found, asked) =>
+    batch(() => Object.assign(shown, { ...found, ...asked.stacks, key: JSON.stringify(asked) }));
+  useAnswer(part, store.get, at && numbersAsked(fields, at), take);
 };
 
 // ---- lines ----

@@ -227,7 +227,7 @@ def _add_fed(topic: Topic, found: FedForward) -> None:
     topic.features("x", "x", say("what it reads, of the chosen token"), _STREAM, found.read)
     topic.features("wide", "h", say("the same, made wide"), wide, found.wide)
     if found.gate is None:
-        above, total = int((found.bent > 0).sum()), len(found.wide)
+        above, total = int((found.activated > 0).sum()), len(found.wide)
         note = say("{n} of {total} are above 0.", n=numeral(above), total=numeral(total))
         topic.features("inner", "a", say("bent"), wide, found.inner, note=note)
     else:

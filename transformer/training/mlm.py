@@ -13,7 +13,6 @@ from torch import Tensor
 
 from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.messages import invalid
 from transformer.model.network import IGNORED
 from transformer.model.transformer import DecoderOnly, EncoderOnly
 from transformer.tokenizer import SPECIALS, Tokenizer
@@ -53,7 +52,7 @@ class Hiding:
 
     def __init__(self, tokenizer: Tokenizer, share: float = HIDDEN_SHARE) -> None:
         if tokenizer.mask_id is None:
-            raise invalid("hiding words needs a tokenizer with a mask token; it has none")
+            raise ValueError("hiding words needs a tokenizer with a mask token; it has none")
         self.words, self.share, self.mask_id = Words(tokenizer), share, tokenizer.mask_id
 
     def chosen(self, ids: Sequence[int], rng: Random) -> list[list[int]]:
@@ -138,10 +137,9 @@ def score_hidden(
     """
     network = model.network
     if not isinstance(network, (EncoderOnly, DecoderOnly)):
-        raise invalid(
-            "hidden words are found by an encoder or a decoder alone; {name} is {family}",
-            name=model.name,
-            family=model.config.family,
+        raise ValueError(
+            f"hidden words are found by an encoder or a decoder alone; {model.name} is "
+            f"{model.config.family}"
         )
     _check_same_ids(model, tokenizer)
     started = time.perf_counter()
@@ -185,6 +183,4 @@ def _batches(rows: Iterable[Hidden]) -> Iterator[list[Hidden]]:
 def _check_same_ids(model: Model, tokenizer: Tokenizer) -> None:
     mine, n_shared = model.tokenizer, tokenizer.vocab_size - 1
     if mine.labels(range(n_shared)) != tokenizer.labels(range(n_shared)):
-        raise invalid(
-            "{name} has another vocabulary: its hidden tokens are others", name=model.name
-        )
+        raise ValueError(f"{model.name} has another vocabulary: its hidden tokens are others")
