@@ -17,23 +17,6 @@ from transformer.views.drawing import style
 # --- which tokens are joined ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("head", [0, 1])
-@pytest.mark.parametrize("layer", [0, 1])
-def test_a_token_is_joined_to_what_the_query_that_predicted_it_read_most(translation, layer, head):
-    weights = translation.trace[Site("decoder", layer, "cross")].pattern[0, head]
-    links = alignment(translation, layer, head).layout.meta["links"]
-    assert [link[0] for link in links] == list(range(1, len(translation.labels)))
-    for target, source, weight in links:
-        assert weight == weights[target - 1].max()
-        assert source == weights[target - 1].argmax()
-
-
-def test_by_read_a_token_is_joined_to_what_its_own_query_read_most(translation):
-    weights = translation.trace["decoder.1.cross"].pattern[0, 1]
-    links = alignment(translation, 1, 1, by="read").layout.meta["links"]
-    assert links == [[t, int(w.argmax()), float(w.max())] for t, w in enumerate(weights)]
-
-
 @pytest.mark.parametrize(
     ("layer", "head", "expected"),
     [
@@ -130,13 +113,6 @@ def test_a_padded_text_has_the_lines_that_it_has_alone(batch, tiny_encoder_decod
     ]
     assert meta["source_labels"] == tiny_encoder_decoder.tokenizer.labels(source.tolist())
     assert meta["target_labels"] == tiny_encoder_decoder.tokenizer.labels(target.tolist())
-
-
-def test_padding_is_not_drawn(batch):
-    for row in range(3):
-        source, target = columns(alignment(batch, "mean", "mean", row=row, threshold=0.0))
-        assert len(source.text) == batch.padding[row].sum()
-        assert len(target.text) == batch.target_padding[row].sum()
     assert not batch.padding.all()
     assert not batch.target_padding.all()
 

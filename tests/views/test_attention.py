@@ -12,63 +12,34 @@ from transformer.views.drawing import style
 # --- the large heatmap ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("head", [0, 1])
-def test_weights_are_the_traces_own_and_masked_cells_are_left_out(run, head):
-    figure = attention_heatmap(run, ("decoder", 1, "self"), head)
-    record = run.trace["decoder.1.self"]
-    allowed = record.allowed[0].numpy()
-    z = figure.data[0].z
-    assert z.dtype == np.float32
-    np.testing.assert_array_equal(z[allowed], record.pattern[0, head].numpy()[allowed])
-    assert np.isnan(z[~allowed]).all()
-    assert (~allowed).sum() == len(run.ids) * (len(run.ids) - 1) // 2
-    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
-
-
-def test_scores_fill_every_cell_and_masked_scores_only_the_allowed_ones(run):
-    record = run.trace["decoder.0.self"]
-    scores, allowed = record.scores[0, 1].numpy(), record.allowed[0].numpy()
-    before = attention_heatmap(run, "decoder.0.self", 1, stage="scores").data[0]
-    after = attention_heatmap(run, "decoder.0.self", 1, stage="masked").data[0]
-    np.testing.assert_array_equal(before.z, scores)
-    np.testing.assert_array_equal(after.z[allowed], scores[allowed])
-    assert np.isnan(after.z[~allowed]).all()
-    bound = float(np.abs(scores).max())
-    assert (before.zmin, before.zmax) == (after.zmin, after.zmax) == (-bound, bound)
-
-
-@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
 @pytest.mark.parametrize("stage", ["scores", "masked", "weights"])
-def test_hover_numbers_are_true_whatever_is_coloured(run, stage, scale):
-    figure = attention_heatmap(run, "decoder.1.self", 0, stage=stage, scale=scale)
-    record = run.trace["decoder.1.self"]
-    numbers = figure.data[0].customdata
-    np.testing.assert_array_equal(numbers[..., 0], record.scores[0, 0].numpy())
-    np.testing.assert_array_equal(numbers[..., 1], record.pattern[0, 0].numpy())
-    np.testing.assert_array_equal(numbers[..., 2] == 1, record.allowed[0].numpy())
-
-
-def test_scales_keep_the_ends_and_the_order_of_weights(run):
-    weights = run.trace["decoder.1.self"].pattern[0, 0].numpy()
-    allowed = run.trace["decoder.1.self"].allowed[0].numpy()
-    for scale, expected in (
-        ("sqrt", np.sqrt(weights)),
-        ("log", 1 + np.log10(weights.clip(1e-4)) / 4),
-    ):
-        trace = attention_heatmap(run, "decoder.1.self", 0, scale=scale).data[0]
-        np.testing.assert_allclose(trace.z[allowed], expected[allowed], atol=1e-6)
-        assert (trace.zmin, trace.zmax) == (0, 1)
-        assert trace.colorbar.ticktext[-1] == "1"
-        assert trace.colorbar.tickvals[-1] == 1
-
-
-def test_mean_head_is_the_average(run):
-    record = run.trace["decoder.0.self"]
-    trace = attention_heatmap(run, "decoder.0.self", "mean", stage="scores").data[0]
-    np.testing.assert_allclose(trace.z, record.scores[0].mean(0).numpy(), atol=1e-6)
-    np.testing.assert_allclose(
-        trace.customdata[..., 1], record.pattern[0].mean(0).numpy(), atol=1e-6
+@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
+@pytest.mark.parametrize(
+    ("site", "head"), [("decoder.1.self", 0), ("decoder.0.self", "mean"), ("decoder.1.cross", 1)]
+)
+def test_cells_and_hover_are_the_traces_numbers(translation, site, head, stage, scale):
+    trace = attention_heatmap(translation, site, head, stage=stage, scale=scale).data[0]
+    record = translation.trace[site]
+    scores, weights = (
+        (each[0].mean(0) if head == "mean" else each[0, head]).numpy()
+        for each in (record.scores, record.pattern)
     )
+    allowed = record.allowed[0].numpy()
+    for column, numbers in enumerate((scores, weights, allowed)):
+        np.testing.assert_allclose(trace.customdata[..., column], numbers, atol=1e-6)
+    coloured = {
+        "linear": weights, "sqrt": np.sqrt(weights), "log": 1 + np.log10(weights.clip(1e-4)) / 4,
+    }[scale]  # fmt: skip
+    shown = np.ones_like(allowed) if stage == "scores" else allowed
+    expected = coloured if stage == "weights" else scores
+    assert trace.z.dtype == np.float32
+    np.testing.assert_allclose(trace.z[shown], expected[shown], atol=1e-6)
+    assert np.isnan(trace.z[~shown]).all()
+    bound = float(np.abs(scores).max())  # the same before and after the mask
+    ends = (0, 1) if stage == "weights" else (-bound, bound)
+    assert (trace.zmin, trace.zmax) == pytest.approx(ends, rel=1e-6)
+    if stage == "weights":
+        assert (trace.colorbar.tickvals[-1], trace.colorbar.ticktext[-1]) == (1, "1")
 
 
 def test_row_selects_the_sentence_of_a_batch(batch):
@@ -81,13 +52,9 @@ def test_row_selects_the_sentence_of_a_batch(batch):
 
 
 def test_cross_attention_has_target_rows_and_source_columns(translation):
-    figure = attention_heatmap(translation, "decoder.1.cross", 1)
-    assert tuple(figure.layout.meta["query_labels"]) == translation.labels
-    assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
-    assert figure.data[0].z.shape == (len(translation.labels), len(translation.source_labels))
-    np.testing.assert_array_equal(
-        figure.data[0].z, translation.trace["decoder.1.cross"].pattern[0, 1].numpy()
-    )
+    meta = attention_heatmap(translation, "decoder.1.cross", 1).layout.meta
+    assert tuple(meta["query_labels"]) == translation.labels
+    assert tuple(meta["key_labels"]) == translation.source_labels
 
 
 def test_query_0_is_on_top_and_cells_are_square(run):

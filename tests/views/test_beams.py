@@ -114,16 +114,6 @@ def test_nodes_are_ranked_by_score_and_keep_their_parents(drawn_up):
     ]
 
 
-def test_the_nodes_are_those_of_the_search(searched):
-    nodes = beam_nodes(searched)
-    for step, expected in enumerate(searched.search.tree):
-        found = [one for one in nodes if one.step == step]
-        assert [(one.label, one.parent, one.score, one.state) for one in found] == [
-            (f"t{one.token}", one.parent, one.score, one.state) for one in expected
-        ]
-        assert [one.rank for one in found] == list(range(len(expected)))
-
-
 def test_the_best_path_spells_the_best_hypothesis(searched):
     best = searched.search.hypotheses[0]
     path = [one for one in beam_nodes(searched) if one.best]
@@ -157,12 +147,6 @@ def test_lines_lead_from_parents_to_children_and_the_best_path_is_thickest(drawn
     }
     widths = {trace.name: trace.line.width for trace in figure.data if trace.mode == "lines"}
     assert widths["best hypothesis"] > 2 * max(widths["to cut ones"], widths["to kept ones"])
-
-
-def test_every_node_of_a_real_search_has_its_line(searched):
-    drawn = [line for found in lines(beam_tree(searched)).values() for line in found]
-    expected = [(one.step, max(one.parent, 0), one.rank) for one in beam_nodes(searched)]
-    assert sorted(drawn) == sorted(expected)
 
 
 def test_the_hover_tells_token_step_score_probability_and_state(drawn_up):

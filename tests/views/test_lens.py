@@ -78,14 +78,6 @@ def test_given_and_generated_bars_differ_in_pattern_and_in_words(run):
     assert found.generated_bits == pytest.approx(sum(generated) / len(generated))
 
 
-def test_a_text_that_slid_starts_at_its_first_traced_token(slid):
-    meta = surprisal(slid).layout.meta
-    assert meta["first"] == slid.trace_start
-    assert meta["labels"] == list(slid.labels[slid.trace_start :])
-    assert meta["given"] == max(0, slid.n_prompt - slid.trace_start)
-    assert len(meta["labels"]) == 32
-
-
 def test_where_nothing_is_foreseen_a_sentence_says_so(tiny_encoder, tiny_encoder_decoder):
     with pytest.raises(ValueError, match="an encoder reads the whole text at once"):
         surprisal(with_lens(tiny_encoder, tiny_encoder.trace("the fox")))
@@ -182,3 +174,12 @@ def test_a_part_of_the_columns_is_that_part(slid):
     assert part.layout.meta["n_earlier"] == slid.trace_start
     assert whole.layout.width > part.layout.width
     assert len(lens_view(slid, 30, 7).read) == 2
+
+
+def test_bars_of_a_text_that_slid_start_at_its_first_traced_token(slid):
+    meta = surprisal(slid).layout.meta
+    assert meta["labels"] == list(slid.labels[-32:])
+    assert (meta["first"], meta["given"]) == (
+        slid.trace_start,
+        max(0, slid.n_prompt - meta["first"]),
+    )

@@ -116,11 +116,7 @@ def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model):
         assert len(ids) == len(other)
     assert variants.variant(tiny_model, "Once upon a time") is None
     assert variants.variant(tiny_model, "concatenate") is None  # a word, and not a part of one
-
-
-def test_a_word_of_another_length_is_not_exchanged(tiny_model):
-    lengths = [len(tiny_model.prepare(word).ids) for word in ("fox", "bear")]
-    assert lengths[0] != lengths[1]
+    assert len(tiny_model.prepare("fox").ids) != len(tiny_model.prepare("bear").ids)
     assert variants.variant(tiny_model, "fox") is None
 
 

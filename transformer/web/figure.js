@@ -24,13 +24,14 @@ const PAGES = {
   },
 };
 
-const Pager = ({ what, at, size, total, go }) => {
-  if (total <= size) return html`<span class="pager"></span>`;
+// ‹ which of all are shown ›. what: {previous, next, range({first, last, total})}.
+export const Pager = ({ what, at, size, total, go }) => {
+  if (!(total > size)) return html`<span class="pager"></span>`;
   const button = (sign, name, to) => html`<button type="button" aria-label=${name}
-    disabled=${to < 0 || to >= total} onClick=${() => go(to)}>${sign}</button>`;
+    disabled=${to === at || to >= total} onClick=${() => go(to)}>${sign}</button>`;
   const range = what.range({ first: at, last: Math.min(at + size, total) - 1, total });
   return html`<span class="pager">
-    ${button("‹", what.previous, at - size)} ${range} ${button("›", what.next, at + size)}
+    ${button("‹", what.previous, Math.max(0, at - size))} ${range} ${button("›", what.next, at + size)}
   </span>`;
 };
 

@@ -27,6 +27,12 @@ export const before = (place) => ({
   index: page.run.stack === "encoder" ? place : Math.max(0, place - 1),
 });
 
+// A token of the shown run's text, or one of this label, as a sentence's {token} and {place}.
+export const tokenAt = (place, label = page.run.labels[place]) => ({
+  place,
+  token: html`<${Token} label=${label} />`,
+});
+
 // What is asked about, in words; after the end it is not known yet.
 // of: the last token read.
 export const Asked = ({ of = placeRead() }) => {

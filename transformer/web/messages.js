@@ -54,6 +54,13 @@ export const numeral = (text) => {
 /** @type {(count: number) => string} */
 export const wholeText = (count) => numeral(String(count).replace(/\B(?=(\d{3})+$)/g, ","));
 
+// Both ends of the colours of signed values, as a sentence's {least} and {most}.
+/** @type {(limit: number) => {least: string, most: string}} */
+export const colourEnds = (limit) => ({
+  least: numeral((-limit).toPrecision(3)),
+  most: numeral(limit.toPrecision(3)),
+});
+
 // A text as a sentence of its own: with a capital letter, and with the language's full stop.
 /** @type {(text: string) => string} */
 export const capital = (text) => text.replace(/^./u, (first) => first.toLocaleUpperCase());

@@ -214,6 +214,24 @@ export const drawPicture = async (box, made, { height, fit, change } = {}) => {
   return figure;
 };
 
+// Above a figure stands its heading: of the room for a title, so many px stay.
+export const trimTop = (layout, top) => {
+  layout.height -= layout.margin.t - top;
+  layout.margin = { ...layout.margin, t: top };
+};
+
+const NARROW_PX = 480;
+// Pairs of bars close-fitting, their legend above them.
+export const fitPairs = ({ layout }) => {
+  trimTop(layout, 40);
+  layout.height -= layout.margin.b - 50;
+  layout.margin.b = 50;
+  layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
+  if (layout.width >= NARROW_PX) return;
+  layout.xaxis.range[1] *= 1.25; // the longest bar's number has its width all the same
+  layout.xaxis.nticks = 3;
+};
+
 // How a map of heads is drawn, layers down and heads across, close-fitting; with numbers in its cells if
 // each has numberPx for one.
 /** @type {(nLayers: number, numberPx: number) => any} */

@@ -4,7 +4,8 @@ import { continueFrom } from "./interventions.js";
 import { shownFields } from "../../web/fields.js";
 import { apply } from "./link.js";
 import { say } from "../../web/messages.js";
-import { on, page, reactive, setQuery } from "../../web/store.js";
+import { useAnswer } from "../../web/part.js";
+import { on, page, reactive, requestsFor, setQuery } from "../../web/store.js";
 
 const MOST = 64; // runs; the server keeps fewer
 const NAME = 34; // characters of a text in a run's name
@@ -21,6 +22,13 @@ on("run", (facts) => {
   pastRuns.push({ number: count, facts });
   pastRuns.splice(0, pastRuns.length - MOST);
 });
+
+// Those of these runs that are lost: the server no longer keeps them, and they cannot be asked for again.
+export const useGone = (part, question, runs) => {
+  const { answer, asked } = useAnswer(part, question, runs && { runs });
+  const isGone = (run, place) => !answer.kept[place] && !requestsFor({ run });
+  return (asked?.runs ?? []).filter(isGone);
+};
 
 // The run that the shown one is compared with, by its id; null for the one that `compared` finds.
 export const beside = reactive({ run: /** @type {string | null} */ (null) });

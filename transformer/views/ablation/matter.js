@@ -3,8 +3,8 @@
 import { alter, isAblated, withAblation } from "../../ui/static/interventions.js";
 import { colourAt } from "../../web/colours.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, placeAsked } from "../../web/looked_at.js";
-import { numeral, say, sayWith } from "../../web/messages.js";
+import { Asked, placeAsked, tokenAt } from "../../web/looked_at.js";
+import { colourEnds, numeral, say, sayWith } from "../../web/messages.js";
 import { headMap } from "../../web/plots.js";
 import { html } from "../../web/preact.js";
 import { attentionOf } from "../../web/sites.js";
@@ -46,17 +46,17 @@ const mapInWords = ({ log_probability: intact, limit }, by) =>
       ? say("One head at a time is replaced by its mean.")
       : say("One head at a time is set to zero."),
     say("Blue: the token becomes less likely, so the head helped it. Orange: likelier."),
-    say("The colours go from {least} to {most}. Click a cell to choose its head.", {
-      least: numeral((-limit).toPrecision(3)),
-      most: numeral(limit.toPrecision(3)),
-    }),
+    say(
+      "The colours go from {least} to {most}. Click a cell to choose its head.",
+      colourEnds(limit),
+    ),
   ].join(" ");
 
 const ImportanceMap = ({ part, answer, asked, toggle }) => {
   const { stack, kind, place, by } = asked;
   const title = sayWith(
     "Change of ln p of token {place}, “{token}”, when each head alone is switched off",
-    { place, token: html`<${Token} label=${answer.label} />` },
+    tokenAt(place, answer.label),
   );
   const choose = ({ points: [{ x: head, y: layer }] }) => toggle({ stack, kind, layer, head });
   return html`<div class="matter-box">
@@ -69,13 +69,9 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
 // The question, and its answer; see ablation.js for what it is given.
 export const Matter = ({ part, answer, asked, toggle, change }) => {
   const place = placeAsked();
-  const { labels } = page.run;
   const question =
-    place < labels.length
-      ? sayWith("How much does each head matter for “{token}”, token {place}?", {
-          token: html`<${Token} label=${labels[place]} />`,
-          place,
-        })
+    place < page.run.labels.length
+      ? sayWith("How much does each head matter for “{token}”, token {place}?", tokenAt(place))
       : say("How much does each head matter for the likeliest token?");
   const button = () =>
     html` <button type="button" class="ablation-most"

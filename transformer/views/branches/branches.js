@@ -1,12 +1,12 @@
 // Another token: what a step could have taken, and the branches that were tried, as a tree.
 
 import { experiment } from "../../ui/static/interventions.js";
-import { beside, branchAt, pastRun, pastRuns, showRun } from "../../ui/static/history.js";
-import { before, placeAsked } from "../../web/looked_at.js";
+import { beside, branchAt, pastRun, pastRuns, showRun, useGone } from "../../ui/static/history.js";
+import { before, placeAsked, tokenAt } from "../../web/looked_at.js";
 import { numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef } from "../../web/preact.js";
-import { page, requestsFor, setQuery } from "../../web/store.js";
+import { page, setQuery } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { Tree } from "./run_tree.js";
 
@@ -41,11 +41,13 @@ const Choice = ({ answer, at, branch }) => {
 const Step = ({ step, steps, answer, asked }) => {
   const go = (to) => setQuery(before(page.run.n_prompt + to));
   const { n_prompt: start } = pastRun(asked?.run)?.facts ?? page.run ?? {};
-  const title = () =>
-    sayWith("Token {place} is “{token}”. It could have been:", {
-      place: start + asked.step,
-      token: html`<${Token} label=${answer.labels[answer.ids.indexOf(answer.taken)]} />`,
-    });
+  const title = () => {
+    const taken = answer.labels[answer.ids.indexOf(answer.taken)];
+    return sayWith(
+      "Token {place} is “{token}”. It could have been:",
+      tokenAt(start + asked.step, taken),
+    );
+  };
   const none = page.run && say("Nothing was generated, so there is no token to change.");
   const branch = (id) => asked.run === page.run.run && branchAt(asked.step, id);
   const notes = answer && [
@@ -83,10 +85,7 @@ const Branches = ({ server }) => {
   const { answer, asked } = useAnswer(part, server.choices, steps > 0 && { run: run.run, step });
   const entries = pastRuns.filter(({ facts }) => isOfPrompt(facts));
   const runs = entries.map(({ facts }) => facts.run);
-  const kept = useAnswer(part, server.kept, run && { runs });
-  const gone = (kept.asked?.runs ?? []).filter(
-    (one, place) => !kept.answer.kept[place] && !requestsFor({ run: one }),
-  );
+  const gone = useGone(part, server.kept, run && runs);
   const shown = steps > 0 ? { answer, asked } : { answer: null, asked: { run: run?.run } };
   return html`<section class="branches whatif" ...${part.shows({ run: shown.asked?.run, step: shown.asked?.step })}>
     <p>${say("What if another token had been taken? Choose one of the candidates: the text branches there and goes on with the settings at the left. A sampled text uses the random numbers that it would have had anyway, so only the token makes the difference.")}</p>

@@ -1,10 +1,10 @@
 // Two runs side by side: A is the shown one, B another of this visit.
 
-import { beside, pastRun, pastRuns, runName } from "../../ui/static/history.js";
+import { beside, pastRun, pastRuns, runName, useGone } from "../../ui/static/history.js";
 import { say, sayN } from "../../web/messages.js";
-import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { mounted, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
-import { page, requestsFor } from "../../web/store.js";
+import { page } from "../../web/store.js";
 import { Difference } from "./compare_attention.js";
 import { Outcomes, Weighed } from "./compare_outcomes.js";
 import { Texts } from "./compare_texts.js";
@@ -40,10 +40,7 @@ const Compare = ({ server }) => {
   const part = usePart();
   const run = page.run?.run;
   const runs = pastRuns.map(({ facts }) => facts.run);
-  const { answer, asked } = useAnswer(part, server.kept, run && { runs });
-  const gone = (asked?.runs ?? []).filter(
-    (one, place) => !answer.kept[place] && !requestsFor({ run: one }),
-  );
+  const gone = useGone(part, server.kept, run && runs);
   const others = pastRuns.filter(({ facts }) => facts.run !== run).reverse();
   const kept = others.filter(({ facts }) => !gone.includes(facts.run));
   const found = kept.find(({ facts }) => facts.run === beside.run) ?? usual(kept);

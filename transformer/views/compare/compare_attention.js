@@ -1,6 +1,6 @@
 // How the attention of two runs differs, in heads that are chosen here.
 
-import { numeral, say } from "../../web/messages.js";
+import { colourEnds, numeral, say } from "../../web/messages.js";
 import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
 import { Figure, useMeta } from "../../web/figure.js";
@@ -34,8 +34,7 @@ const says = ({ limit, kept: [a, b] }) =>
     "Orange: read more in B. Blue: read more in A. The colours go from {least} to {most}. Of " +
       "all weight in these rows, {share_a} in A and {share_b} in B is on tokens of both.",
     {
-      least: numeral((-limit).toPrecision(3)),
-      most: numeral(limit.toPrecision(3)),
+      ...colourEnds(limit),
       share_a: share(a),
       share_b: share(b),
     },

@@ -1,15 +1,14 @@
 // How likely each token of two runs was, and what each run weighed at the chosen one.
 
 import { Figure } from "../../web/figure.js";
-import { fontPx } from "../../web/labels.js";
 import { Asked, before, placeAsked } from "../../web/looked_at.js";
 import { numeral, say, sayWith } from "../../web/messages.js";
 import { useAnswer, usePart } from "../../web/part.js";
+import { fitPairs } from "../../web/plots.js";
 import { html } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-
-const BAR_EM = 1.57; // the least that a token's label needs
+import { fitBars } from "../prediction/token_columns.js";
 
 const numbersOf = ({ data: [bars], layout }) => ({
   rows: layout.meta.labels.map((label, place) => `${layout.meta.pairs[place][0]} ${label}`),
@@ -28,19 +27,13 @@ export const Outcomes = ({ pair, server }) => {
   const part = usePart();
   const { answer, asked } = useAnswer(part, server.outcomes, { ...pair, dark: page.dark });
   const none = answer?.none;
-  const change = ({ layout }) => {
-    layout.width = Math.max(part.width, 80 + BAR_EM * fontPx() * layout.meta.labels.length);
-    layout.height -= layout.margin.t - 16;
-    layout.margin = { ...layout.margin, t: 16 };
-    layout.dragmode = false;
-  };
   return html`<section class="compare-outcomes" ...${part.shows(asked)}>
     <h4>${say("How likely each generated token was: B − A")}</h4>
     <p class="compare-says">${none && say("There is nothing to draw: {reason}.", { reason: none })}</p>
     <div class="compare-drawn" hidden=${Boolean(none)}>
       <p>${say("Up: the token was likelier in B. Down: it was likelier in A. These are the network's probabilities, before temperature and filters. Hatched: two different tokens. Click a bar to choose the token before it.")}</p>
       <${Figure} part=${part} name="outcomes" figure=${answer?.figure} table=${numbersOf}
-        wide=${say("Bars, one a token that both generated")} change=${change}
+        wide=${say("Bars, one a token that both generated")} change=${fitBars(part, 16)}
         on=${{ plotly_click: choose }} />
     </div>
   </section>`;
@@ -51,12 +44,6 @@ const placeOfA = () => {
   const { n_prompt: first, labels } = page.run;
   const at = placeAsked();
   return at >= first && at < labels.length ? at : first;
-};
-const slim = ({ layout }) => {
-  layout.height -= layout.margin.t - 40;
-  layout.margin = { ...layout.margin, t: 40 };
-  layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
-  if (layout.width < 480) layout.xaxis.nticks = 3;
 };
 const bothOf = ({ data, layout: { meta } }) => ({
   rows: meta.labels,
@@ -84,6 +71,6 @@ export const Weighed = ({ pair, server }) => {
     <${Asked} of=${before(wanted.place).index} />
     <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>
     <${Figure} part=${part} name="weighed" figure=${answer?.figure} hidden=${Boolean(answer?.none)}
-      change=${slim} table=${bothOf} />
+      change=${fitPairs} table=${bothOf} />
   </section>`;
 };

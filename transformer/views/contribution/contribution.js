@@ -3,8 +3,8 @@
 import { experiment, interventions } from "../../ui/static/interventions.js";
 import { useCells } from "../../web/cells.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, placeAsked } from "../../web/looked_at.js";
-import { numeral, say, sayWith } from "../../web/messages.js";
+import { Asked, placeAsked, tokenAt } from "../../web/looked_at.js";
+import { colourEnds, numeral, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useState } from "../../web/preact.js";
 import { page, setHead } from "../../web/store.js";
@@ -34,8 +34,7 @@ const sumInWords = ({ limit, total, logit }) =>
       "{total}; the network's own logit is {logit}. A norm divides by the size of the whole " +
       "stream, which is held fixed here.",
     {
-      least: numeral((-limit).toPrecision(3)),
-      most: numeral(limit.toPrecision(3)),
+      ...colourEnds(limit),
       total: numeral(total.toFixed(4)),
       logit: numeral(logit.toFixed(4)),
     },
@@ -83,10 +82,7 @@ const Contribution = ({ server }) => {
   const question =
     run &&
     (place < run.labels.length
-      ? sayWith("What does each part add to “{token}”, token {place}?", {
-          token: html`<${Token} label=${run.labels[place]} />`,
-          place,
-        })
+      ? sayWith("What does each part add to “{token}”, token {place}?", tokenAt(place))
       : say("What does each part add to the likeliest token?"));
   const facts = shown && { place: asked.place, total: answer.total, logit: answer.logit };
   return html`<section class="contribution whatif" ...${part.shows({ run: run?.run, ...facts })}>

@@ -2,19 +2,14 @@
 
 import { experiment, interventions } from "../../ui/static/interventions.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, askedIfChosen } from "../../web/looked_at.js";
+import { Asked, askedIfChosen, tokenAt } from "../../web/looked_at.js";
 import { numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { fitPairs } from "../../web/plots.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
-const narrow = ({ layout }) => {
-  const { t, b } = layout.margin;
-  layout.height -= t - 40 + b - 50;
-  layout.margin = { ...layout.margin, t: 40, b: 50 };
-  layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
-};
 const percent = (probability) =>
   `${numeral((100 * probability).toFixed(probability < 0.1 ? 2 : 1))} %`;
 
@@ -22,10 +17,7 @@ const Foreseen = ({ part, answer, place }) => {
   const { label, intact, altered, here, figure } = answer ?? {};
   const title =
     answer &&
-    sayWith("Token {place}, “{token}”: what the two networks expect there", {
-      place,
-      token: html`<${Token} label=${label} />`,
-    });
+    sayWith("Token {place}, “{token}”: what the two networks expect there", tokenAt(place, label));
   const says =
     answer &&
     say(
@@ -36,7 +28,7 @@ const Foreseen = ({ part, answer, place }) => {
   return html`<section>
     <h4 class="effect-title">${title ?? say("What the two expect")}</h4>
     <p class="effect-says">${says}</p>
-    <${Figure} part=${part} name="foreseen" figure=${figure} change=${narrow} />
+    <${Figure} part=${part} name="foreseen" figure=${figure} change=${fitPairs} />
   </section>`;
 };
 

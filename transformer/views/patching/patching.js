@@ -6,8 +6,8 @@ import { cellBox, useCells } from "../../web/cells.js";
 import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { fontPx, labelRoom } from "../../web/labels.js";
-import { Asked, askedIfChosen } from "../../web/looked_at.js";
-import { numeral, say, sayWith } from "../../web/messages.js";
+import { Asked, askedIfChosen, tokenAt } from "../../web/looked_at.js";
+import { colourEnds, numeral, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
@@ -49,7 +49,7 @@ const inWords = ({ before, other, limit, lengths: [here, there], altered }) =>
     say(
       "Orange: the patch makes the token likelier. Blue: it makes it less likely. The colours " +
         "go from {least} to {most}.",
-      { least: numeral((-limit).toPrecision(3)), most: numeral(limit.toPrecision(3)) },
+      colourEnds(limit),
     ),
     here !== there &&
       say(
@@ -110,8 +110,7 @@ const Found = ({ part, answer, asked }) => {
   const data = drawn === answer && facts.map(([name, value]) => [`data-${name}`, value]);
   const title = sayWith("Change of ln p(“{target}”) as token {place}, where “{token}” stands", {
     target: html`<${Token} label=${answer.target} />`,
-    place: answer.place,
-    token: html`<${Token} label=${answer.stands} />`,
+    ...tokenAt(answer.place, answer.stands),
   });
   return html`<div class="patch-found">
     <h4 class="patch-title">${title}</h4>
@@ -185,10 +184,7 @@ const Patching = ({ server }) => {
   const show =
     !run || place === null || place === run.labels.length
       ? say("Show what each patch changes")
-      : sayWith("Show what each patch changes for token {place}, “{token}”", {
-          place,
-          token: html`<${Token} label=${run.labels[place]} />`,
-        });
+      : sayWith("Show what each patch changes for token {place}, “{token}”", tokenAt(place));
   const none =
     other &&
     !other.variant &&

@@ -2,7 +2,7 @@
 
 import { fontPx, labelRoom } from "../../web/labels.js";
 import { numeral, say } from "../../web/messages.js";
-import { useMeta } from "../../web/figure.js";
+import { Pager, useMeta } from "../../web/figure.js";
 import { useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useState } from "../../web/preact.js";
 import { page } from "../../web/store.js";
@@ -67,15 +67,10 @@ const Rows = ({ layout }) => {
   ];
 };
 
-const Pager = ({ first, columns, total, turn }) => {
-  const last = Math.min(total, first + columns) - 1;
-  return html`<span class="lens-pager" hidden=${!(total > columns)}>
-    <button type="button" class="earlier" aria-label=${say("Earlier tokens")} disabled=${first === 0}
-      onClick=${() => turn(first - columns)}>‹</button>
-    <span class="lens-range">${say("tokens {first} to {last} of {total}", { first, last, total })}</span>
-    <button type="button" class="later" aria-label=${say("Later tokens")}
-      disabled=${first + columns >= total} onClick=${() => turn(first + columns)}>›</button>
-  </span>`;
+const TOKENS = {
+  previous: say("Earlier tokens"),
+  next: say("Later tokens"),
+  range: (places) => say("tokens {first} to {last} of {total}", places),
 };
 
 // fields: of the view, see declaredFields.
@@ -104,7 +99,7 @@ export const Lens = ({ server, fields }) => {
     <p class="lens-says">${answer && words(answer)}</p>
     <div class="lens-head">
       <span>${say("probability of the best token:")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>
-      <${Pager} ...${{ first, columns, total, turn }} />
+      <${Pager} what=${TOKENS} at=${first} size=${columns} total=${total} go=${turn} />
     </div>
     <div class="lens-frame">
       <div class="lens-rows" aria-hidden="true">${drawn && html`<${Rows} layout=${drawn.layout} />`}</div>

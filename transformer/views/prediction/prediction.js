@@ -6,6 +6,7 @@ import { declaredFields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { Asked, before, placeAsked, placeRead } from "../../web/looked_at.js";
 import { asSentence, numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
+import { fitPairs } from "../../web/plots.js";
 import { Section, mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
@@ -15,17 +16,8 @@ import { Lens } from "./lens.js";
 import { SearchTree } from "./search_tree.js";
 import { Surprisal } from "./surprisal.js";
 
-const NARROW_PX = 480;
 const MOST_TOKENS = 60; // of the text before a step
 
-const narrow = ({ layout }) => {
-  layout.height -= layout.margin.t - 40;
-  layout.margin = { ...layout.margin, t: 40 };
-  layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
-  if (layout.width >= NARROW_PX) return;
-  layout.xaxis.range[1] *= 1.25; // the longest bar's number has its width all the same
-  layout.xaxis.nticks = 3;
-};
 const branch = ({ points }, box) => {
   const { ids, chosen, step } = box.layout.meta;
   const id = ids[Math.round(points[0].y)];
@@ -136,7 +128,7 @@ const Prediction = ({ server }) => {
       <p class="step-window">${answer && `${read(answer)} ${asSentence(answer.how)}`}</p>
       <p class="step-text">${answer && seenText(answer)}</p>
       <p>${say("First bar: the network's probability. Second bar: after temperature, top-k and top-p, from which the token was drawn; where nothing was drawn, one token has it all. A candidate without a second bar was cut, and the reason stands there. Click a bar to take its token instead: the text branches there (see What if?).")}</p>
-      <${Figure} part=${part} name="candidates" figure=${!none && answer?.figure} change=${narrow}
+      <${Figure} part=${part} name="candidates" figure=${!none && answer?.figure} change=${fitPairs}
         on=${{ plotly_click: branch }} />
     </div>
     <${Deeper} ...${{ server, fields }} />

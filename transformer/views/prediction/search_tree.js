@@ -3,6 +3,7 @@
 import { say } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart } from "../../web/part.js";
+import { trimTop } from "../../web/plots.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 
@@ -13,8 +14,7 @@ export const SearchTree = ({ server }) => {
   const { answer } = useAnswer(part, server.beams, searched && { run: run.run, dark });
   const change = ({ layout }) => {
     layout.width = Math.max(answer.figure.layout.width, part.width);
-    layout.height -= layout.margin.t - 40;
-    layout.margin = { ...layout.margin, t: 40 };
+    trimTop(layout, 40);
   };
   return html`<div class="tree-box" ...${part.shows({})}>
     <section class="searched" hidden=${!searched}>

@@ -1,24 +1,19 @@
 // How surprised the network was by each token.
 
 import { asSentence, say } from "../../web/messages.js";
-import { fontPx } from "../../web/labels.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
-import { TokenColumns, withoutZoom } from "./token_columns.js";
-
-const BAR_EM = 1.57; // the least that a token's label needs
+import { fitBars, TokenColumns, withoutZoom } from "./token_columns.js";
 
 export const Surprisal = ({ server }) => {
   const part = usePart();
   const { run, dark } = page;
   const { answer, asked } = useAnswer(part, server.surprisal, run && { run: run.run, dark });
   const says = answer?.none ?? answer?.says;
-  const change = ({ layout }) => {
-    const count = layout.meta.labels.length;
-    layout.width = Math.max(part.width, 80 + BAR_EM * fontPx() * count);
-    layout.height -= layout.margin.t - 24;
-    layout.margin = { ...layout.margin, t: 24 };
+  const change = (figure) => {
+    const { layout } = figure;
+    fitBars(part, 24)(figure);
     layout.xaxis.title.text = "";
     layout.margin.b -= 20;
     withoutZoom(layout);

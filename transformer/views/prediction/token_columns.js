@@ -2,7 +2,9 @@
 
 import { cellBox } from "../../web/cells.js";
 import { Figure } from "../../web/figure.js";
+import { fontPx } from "../../web/labels.js";
 import { before, placeAsked } from "../../web/looked_at.js";
+import { trimTop } from "../../web/plots.js";
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
 
@@ -36,6 +38,16 @@ export const TokenColumns = ({ first, follows = false, ...figure }) => {
   return html`<${Figure} ...${figure} on=${{ plotly_click: choose }}
     over=${(box) => html`<${Band} ...${{ box, first, follows }} />`} />`;
 };
+
+const BAR_EM = 1.57; // the least that a token's label needs
+// A bar for each of meta.labels, with room for them; top: px above the bars.
+export const fitBars =
+  (part, top) =>
+  ({ layout }) => {
+    layout.width = Math.max(part.width, 80 + BAR_EM * fontPx() * layout.meta.labels.length);
+    layout.dragmode = false;
+    trimTop(layout, top);
+  };
 
 // A picture that neither zooms nor moves.
 export const withoutZoom = (layout) => {
