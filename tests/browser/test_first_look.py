@@ -34,6 +34,8 @@ def test_a_picture_stands_before_any_script_and_gives_way_to_the_pages_own(memor
     cells.click(position={"x": box["width"] / 4, "y": box["height"] / 2})
     expect(page.locator(".readers li")).to_have_count(5)
     expect(page.locator(".band.cell")).to_be_visible()
+    page.get_by_role("tab", name="What if?", exact=True).click()
+    expect(look).to_be_hidden()  # it does not come back where the journey is left
     page.context.close()
 
 

@@ -124,6 +124,6 @@ def sinusoidal_positions_are_the_formula_and_turn(page: Visit, server: Server) -
     assert "Tried on all 35 pairs" in page.page.locator(".shift-says").inner_text()
     seen(page, ".position-inputs")
     with page.drawn(".position-inputs"):
-        page.page.locator(".stacks button").nth(1).click()
+        page.page.locator(".positions .kinds button").nth(1).click()
     shown = page.page.evaluate(CELLS, ["strips", 0])
     np.testing.assert_allclose(shown, input_parts(run, "decoder").token, atol=1e-6)
