@@ -46,6 +46,8 @@ def test_every_form_holds_the_run(kept: tuple[Experiments, str, Run]) -> None:
     file = io.BytesIO(base64.b64decode(found["npz"]["base64"]))
     assert transformer.read_npz(file).ids == run.ids
     assert found["html"]["text"] == html.page(run)
+    opened = ask(experiments, run=key, form="html", site="decoder.1.self", head=1)
+    assert opened["text"] == html.page(run, "decoder.1.self", 1) != found["html"]["text"]
     head = ask(experiments, run=key, form="csv", site="decoder.1.self", head=1, stage="masked")
     assert head["text"] == "\ufeff" + run.attention_csv("decoder.1.self", 1, "masked")
     names = [one["name"] for one in [*found.values(), head]]

@@ -30,8 +30,8 @@ _TYPES = {
 def export(run: Run, *, form: str, site: str = "", head: int = 0, stage: str = "weights") -> Answer:
     """{"name", "type", and "text" or "base64"}: a file of form "json", "npz", "html" or "csv".
 
-    site, head, stage: for "csv", which holds one head. Raises ValueError for an unknown form or
-    head, and for a run larger than MAX_EXPORT_BYTES.
+    site, head: of "csv", which holds one head, and what "html" opens on. stage: of "csv".
+    Raises ValueError for an unknown form or head, and for a run larger than MAX_EXPORT_BYTES.
     """
     check_choice("form", form, tuple(_TYPES))
     place = ""
@@ -39,13 +39,13 @@ def export(run: Run, *, form: str, site: str = "", head: int = 0, stage: str = "
         content = {"text": _BYTE_ORDER_MARK + head_csv(run, site, head, stage=stage)}
         place = f"-{_safe(site)}-head-{head}"
     else:
-        content = _whole(run, form)
+        content = _whole(run, form, site, head)
     return {"name": file_name(run, form, place), "type": _TYPES[form]} | content
 
 
-def _whole(run: Run, form: str) -> Answer:
+def _whole(run: Run, form: str, site: str, head: int) -> Answer:
     if form == "html":
-        page = html.page(run)
+        page = html.page(run, site, head)
         _check_size(len(page), "page")
         return {"text": page}
     _check_size(run.npz_bytes(), "arrays")

@@ -57,10 +57,15 @@ def write(run: Run, path: Path) -> None:
     path.write_text(page(run), encoding="utf-8")
 
 
-def page(run: Run) -> str:
-    """The whole page as text."""
-    pack = Pack()
-    return whole(SCRIPT, STYLES, pack.text(content(run, pack)))
+def page(run: Run, site: str = "", head: int = 0) -> str:
+    """The whole page as text. site, head: the head that it opens on; by default the first.
+
+    Raises ValueError for a site or head that the run has not.
+    """
+    pack, at = Pack(), None
+    if site:
+        at = {"site": str(head_view(run, site, head).site), "head": head, "stage": "weights"}
+    return whole(SCRIPT, STYLES, pack.text(content(run, pack) | {"at": at}))
 
 
 def whole(script: str, styles: Sequence[str], data: str) -> str:

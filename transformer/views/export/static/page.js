@@ -11,7 +11,7 @@ const Page = ({ data }) => {
       <h1>${sayWith("What the model “{model}” read and wrote", { model })}</h1>
       <p id="summary">${data.summary}</p>
     </header>
-    <${RunPage} data=${data} />`;
+    <${RunPage} data=${data} at=${data.at} />`;
 };
 
 startWith((data, place) => {
