@@ -9,7 +9,10 @@ from typing import Any
 
 import httpx
 import loops
+import pytest
 import serving
+
+pytestmark = pytest.mark.slow
 
 API = "gradio_api"
 LOOPS, TRIES = 10, 4
