@@ -183,7 +183,7 @@ def test_sinusoidal_positions_are_the_formula_and_turn(page: Visit, server: Serv
     assert "Tried on all 35 pairs" in page.page.locator(".shift-says").inner_text()
     page.wait_drawn(".position-inputs")
     with page.drawn(".position-inputs"):
-        page.page.locator(".stacks button").nth(1).click()
+        page.page.locator(".positions .kinds button").nth(1).click()
     np.testing.assert_allclose(page.numbers("strips"), input_parts(run, "decoder").token, atol=1e-6)
 
 

@@ -21,7 +21,7 @@ from transformer import Model, ModelConfig, Run, Tokenizer, views
 from transformer.interventions.descriptions import Ablate, EditMask
 from transformer.model.sites import Site
 from transformer.views.equations import TOPICS, source
-from transformer.views.equations.source import ROOT, Code
+from transformer.views.equations.source import ROOT, excerpt
 
 ROTARY = {
     "positions": "rotary", "norm_kind": "rms", "activation": "silu", "gated": True,
@@ -358,9 +358,9 @@ def test_the_code_is_the_file_as_it_stands(pair):
                     assert part in ("", *(one for _, parts in line["pieces"] for one in parts))
 
 
-def lit(code: Code) -> list[tuple[str, list[str]]]:
+def lit(code: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """The pieces that stand out, with their parts."""
-    pieces = (piece for line in code.read()["lines"] for piece in line["pieces"])
+    pieces = (piece for line in code["lines"] for piece in line["pieces"])
     return [(text, parts) for text, parts in pieces if parts]
 
 
@@ -382,14 +382,14 @@ def test_a_line_that_was_edited_is_shown_as_it_is_now(monkeypatch, symbol, mark,
     source._source.cache_clear()
     with monkeypatch.context() as changed:
         changed.setattr(inspect, "getsource", lambda of: read(of).replace(old, new))
-        code = Code(symbol, mark)
+        code = excerpt(symbol, mark)
         part = mark if isinstance(mark, str) else mark[0]
         assert lit(code) == ([] if found is None else [(found, [part])])
-        text = "".join(text for line in code.read()["lines"] for text, _ in line["pieces"])
+        text = "".join(text for line in code["lines"] for text, _ in line["pieces"])
         assert new.strip() in text
         assert "# equation" not in text
         with pytest.raises(ValueError, match=r"there is no model\.functional\.nothing"):
-            Code("model.functional.nothing").read()
+            excerpt("model.functional.nothing")
     source._source.cache_clear()
 
 

@@ -46,10 +46,11 @@ export const Switch = ({ name, title, options, value, set, disabled = false, ...
   </fieldset>`;
 };
 
-// One button for each kind of attention, where there are several; chosen: the place of the chosen one.
-export const KindButtons = ({ name, kinds, chosen, choose }) => {
+// One button for each kind of attention, or of what `wordsOf` tells, where there are several; chosen: the place
+// of the chosen one.
+export const KindButtons = ({ name, kinds, chosen, choose, wordsOf = kindOf }) => {
   const one = (kind, index) => html`<button type="button" class="kind" role="radio"
-    aria-checked=${String(index === chosen)} onClick=${() => choose(index)}>${kindOf(kind)}</button>`;
+    aria-checked=${String(index === chosen)} onClick=${() => choose(index)}>${wordsOf(kind)}</button>`;
   return html`<div class="kinds" role="radiogroup" aria-label=${name} hidden=${kinds.length < 2}>
     ${kinds.map(one)}
   </div>`;

@@ -1,5 +1,6 @@
 // The network as a drawing, and its blocks as a list of buttons: each leads to its view.
 
+import { inPx } from "../../web/cells.js";
 import { setField } from "../../web/fields.js";
 import { openTab, tabButtons } from "../../ui/static/gradio.js";
 import { capital, say, wholeText } from "../../web/messages.js";
@@ -129,9 +130,6 @@ const Architecture = ({ server }) => {
     width: here.width,
     height: here.height,
   };
-  const px = Object.fromEntries(
-    Object.entries(at ?? {}).map(([side, size]) => [side, `${size}px`]),
-  );
   const on = {
     plotly_hover: ({ points }) => setName(points[0].customdata),
     plotly_unhover: () => setName(null),
@@ -147,7 +145,7 @@ const Architecture = ({ server }) => {
       <div class="architecture-drawing" tabindex="0" role="region" aria-label=${say("Drawing of the network, scrollable")}>
         <${Figure} part=${part} name="architecture" figure=${answer?.figure} label=${drawing}
           change=${fitted} on=${on} table=${false} />
-        <div class="here" hidden=${!here} style=${px} />
+        <div class="here" hidden=${!here} style=${inPx(at ?? {})} />
       </div>
       <div>
         <h3 class="architecture-title">${

@@ -14,10 +14,6 @@
 /** @type {(cells: Cells, query: number, key: number) => boolean} */
 const has = (cells, query, key) =>
   cells.has(`${query},${key}`) || cells.has(`${query},*`) || cells.has(`*,${key}`);
-/** @type {(cells: Cells, matches: (cell: string[]) => boolean) => void} */
-const remove = (cells, matches) => {
-  for (const cell of [...cells]) if (matches(cell.split(","))) cells.delete(cell);
-};
 
 /** @type {() => Edits} */
 export const noEdits = () => ({ without: new Set(), allow: new Set(), forbid: new Set() });
@@ -43,21 +39,11 @@ export const editCell = ({ allow, forbid }, query, key, before, counts) => {
     if (before || has(allow, query, key)) forbid.add(cell);
     return;
   }
-  /** @type {(line: string, cells: string[]) => void} */
-  const open = (line, cells) => {
-    // a line becomes its cells, so that one of them can go
-    if (forbid.delete(line)) cells.forEach((one) => forbid.add(one));
-  };
-  /** @type {(count: number, name: (place: number) => string) => string[]} */
-  const all = (count, name) => Array.from({ length: count }, (_, place) => name(place));
-  open(
-    `${query},*`,
-    all(counts.keys, (place) => `${query},${place}`),
-  );
-  open(
-    `*,${key}`,
-    all(counts.queries, (place) => `${place},${key}`),
-  );
+  // a forbidden line becomes its cells, so that one of them can go
+  const inRow = forbid.delete(`${query},*`) ? counts.keys : 0;
+  const inColumn = forbid.delete(`*,${key}`) ? counts.queries : 0;
+  for (let at = 0; at < inRow; at += 1) forbid.add(`${query},${at}`);
+  for (let at = 0; at < inColumn; at += 1) forbid.add(`${at},${key}`);
   forbid.delete(cell);
   if (!before) allow.add(cell);
 };
@@ -66,13 +52,14 @@ export const editCell = ({ allow, forbid }, query, key, before, counts) => {
 /** @type {(edits: Edits, line: string) => void} */
 export const editLine = ({ allow, forbid }, line) => {
   const [query, key] = line.split(",");
-  /** @type {(cell: string[]) => boolean} */
-  const inLine = (cell) =>
-    (query === "*" ? cell[1] === key : cell[0] === query) && !cell.includes("*");
   const next = forbid.has(line) ? allow : allow.has(line) ? null : forbid;
   for (const cells of [allow, forbid]) {
     cells.delete(line);
-    remove(cells, inLine);
+    for (const cell of cells) {
+      const [row, column] = cell.split(",");
+      const inLine = query === "*" ? column === key : row === query;
+      if (inLine && !cell.includes("*")) cells.delete(cell);
+    }
   }
   next?.add(line);
 };
@@ -84,7 +71,7 @@ const plain = (cells) =>
 const named = (cells = []) =>
   new Set(cells.map((cell) => cell.map((place) => place ?? "*").join(",")));
 
-// Edits of one attention, layer null for every layer, as the plain value of an EditMask, and back.
+// Edits of one attention, layer null for every layer, as the plain value of an EditMask.
 /** @type {(site: {stack: string, kind: string, layer: number | null}, edits: Edits) => Plain} */
 export const maskOf = ({ stack, kind, layer }, { without, allow, forbid }) => ({
   type: "mask",
@@ -94,12 +81,6 @@ export const maskOf = ({ stack, kind, layer }, { without, allow, forbid }) => ({
   without: [...without],
   allow: plain(allow),
   forbid: plain(forbid),
-});
-/** @type {(plain: Plain) => Edits} */
-export const editsOf = ({ without = [], allow, forbid }) => ({
-  without: new Set(without),
-  allow: named(allow),
-  forbid: named(forbid),
 });
 
 // ---- the edits of a network's attentions, by "stack.layer.kind" with * for every layer ----
@@ -120,9 +101,9 @@ export const editsByPlace = (interventions) =>
   new Map(
     interventions
       .filter(({ type }) => type === "mask")
-      .map(({ stack, kind = "self", layer = null, ...edits }) => [
+      .map(({ stack, kind = "self", layer = null, without = [], allow, forbid }) => [
         [stack, layer ?? "*", kind].join("."),
-        editsOf(edits),
+        { without: new Set(without), allow: named(allow), forbid: named(forbid) },
       ]),
   );
 
@@ -133,22 +114,22 @@ export const editsByPlace = (interventions) =>
 export const planOf = (acting, isCausal) => {
   /** @type {(name: string) => boolean} */
   const isRemoved = (name) => acting.some(({ without }) => without.has(name));
-  /** @type {(query: number, key: number) => boolean} */
-  const natural = (query, key) => !isCausal || key <= query || isRemoved("causal");
-  /** @type {(query: number, key: number, upto: number) => Said} */
-  const said = (query, key, upto) =>
-    acting
-      .slice(0, upto)
-      .reduce((one, edits) => editOf(edits, query, key) ?? one, /** @type {Said} */ (null));
-  /** @type {(query: number, key: number, upto: number) => boolean} */
-  const allowed = (query, key, upto) => {
-    const edit = said(query, key, upto);
-    return edit === null ? natural(query, key) : edit === "allow";
+  /** @type {(some: Edits[]) => (query: number, key: number) => Said} */
+  const said = (some) => (query, key) =>
+    some.reduce((one, edits) => editOf(edits, query, key) ?? one, /** @type {Said} */ (null));
+  /** @type {(some: Edits[]) => OfCell} */
+  const allowed = (some) => {
+    const edited = said(some);
+    const isOpen = !isCausal || isRemoved("causal");
+    return (query, key) => {
+      const edit = edited(query, key);
+      return edit ? edit === "allow" : isOpen || key <= query;
+    };
   };
   return {
-    edit: (query, key) => said(query, key, acting.length),
-    before: (query, key) => allowed(query, key, acting.length - 1),
-    planned: (query, key) => allowed(query, key, acting.length),
+    edit: said(acting),
+    before: allowed(acting.slice(0, -1)),
+    planned: allowed(acting),
     isRemoved,
   };
 };

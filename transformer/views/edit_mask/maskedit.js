@@ -40,13 +40,6 @@ const NOTES = {
   ),
   row: say("A row with nothing allowed reads all keys equally."),
 };
-// holds: {name of a note: whether it applies}.
-const notes = (holds) =>
-  Object.keys(NOTES)
-    .filter((name) => holds[name])
-    .map((name) => NOTES[name])
-    .join(" ");
-
 // What stands at a cell, or at a label: query or key -1.
 const cellWords = ({ query, key }, { labels, lineEdit, edit, planned }) => {
   const lines = { forbid: say("forbidden by you"), allow: say("all allowed by you") };
@@ -152,6 +145,14 @@ const Editor = ({ server }) => {
     [isNew, answer, edits, place],
   );
   const shown = last.current;
+  const notes = shown
+    ? [
+        start > 0 && NOTES.slid,
+        isCausal(kind) && shown.isRemoved("causal") && NOTES.causal,
+        shown.isRemoved("padding") && NOTES.padding,
+        shown.hasEmptyRow && NOTES.row,
+      ].filter(Boolean)
+    : [];
 
   const edit = (change) => {
     const all = structuredClone(edits);
@@ -186,15 +187,7 @@ const Editor = ({ server }) => {
       ${without("causal", say("remove the causal mask"), !isCausal(kind))}
       ${without("padding", say("remove the padding mask"), false)}
     </div>
-    <p class="mask-note">${
-      shown &&
-      notes({
-        slid: start > 0,
-        causal: isCausal(kind) && shown.isRemoved("causal"),
-        padding: shown.isRemoved("padding"),
-        row: shown.hasEmptyRow,
-      })
-    }</p>
+    <p class="mask-note">${notes.join(" ")}</p>
     <p class="mask-key">
       ${key("open", "", say("allowed"))}
       ${key("", "", say("hidden by the architecture"))}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from transformer.analysis.row_arithmetic import RowArithmetic
 from transformer.messages import numeral, say
 from transformer.model.masks import causal_mask, padding_mask
-from transformer.views.equations.source import Code
+from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import FIRST, Topic, most_read, quoted
 
 _STEPS = "model.attention.MultiHeadAttention.explicit"
@@ -45,14 +46,14 @@ def attention(topic: Topic) -> None:
         "o:output = w:weights V:v",
     ]
     topic.code = [
-        Code(
+        excerpt(
             "model.functional.attention_scores",
             ("q", "return «q» @"),
             ("k", "«k.transpose(-2, -1)»"),
             ("root", "«math.sqrt(size or q.shape[-1])»"),
             ("scores", "«q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])»"),
         ),
-        Code(
+        excerpt(
             _STEPS,
             ("scores", "«attention_scores(q, k, self.config.score_size)»"),
             ("weights", "«masked_softmax(scores, mask)»"),
@@ -100,7 +101,7 @@ class _Condition:
     symbol: str
     name: str
     axes: str
-    code: Code
+    code: dict[str, Any]
     allowed: list[bool]
 
 
@@ -122,11 +123,11 @@ def mask(topic: Topic) -> None:
         's′_j:filled = cases{s_j:scores & "if" m_j:mask; {−∞}:fill & "otherwise";}',
         f"m_j:mask = {all_of}",
     ]
-    joined = [Code("model.masks.combine", ("mask", "result = «result & mask»"))]
+    joined = [excerpt("model.masks.combine", ("mask", "result = «result & mask»"))]
     topic.code = [
         *(one.code for one in conditions),
         *(joined if len(conditions) > 1 else []),
-        Code(
+        excerpt(
             "model.functional.masked_softmax",
             ("filled", "= «scores.masked_fill(~mask, torch.finfo(scores.dtype).min)»"),
             ("scores", "= «scores».masked_fill"),
@@ -186,7 +187,7 @@ def _causal(topic: Topic) -> _Condition | None:
             i=query,
         )
     slides = "«allowed if window is None else allowed.triu(diagonal=past - window + 1)»"
-    code = Code(
+    code = excerpt(
         "model.masks.causal_mask", ("causal", "«allowed.tril(diagonal=past)»"), ("causal", slides)
     )
     allowed = causal_mask(count, count, window=window)[query].tolist()
@@ -204,7 +205,7 @@ def _padding(topic: Topic) -> _Condition | None:
     if found is None:
         return None
     name = say("padding: whether the key is text and no filler")
-    code = Code("model.masks.padding_mask", ("padding", "«ids != padding_id»"))
+    code = excerpt("model.masks.padding_mask", ("padding", "«ids != padding_id»"))
     axes, allowed = "B × 1 × 1 × Tk", found[0, 0, 0].tolist()
     return _Condition("padding", 'x_j ≠ "padding"', name, axes, code, allowed)
 
@@ -229,7 +230,7 @@ def softmax(topic: Topic) -> None:
         "m:largest = max(s:scores)",
     ]
     topic.code = [
-        Code(
+        excerpt(
             "model.functional.masked_softmax",
             ("scores", "return «scores».softmax"),
             ("exponentials", ".«softmax»(dim"),
@@ -237,7 +238,7 @@ def softmax(topic: Topic) -> None:
             ("sum", "softmax(«dim=-1»)"),
             ("weights", "return «scores.softmax(dim=-1)»"),
         ),
-        Code(_STEPS, ("weights", "«masked_softmax(scores, mask)»")),
+        excerpt(_STEPS, ("weights", "«masked_softmax(scores, mask)»")),
     ]
     none = not found.allowed.any()  # such a row is uniform, as in the network
     scores = [0.0] * len(found.allowed) if none else _filled(found)

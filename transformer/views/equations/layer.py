@@ -9,7 +9,7 @@ from transformer.messages import numeral, say
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.norms import RMSNorm
 from transformer.network_words import attention_name
-from transformer.views.equations.source import Code
+from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import Topic
 
 _STREAM = "B × T × C"
@@ -78,7 +78,7 @@ def _add_layer_norm(topic: Topic, part: SubLayer, of: str, result: str) -> None:
     ]
     inside = ["mean", "variance", "gain", *(["shift"] if shifted else []), result]
     topic.code = [
-        Code(
+        excerpt(
             "model.norms.NORMS",
             (result, '«"layer"»: Norm('),
             *((name, "make=«nn.LayerNorm»") for name in inside),
@@ -102,11 +102,11 @@ def _add_rms(topic: Topic, part: SubLayer, of: str, result: str) -> None:
     gain = "{(1 + w)}:gain" if part.norm.plus_one else "γ:gain"
     topic.formula = [f"N:{result}({of}) = {of} / √{{{{mean({{{of}}}^2)}}:square + ε}} ⊙ {gain}"]
     topic.code = [
-        Code(
+        excerpt(
             "model.norms.unscaled_rms",
             ("square", "«wide.square().mean(dim=-1, keepdim=True)»"),
         ),
-        Code(
+        excerpt(
             "model.norms.RMSNorm.forward",
             (result, "«(unscaled_rms(x, self.eps) * self.scale).to(x.dtype)»"),
             ("gain", "* «self.scale»"),
@@ -129,7 +129,7 @@ def _add_way_back(topic: Topic, made: str) -> None:
     if topic.config.norm == "post":
         topic.formula += [f"y:y = x:x + {made}", "x′:out = N:out(y:y)"]
         topic.code.append(
-            Code(
+            excerpt(
                 "model.blocks.Residual.forward",
                 ("x", 'stream = «context.at("skip", self.place, x)»'),
                 ("out", "«self._normed(stream + self.dropout(sublayer(x, context)), context)»"),
@@ -140,7 +140,7 @@ def _add_way_back(topic: Topic, made: str) -> None:
         )
         return
     topic.code.append(
-        Code(
+        excerpt(
             "model.blocks.Residual.added",
             ("added", "return «self.dropout(sublayer(self._normed(x, context), context))»"),
             ("normed", "sublayer(«self._normed(x, context)», context)"),
@@ -150,7 +150,7 @@ def _add_way_back(topic: Topic, made: str) -> None:
     if topic.config.parallel:
         topic.formula.append(f"x′:out = x:x + {made} + g(N(x:x))")
         topic.code.append(
-            Code(
+            excerpt(
                 "model.blocks.Layer._side_by_side",
                 ("x", 'made = «context.at("skip", self.place, x)»'),
                 ("added", "+ «self.self_residual.added(x, self.self_attention, context)»"),
@@ -160,7 +160,7 @@ def _add_way_back(topic: Topic, made: str) -> None:
         return
     topic.formula.append(f"x′:out = x:x + {made}")
     topic.code.append(
-        Code(
+        excerpt(
             "model.blocks.Residual.forward",
             ("x", 'stream = «context.at("skip", self.place, x)»'),
             ("out", "return «stream + self.added(x, sublayer, context)»"),
@@ -210,14 +210,14 @@ def feed_forward(topic: Topic) -> None:
         else [("inner", "wide = «self.activation(wide)» if")]
     )
     topic.code = [
-        Code(
+        excerpt(
             "model.blocks.FeedForward.forward",
             ("wide", "wide = «self.expand(x)»"),
             ("x", "self.expand(«x»)"),
             *marks,
             ("out", "«self.contract(self.dropout(wide))»"),
         ),
-        *([Code("model.activations.ACTIVATIONS", ("inner", line))] if line else []),
+        *([excerpt("model.activations.ACTIVATIONS", ("inner", line))] if line else []),
     ]
     _add_fed(topic, layer.feed_forward)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from transformer.messages import numeral, say
 from transformer.model.rotary import SCALINGS, frequencies_of
 from transformer.runs.head_data import array
-from transformer.views.equations.source import Code
+from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import FIRST, Topic
 from transformer.views.rotary.rotary import rotated_pair
 
@@ -49,7 +51,7 @@ def _waves(topic: Topic, *, halves: bool) -> None:
     made = "return torch.cat([«angle.sin(), angle.cos()»]"
     waves = [made] if halves else ["0::2] = «angle.sin()»", "1::2] = «angle.cos()»"]
     topic.code = [
-        Code(
+        excerpt(
             "model.positions.sinusoidal_matrix",
             ("p", "position = «torch.arange(max_len, dtype=torch.float64)[:, None]»"),
             ("angle", "= «position * torch.exp(-math.log(10_000.0) * pair / d_model)»"),
@@ -76,7 +78,7 @@ def _learned(topic: Topic) -> None:
     ]
     topic.formula = ["P_{p:p}:position = table [p:p]"]
     topic.code = [
-        Code(
+        excerpt(
             "model.positions.LearnedPositions.forward",
             ("position", "return «self.table(positions)»"),
             ("p", "self.table(«positions»)"),
@@ -95,7 +97,7 @@ def _add_to_token(topic: Topic) -> None:
     scaled = config.scale_embeddings
     topic.formula.append(f"x:sum = {{{'√C e' if scaled else 'e'}}}:token + {vector}:position")
     topic.code.append(
-        Code(
+        excerpt(
             "model.stacks.Embedding.forward",
             ("token", "embedded = «self.tokens(ids)»"),
             *([("token", "embedded = «embedded * self.scale»")] if scaled else []),
@@ -181,21 +183,21 @@ def _add_rotated(topic: Topic, half: int) -> None:
     topic.features("after", "q′", name, axes, found.q, features, note=note)
 
 
-def _code_of_rotation() -> list[Code]:
+def _code_of_rotation() -> list[dict[str, Any]]:
     both = "first * cosines - second * sines, second * cosines + first * sines"
     return [
-        Code(
+        excerpt(
             "model.rotary.frequencies_of",
             ("theta", "frequencies = «1.0 / settings.base**exponents»"),
         ),
-        Code(
+        excerpt(
             "model.rotary.Rotation.__init__",
             ("p", "angles = «places[:, None]» *"),
             ("theta", "* «frequencies_of(settings)»"),
             ("cos", '"cosines", «angles.cos()»'),
             ("sin", '"sines", «angles.sin()»'),
         ),
-        Code(
+        excerpt(
             "model.rotary.rotated",
             ("before", "«first, second, rest» = x.split"),
             ("before", "[«first» * cos"),

@@ -10,7 +10,7 @@ import numpy as np
 from transformer.analysis.step_filters import StepFilters, step_filters
 from transformer.messages import mark, numeral, say
 from transformer.runs.steps import GenerationStep
-from transformer.views.equations.source import Code
+from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import FIRST, Topic, plain
 
 _FILE = "inference.sampling"
@@ -81,12 +81,12 @@ def _greedy(topic: Topic, step: GenerationStep, put_there: bool) -> None:
         "p_i:probabilities = e^{z_i:logits} / {∑_j e^{z_j}}",
     ]
     topic.code = [
-        Code(
+        excerpt(
             "inference.generation._take",
             ("drawn", "tokens = «logits.argmax(dim=-1)».tolist()"),
             ("logits", "tokens = «logits».argmax"),
         ),
-        Code("runs.steps.describe", ("probabilities", "«logits.softmax(dim=-1)».gather")),
+        excerpt("runs.steps.describe", ("probabilities", "«logits.softmax(dim=-1)».gather")),
     ]
     ids = _add_logits(topic, step)
     shares = [one.probability for one in step.candidates[:FIRST]]
@@ -184,18 +184,18 @@ def _formula_of_sampling(active: dict[str, float]) -> list[str]:
     ]
 
 
-def _code_of_sampling(active: dict[str, float]) -> list[Code]:
+def _code_of_sampling(active: dict[str, float]) -> list[dict[str, Any]]:
     drawn_from = "apply_sampling(_without(logits, padding_id), sampling).softmax(dim=-1)"
     return [
-        Code(
+        excerpt(
             f"{_FILE}.apply_temperature",
             "scaled",
             ("logits", "return «logits» /"),
             ("temperature", "/ «temperature»"),
         ),
-        *(Code(f"{_FILE}.{_FILTERS[name][3]}", name) for name in active),
-        Code("inference.generation._take", ("probabilities", f"filtered = «{drawn_from}»")),
-        Code(f"{_FILE}.draw", "drawn"),
+        *(excerpt(f"{_FILE}.{_FILTERS[name][3]}", name) for name in active),
+        excerpt("inference.generation._take", ("probabilities", f"filtered = «{drawn_from}»")),
+        excerpt(f"{_FILE}.draw", "drawn"),
     ]
 
 
@@ -219,13 +219,15 @@ def _found_by_beams(topic: Topic, step: GenerationStep) -> None:
         "r_y:ranked = s_y:score / {n_y:length}^{α:penalty}",
     ]
     topic.code = [
-        Code(f"{_SEARCH}._extensions", ("gain", "= «decoded[:, -1].float().log_softmax(dim=-1)»")),
-        Code(
+        excerpt(
+            f"{_SEARCH}._extensions", ("gain", "= «decoded[:, -1].float().log_softmax(dim=-1)»")
+        ),
+        excerpt(
             f"{_SEARCH}._advance",
             ("score", "(«live.score + gain», parent"),
             ("gain", "live.score + «gain»,"),
         ),
-        Code(
+        excerpt(
             f"{_SEARCH}._finish",
             ("ranked", "= «score / max(1, len(ids)) ** self.length_penalty»"),
             ("score", "= «score» /"),

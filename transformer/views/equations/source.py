@@ -29,32 +29,29 @@ _NAMED = re.compile(r"  # equation: (\w+)$")
 Line = dict[str, Any]
 
 
-class Code:
-    """Where a formula is computed. symbol: "module.name" within `transformer`, a function, a method
-    or a table. marks: a part that a line of the source names, or (part, piece). whole: all its
-    lines, however many."""
+def excerpt(symbol: str, *marks: Mark) -> dict[str, Any]:
+    """Where a formula is computed, as plain values.
 
-    def __init__(self, symbol: str, *marks: Mark, whole: bool = False) -> None:
-        self.symbol, self.marks, self.whole = symbol, marks, whole
-
-    def read(self) -> dict[str, Any]:
-        """{symbol, file, lines: [{number, pieces: [[text, [part, ...]], ...]}]}; a line without a
-        number stands for lines that are left out. Parts: the narrowest first."""
-        file, first, lines, hidden, named = _source(self.symbol)
-        found = (
-            named.get(mark) if isinstance(mark, str) else _found(lines, hidden, *mark)
-            for mark in self.marks
-        )  # fmt: skip
-        spans = [span for span in found if span is not None]
-        marked = {at for at, *_ in spans}
-        open_lines = [at for at in range(len(lines)) if at not in hidden]
-        everything = self.whole or len(open_lines) <= SHORT
-        shown = [at for at in open_lines if everything or at in marked or at == 0]
-        return {
-            "symbol": ".".join(self.symbol.split(".")[2:]),
-            "file": file,
-            "lines": list(_lines(lines, shown, spans, first)),
-        }
+    {symbol, file, lines: [{number, pieces: [[text, [part, ...]], ...]}]}
+    symbol: "module.name" within `transformer`, a function, a method or a table. marks: a part that
+    a line of the source names, or (part, piece). A line without a number stands for lines that are
+    left out; the parts of a piece: the narrowest first.
+    """
+    file, first, lines, hidden, named = _source(symbol)
+    found = (
+        named.get(mark) if isinstance(mark, str) else _found(lines, hidden, *mark)
+        for mark in marks
+    )  # fmt: skip
+    spans = [span for span in found if span is not None]
+    marked = {at for at, *_ in spans}
+    open_lines = [at for at in range(len(lines)) if at not in hidden]
+    short = len(open_lines) <= SHORT
+    shown = [at for at in open_lines if short or at in marked or at == 0]
+    return {
+        "symbol": ".".join(symbol.split(".")[2:]),
+        "file": file,
+        "lines": list(_lines(lines, shown, spans, first)),
+    }
 
 
 def _lines(lines: list[str], shown: list[int], spans: list[Span], first: int) -> Any:

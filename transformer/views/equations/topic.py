@@ -16,7 +16,6 @@ from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
 from transformer.runs.run import Run
 from transformer.views.equations.mathml import mathml
-from transformer.views.equations.source import Code
 
 FIRST = 6  # numbers of a tensor's row that are shown
 
@@ -37,7 +36,7 @@ class Topic:
     position: int
     says: list[str] = field(default_factory=list)
     formula: list[str] = field(default_factory=list)
-    code: list[Code] = field(default_factory=list)
+    code: list[dict[str, Any]] = field(default_factory=list)
     tensors: list[dict[str, Any]] = field(default_factory=list)
 
     def answer(self) -> dict[str, Any]:
@@ -45,7 +44,7 @@ class Topic:
         return {
             "says": self.says,
             "formula": [mathml(line) for line in self.formula],
-            "code": [one.read() for one in self.code],
+            "code": self.code,
             "tensors": self.tensors,
         }
 

@@ -3,6 +3,7 @@
 import { declaredFields } from "../../web/fields.js";
 import { wholeNumber, fieldsOf } from "../../web/link_text.js";
 import { say, sayWith } from "../../web/messages.js";
+import { KindButtons } from "../../web/controls.js";
 import { stackOf } from "../../web/sites.js";
 import { Figure, useMeta } from "../../web/figure.js";
 import { mounted, useAnswer, usePart, Section } from "../../web/part.js";
@@ -49,14 +50,6 @@ const ownFields = () =>
     if (dimensions !== AT_FIRST) parseDimensions(dimensions, size);
   });
 
-const Stacks = ({ stacks, chosen, choose }) => {
-  const one = (stack, index) => html`<button type="button" class="kind" role="radio"
-    aria-checked=${String(index === chosen)} onClick=${() => choose(index)}>${stackOf(stack)}</button>`;
-  return html`<div class="stacks" role="radiogroup" aria-label=${say("Stack")} hidden=${stacks.length < 2}>
-    ${stacks.map(one)}
-  </div>`;
-};
-
 // common: what every question to the server holds, null while there is none.
 const Matrix = ({ server, common, state, place }) => {
   const part = usePart();
@@ -70,7 +63,8 @@ const Matrix = ({ server, common, state, place }) => {
   return html`<div class="positions" ...${part.shows(facts)}>
     <p>${sayWith("By itself, attention weighs tokens by what they are, not by where they stand; a causal mask gives away something of their order. So each position has a vector of its own, one row of this matrix, which is added to the token's vector before the first layer. This run used the first {used} rows; they are marked in each picture.", { used: html`<b class="used">${used}</b>` })}</p>
     <div class="positions-head">
-      <${Stacks} stacks=${stacks} chosen=${place} choose=${(index) => (state.stack = index)} />
+      <${KindButtons} name=${say("Stack")} kinds=${stacks} wordsOf=${stackOf} chosen=${place}
+        choose=${(index) => (state.stack = index)} />
     </div>
     <div class="two">
       <section>
