@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from transformer.ui.limits import NO_HASH
 
+pytestmark = pytest.mark.slow
+
 API = "gradio_api"
 DEEP = "[" * 100_000 + "]" * 100_000
 NEARLY_AS_DEEP = "[" * 900 + "]" * 900

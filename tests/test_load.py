@@ -21,6 +21,8 @@ from benchmarks.load import load, tasks_for
 from benchmarks.load_report import Report
 from benchmarks.visitor import page_inputs
 
+pytestmark = pytest.mark.slow
+
 
 def test_visitors_at_once_each_get_what_they_get_alone() -> None:
     server = serving.running()
