@@ -100,7 +100,9 @@ const pictureFile = async (picture, format) => {
   return { blob: await picture.draw(format), name: `${safe(name) || "picture"}.${format}` };
 };
 const runFile = async (question, form) => {
-  const head = ["csv", "html"].includes(form) ? { site: siteName(page.head), head: page.head.head } : {};
+  const head = ["csv", "html"].includes(form)
+    ? { site: siteName(page.head), head: page.head.head }
+    : {};
   const answer = await ask(question, { run: page.run.run, form, ...head });
   const content = answer.base64 ? decodeBytes(answer.base64) : answer.text;
   return { blob: new Blob([content], { type: answer.type }), name: answer.name };
