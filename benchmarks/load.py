@@ -178,7 +178,7 @@ async def _click(
     began = time.monotonic()
     answer = await visitor.ask("heatmap", **place, numbers=True)
     report.clicked.append(time.monotonic() - began)
-    await visitor.ask("worked", **place, query=1)
+    await visitor.ask("attention_math", **place, query=1)
     wanted = task.alone.trace[site].scores[0, head].numpy()
     if not np.allclose(_scores_of(answer), wanted, atol=1e-3):
         report.faults.append(f"other scores than alone: {site}, head {head} of {task.chosen}")

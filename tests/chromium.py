@@ -1,4 +1,5 @@
-"""Where the tests' browser is; run as a script, makes sure that there is one.
+"""Where the tests' browser is; run as a script, makes sure that there is one, and installs what
+single tests would be skipped without, where it can.
 
 Tried in this order: $CHROMIUM, one on the PATH, Playwright's own; then installed: Debian's packages
 (as root, or with sudo that asks no password), else Playwright's download. The headless shell is the
@@ -14,6 +15,11 @@ import sys
 from pathlib import Path
 
 PACKAGES = ("chromium-headless-shell", "chromium")  # Debian's
+# A program that a test runs, and Debian's packages that bring it.
+OTHERS = {
+    "nginx": ["nginx-light"],
+    "qemu-aarch64": ["qemu-user", "gcc-aarch64-linux-gnu"],
+}
 NAMES = (*PACKAGES, "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # No machine but this one has an address: nothing is asked of the browser maker's servers, nor of
@@ -48,14 +54,21 @@ def _playwrights_own() -> str | None:
     return path if Path(path).exists() else None
 
 
-def _install() -> bool:
+def _apt(*packages: str) -> bool:
+    """Whether Debian's packages are there now. RUNLEVEL: no service of theirs is started."""
+    if not shutil.which("apt-get"):
+        return False
     prefix = [] if os.name == "posix" and os.geteuid() == 0 else ["sudo", "-n"]
-    if shutil.which("apt-get"):
-        subprocess.run([*prefix, "apt-get", "update", "-qq"], check=False)
-        for package in PACKAGES:
-            install = [*prefix, "apt-get", "install", "-y", "-qq", package]
-            if subprocess.run(install, check=False).returncode == 0:
-                return True
+    command = [*prefix, "env", "RUNLEVEL=1", "apt-get", "install", "-y", "-qq", *packages]
+    if subprocess.run(command, check=False).returncode == 0:
+        return True
+    subprocess.run([*prefix, "apt-get", "update", "-qq"], check=False)
+    return subprocess.run(command, check=False).returncode == 0
+
+
+def _install() -> bool:
+    if any(_apt(package) for package in PACKAGES):
+        return True
     command = [sys.executable, "-m", "playwright", "install", "chromium"]
     return subprocess.run(command, check=False).returncode == 0
 
@@ -67,6 +80,9 @@ def main() -> int:
         print("no Chromium found or installed; set CHROMIUM to the path of one", file=sys.stderr)
         return 1
     print(f"browser for the tests: {path}")
+    for program, packages in OTHERS.items():
+        if not shutil.which(program) and not _apt(*packages):
+            print(f"no {program}: the test that runs it is skipped", file=sys.stderr)
     return 0
 
 

@@ -1,5 +1,5 @@
 """One real server for all tests that need one, in a process of its own, on a free port: app.py,
-which also speaks "xx" (see spoken.py)."""
+which also speaks "eo" (see app_with.py)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from transformer import Model, Tokenizer
 from transformer.checkpoint import held_out_sample
 
 ROOT = Path(__file__).resolve().parent.parent
+LESSONS = ROOT / "tests" / "lessons" / "own"
 START_S = 120
 TEXTS = [
     "Once upon a time a little fox met a bird.",
@@ -103,24 +104,56 @@ def running() -> Server:
     log = folder / "server.log"
     port = free_port()
     offered = [own.get(name, name) for name in NAMES]
-    process = started(port, offered, log, "tests/spoken.py")
+    process = started(port, offered, log, "brackets")
     atexit.register(stop, process)
     return Server(url=f"http://127.0.0.1:{port}/", log=log, process=process, **models)
+
+
+@functools.cache
+def second() -> str:
+    """The address of another server, to which the first leaves nothing but "tiny" and
+    "tiny-translator". It offers networks of other projects' formats too ("tiny-llama", "tiny-bert",
+    "tiny-marian", and "many-heads" of 20 layers x 18 heads), the views of own_view.py and the
+    lessons of LESSONS."""
+    import own_view
+    from hf_tokenizers import byte_fallback, word_piece
+    from published import write
+
+    from benchmarks.scale import write_model
+
+    first = running().log.parent
+    folder = Path(tempfile.mkdtemp(prefix="transformer-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "views").mkdir()
+    own_view.write(folder / "views")
+    write(folder / "tiny-llama", "llama", 3, tokenizer=byte_fallback)
+    write(folder / "tiny-bert", "bert", tokenizer=word_piece)
+    write(folder / "tiny-marian", "marian")
+    write_model(folder / "many-heads", 20, 18, 40, 6)
+    names = ("tiny-llama", "tiny-bert", "tiny-marian", "many-heads")
+    offered = [first / "tiny", first / "tiny-translator", *(folder / name for name in names)]
+    port, log = free_port(), folder / "server.log"
+    more = ["--views", str(folder / "views"), "--lessons", str(LESSONS)]
+    process = started(port, [str(one) for one in offered], log, more=more)
+    atexit.register(stop, process)
+    return f"http://127.0.0.1:{port}/"
 
 
 def started(
     port: int,
     offered: Sequence[str],
     log: Path,
-    script: str = "app.py",
+    change: str = "",
     more: Sequence[str] = (),
     start: Callable[..., Any] = warm.Process,
 ) -> Any:
     """A server in a process of its own, which answers; what it writes is added to `log`.
 
-    more: other options of the command line. start: subprocess.Popen for a start as a user's.
+    change: of app.py, see app_with.py. more: other options of the command line. start:
+    subprocess.Popen for a start as a user's.
     """
-    command = [sys.executable, script, "--host", "127.0.0.1", "--port", str(port), *more]
+    app = ["tests/app_with.py", change] if change else ["app.py"]
+    command = [sys.executable, *app, "--host", "127.0.0.1", "--port", str(port), *more]
     with log.open("a") as file:
         process = start(
             [*command, "--device", "cpu", "--checkpoints", *offered],

@@ -26,6 +26,8 @@ from transformer.ui import launch
 from transformer.ui.limits import AT_ONCE, KEPT
 from transformer.ui.service import Service
 
+pytestmark = pytest.mark.slow
+
 # What a Space may take of a processor to start, and hold with all bundled models.
 MOST_SECONDS, MOST_BYTES = 60, 1.5e9
 
@@ -187,7 +189,7 @@ def test_with_all_bundled_models_it_starts_in_time_and_in_little_memory(tmp_path
 def test_a_server_whose_queue_has_ended_says_so_and_ends(tiny_model, tmp_path):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     port, log = serving.free_port(), tmp_path / "server.log"
-    process = serving.started(port, [str(tmp_path / "tiny")], log, script="tests/dying.py")
+    process = serving.started(port, [str(tmp_path / "tiny")], log, "ending_queue")
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}/") as client:
             assert client.get("health").status_code == 200

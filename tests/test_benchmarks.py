@@ -26,6 +26,8 @@ from benchmarks import (
 from benchmarks.__main__ import with_earlier
 from transformer import build_transformer
 
+pytestmark = pytest.mark.slow
+
 SHAPE = networks.QUICK_SHAPES["quick"]
 TRANSFORMERS = [name for name in generation.PEERS if name.startswith("transformers,")]
 

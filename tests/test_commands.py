@@ -19,6 +19,8 @@ import transformer
 from transformer.checks import needs_package
 from transformer.training import __main__ as training
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = 'if __name__ == "__main__":'
 

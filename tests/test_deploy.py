@@ -13,6 +13,8 @@ from benchmarks.replicas import CONFIGURATION, ROOT, balanced, configuration
 from benchmarks.visitor import API, page_inputs
 from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
 
+pytestmark = pytest.mark.slow
+
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="needs nginx")
 
 

@@ -12,6 +12,8 @@ import serving
 
 import transformer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md")])
 ONLINE = "# Needs the internet"  # how a block begins that is not run here

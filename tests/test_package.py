@@ -23,6 +23,8 @@ from packaging.requirements import Requirement
 
 import transformer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "transformer-attention-visualizer"
 WITHOUT_NETWORK = ("--no-index", "--no-deps", "--no-build-isolation", "--no-cache-dir")

@@ -24,6 +24,8 @@ import serving
 import transformer
 from deploy.space import files
 
+pytestmark = pytest.mark.slow
+
 ROOT = serving.ROOT
 SPACE = "someone/attention"
 TOKEN = "hf_written_for_a_test"

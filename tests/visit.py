@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, TimeoutError, expect
+from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect
 
 from transformer.ui.examples import EXAMPLES
 
@@ -21,6 +22,8 @@ PLACE = """([name, x, y]) => {
     const corner = box.getBoundingClientRect();
     return [corner.left + xaxis._offset + xaxis.l2p(x), corner.top + yaxis._offset + yaxis.l2p(y)];
 }"""
+NUMBERS = """([name, trace]) => document.querySelector(`[data-picture=${name}]`)._fullData[trace].z
+    .map(row => [...row].map(value => value ?? NaN))"""
 POINTED = """([r, c]) => { const d = document.querySelector(".attention")?.dataset ?? {};
     return d.row === String(r) && d.column === String(c); }"""
 # The page has opened: the journey is drawn, or a link has led to a tab that hides it, where it need
@@ -31,6 +34,12 @@ OPEN = """() => { const box = window.viz && document.querySelector(".journey");
 # The attention is of the shown run, unless another tab is open.
 ATTENTION = """() => { const box = document.querySelector(".attention");
     return !box || box.dataset.run === viz.run.run || !box.getClientRects().length; }"""
+# Once it is heard of: before, nothing is being opened yet. The address may still be of a state
+# before, and then be the same.
+GO = """hash => new Promise(done => {
+    addEventListener("hashchange", () => done(), { once: true });
+    if (location.hash === hash) dispatchEvent(new HashChangeEvent("hashchange"));
+    else location.hash = hash; })"""
 SEEN = """selector => { const box = document.querySelector(selector);
     if (!box) return false;
     const { top, bottom } = box.getBoundingClientRect();
@@ -102,6 +111,24 @@ def axe_complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[s
     options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
     found: list[str] = page.evaluate(AXE, [[[part] for part in parts], options])
     return found
+
+
+@contextmanager
+def opened_alone(browser: Browser, path: Path, script: str = "", **settings: Any) -> Iterator[Any]:
+    """The file, which asks for nothing else and complains of nothing."""
+    context = browser.new_context(offline=True, **settings)
+    tab = context.new_page()
+    asked: list[str] = []
+    complaints: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.add_init_script(script)
+    tab.goto(path.as_uri())
+    yield tab
+    context.close()
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
+    assert complaints == []
 
 
 class Visit:
@@ -225,6 +252,12 @@ class Visit:
         """Open the page's menu: link, code, projector, language."""
         self.page.locator(".menu-button").click()
 
+    def go(self, state: str) -> None:
+        """Follow a link within the page, which is not loaded again: what the link does not name is
+        as at first."""
+        self.page.evaluate(GO, f"#{state}")
+        self.wait_for_link()
+
     def tab(self, name: str) -> None:
         """Open a tab."""
         self.page.get_by_role("tab", name=name, exact=True).click()
@@ -241,6 +274,14 @@ class Visit:
             [row, column, large],
         )
         return float(x), float(y)
+
+    def numbers(self, picture: str, trace: int = 0) -> np.ndarray:
+        """The cells of a heatmap; NaN where it has none."""
+        return np.array(self.page.evaluate(NUMBERS, [picture, trace]), dtype=float)
+
+    def filled(self, picture: str) -> list[int]:
+        """How many cells of each row have a number."""
+        return np.isfinite(self.numbers(picture)).sum(axis=1).tolist()
 
     def place_in(self, picture: str, x: float, y: float) -> tuple[float, float]:
         """Where on the page a place of a picture's own axes is."""

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from visit import Visit
 
 from transformer import Model, Run
-from transformer.interventions.descriptions import Intervention
 from transformer.ui.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES["decoder"]
-PARTS = (".effect", ".ablation", ".contribution", ".maskedit", ".breaks")
 ALTERED = "wanted => JSON.stringify(viz.interventions()) === JSON.stringify(wanted)"
 
 
 class WhatIf:
     """A visitor in the tab, and the runs that Python makes of the same requests."""
 
-    def __init__(self, visit: Visit, model: Model, length: int = 8) -> None:
-        self.visit, self.page, self.model, self.length = visit, visit.page, model, length
-        visit.set_length(length)
-        visit.enter(EXAMPLE.text)
-        self.page.wait_for_function(
-            "n => viz.run.labels.length - viz.run.n_prompt === n", arg=length
-        )
-        visit.tab("What if?")
+    def __init__(
+        self, visit: Visit, model: Model, text: str = EXAMPLE.text, length: int = 8
+    ) -> None:
+        self.visit, self.page, self.model = visit, visit.page, model
+        self.text, self.length = text, length
+        shown = {"model": model.name, "text": text, "length": str(length), "tab": "what-if"}
+        visit.go(urlencode(shown))
 
     def see(self, part: str) -> None:
         """Scroll there and wait until it shows the present run."""
@@ -37,19 +34,22 @@ class WhatIf:
             arg=part,
         )
 
-    def run(self, interventions: Sequence[Intervention] = ()) -> Run:
+    def run(self, **given: Any) -> Run:
         """What Python generates, with the settings that stand on the page."""
         settings = {**EXAMPLE.settings, "max_new_tokens": self.length}
-        return self.model.generate(EXAMPLE.text, **settings, interventions=interventions)
+        return self.model.generate(self.text, **settings, **given)
 
-    def wait_for(self, plain: list[dict[str, Any]]) -> None:
-        """Until the shown run has these interventions, and the tokens stand there."""
+    def wait_for(self, *plain: dict[str, Any]) -> None:
+        """Until the shown run has these interventions."""
         self.page.wait_for_function(ALTERED, arg=plain)
+
+    def wait_for_run_after(self, old: str) -> None:
+        self.page.wait_for_function("old => viz.run.run !== old", arg=old)
 
     def reset(self) -> None:
         """Take back whatever is altered."""
         self.page.get_by_role("button", name="Reset").click()
-        self.wait_for([])
+        self.wait_for()
 
     def shows(self, run: Run) -> None:
         """The text at the left is this run's."""

@@ -31,6 +31,8 @@ from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
 from transformer.views.corpus import heads_over_texts
 
+pytestmark = pytest.mark.slow
+
 pairs = partial(zip, strict=True)
 TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
 
@@ -117,7 +119,6 @@ def test_a_file_of_lines_or_of_parted_texts(tmp_path):
         list(texts_of(path))
 
 
-@pytest.mark.slow
 def test_workers_and_interruptions_change_nothing(tiny_model, tmp_path):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     data, name = tmp_path / "data.txt", str(tmp_path / "tiny")

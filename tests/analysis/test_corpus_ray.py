@@ -16,6 +16,8 @@ from transformer.analysis.corpus.__main__ import main
 from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.with_ray import LOCAL
 
+pytestmark = pytest.mark.slow
+
 N_TEXTS = 275
 
 
@@ -25,7 +27,6 @@ def workers() -> list[psutil.Process]:
     return [one for one in found if "MapBatches(Worker)" in " ".join(one.cmdline())]
 
 
-@pytest.mark.slow
 def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(tiny_model, tmp_path):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     data, name = tmp_path / "data.txt", str(tmp_path / "tiny")

@@ -86,17 +86,10 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         ({"text": "   \n"}, "the text is empty"),
         ({"text": "a" * 100_000}, "at most 2,000 characters; got 100,000"),
         ({"text": 7}, "must be a string; got int"),
-        ({"temperature": -1}, "temperature must be a number from 0.01 to 10; got -1"),
-        ({"temperature": "hot"}, "temperature must be a number"),
-        ({"top_k": 0}, "top_k must be a whole number"),
-        ({"top_k": 2.5}, "top_k must be a whole number"),
         ({"top_p": 1.5}, "top_p must be a number"),
         ({"max_new_tokens": 100_000}, "max_new_tokens must be a whole number from 1 to 200"),
-        ({"max_new_tokens": "many"}, "max_new_tokens must be a whole number"),
-        ({"seed": -1}, "seed must be a whole number"),
         ({"model": "gpt-9"}, f"model must be one of {list(NAMES)}"),
         ({"interventions": [SILENCE | {"layer": 9}]}, "this network has no site decoder.9.self"),
-        ({"interventions": [{"type": "explode"}]}, "an intervention's type must be one of"),
         ({"interventions": [SILENCE] * 65}, "at most 64 interventions; got 65"),
         ({"forced_tokens": [10**9]}, "a forced token must be an id from 0 to"),
     ]),
@@ -110,8 +103,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(("translate", {"model": "tiny-translator", "texts": ["Hi"]} | wrong, sentence)
       for wrong, sentence in [
         ({"texts": ["Hi", " "]}, "text 1 of 2, counted from 0: the text is empty"),
-        ({"beams": 99}, "beams must be a whole number from 1 to 16; got 99"),
-        ({"length_penalty": 9}, "length_penalty must be a number from 0 to 5"),
         ({"model": "tiny"}, "translating needs an encoder-decoder; tiny is"),
         ({"texts": ["word " * 60]}, "tokens long; tiny-translator reads at most 40"),
     ]),
@@ -190,18 +181,6 @@ def test_translate_gives_each_text_the_search_it_gets_alone(client: Client, serv
         head = client.predict(answer["run"], "decoder.1.cross", 1, api_name="/attention")
         assert head["queries"] == list(run.labels)
         assert head["keys"] == list(run.source_labels)
-
-
-def test_a_translated_batch_is_padded_on_both_sides(client: Client, server: Server) -> None:
-    texts = ["The fox.", "The dog ran to the park."]
-    got = client.predict(texts, "tiny-translator", api_name="/batch")
-    batch = server.translator.translate_batch(texts, max_new_tokens=200)
-    assert batch.target_ids is not None
-    assert got["translations"] == list(batch.outputs)
-    assert got["target_ids"] == batch.target_ids.tolist()
-    head = client.predict(got["run"], "decoder.0.cross", 0, 0, api_name="/attention")
-    n_source = sum(got["is_token"][0])
-    assert all(not any(row[n_source:]) for row in head["allowed"])
 
 
 @pytest.mark.parametrize("text", ["🦊💃🌙", "Ça va où ?", "漢字", "\x00\x01", "<b>x</b>", "{{x}}"])

@@ -1,80 +1,113 @@
-"""The main way through the page: a text, its tokens, every head, and the right numbers."""
+"""The tab Attention: what is pointed at, pressed and switched, with the numbers of the trace."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 from serving import Server
 from visit import Visit
 
 from transformer import Run
+from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
+from transformer.analysis.head_measures import ALL
+from transformer.inference.engines.choice import engine_of
 from transformer.ui.examples import EXAMPLES
+from transformer.views import head_metrics, query_links, row_arithmetic
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 EXAMPLE = EXAMPLES["decoder"]
+AT_FIRST = "model=tiny&tab=attention&site=decoder.0.self&head=0"
+# The values of the large picture, the row's dotted line and all.
+Z = "() => document.querySelector('.attention .large').calcdata[0][0].z.map(row => [...row])"
+LINKS = "document.querySelector('.lines').layout.meta.links"
+INSIDE = """() => { const box = document.querySelector(".attention .large").getBoundingClientRect();
+    return box.top >= -1 && box.bottom <= innerHeight + 1; }"""
+# Each small picture has seen cells and masked ones.
+PAINTED = """() => [...document.querySelectorAll(".head-grid canvas")].filter(canvas => {
+    const { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+    return data.some((value, place) => place % 4 === 3 && value === 255)
+        && data.some((value, place) => place % 4 === 3 && value === 0); }).length"""
+LINES = """() => [...document.querySelectorAll('.row-table tr[data-key]')].map(line =>
+    [...line.querySelectorAll('td')].slice(0, 5).map(cell => cell.textContent.replace('−', '-')))"""
+WORKED = """([site, head, query]) => {
+    const d = document.querySelector('.attention-math')?.dataset ?? {};
+    return d.site === site && d.head === head && d.query === query; }"""
 
 
-def test_a_stored_run_is_drawn_when_the_page_opens(still: Visit, server: Server) -> None:
-    page = still
-    run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
-    assert page.labels() == list(run.tokens)
-    config = server.model.config
-    assert page.page.locator(".head-grid canvas").count() == config.n_layers * config.n_heads
-    assert page.large.get_attribute("data-site") == "decoder.0.self"
-    shown = page.page.evaluate(
-        """() => [...document.querySelectorAll(".head-grid canvas")].filter(canvas => {
-            const { width, height } = canvas;
-            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
-            return data.some((value, place) => place % 4 === 3 && value === 255)
-                && data.some((value, place) => place % 4 === 3 && value === 0); }).length"""
-    )
-    assert shown == config.n_layers * config.n_heads  # each has seen cells and masked ones
+@pytest.fixture
+def page(still: Visit) -> Visit:
+    """As at first: the stored run, no token chosen, the first head."""
+    still.go(AT_FIRST)
+    return still
 
 
-def test_enter_generates_what_python_generates_and_a_head_has_its_numbers(
-    visit: Open, server: Server
+@pytest.fixture(scope="module")
+def run(server: Server) -> Run:
+    """The stored example, read by the engine that the page has: another sums in another order."""
+    model = dataclasses.replace(server.model, engine=engine_of(server.model.network))
+    return model.generate(EXAMPLE.text, **EXAMPLE.settings)
+
+
+def switch(page: Visit, group: str, value: str) -> None:
+    """Choose one of the switches above the picture."""
+    page.show_more()
+    with page.drawn(".attention"):
+        page.page.locator(f".{group} input[value='{value}']").check()
+
+
+def choose(page: Visit, layer: int, head: int) -> None:
+    with page.drawn(".attention"):
+        page.head(layer, head).click()
+
+
+# --- the picture ----------------------------------------------------------------------------------
+
+
+def test_a_run_is_asked_for_once_and_its_numbers_are_those_of_python(
+    page: Visit, server: Server
 ) -> None:
-    page = visit()
+    assert page.page.evaluate(PAINTED) == page.page.locator(".head-grid canvas").count() == 2 * 3
     page.set_length(15)
     page.generate("The dog ran")
-    run = server.model.generate("The dog ran", **{**EXAMPLE.settings, "max_new_tokens": 15})
+    settings = {**EXAMPLE.settings, "max_new_tokens": 15}
+    run = server.model.generate("The dog ran", **settings)
     assert page.labels() == list(run.tokens)
     assert page.page.locator("#tokens .generated").count() == len(run.steps)
     assert "tokens in" in page.page.locator("#status .status").inner_text()
-    a_clicked_head_shows_the_numbers_of_the_trace(page, run)
+    a_head_is_asked_for_where_the_pointer_goes_down(page, run)
     seed = page.page.locator(".seed-says")
     expect(seed).to_have_text("Seed 3")
     page.page.get_by_role("button", name="Generate", exact=True).click()
     expect(seed).to_have_text("Seed 3 again: the same text.")
     page.page.get_by_role("button", name="New seed").click()
     page.page.wait_for_function("() => viz.run.seed !== 3")
-    settings = {**EXAMPLE.settings, "max_new_tokens": 15}
-    new = server.model.generate(
-        "The dog ran", **{**settings, "seed": page.page.evaluate("viz.run.seed")}
+    chosen = page.page.evaluate("viz.run.seed")
+    expect(page.tokens).to_have_text(
+        list(server.model.generate("The dog ran", **{**settings, "seed": chosen}).tokens)
     )
-    assert page.labels() == list(new.tokens)
-    for name, seen in (("temperature", True), ("seed", True), ("beams", False)):
-        expect(page.page.locator(f".setting-{name}")).to_be_visible(visible=seen)
-    expect(page.page.locator(".setting-seed input")).to_have_value(str(new.request.seed))
+    expect(page.page.locator(".setting-seed input")).to_have_value(str(chosen))
+    expect(page.page.locator(".setting-beams")).to_be_hidden()  # which a sample has none of
 
 
-def a_clicked_head_shows_the_numbers_of_the_trace(page: Visit, run: Run) -> None:
+def a_head_is_asked_for_where_the_pointer_goes_down(page: Visit, run: Run) -> None:
     asked: list[str] = []
     page.page.on("request", lambda one: asked.append(one.url))
     page.head(1, 2).hover()
     with page.drawn(".attention"):
         with page.page.expect_request(lambda one: "resources/heatmap" in one.url):
-            page.page.mouse.down()  # where the pointer goes down, before it is a click
+            page.page.mouse.down()  # before it is a click
         page.page.mouse.up()
     assert sum("resources/heatmap" in one for one in asked) == 1
-    assert page.large.get_attribute("data-site") == "decoder.1.self"
-    assert page.large.get_attribute("data-head") == "2"
     assert page.head(1, 2).get_attribute("aria-pressed") == "true"
     record = run.trace["decoder.1.self"]
-    for row, column in [(5, 3), (7, 7), (3, 6)]:
+    for row, column in [(5, 3), (3, 6)]:
         page.point_at(row, column)
         weight = float(record.pattern[0, 2, row, column])
         assert float(page.read("weight")) == pytest.approx(weight, abs=6e-5)
@@ -86,108 +119,258 @@ def a_clicked_head_shows_the_numbers_of_the_trace(page: Visit, run: Run) -> None
         assert page.read("sum") == "1.0000"
 
 
-def test_pointing_at_a_cell_lights_its_tokens_and_a_click_pins_it(still: Visit) -> None:
-    page = still
+def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(
+    page: Visit, run: Run
+) -> None:
+    note, said = page.page.locator(".pin-note"), page.page.locator(".said")
     page.point_at(6, 2)
     assert page.tokens.nth(6).evaluate("e => e.classList.contains('is-query')")
     assert page.tokens.nth(2).evaluate("e => e.classList.contains('is-key')")
     page.page.mouse.click(*page.cell(6, 2))
-    page.page.wait_for_selector(".pin-note:has-text('Pinned')")
+    expect(note).to_contain_text("Pinned")
     pinned = page.read("weight")
     page.page.mouse.move(5, 5)
     page.page.wait_for_selector("#tokens .is-query", state="detached")
     assert page.read("weight") == pinned != "–"
     page.page.keyboard.press("Escape")
-    page.page.wait_for_selector(".pin-note:has-text('Point at')")
+    expect(note).to_contain_text("Point at")
     assert page.read("weight") == "–"
 
+    page.page.locator(".attention .large").focus()  # on the row of the last token read
+    for key in ("ArrowUp",) * len(run.tokens) + ("ArrowDown",) * 4 + ("ArrowRight",) * 2:
+        page.page.keyboard.press(key)
+    record = run.trace["decoder.0.self"]
 
-def test_the_stage_switch_draws_scores_masked_scores_and_weights(still: Visit) -> None:
-    page = still
-    page.show_more()
-    with page.drawn(".attention"):
-        page.page.get_by_role("radio", name="even", exact=True).check()
-    values = "() => document.querySelector('.large').calcdata[0][0].z.map(row => [...row])"
-    seen = {}
-    names = {"scores": "scores", "masked": "masked scores", "weights": "weights"}
-    for stage, name in names.items():
-        if page.large.get_attribute("data-stage") != stage:
-            with page.drawn(".attention"):
-                page.page.get_by_role("radio", name=name, exact=True).check()
-        assert page.large.get_attribute("data-stage") == stage
-        seen[stage] = page.page.evaluate(values)
-    empty = {
-        stage: sum(cell is None or cell != cell for row in z for cell in row)
-        for stage, z in seen.items()
-    }
-    size = len(seen["scores"])
-    assert empty == {"scores": 0, "masked": size * (size - 1) // 2, "weights": empty["masked"]}
-    assert sum(seen["weights"][4][:5]) == pytest.approx(1, abs=1e-5)
-    with page.drawn(".attention"):
-        page.page.get_by_role("radio", name="boost small weights").check()
-    assert sum(page.page.evaluate(values)[4][:5]) > 1  # square roots of the same weights
+    def words(row: int, column: int) -> str:
+        return (
+            f"query {row} “{run.tokens[row]}” reads key {column} “{run.tokens[column]}”: "
+            f"weight {float(record.pattern[0, 0, row, column]):.4f}, "
+            f"score {float(record.scores[0, 0, row, column]):.2f}, "
+        )
 
-
-def test_a_clicked_token_becomes_the_query_and_arrow_keys_walk(still: Visit) -> None:
-    page = still
-    page.tokens.nth(3).click()
-    assert page.large.get_attribute("data-row") == "3"
-    assert page.tokens.nth(3).get_attribute("aria-pressed") == "true"
-    assert page.page.locator(".band.row").is_visible()
-    page.page.keyboard.press("ArrowRight")
-    assert page.large.get_attribute("data-row") == "4"
-    assert page.page.locator(".top-key").count() > 0
+    expect(said).to_have_text(words(4, 2) + "allowed")
+    assert page.page.locator(".band.cell").is_visible()
+    page.page.keyboard.press("End")
+    expect(said).to_have_text(words(4, len(run.tokens) - 1) + "hidden by the mask")
+    page.page.keyboard.press("Home")
+    page.page.keyboard.press("Enter")
+    expect(said).to_have_text("Pinned: " + words(4, 0) + "allowed")
+    assert page.tokens.nth(4).get_attribute("aria-pressed") == "true"
+    page.page.keyboard.press("Shift+Enter")
+    expect(note).to_contain_text("Row pinned. Esc lets go.")
     page.page.keyboard.press("Escape")
-    assert page.large.get_attribute("data-row") == ""
+    expect(page.large).to_have_attribute("data-row", "")
+
+    label = page.page.locator(".attention .axis-labels .yaxis:not(.title)").nth(3)
+    words = label.inner_text().strip("\u2068\u2069")
+    label.click()
+    expect(note).to_contain_text("Row pinned. Esc lets go.")
+    row = int(str(page.large.get_attribute("data-row")))
+    assert words == run.tokens[row]
+
+    page.tokens.nth(3).click()
+    page.page.keyboard.press("ArrowRight")  # the text is walked
+    expect(page.large).to_have_attribute("data-row", "4")
+    assert page.page.locator(".top-key").count() > 0
 
 
-def test_a_picture_offers_zoom_and_saving_and_nothing_that_sends_it_away(still: Visit) -> None:
-    page = still
-    names = "() => document.querySelector('.large')._fullLayout._modeBar.buttonsNames"
-    assert "save" in page.page.evaluate(names)
-    assert "sendChartToCloud" not in page.page.evaluate(names)
-    assert page.page.locator(".axis-labels .yaxis").count() > 1
-    ticks = page.page.locator(".colour-bar .tick")
+def test_stages_scales_and_pictures_of_many_heads_are_switched(page: Visit, run: Run) -> None:
+    size = len(run.tokens)
+    for stage, empty in (("scores", 0), ("masked", size * (size - 1) // 2)):
+        switch(page, "stages", stage)
+        seen = np.array(page.page.evaluate(Z), dtype=float)
+        assert np.isnan(seen).sum() == empty
+    switch(page, "stages", "weights")
+    switch(page, "scales", "linear")
+    allowed = run.trace["decoder.0.self"].allowed[0].numpy()
+    for picture, weights in {
+        "heatmap": run.trace["decoder.0.self"].pattern[0, 0].numpy(),
+        "rollout": rollout_weights(run, "decoder"),
+        "joint": joint_weights(run, "decoder"),
+        "mean": mean_weights(run, "decoder", "self"),
+    }.items():
+        if picture != "heatmap":
+            switch(page, "pictures", picture)
+            assert page.page.locator(".picture-note").is_visible()
+        seen = np.array(page.page.evaluate(Z), dtype=float)
+        np.testing.assert_allclose(seen[allowed], weights[allowed], atol=1e-5)
+        assert np.isnan(seen[~allowed]).all()
+    with page.drawn(".attention"):
+        page.page.locator(".depths label").first.click()
+    seen = np.array(page.page.evaluate(Z), dtype=float)
+    wanted = mean_weights(run, "decoder", "self", 0)
+    np.testing.assert_allclose(seen[6, :7], wanted[6, :7], atol=1e-5)
+    switch(page, "pictures", "heatmap")
+    choose(page, 1, 1)
+    switch(page, "ranges", "own")
+    top = page.page.evaluate("document.querySelector('.attention .large').data[0].zmax")
+    assert top == pytest.approx(float(run.trace["decoder.1.self"].pattern[0, 1].max()), abs=1e-5)
+
+
+def test_lines_follow_the_chosen_token_and_the_threshold(page: Visit, run: Run) -> None:
+    switch(page, "pictures", "lines")
+    assert len({query for query, *_ in page.page.evaluate(LINKS)}) > 1
+    with page.drawn(".attention"):
+        page.tokens.nth(5).click()
+    for threshold in (0.05, 0.2):
+        if threshold != 0.05:
+            switch(page, "thresholds", str(threshold))
+        np.testing.assert_allclose(
+            page.page.evaluate(LINKS),
+            query_links(run, "decoder.0.self", 0, 5, threshold),
+            atol=1e-5,
+        )
+
+
+def test_a_picture_has_its_scale_its_table_and_can_be_saved(page: Visit, run: Run) -> None:
+    names = page.page.evaluate(
+        "document.querySelector('.attention .large')._fullLayout._modeBar.buttonsNames"
+    )
+    assert "save" in names
+    assert "sendChartToCloud" not in names
+    ticks = page.page.locator(".attention .colour-bar .tick")
     assert ticks.all_inner_texts() == ["0", "0.01", "0.05", "0.2", "0.5", "1"]
-    heights = [tick.evaluate("it => it.getBoundingClientRect().top") for tick in ticks.all()]
-    assert heights == sorted(heights, reverse=True)
     with page.page.expect_download() as saved:
         page.page.mouse.move(*page.cell(1, 0))
-        page.page.locator(".modebar-btn[data-title='Save as a picture']").click()
+        page.page.locator(".attention .modebar-btn[data-title='Save as a picture']").click()
     assert saved.value.suggested_filename == "attention.png"
+    page.page.locator(".large-side .as-table summary").first.click()
+    row = page.page.locator(".large-side .as-table tbody tr").nth(5)
+    assert f"5 {run.tokens[5]}" in row.locator("th").inner_text()
+    cells = row.locator("td").all_inner_texts()
+    weights = run.trace["decoder.0.self"].pattern[0, 0]
+    assert [float(text) for text in cells[:6]] == pytest.approx(weights[5, :6].tolist(), abs=6e-5)
+    assert set(cells[6:]) == {"hidden"}
 
 
-def test_arrow_keys_move_among_the_heads(still: Visit) -> None:
-    page = still
+def test_arrow_keys_move_among_the_heads(page: Visit) -> None:
     page.head(0, 0).focus()
+    for key, site, head in (
+        ("ArrowDown", "decoder.1.self", "0"), ("ArrowRight", "decoder.1.self", "1"),
+        ("ArrowLeft", "decoder.1.self", "0"), ("ArrowUp", "decoder.0.self", "0"),
+    ):  # fmt: skip
+        page.page.keyboard.press(key)
+        expect(page.large).to_have_attribute("data-site", site)
+        expect(page.large).to_have_attribute("data-head", head)
+
+
+# --- the table of heads ---------------------------------------------------------------------------
+
+
+def ranking(page: Visit) -> list[list[str]]:
+    """The rows of the table of heads, cell by cell."""
+    page.wait_drawn(".ranking")
+    rows = page.page.locator(".ranking-table .rows tr")
+    return [row.locator("th, td").all_inner_texts() for row in rows.all()]
+
+
+def number(text: str) -> float:
+    """A cell of the table: "–" where there is no number."""
+    return math.nan if text == "–" else float(text)
+
+
+def test_the_table_has_every_heads_numbers_is_sorted_and_chooses_a_head(
+    page: Visit, run: Run
+) -> None:
+    found = head_metrics(run, "decoder", "self")
+    rows = ranking(page)
+    assert [row[0] for row in rows] == [f"layer {h.layer}, head {h.head}" for h in found.heads]
+    for row, head in zip(rows, found.heads, strict=True):
+        assert [number(text) for text in row[1:-1]] == pytest.approx(
+            [head.values[metric.name] for metric in found.metrics], abs=0.0051, nan_ok=True
+        )
+        assert row[-1].startswith(head.label or "")
+        sign = page.head(head.layer, head.head).locator(".sign")
+        assert sign.all_inner_texts() == ([ALL[str(head.named_after)].sign] if head.label else [])
+    even = page.page.locator(".baselines tr").first.locator("td").all_inner_texts()
+    assert [number(text) for text in even[: len(found.metrics)]] == pytest.approx(
+        [found.even[metric.name] for metric in found.metrics], abs=0.0051, nan_ok=True
+    )
+    said = page.page.locator(".definitions").inner_text()
+    assert all(f"{metric.definition}." in said for metric in found.metrics)
+
+    entropy = page.page.get_by_role("button", name="Entropy (bits)")
+    entropy.click()
+    values = [float(row[1]) for row in ranking(page)]
+    assert values == sorted(values, reverse=True)
+    entropy.click()
+    header = page.page.locator("th", has=page.page.locator("[data-by=entropy]"))
+    expect(header).to_have_attribute("aria-sort", "ascending")
+    upwards = sorted(found.heads, key=lambda head: head.values["entropy"])
+    at, other = next((n, h) for n, h in enumerate(upwards) if (h.layer, h.head) != (0, 0))
+    row = page.page.locator(".rows tr").nth(at)
     with page.drawn(".attention"):
-        page.page.keyboard.press("ArrowDown")
+        row.get_by_role("button").press("Enter")
+    assert page.large.get_attribute("data-site") == f"decoder.{other.layer}.self"
+    assert page.large.get_attribute("data-head") == str(other.head)
+    assert page.page.locator(".metric-map").get_attribute("data-metric") == "entropy"
+
+
+def test_a_head_chosen_far_down_brings_the_picture_into_view_and_keeps_the_focus(
+    visit: Open,
+) -> None:
+    page = visit(width=390, height=844, reduced_motion="reduce")
+    page.wait_drawn(".ranking")
+    button = page.page.get_by_role("button", name="Show layer 1, head 2", exact=True)
+    button.scroll_into_view_if_needed()
+    assert not page.page.evaluate(INSIDE)
     with page.drawn(".attention"):
-        page.page.keyboard.press("ArrowRight")
-    assert page.large.get_attribute("data-site") == "decoder.1.self"
-    assert page.large.get_attribute("data-head") == "1"
-    for key in ("ArrowLeft", "ArrowUp"):
-        with page.drawn(".attention"):
-            page.page.keyboard.press(key)
-    assert page.large.get_attribute("data-site") == "decoder.0.self"
-    assert page.large.get_attribute("data-head") == "0"
+        button.press("Enter")
+    page.page.wait_for_function(INSIDE)
+    assert button.evaluate("button => button === document.activeElement")
 
 
-def test_the_bundled_model_is_chosen_drawn_and_generates(visit: Open) -> None:
-    page = visit()
-    page.choose_model("stories")
-    page.page.wait_for_function("document.querySelectorAll('.head-grid canvas').length === 48")
-    assert "6 layers × 8 heads" in page.page.locator("#headline").inner_text()
-    one_glance_holds_text_grid_head_and_numbers(page)
-    page.set_length(20)
-    page.generate("Once upon a time")
-    assert page.page.locator("#tokens .generated").count() > 0
+# --- one row worked out ---------------------------------------------------------------------------
 
 
-def one_glance_holds_text_grid_head_and_numbers(page: Visit) -> None:
-    page.page.evaluate("window.scrollTo(0, 0)")
-    for selector in ("#text", ".head-grid", ".large", ".readout", "#tokens"):
-        box = page.page.locator(selector).bounding_box()
-        assert box is not None
-        assert box["y"] >= 0
-        assert box["y"] + box["height"] <= 900, selector
+def worked(page: Visit, site: str, head: int, query: int) -> None:
+    """Look there, and wait until this row is worked out: what is far away is not drawn."""
+    page.wait_drawn(".attention-math")
+    page.page.wait_for_function(WORKED, arg=[site, str(head), str(query)])
+
+
+def test_the_browser_works_out_the_row_that_is_chosen(page: Visit, run: Run) -> None:
+    """Its arithmetic is held to Python's in tests/static."""
+    worked(page, "decoder.0.self", 0, len(run.ids) - 1)
+    page.head(1, 2).click()
+    worked(page, "decoder.1.self", 2, len(run.ids) - 1)
+    page.tokens.nth(6).click()
+    worked(page, "decoder.1.self", 2, 6)
+    found = row_arithmetic(run, "decoder.1.self", 2, 6)
+    for key, (dot, score, mask, exp, weight) in enumerate(page.page.evaluate(LINES)):
+        assert (mask == "+ 0") == found.allowed[key]
+        assert [float(dot), float(score), float(exp), float(weight)] == pytest.approx(
+            [found.dots[key], found.scores[key], found.exps[key], found.weights[key]], abs=6e-4
+        )
+    root = page.page.locator(".attention-math")
+    assert root.get_attribute("data-agrees") == "true"
+    assert root.get_attribute("data-key") == str(int(found.weights.argmax()))
+    expect(page.page.locator("[data-section=attention_math] .section-finding")).to_contain_text(
+        run.labels[6]
+    )
+    key = int(found.weights.argsort()[-2])  # the second best
+    page.page.locator(f".row-table tr[data-key='{key}'] button").click()
+    steps = page.page.locator(".row-steps")
+    expect(steps).to_contain_text(f"/ √8 = {found.scores[key]:.3f}".replace("-", "−"))
+    expect(steps).to_contain_text(f"= {found.output[0]:.3f}".replace("-", "−"))
+    page.page.locator(".row-table tr[data-key='7'] button").click()
+    expect(steps).to_contain_text("the mask hides this key")
+    the_table_behind_the_picture_is_leafed_through(page, run)
+
+
+def the_table_behind_the_picture_is_leafed_through(page: Visit, run: Run) -> None:
+    found = row_arithmetic(run, "decoder.1.self", 2, 6)
+    behind = page.page.locator(".attention-math .as-table")
+    behind.locator("summary").click()
+    rows = behind.locator("tr")
+    rows.first.wait_for()  # it is filled when it opens
+    line = rows.nth(4).locator("th, td").all_text_contents()
+    assert line[0] == f"key 2 {run.labels[2]}"
+    numbers = [found.scores[2], found.weights[2], *found.keys[2]]
+    assert [float(text) for text in line[1:]] == pytest.approx(numbers, abs=6e-5)
+    while behind.get_by_label("Next rows").is_enabled():
+        behind.get_by_label("Next rows").click()
+    assert behind.get_by_text(f"of {len(found.key_labels) + 2}").is_visible()
+    last = rows.last.locator("th, td").all_text_contents()
+    assert last[0] == "output"
+    assert [float(text) for text in last[3:]] == pytest.approx(found.output, abs=6e-5)

@@ -19,8 +19,6 @@ PLAN = {
     "feed_forward": "true",
 }  # fmt: skip
 STATE = "([name, value]) => document.querySelector('.learn')?.dataset[name] === value"
-OWN_ENDED = """() => { const d = document.querySelector(".learn")?.dataset ?? {};
-    return d.state === "ended" && !d.id.startsWith("recorded-"); }"""
 ON_ITS_WAY = """n => { const d = document.querySelector(".learn")?.dataset ?? {};
     return d.state === "running" && Number(d.step) > n; }"""
 
@@ -97,25 +95,16 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
     assert before >= 70
     assert after <= before - 20
     assert f"answered right: {before} of 100 before, {after} after" in page.inner_text(".altered")
+    page.locator(".intact").click()
+    page.wait_for_function("!viz.run.interventions.length")
+    it_is_shown_as_what_it_is_and_outlives_a_reload(page)
 
 
-def test_an_own_network_is_shown_as_what_it_is_and_outlives_a_reload(
-    visit: Open, server: Server
-) -> None:
-    page = visit(f"{server.url}#tab=learn&learn.task=reverse&learn.n_steps=30").page
-    page.wait_for_function(STATE, arg=["id", "recorded-reverse"])
-    page.get_by_role("button", name="Train", exact=True).click()
-    page.wait_for_function(OWN_ENDED)
-    training = str(page.locator(".learn").get_attribute("data-id"))
-    page.reload()  # the training is still there, and goes on being the visitor's
-    page.wait_for_function(STATE, arg=["id", training])
-    page.get_by_role("button", name="Open it in Attention", exact=True).click()
-    page.wait_for_function("viz.run?.model.startsWith('reverse-')")
+def it_is_shown_as_what_it_is_and_outlives_a_reload(page: Page) -> None:
     headline = page.locator("#headline")
-    expect(headline).to_contain_text("parameters · ")
     expect(headline).to_contain_text("of unseen questions right")
     assert " M parameters" not in headline.inner_text()
-    expect(page.locator(".text-title")).to_have_text("Reverse, token by token")
+    expect(page.locator(".text-title")).to_have_text("Copy, token by token")
     model = page.evaluate("viz.run.model")
     page.reload()
     page.wait_for_function("name => viz.run?.model === name", arg=model)
@@ -126,3 +115,5 @@ def test_an_own_network_is_shown_as_what_it_is_and_outlives_a_reload(
     page.wait_for_function("viz.run?.model === 'tiny'")
     page.evaluate("name => viz.chooseModel(name, {})", model)
     page.wait_for_function("name => viz.run?.model === name", arg=model)
+    page.get_by_role("tab", name="Learn", exact=True).click()
+    page.wait_for_function("() => document.querySelector('.learn')?.dataset.state === 'ended'")

@@ -1,8 +1,10 @@
-"""What a visitor types stays between the page and the server's memory, and not for long."""
+"""What a visitor types stays between the page and the server's memory, and not for long; what the
+page loads comes from its own server alone."""
 
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,41 +13,39 @@ from urllib.parse import urlparse
 import httpx
 import pytest
 import serving
+from playwright.sync_api import Browser
 from visit import Visit
 
 pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
 SECRET = "Xanthippe whispers quokka"
 STORED = """async () => ({
     local: Object.keys(localStorage), session: Object.keys(sessionStorage), cookie: document.cookie,
     databases: (await indexedDB.databases()).map(({ name }) => name),
     caches: window.caches ? await caches.keys() : [],
 })"""
+LOADED = """(address) => new Promise((done) => {
+    const image = new Image();
+    image.onload = image.onerror = () => done(true);
+    image.src = address;
+})"""
+ASKED = "(address) => fetch(address, { mode: 'no-cors' }).then(() => 'asked', () => 'refused')"
 
 
-def everywhere(page: Visit) -> None:
-    """Type the secret into every text box, look at every tab, make mistakes with it."""
+def test_what_is_typed_leaves_no_trace_elsewhere_in_the_browser_in_the_log_or_on_disk(
+    visit: Callable[..., Visit],
+) -> None:
+    page, server = visit(own={}), serving.running()
+    origins: set[str] = set()
+    page.page.context.on("request", lambda request: origins.add(urlparse(request.url).netloc))
+    page.page.on("websocket", lambda socket: origins.add(socket.url))
     page.set_length(3)
     page.generate(SECRET)
     page.enter(SECRET * 100)
     page.wait_for_alert()
-    for tab in ("Masks", "Positions", "Prediction", "Model"):
-        page.tab(tab)
     page.tab("Masks")
     page.page.locator("#lines textarea").fill(f"{SECRET}\n{SECRET} too")
     with page.drawn(".masks"):
         page.page.locator("#show-masks").click()
-
-
-def test_what_is_typed_leaves_no_trace_elsewhere_in_the_browser_in_the_log_or_on_disk(
-    visit: Open,
-) -> None:
-    page = visit(own={})
-    server = serving.running()
-    origins: set[str] = set()
-    page.page.context.on("request", lambda request: origins.add(urlparse(request.url).netloc))
-    page.page.on("websocket", lambda socket: origins.add(socket.url))
-    everywhere(page)
     assert origins == {urlparse(server.url).netloc}
     assert page.page.context.cookies() == []
     kept = page.page.evaluate(STORED)
@@ -55,26 +55,27 @@ def test_what_is_typed_leaves_no_trace_elsewhere_in_the_browser_in_the_log_or_on
     words = SECRET.split()
     log = server.log.read_text(encoding="utf-8", errors="replace")
     assert not [word for word in words if word in log]
-    for folder in kept_folders():
+    given = os.environ.get("GRADIO_TEMP_DIR")
+    folders = [Path(tempfile.gettempdir()) / "gradio", serving.ROOT / ".gradio"]
+    for folder in [*folders, *([Path(given)] if given else [])]:  # where Gradio could keep files
         for file in folder.rglob("*"):
             assert words[0] not in str(file)
             if file.is_file() and file.stat().st_size < 50_000_000:
                 assert words[0].encode() not in file.read_bytes(), file
 
 
-def kept_folders() -> list[Path]:
-    """Where the framework could keep files."""
-    given = os.environ.get("GRADIO_TEMP_DIR")
-    named = [Path(given)] if given else []
-    named += [Path(tempfile.gettempdir()) / "gradio", serving.ROOT / ".gradio"]
-    return [folder for folder in named if folder.is_dir()]
-
-
-def test_a_page_that_closes_tells_the_server_so(visit: Open) -> None:
-    page = visit()
-    page.set_length(2)
-    page.generate("The dog")
-    with page.page.expect_request("**/leave") as told:
-        page.page.evaluate("window.dispatchEvent(new Event('pagehide'))")
-    assert told.value.method == "POST"
-    assert len(told.value.headers["x-session"]) == 32
+def test_the_page_loads_and_asks_nothing_of_another_server(
+    browser: Browser, server: serving.Server
+) -> None:
+    """As an image in a foreign model's card would have it. (Refusals stand in the console, where
+    the other tests find none.)"""
+    page = browser.new_page()
+    page.goto(server.url)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.setblocking(False)
+        address = f"http://127.0.0.1:{other.getsockname()[1]}/x.png"
+        assert page.evaluate(LOADED, address)
+        assert page.evaluate(ASKED, address) == "refused"
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    page.close()

@@ -11,7 +11,7 @@ import chromium
 import pytest
 import zxingcpp
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Playwright, expect
+from playwright.sync_api import Browser, Playwright, expect
 from serving import Server
 from visit import PAGE_MODULES, WAIT_MS, Visit
 
@@ -30,12 +30,6 @@ def elsewhere(playwright: Playwright) -> Iterator[Browser]:
     browser.close()
 
 
-def read(part: Locator) -> str:
-    """What a camera reads there."""
-    (found,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(part.screenshot())))
-    return str(found.text)
-
-
 def test_a_camera_reads_the_code_and_opens_what_is_shown(
     elsewhere: Browser, server: Server
 ) -> None:
@@ -48,31 +42,31 @@ def test_a_camera_reads_the_code_and_opens_what_is_shown(
     shown.wait_for_link()
     shown.menu()
     page.locator(".show-code").click()
-    page.wait_for_selector(".code-window[data-rev]")
-    address = read(page.locator(".code-window"))
+    window = page.locator(".code-window[data-rev]")
+    (found,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(window.screenshot())))
+    address = str(found.text)
     assert address.startswith(f"http://{PUBLIC}:")
     assert page.locator(".code-address").inner_text() == address.split("#")[0]
     box = page.locator(".code-picture").bounding_box()
     assert box is not None
     assert min(box["width"], box["height"]) > 600
-    other = context.new_page()
-    other.goto(address)
-    Visit(other).wait_for_link()
-    assert other.evaluate("[viz.run.run, viz.head.head]") == [page.evaluate("viz.run.run"), 2]
-    assert not other.evaluate("viz.projector")  # the phone is none
     page.keyboard.press("Escape")
-    expect(page.locator(".code-window")).to_be_hidden()
+    expect(window).to_be_hidden()
+    run = shown.shown_run()
+    page.goto("about:blank")
+    page.goto(address)
+    Visit(page).wait_for_link()
+    assert page.evaluate("[viz.run.run, viz.head.head]") == [run, 2]
+    assert not page.evaluate("viz.projector")  # a phone is none
     context.close()
 
 
-def test_a_page_of_this_machine_alone_says_how_to_start_it_for_others(visit: Open) -> None:
-    page = visit()
-    page.menu()
-    page.page.locator(".show-code").click()
-    expect(page.page.locator(".code-says")).to_contain_text("python app.py --host 0.0.0.0")
-    expect(page.page.locator(".code-picture")).to_be_hidden()
-    page.page.locator(".code-close").click()
-    expect(page.page.locator(".code-window")).to_be_hidden()
+def test_a_page_of_this_machine_alone_says_how_to_start_it_for_others(still: Visit) -> None:
+    still.menu()
+    still.page.locator(".show-code").click()
+    expect(still.page.locator(".code-says")).to_contain_text("python app.py --host 0.0.0.0")
+    expect(still.page.locator(".code-picture")).to_be_hidden()
+    still.page.locator(".code-close").click()
 
 
 def test_a_presenters_keys_leaf_through_the_cards(visit: Open, server: Server) -> None:
@@ -133,8 +127,8 @@ def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(
     inside.wait_for_function("() => location.hash.includes('tab=masks')")
     assert inside.evaluate("location.search") == "?embed"
     whole = frame.get_by_role("link", name="Open the whole page")
-    whole.focus()
     assert whole.get_attribute("target") == "_blank"
+    whole.focus()
     address = inside.evaluate("location.hash")
     assert whole.evaluate("link => link.href") == server.url + address
     # A page that the server does not name may not show it.

@@ -1,154 +1,259 @@
-"""Masks, positions, candidates and the model's own page."""
+"""Masks, Positions, Prediction and Model: each tab's controls, against Python's own numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
-import whatif
 from playwright.sync_api import BrowserContext, expect
 from serving import Server
 from visit import WAIT_MS, Visit
 
+from transformer import Run, with_lens
+from transformer.analysis.layer_at_place import layer_at_place
+from transformer.analysis.mask_removal import without_mask
+from transformer.model.summary import blocks
 from transformer.ui.examples import EXAMPLES
+from transformer.views import row_arithmetic
 from transformer.views.drawing import style
+from transformer.views.masks.removal import sentence_of
+from transformer.views.positions.inputs import input_parts
+from transformer.views.positions.positions import formula_difference
+from transformer.views.positions.rotation import shift
 
 pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
 EXAMPLE = EXAMPLES["decoder"]
-
-PARTS = {
-    "Attention": (".attention-math",),
-    "Masks": (".masks", ".removal"),
-    "Positions": (".positions", ".position-inputs", ".position-formula", ".position-shift"),
-    "Prediction": (".prediction",),
-    "What if?": whatif.PARTS,
-    "Model": (".architecture",),
-}
 COUNTING = """
     const frame = window.requestAnimationFrame.bind(window);
     window.frames_asked = 0;
     window.requestAnimationFrame = (tick) => { window.frames_asked += 1; return frame(tick); };
 """
-FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
-    .map(row => [...row].filter(Number.isFinite).length)"""
+# A clock asks for thirty in this time.
+RESTS = """() => new Promise(done => { const before = window.frames_asked;
+    setTimeout(() => done(before > 0 && window.frames_asked - before < 3), 500); })"""
+BITS = "() => document.querySelector('[data-picture=surprisal]').calcdata[0].map(b => b.s ?? null)"
+TOPIC = """([topic, query]) => { const d = document.querySelector(".equations")?.dataset ?? {};
+    return d.topic === topic && d.query === String(query); }"""
+NUMBERS = """part => [...document.querySelectorAll(
+    `.equation-tensor[data-part=${part}] li:not(.is-rest)`)].map(cell => [
+        parseInt(cell.firstChild.textContent),
+        Number(cell.lastChild.textContent.replace("−", "-"))])"""
+LIT = """() => ["formula", "code", "tensors"].map(side =>
+    [...document.querySelectorAll(`.equation-${side} .is-lit`)]
+        .filter(one => !one.closest(".equation-symbols")).map(one => one.textContent))"""
+BLOCK = """name => {
+    const box = document.querySelector("[data-picture=architecture]");
+    const { margin, meta } = box._fullLayout;
+    const block = meta.blocks.find((one) => one.name === name);
+    const place = box.getBoundingClientRect();
+    return [place.left + margin.l + block.x + block.width / 2,
+            place.top + margin.t + meta.height - block.y - block.height / 2];
+}"""
 
 
-def test_masks_then_positions_then_candidates(visit: Open, server: Server) -> None:
-    page = visit()
-    masks_of_the_stored_batch_then_of_the_visitors_own_lines_and_without_one(page, server)
-    positions_then_candidates_of_the_chosen_token(page, server)
+@pytest.fixture
+def page(still: Visit) -> Visit:
+    """The stored run, no token chosen."""
+    still.go("model=tiny&tab=attention&site=decoder.0.self&head=0")
+    return still
 
 
-def masks_of_the_stored_batch_then_of_the_visitors_own_lines_and_without_one(
+@pytest.fixture(scope="module")
+def run(server: Server) -> Run:
+    return with_lens(server.model, server.model.generate(EXAMPLE.text, **EXAMPLE.settings))
+
+
+def type_into(page: Visit, box: str, text: str) -> None:
+    page.page.locator(box).fill(text)
+    page.page.locator(box).press("Enter")
+
+
+# --- Masks ----------------------------------------------------------------------------------------
+
+
+def test_the_masks_are_of_the_visitors_own_lines_and_one_is_taken_away(
     page: Visit, server: Server
 ) -> None:
-    assert page.page.locator(".masks").count() == 0  # nothing is made before the tab is seen
     page.tab("Masks")
     page.wait_drawn(".masks")
-    assert page.page.locator(".sentence").count() == len(EXAMPLE.batch)
-    page.page.locator("#lines textarea").fill("The fox.\n\nThe dog ran to the park.")
+    expect(page.page.locator(".sentence")).to_have_count(len(EXAMPLE.batch))
+    lines = ["The fox.", "The dog ran to the park."]
+    page.page.locator("#lines textarea").fill("\n\n".join(lines))
     with page.drawn(".masks"):
         page.page.locator("#show-masks").click()
-    batch = server.model.trace(["The fox.", "The dog ran to the park."])
-    lengths = batch.padding.sum(dim=1).tolist()
-    width = batch.ids.shape[1]
-    assert page.page.evaluate(FILLED, "padded") == lengths
-    assert page.page.evaluate(FILLED, "padding") == [lengths[0]] * width
-    assert page.page.evaluate(FILLED, "causal") == list(range(1, width + 1))
+    batch = server.model.trace(lines)
+    lengths, width = batch.padding.sum(dim=1).tolist(), batch.ids.shape[1]
     combined = [min(row + 1, lengths[0]) for row in range(width)]
-    assert page.page.evaluate(FILLED, "combined") == combined
+    for name, filled in (
+        ("padded", lengths), ("padding", [lengths[0]] * width), ("combined", combined),
+    ):  # fmt: skip
+        assert page.filled(name) == filled
     page.wait_drawn(".mask-scores")
-    assert page.page.evaluate(FILLED, "scores") == [width] * width
-    assert page.page.evaluate(FILLED, "masked") == combined
-    with page.drawn(".masks"):
-        page.page.locator(".sentence").nth(1).click()
-    assert page.page.evaluate(FILLED, "padding") == [width] * width
-    page.page.locator("#lines textarea").fill("fox " * 20)
-    with page.drawn(".masks"):
-        page.page.locator("#show-masks").click()
-    words = page.page.locator("[data-picture=padded] .hm text").all_text_contents()
-    assert len(words) == page.page.evaluate("viz.batch.lengths[0]") > 16
-    read_again_without_its_padding_mask(page, server)
-
-
-def read_again_without_its_padding_mask(page: Visit, server: Server) -> None:
-    page.page.locator("#lines textarea").fill("The fox.\nThe dog ran to the park.")
+    assert page.filled("masked") == combined
+    a_mask_is_taken_away_in_one_head(page, server, lines)
     with page.drawn(".masks"):
         page.page.locator("#without-padding").click()
     assert "read without the padding mask" in page.page.locator("#status").inner_text()
-    width = server.model.trace(["The fox.", "The dog ran to the park."]).ids.shape[1]
-    page.wait_drawn(".mask-scores")
-    for name in ("combined", "masked"):  # the causal mask alone is left
-        assert page.page.evaluate(FILLED, name) == list(range(1, width + 1))
-    assert page.page.evaluate(FILLED, "padding") == [width] * width
-    assert "Only the causal mask is left" in page.page.locator(".combined-note").inner_text()
-    toggle = page.page.locator("#without-padding")
-    assert toggle.get_attribute("aria-pressed") == "true"
+    assert page.filled("padding") == [width] * width
+    expect(page.page.locator(".combined-note")).to_contain_text("Only the causal mask is left")
     page.wait_drawn(".removal")
     expect(page.page.locator(".removal .switch input")).to_have_count(1)
-    assert page.page.locator(".removal .switch input").input_value() == "causal"
     with page.drawn(".masks"):
-        toggle.click()
-    assert toggle.get_attribute("aria-pressed") == "false"
-    assert "only if both masks allow it" in page.page.locator(".combined-note").inner_text()
+        page.page.locator("#without-padding").click()
+    expect(page.page.locator("#without-padding")).to_have_attribute("aria-pressed", "false")
+    with page.drawn(".masks"):
+        page.page.locator(".sentence").nth(1).click()
+    assert page.filled("padding") == [width] * width  # it is the longest
 
 
-def positions_then_candidates_of_the_chosen_token(page: Visit, server: Server) -> None:
+def a_mask_is_taken_away_in_one_head(page: Visit, server: Server, lines: list[str]) -> None:
+    page.wait_drawn(".removal")
+    with page.drawn(".removal"):
+        page.page.locator(".removal .pick-head").select_option("2")
+    for which in ("padding", "causal"):
+        choice = page.page.locator(f".removal .switch label:has([value={which}])")
+        if not choice.locator("input").is_checked():
+            with page.drawn(".removal"):
+                choice.click()
+        found = without_mask(server.model.trace(lines), 0, "decoder.0.self", 2, which)
+        expect(page.page.locator(".removal-says")).to_have_text(sentence_of(found))
+        shown = page.numbers("without")
+        np.testing.assert_allclose(shown[found.freed], found.weights[found.freed], atol=1e-6)
+    change = found.weights[0, 0] - found.real[0, 0]
+    np.testing.assert_allclose(page.numbers("changes")[0, 0], change, atol=1e-6)
+
+
+# --- Positions ------------------------------------------------------------------------------------
+
+
+def test_learned_positions_stand_beside_the_formula_and_get_a_fit(
+    page: Visit, server: Server, run: Run
+) -> None:
     page.tab("Positions")
     page.wait_drawn(".positions")
-    z = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
     matrix = server.model.network.embedding.positions.matrix
-    shown = page.page.evaluate(z, "matrix")
-    assert [len(shown), len(shown[0])] == list(matrix.shape)
-    assert shown[3] == pytest.approx(matrix[3].tolist(), abs=1e-6)
-    similar = page.page.evaluate(z, "similarity")
-    assert similar[2][2] == pytest.approx(1, abs=1e-5)
+    np.testing.assert_allclose(page.numbers("matrix"), matrix.detach(), atol=1e-6)
+    np.testing.assert_allclose(page.numbers("similarity")[2, 2], 1, atol=1e-5)
+    table = page.page.locator("section", has=page.page.locator("[data-picture=matrix]"))
+    table.locator(".as-table summary").click()
+    table.get_by_role("button", name="Next rows").click()
+    told = table.locator("tbody tr").first.locator("td").all_inner_texts()
+    assert [float(text) for text in told] == pytest.approx(matrix[24, :12].tolist(), abs=6e-5)
     page.wait_drawn(".position-curves")
     with page.drawn(".position-curves"):
-        page.page.locator(".dimensions").fill("2, 5")
-        page.page.locator(".dimensions").press("Enter")
+        type_into(page, ".dimensions", "2, 5")
     curves = "() => document.querySelector('[data-picture=curves]').calcdata.map(c => c[3].y)"
     assert page.page.evaluate(curves) == pytest.approx(matrix[3, [2, 5]].tolist(), abs=1e-6)
-    page.page.locator(".dimensions").fill("2, 999")
-    page.page.locator(".dimensions").press("Enter")
+    type_into(page, ".dimensions", "2, 999")
     assert "from 0 to 23" in page.wait_for_alert()
-    candidates_of_the_chosen_token(page, server)
+    page.wait_drawn(".position-inputs")
+    parts = input_parts(run)
+    with page.drawn(".position-inputs"):
+        page.tokens.nth(3).click()
+    lines = "document.querySelector('[data-picture=token]').calcdata.map(l => l.map(p => p.y))"
+    for trace, name in enumerate(("token", "position", "sum")):
+        np.testing.assert_allclose(page.numbers("strips", trace), parts.part(name), atol=1e-6)
+        np.testing.assert_allclose(page.page.evaluate(lines)[trace], parts.part(name)[3], atol=1e-6)
+    page.wait_drawn(".position-formula")
+    difference = str(page.page.locator(".position-formula").get_attribute("data-difference"))
+    assert float(difference) == formula_difference(run)
+    page.wait_drawn(".position-shift")
+    with page.drawn(".position-shift"):
+        type_into(page, ".steps-k", "7")
+    found = shift(run, 7)
+    np.testing.assert_allclose(page.numbers("shift"), found.matrix, atol=1e-5)
+    for share in (found.relative_miss, found.chance):
+        expect(page.page.locator(".shift-says")).to_contain_text(f"{100 * share:.1f} %")
+    type_into(page, ".steps-k", "24")  # 48 positions of 24 dimensions: 23 is the most
+    assert "from 1 to 23; got 24" in page.wait_for_alert()
 
 
-def candidates_of_the_chosen_token(page: Visit, server: Server) -> None:
-    run = server.model.generate(EXAMPLE.text, **EXAMPLE.settings)
+def test_sinusoidal_positions_are_the_formula_and_turn(page: Visit, server: Server) -> None:
+    page.go("model=tiny-translator&tab=positions")
+    page.wait_drawn(".position-formula")
+    expect(page.page.locator(".formula-says")).to_contain_text("largest difference 0")
+    page.wait_drawn(".position-shift")
+    with page.drawn(".position-shift"):
+        type_into(page, ".steps-k", "5")
+    example = EXAMPLES["encoder-decoder"]
+    run = server.translator.generate(example.text, **example.settings)
+    miss = str(page.page.locator(".position-shift").get_attribute("data-miss"))
+    assert float(miss) == pytest.approx(shift(run, 5, "encoder").largest_miss)
+    assert "Tried on all 35 pairs" in page.page.locator(".shift-says").inner_text()
+    page.wait_drawn(".position-inputs")
+    with page.drawn(".position-inputs"):
+        page.page.locator(".positions .kinds button").nth(1).click()
+    np.testing.assert_allclose(page.numbers("strips"), input_parts(run, "decoder").token, atol=1e-6)
+
+
+# --- Prediction -----------------------------------------------------------------------------------
+
+
+def test_candidates_surprisal_and_lens_are_of_the_chosen_token(page: Visit, run: Run) -> None:
     page.tab("Prediction")
-    page.wait_drawn(".prediction")
-    with page.drawn(".prediction"):
-        page.tokens.nth(run.n_prompt + 1).click()  # after which step 2 chose
+    page.tokens.nth(run.n_prompt + 1).click()  # after which step 2 chose
     step = run.steps[2]
-    assert page.page.locator(".prediction").get_attribute("data-step") == "2"
-    title = page.page.locator(".step-title").inner_text()
-    assert title.startswith("Step 3 of")
-    assert run.tokens[run.n_prompt + 2] in title
-    assert f"{step.chosen.probability:.3f}" in title
-    window = page.page.locator(".step-window").inner_text()
-    assert f"It read all {step.window[1]} tokens before it." in window
+    page.page.wait_for_selector(".prediction[data-step='2']:not([aria-busy])")
+    title = page.page.locator(".step-title")
+    expect(title).to_contain_text("Step 3 of")
+    expect(title).to_contain_text(run.tokens[run.n_prompt + 2])
+    expect(title).to_contain_text(f"{step.chosen.probability:.3f}")
+    expect(page.page.locator(".step-window")).to_contain_text(
+        f"It read all {step.window[1]} tokens before it."
+    )
     bars = "() => document.querySelector('[data-picture=candidates]').calcdata[0].map(b => b.s)"
-    shown = page.page.evaluate(bars)
-    likeliest = sorted((c.probability for c in step.candidates), reverse=True)
-    assert max(shown) == pytest.approx(likeliest[0], abs=1e-6)
+    likeliest = max(one.probability for one in step.candidates)
+    assert max(page.page.evaluate(bars)) == pytest.approx(likeliest, abs=1e-6)
     with page.drawn(".prediction"):
         page.page.locator(".next").click()
-    assert page.page.locator(".prediction").get_attribute("data-step") == "3"
-    assert page.tokens.nth(run.n_prompt + 2).get_attribute("aria-pressed") == "true"
+    expect(page.page.locator(".prediction")).to_have_attribute("data-step", "3")
+    expect(page.tokens.nth(run.n_prompt + 2)).to_have_attribute("aria-pressed", "true")
+    a_bar_of_surprisal_chooses_the_token_before(page, run)
+    a_column_of_the_lens_chooses_its_token(page, run)
+
+
+def a_bar_of_surprisal_chooses_the_token_before(page: Visit, run: Run) -> None:
+    page.wait_drawn(".surprisal-box")
+    shown = page.page.evaluate(BITS)
+    assert shown[1:] == pytest.approx(list(run.surprisal[1:]), abs=1e-4)
+    mean = np.mean([bits for bits in run.surprisal if bits is not None])
+    says = page.page.locator(".surprisal-says")
+    expect(says).to_contain_text(f"Mean {mean:.2f} bits per token")
+    place = max(range(1, len(shown)), key=lambda index: shown[index])
+    middle = page.place_in("surprisal", place, shown[place] / 2)
+    page.page.mouse.move(*middle, steps=3)
+    pointed = "document.querySelector('[data-picture=surprisal]')._hoverdata?.[0].x"
+    page.page.wait_for_function(f"at => Math.round({pointed}) === at", arg=place)
+    page.page.mouse.click(*middle)
+    assert page.page.evaluate("viz.query") == {"stack": "decoder", "index": place - 1}
+    expect(page.page.locator(".surprisal-box .band")).to_be_visible()
+
+
+def a_column_of_the_lens_chooses_its_token(page: Visit, run: Run) -> None:
+    assert run.lens is not None
+    page.wait_drawn(".lens-box")
+    shown = page.numbers("lens")
+    np.testing.assert_allclose(shown, run.lens.probabilities[:, : shown.shape[1], 0], atol=1e-5)
+    names = page.page.locator(".lens-rows span").all_inner_texts()
+    assert names == ["input", "after layer 0", "model's own", "came next", "token read"]
+    middle = page.place_in("lens", 3, 1)
+    page.page.mouse.move(*middle, steps=3)
+    page.page.mouse.click(*middle)
+    assert page.page.evaluate("viz.query.index") == 3 + run.trace_start
+    page.page.locator(".lens-box summary").click()
+    best = run.candidate_labels[int(run.lens.ids[0, 0, 0])]
+    cell = page.page.locator(".lens-box .as-table tbody td").first
+    expect(cell).to_have_text(f"{best} {float(run.lens.probabilities[0, 0, 0]):.4f}")
 
 
 def test_a_view_out_of_date_says_so_until_it_is_drawn_again_of_a_text_that_slid(
-    visit: Open, server: Server
+    page: Visit, server: Server
 ) -> None:
-    page = visit()
     page.set_length(60)
     page.tokens.nth(page.page.evaluate("viz.run.n_prompt")).click()  # a step has a picture
     page.tab("Prediction")
     page.wait_drawn(".prediction")
-    assert page.page.locator(".prediction").get_attribute("aria-busy") is None
     page.tab("Attention")
     page.page.wait_for_selector(".prediction[aria-busy=true]", state="attached")
     page.generate("The dog")
@@ -157,33 +262,10 @@ def test_a_view_out_of_date_says_so_until_it_is_drawn_again_of_a_text_that_slid(
     page.tab("Prediction")
     page.wait_drawn(".prediction")
     assert page.rev(".prediction") > old
-    count = page.tokens.count()
-    if count <= server.model.config.max_len:
-        pytest.fail("the text must be longer than the window for this test to say something")
-    assert page.page.evaluate("viz.run.trace_start") == count - server.model.config.max_len
+    count, most = page.tokens.count(), server.model.config.max_len
+    assert page.page.evaluate("viz.run.trace_start") == count - most > 0
     page.tokens.nth(count - 2).click()
-    window = page.page.locator(".step-window")
-    expect(window).to_contain_text("earlier ones no longer fit")
-
-
-def page_and_pictures_follow_the_visitors_dark_mode(page: Visit) -> None:
-    paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert sum(map(int, paper.removeprefix("rgb(").rstrip(")").split(","))) < 150
-    ink = "document.querySelector('.large')._fullLayout.font.color"
-    assert page.page.evaluate(ink) == style.DARK.text
-    with page.drawn(".attention"):
-        page.page.evaluate("document.body.classList.remove('dark')")
-    assert page.page.evaluate(ink) == style.LIGHT.text
-
-
-def test_nothing_is_wider_than_a_phone(visit: Open) -> None:
-    """A translator's is in test_hostile_tokens.py."""
-    page = visit(width=390, height=844)
-    for tab, parts in PARTS.items():
-        page.tab(tab)
-        for part in parts:
-            page.wait_drawn(part)
-            assert page.page.evaluate("document.documentElement.scrollWidth") <= 390, part
+    expect(page.page.locator(".step-window")).to_contain_text("earlier ones no longer fit")
 
 
 def test_a_page_in_the_dark_is_dark_and_at_rest_asks_for_no_frame(
@@ -195,14 +277,129 @@ def test_a_page_in_the_dark_is_dark_and_at_rest_asks_for_no_frame(
     opened = context.new_page()
     opened.goto(server.url)
     page = Visit(opened)
-    page_and_pictures_follow_the_visitors_dark_mode(page)
+    paper = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(map(int, paper.removeprefix("rgb(").rstrip(")").split(","))) < 150
+    ink = "document.querySelector('.attention .large')._fullLayout.font.color"
+    assert opened.evaluate(ink) == style.DARK.text
+    with page.drawn(".attention"):
+        opened.evaluate("document.body.classList.remove('dark')")
+    assert opened.evaluate(ink) == style.LIGHT.text
     page.generate("The fox.")
-    for _ in range(20):  # Gradio's sign of loading swings for some seconds after it is gone
-        before = page.page.evaluate("window.frames_asked")
-        page.page.wait_for_timeout(500)
-        if page.page.evaluate("window.frames_asked") - before < 3:  # a clock asks for thirty
-            break
-    else:
-        pytest.fail("the page never rests")
-    assert before > 0
+    # Gradio's sign of loading swings for some seconds after it is gone.
+    opened.wait_for_function(RESTS, polling=100)
     context.close()
+
+
+# --- Model ----------------------------------------------------------------------------------------
+
+
+def opened_tab(page: Visit) -> str:
+    return page.page.locator("#right button[role=tab][aria-selected=true]").inner_text()
+
+
+def test_card_settings_list_and_drawing_follow_the_model(page: Visit, server: Server) -> None:
+    page.tab("Model")
+    page.wait_drawn(".architecture")
+    page.page.get_by_role("button", name="Model card").click()
+    page.page.get_by_role("button", name="All settings").click()
+    for model in (server.model, server.translator):
+        if model is server.translator:
+            page.tab("Attention")
+            page.choose_model(model.name)
+            page.tab("Model")
+        card, table = page.page.locator("#card"), page.page.locator("#settings-table")
+        expect(card).to_contain_text(model.name)
+        expect(table).to_contain_text(f"{model.n_parameters:,}")
+    assert "d_model" not in card.inner_text()
+    page.wait_drawn(".architecture")
+    expect(page.page.locator(".architecture-title")).to_have_text(
+        f"Architecture: encoder and decoder, {model.n_parameters:,} parameters"
+    )
+    parts, found = page.page.locator(".part"), blocks(model.config)
+    expect(parts).to_have_count(len(found))
+    for place, block in enumerate(found):
+        assert parts.nth(place).get_attribute("data-block") == block.name
+        number = f"{block.each:,} × {block.times}" if block.times > 1 else f"{block.each:,}"
+        assert f"{number} parameters" in parts.nth(place).inner_text()
+    cross = page.page.locator(".part[data-block='decoder.cross']")
+    cross.focus()
+    says = page.page.locator(".architecture-says")
+    expect(says).to_contain_text("Each token of the decoder gathers from the encoder's output")
+    assert page.page.locator(".here").is_visible()
+    cross.press("Enter")
+    page.page.wait_for_selector(".attention[data-site='decoder.0.cross']")
+    assert opened_tab(page) == "Attention"
+
+
+def test_a_block_of_the_drawing_is_pointed_at_and_leads_to_its_formula_or_its_tab(
+    page: Visit,
+) -> None:
+    page.tab("Model")
+    page.wait_drawn(".architecture")
+    says = page.page.locator(".architecture-says")
+    for block, said in (
+        ("decoder.feed_forward", "(T, 24) → (T, 48) → (T, 24)"),
+        ("head", "Press to open Prediction."),
+    ):
+        page.page.locator(".architecture-title").scroll_into_view_if_needed()
+        page.page.mouse.move(*page.page.evaluate(BLOCK, block), steps=4)
+        expect(says).to_contain_text(said)
+        page.page.mouse.click(*page.page.evaluate(BLOCK, block))
+        if block != "head":
+            page.page.wait_for_selector(".equations[data-topic=feed-forward]")
+            assert opened_tab(page) == "Model"  # its formula stands below
+    page.wait_drawn(".prediction")
+    assert opened_tab(page) == "Prediction"
+
+
+def test_formula_code_and_numbers_are_gone_through(page: Visit, server: Server, run: Run) -> None:
+    page.go("model=tiny&tab=model&equation=softmax")
+    root, last = page.page.locator(".equations"), len(run.ids) - 1
+
+    def until(topic: str, query: int) -> None:
+        page.wait_drawn(".equations")
+        page.page.wait_for_function(TOPIC, arg=[topic, query])
+
+    until("softmax", last)
+    found = row_arithmetic(run, "decoder.0.self", 0)
+    for key, weight in page.page.evaluate(NUMBERS, "weights"):
+        assert weight == pytest.approx(found.weights[key], abs=6e-4)
+
+    # the pointer lights a tensor's symbol and its code, and lets go of them
+    root.locator(".tensor-name").last.hover()
+    expect(root).to_have_attribute("data-lit", "weights")
+    formula, code, tensors = page.page.evaluate(LIT)
+    assert (formula, "".join(code).count("softmax"), len(tensors)) == (["wj"], 2, 1)
+    says = root.locator(".equation-lit")
+    expect(says).to_contain_text("weights: each one's share of the sum · B × H × Tq × Tk")
+    page.page.mouse.move(2, 2)
+    expect(root).to_have_attribute("data-lit", "")
+
+    # the keyboard: another formula, then from symbol to symbol
+    root.get_by_role("radio", name="Softmax").press("ArrowRight")
+    until("positions", last)
+    page.wait_for_address("equation=positions")
+    root.get_by_role("radio", name="Attention").check()
+    until("attention", last)
+    stops = root.locator(".equation-formula [tabindex='0']")
+    assert stops.count() == 1
+    stops.focus()
+    for keys, lit in ((0, ["q"]), (3, ["s", "s"])):
+        for _ in range(keys):
+            page.page.keyboard.press("ArrowRight")
+        assert page.page.evaluate(LIT)[0] == lit
+    page.page.keyboard.press("Escape")
+    assert page.page.evaluate(LIT) == [[], [], []]
+
+    # another token; and on a phone the three stand below each other
+    page.page.set_viewport_size({"width": 390, "height": 844})
+    page.tokens.nth(4).click()
+    root.get_by_role("radio", name="Norm and residual").check()
+    until("norm", 4)
+    part = layer_at_place(server.model, run, "decoder", 0, 4).part("self")
+    for at, value in page.page.evaluate(NUMBERS, "out"):
+        assert value == pytest.approx(float(part.out[at]), abs=6e-4)
+    boxes = [side.bounding_box() or {} for side in root.locator(".equation-side").all()]
+    assert len({round(box["x"]) for box in boxes}) == 1
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.page.set_viewport_size({"width": 1440, "height": 900})

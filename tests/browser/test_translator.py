@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 from serving import Server
 from visit import Visit
 
+from transformer import Run
 from transformer.ui.examples import EXAMPLES
+from transformer.views import head_metrics
 
 pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
 EXAMPLE = EXAMPLES["encoder-decoder"]
 LINKS = "document.querySelector('.lines').layout.meta.links"
-FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
-    .map(row => [...row].filter(Number.isFinite).length)"""
+WORKED = """([site, query]) => { const d = document.querySelector('.attention-math')?.dataset ?? {};
+    return d.site === site && d.query === query && d.agrees === "true"; }"""
 
 
 @pytest.fixture
-def page(visit: Open) -> Visit:
-    opened = visit()
-    opened.choose_model("tiny-translator")
-    return opened
+def page(still: Visit) -> Visit:
+    """With the stored translation."""
+    still.go("model=tiny-translator&tab=attention&site=decoder.0.cross&head=0")
+    still.wait_drawn(".attention")
+    return still
+
+
+@pytest.fixture(scope="module")
+def run(server: Server) -> Run:
+    return server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
 
 
 def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(
-    visit: Open, server: Server
+    still: Visit, server: Server
 ) -> None:
-    page = visit()
+    page = still
     page.set_length(6)
     page.generate("The fox")
     first, address = page.shown_run(), page.wait_for_address("text=The+fox")
@@ -56,18 +62,15 @@ def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(
     assert page.wait_for_address("text=The+fox") == address
 
 
-def test_choosing_it_draws_a_stored_translation(page: Visit, server: Server) -> None:
-    run = server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
-    assert page.page.locator("#text textarea").input_value() == EXAMPLE.text
+def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(
+    page: Visit, run: Run
+) -> None:
     assert page.tokens.count() == len(run.ids)
     assert "A stored example" in page.page.locator("#status").inner_text()
-    source_and_target_tokens_light_their_row_or_column(page)
-    a_batch_shows_padding_where_it_acts(page, server)
-
-
-def test_each_kind_of_attention_has_its_own_axes_and_numbers(page: Visit, server: Server) -> None:
-    page.generate("The fox ran to the park.")
-    run = server.translator.generate("The fox ran to the park.", beams=4, max_new_tokens=40, seed=3)
+    assert page.large.get_attribute("data-site") == "decoder.0.cross"  # it opens on it
+    alone = {"self": ["heatmap", "lines", "mean of heads", "through all layers", "joint"],
+             "cross": ["heatmap", "alignment", "lines", "mean of heads"]}  # fmt: skip
+    page.show_more()
     for stack, kind in [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]:
         page.attention(f"{stack} {kind}")
         meta = page.page.evaluate("document.querySelector('.attention .large').layout.meta")
@@ -76,17 +79,29 @@ def test_each_kind_of_attention_has_its_own_axes_and_numbers(page: Visit, server
         page.point_at(1, 0)
         expected = run.trace[stack, 0, kind].pattern[0, 0, 1, 0]
         assert float(page.read("weight")) == pytest.approx(float(expected), abs=6e-5)
+        assert page.page.locator(".pictures label:visible").all_inner_texts() == alone[kind]
+        page.page.mouse.move(5, 5)
+        page.wait_drawn(".attention-math")
+        last = str(len(run.queries(stack)) - 1)
+        page.page.wait_for_function(WORKED, arg=[f"{stack}.0.{kind}", last])
+    page.wait_drawn(".ranking")
+    page.page.wait_for_selector(f".ranking[data-run='{page.shown_run()}'][data-kind=cross]")
+    found = head_metrics(run, "decoder", "cross")
+    rows = page.page.locator(".ranking-table .rows tr")
+    for row, head in zip(rows.all(), found.heads, strict=True):
+        told = row.locator("td").all_inner_texts()[: len(found.metrics)]
+        shown = [np.nan if text == "–" else float(text) for text in told]
+        expected = [head.values[metric.name] for metric in found.metrics]
+        np.testing.assert_allclose(shown, expected, atol=0.0051)
 
 
-def source_and_target_tokens_light_their_row_or_column(page: Visit) -> None:
+def test_source_and_target_tokens_light_their_row_or_column(page: Visit) -> None:
     page.attention("decoder cross")
-    page.tokens.nth(2).click()
-    assert page.large.get_attribute("data-row") == "2"
-    assert page.large.get_attribute("data-column") == ""
-    page.sources.nth(1).click()
-    assert page.large.get_attribute("data-row") == ""
-    assert page.large.get_attribute("data-column") == "1"
-    assert "This key is read most by" in page.page.locator(".top-keys").inner_text()
+    for tokens, row, column in ((page.tokens, "2", ""), (page.sources, "", "1")):
+        tokens.nth(int(row or column)).click()
+        expect(page.large).to_have_attribute("data-row", row)
+        expect(page.large).to_have_attribute("data-column", column)
+    expect(page.page.locator(".top-keys")).to_contain_text("This key is read most by")
     page.point_at(3, 2)
     assert "is-query" in str(page.tokens.nth(3).get_attribute("class"))
     assert "is-key" in str(page.sources.nth(2).get_attribute("class"))
@@ -94,30 +109,24 @@ def source_and_target_tokens_light_their_row_or_column(page: Visit) -> None:
     assert page.large.get_attribute("data-row") == "1"
 
 
-def test_alignment_draws_the_most_read_source_token(page: Visit, server: Server) -> None:
-    run = server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
-    page.attention("decoder cross")
+def test_alignment_draws_the_most_read_source_token(page: Visit, run: Run) -> None:
     assert page.page.locator(".lines").is_hidden()
-    with page.drawn(".attention"):
-        page.page.locator(".pictures label").nth(1).click()
-    weights = run.trace["decoder", 0, "cross"].pattern[0, 0]
-    links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
-    for place in range(1, len(run.ids)):
-        assert links[place] == int(weights[place - 1].argmax())
-    with page.drawn(".attention"):
-        page.page.locator(".over label").nth(2).click()
-    mean = run.trace.weights("decoder", "cross")[:, 0].mean(dim=(0, 1))
-    links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
-    assert links[1] == int(mean[0].argmax())
-    with page.drawn(".attention"):
-        page.page.locator(".by label").nth(1).click()
-    links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
-    assert links[1] == int(mean[1].argmax())
+    weights = run.trace.weights("decoder", "cross")[:, 0]
+    mean = weights.mean(dim=(0, 1))
+    for group, place, wanted in (
+        ("pictures", 1, weights[0, 0, :-1]), ("over", 2, mean[:-1]), ("by", 1, mean[1:]),
+    ):  # fmt: skip
+        with page.drawn(".attention"):
+            page.page.locator(f".{group} label").nth(place).click()
+        links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
+        assert links[1] == int(wanted[0].argmax())
+        assert links[2] == int(wanted[1].argmax())
 
 
 def test_a_search_lists_its_texts_and_draws_its_tree(page: Visit, server: Server) -> None:
     page.generate("The dog")
-    run = server.translator.generate("The dog", beams=4, max_new_tokens=40, seed=3)
+    length = int(page.page.evaluate("viz.run.link.length"))
+    run = server.translator.generate("The dog", beams=4, max_new_tokens=length)
     assert run.search is not None
     rows = page.page.locator(".hypotheses tbody tr")
     expect(rows).to_contain_text([f"{one.score:.3f}" for one in run.search.hypotheses])
@@ -127,16 +136,12 @@ def test_a_search_lists_its_texts_and_draws_its_tree(page: Visit, server: Server
         "n => document.querySelector('.tree')?.layout?.meta?.nodes?.length === n",
         arg=sum(len(step) for step in run.search.tree),
     )
-    page.tab("Attention")
-    page.page.get_by_role("button", name="Settings").click()
-    page.page.get_by_role("radio", name="greedy: always the likeliest").check()
-    page.generate("The dog")
+    page.go("model=tiny-translator&text=The+dog&method=greedy&tab=prediction")
     expect(page.page.locator(".hypotheses")).to_be_hidden()
-    page.tab("Prediction")
     page.page.locator("[data-section=beams]").wait_for(state="detached")
 
 
-def a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
+def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
     page.tab("Masks")
     page.wait_drawn(".masks")
     texts = ["The fox.", "The dog ran to the park."]
@@ -146,16 +151,17 @@ def a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
     batch = server.translator.translate_batch(texts, max_new_tokens=200)
     assert batch.target_padding is not None
     sources, targets = batch.padding.sum(dim=1).tolist(), batch.target_padding.sum(dim=1).tolist()
-    assert page.page.evaluate(FILLED, "padded") == sources
+    assert page.filled("padded") == sources
     page.wait_drawn(".targets")
-    assert page.page.evaluate(FILLED, "padded-targets") == targets
-    assert page.page.evaluate(FILLED, "combined") == [sources[0]] * batch.ids.shape[1]
-    with page.drawn(".masks"):
-        page.page.locator(".pick-kind").select_option("decoder self")
-    width = batch.target_padding.shape[1]
-    combined = [min(row + 1, targets[0]) for row in range(width)]
-    assert page.page.evaluate(FILLED, "combined") == combined
-    with page.drawn(".masks"):
-        page.page.locator(".pick-kind").select_option("decoder cross")
-    assert page.page.evaluate(FILLED, "combined") == [sources[0]] * width
-    assert page.page.evaluate(FILLED, "causal") == [batch.ids.shape[1]] * width
+    assert page.filled("padded-targets") == targets
+    n_source, n_target = batch.ids.shape[1], batch.target_padding.shape[1]
+    assert page.filled("combined") == [sources[0]] * n_source
+    for kind, combined, switches in (
+        ("decoder self", [min(row + 1, targets[0]) for row in range(n_target)], 2),
+        ("decoder cross", [sources[0]] * n_target, 1),
+    ):
+        with page.drawn(".masks"):
+            page.page.locator(".masks .pick-kind").select_option(kind)
+        assert page.filled("combined") == combined
+        page.wait_drawn(".removal")  # only the masks that act there can be taken away
+        expect(page.page.locator(".removal .switch label")).to_have_count(switches)

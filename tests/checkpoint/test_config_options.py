@@ -10,6 +10,7 @@ import torch
 from families import FAMILIES, V, made
 
 from transformer.checkpoint.adapters import network_of, values_of
+from transformer.checkpoint.adapters.options import padding_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 LLAMAS = ("llama", "mistral", "qwen2", "qwen3", "gemma")
@@ -40,7 +41,6 @@ OPTIONS = [
     (ROTARY, {"rope_parameters": LLAMA3}),
     (ROTARY, {"rope_parameters": LLAMA3, "original_max_position_embeddings": 40}),
     (LLAMAS, {"rms_norm_eps": 0.3}),
-    (("llama",), {"pad_token_id": -1}),
     (LLAMAS, {"rms_norm_eps": GONE}),
     (LLAMAS, {"hidden_activation": "relu"}),
     (LLAMAS, {"hidden_act": GONE}),
@@ -139,6 +139,13 @@ def test_an_option_that_would_give_other_numbers_is_refused_by_name(case, saved,
         folder = changed(saved, family, options, tmp_path / family)
         with pytest.raises(ValueError, match=rf"it has {name}=.*; what is read: {name}="):
             network_of(folder, values_of(folder), 96)
+
+
+def test_padding_is_an_id_that_there_is_and_that_is_no_text():
+    for got, wanted in ((0, 0), (60, 60), (61, None), (-1, None), (None, None), (2, None)):
+        assert padding_of({"pad_token_id": got, "eos_token_id": [1, 2]}, 61, ["eos_token_id"]) == (
+            wanted
+        )
 
 
 def test_a_window_that_is_not_named_is_as_long_as_transformers_has_it(saved, tmp_path):

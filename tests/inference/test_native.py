@@ -15,6 +15,8 @@ import warm
 from transformer.inference.engines import c_compiler as native
 from transformer.inference.engines.choice import engine_of
 
+pytestmark = pytest.mark.slow
+
 # What is kept, and by whom, does not depend on how quick it is.
 QUICK = tuple("-O0" if flag == "-O3" else flag for flag in native.FLAGS)
 COMMAND = [

@@ -17,6 +17,8 @@ from transformer.inference.model import Model
 from transformer.model.stored import Linear
 from transformer.ui import process
 
+pytestmark = pytest.mark.slow
+
 ROOM = 10_000_000  # bytes beside the weights: the tokenizer, threads, the kernels that are timed
 
 

@@ -21,6 +21,8 @@ from transformer.training import log, loop
 from transformer.training.__main__ import main
 from transformer.training.updates import updates
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
@@ -187,7 +189,6 @@ def documented_command(tmp_path: Path, data: Path, out: Path) -> list[str]:
     return [own.get(word, word) for word in line.split()]
 
 
-@pytest.mark.slow
 def test_the_processes_of_the_documented_command_have_the_losses_of_one(tmp_path, data):
     recipe(tmp_path, steps=8, dropout=0.0)
     one, two = tmp_path / "one", tmp_path / "two"

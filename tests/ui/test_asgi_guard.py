@@ -13,7 +13,7 @@ import pytest
 
 from transformer.inference import deadline
 from transformer.ui import request_guard
-from transformer.ui.asgi_guard import API, FROM, RESOURCES, SESSION, AsgiGuard
+from transformer.ui.asgi_guard import API, FROM, RESOURCES, AsgiGuard
 from transformer.ui.fair_scheduler import Caller
 from transformer.ui.limits import (
     BUSY,
@@ -31,6 +31,7 @@ from transformer.ui.limits import (
     lines_of,
 )
 from transformer.ui.request_guard import POLICY, policy_for, safe_headers
+from transformer.ui.resources import SESSION
 from transformer.ui.sessions import caller, shares
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -118,7 +119,7 @@ def body(content: bytes, more: bool = False) -> dict[str, Any]:
 
 
 def named(session: bytes) -> Headers:
-    return [*IN_JSON, (SESSION, session)]
+    return [*IN_JSON, (SESSION.encode(), session)]
 
 
 # --- what comes in and what does not --------------------------------------------------------------

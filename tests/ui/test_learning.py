@@ -31,6 +31,8 @@ from transformer.ui.service import Service
 from transformer.ui.sessions import ADDRESS, current_session, shares
 from transformer.ui.trainings import Trainings
 
+pytestmark = pytest.mark.slow
+
 TINY = {"task": "copy", "n_steps": 40, "width": 8, "n_heads": 1, "n_layers": 1}
 LONG_S = 240  # that a busy machine may need to start a process
 

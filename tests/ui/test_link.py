@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from urllib.parse import urlencode
 
 import pytest
 import torch
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from links import CONTROLS, FORBIDDEN, SILENCED, deflated, opened
 from serving import tiny_translator
 
@@ -18,7 +21,7 @@ from transformer.ui import link
 from transformer.ui import open_link as opening
 from transformer.ui.examples import EXAMPLES
 from transformer.ui.handlers import example as example_facts
-from transformer.ui.link import SETTINGS, read_link
+from transformer.ui.link import SETTINGS, read_link, view_fields
 from transformer.ui.page_data import batch_facts, run_facts
 from transformer.ui.page_request import state_of_run
 from transformer.ui.service import Service
@@ -264,3 +267,56 @@ def test_another_model_reads_the_visitors_own_texts_and_leaves_ours(service: Ser
     *_, last = chosen("fox " * 400, "")
     assert last["share"]["run"] == service.examples["tiny-translator"][0]
     assert last["share"]["problems"][-1] == "A stored example is shown."
+
+
+# --- whatever a link holds ------------------------------------------------------------------------
+
+NAMES = st.sampled_from(
+    ["model", "text", "lines", "taken", "forced_tokens", "alter", "z", "wat", "__theme",
+     *SETTINGS, *view_fields()]
+)  # fmt: skip
+ODD = st.one_of(
+    st.text(max_size=30),
+    st.integers().map(str),
+    st.floats().map(str),
+    st.sampled_from(
+        [
+            "tiny", "tiny-translator", "sample", "greedy", "beam", "1,2", "1e308", "-0", "٣", "²",
+            "\ud800", "\x00", "<img src=x onerror=alert(1)>", "{{value}}", "decoder.0.self",
+            json.dumps([SILENCED]), json.dumps([FORBIDDEN]), '[{"type":"break","what":"no-scale"}]',
+            '[{"type":"patch","stack":"decoder","layer":0,"positions":[0],"text":"a"}]',
+            '[{"type":"ablate","stack":[],"layer":{},"heads":"x"}]', "[[]]", "9" * 40,
+        ]
+    ),
+)  # fmt: skip
+STATES = st.dictionaries(NAMES, ODD, max_size=7)
+
+
+def queries() -> st.SearchStrategy[Any]:
+    encoded = STATES.map(lambda state: urlencode(state, errors="surrogatepass"))
+    packed = STATES.map(lambda state: deflated(json.dumps(state).encode()))
+    bits = st.binary(max_size=60)
+    binary = bits.map(lambda data: f"z={base64.urlsafe_b64encode(data).decode()}")
+    return st.one_of(encoded, packed, binary, bits.map(deflated), st.text(), st.none())
+
+
+def is_sentence(text: str) -> bool:
+    return bool(text.strip()) and len(text) < 900  # so it is no traceback; "Traceback" may be said
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(queries())
+@example("?")
+def test_whatever_a_query_is_the_page_opens_with_a_run_or_with_a_sentence(
+    service: Service, query: Any
+) -> None:
+    changes = opened(service, query)
+    told = changes[-1]["share"]
+    assert all(is_sentence(problem) for problem in told["problems"])
+    assert all(json.dumps(one["share"]).encode() for one in changes if "share" in one)
+    if "run" in told:
+        service.store.run(told["run"])
+        service.store.batch(told["batch"])
+        assert set(told["view"]) <= view_fields()
+    else:
+        assert told["problems"]

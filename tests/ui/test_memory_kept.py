@@ -24,6 +24,8 @@ from transformer.ui.learning import adopt, learned
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
 
+pytestmark = pytest.mark.slow
+
 TEXT = "The fox met a bird. Tom ran home to the dog"
 
 

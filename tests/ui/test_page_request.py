@@ -27,8 +27,6 @@ from transformer.ui.store import RunExpired
 
 ALTERED = [to_dict(Ablate("decoder", 0, [1]))]
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
-    ("tiny", {"max_new_tokens": 6}),
-    ("tiny", {"max_new_tokens": 6, "temperature": 0.9, "top_k": 9, "seed": 4}),
     ("tiny", {"max_new_tokens": 6, "forced_tokens": [5, 6], "interventions": ALTERED}),
     ("tiny-translator", {"max_new_tokens": 6, "beams": 3, "length_penalty": 0.5}),
     ("tiny-encoder", {}),

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import bounded
+import app_with
 import httpx
 import loops
 import pytest
@@ -26,6 +26,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from transformer.ui import PRIVATE
 from transformer.ui.limits import BUSY, ENDING, MAX_WAITING, METHODS_ONLY
 from transformer.ui.process import ShortLog
+
+pytestmark = pytest.mark.slow
 
 API = "gradio_api"
 LONG = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
@@ -46,13 +48,13 @@ class Bounded(NamedTuple):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bounded]:
     log, port = tmp_path_factory.mktemp("bounded") / "server.log", serving.free_port()
-    process = serving.started(port, ["stories"], log, "tests/bounded.py", ["--mcp"])
+    process = serving.started(port, ["stories"], log, "few_files", ["--mcp"])
     yield Bounded(port, process, log)
     serving.stop(process)
 
 
 def test_a_server_may_hold_as_many_files_as_the_system_allows(server: Bounded) -> None:
-    most = (bounded.MOST_FILES, bounded.MOST_FILES)
+    most = (app_with.MOST_FILES, app_with.MOST_FILES)
     assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == most
 
 

@@ -63,6 +63,8 @@ def test_a_threshold_adds_every_other_weight_of_at_least_this(translation):
     assert shown == large | best
     assert large - best == {(place, key) for place, key, _ in found.others} != set()
     assert all(w == pytest.approx(weights[t - 1, s]) for t, s, w in found.others)
+    exact = alignment_links(worked(translation), 0, 0, threshold=0.25).others
+    assert [link[:2] for link in exact] == [(1, 1)]  # 0.25 itself
 
 
 # --- padded batches -------------------------------------------------------------------------------

@@ -181,6 +181,8 @@ def test_candidates_of_two_steps_stand_beside_each_other(run, branch):
             assert bars.x[row] == weighed.get(label, 0)
             if label not in weighed:
                 assert bars.customdata[row] == f"at most {least:.2g}"
+    in_a = [p or 0 for p in figure.layout.meta["a"]]
+    assert in_a == sorted(in_a, reverse=True)
     assert None in figure.layout.meta["a"]  # 320 tokens, of which 20 are kept
     same = candidates_compared(run, branch, STEP, STEP).layout.meta
     assert same["a"] == pytest.approx(same["b"])

@@ -61,6 +61,7 @@ def test_a_parameter_takes_what_it_says_and_tells_what_it_does_not(parameter, go
         (Int(name="n", optional=True), "", None),
         (Number(name="n"), "0.25", 0.25),
         (Bool(name="n"), "no", False),
+        (Bool(name="n"), "yes", True),
         (IntList(name="n"), "3, 4", [3, 4]),
         (HeadOrMean(name="n"), "mean", "mean"),
         (HeadOrMean(name="n"), "7", 7),

@@ -18,6 +18,8 @@ from playwright.sync_api import expect
 import transformer
 from transformer import views as figures
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 LARGEST = 300_000
 NOTEBOOK = ROOT / "notebooks" / "tour.ipynb"

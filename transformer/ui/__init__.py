@@ -78,7 +78,7 @@ def launch(
             "routes": [Mount(PREFIX, resource_app(experiments, code_question(page)))],
             "middleware": [
                 Middleware(CompressedPage),
-                gate_of(service, page, shutdown, mcp, policy),
+                guard_of(service, page, shutdown, mcp, policy),
             ],
             "lifespan": in_json(page),
         },
@@ -109,14 +109,14 @@ def launch(
         )
 
 
-def gate_of(
+def guard_of(
     service: Service,
     page: gr.Blocks,
     shutdown: Shutdown,
     mcp: bool = False,
     policy: str = POLICY,
 ) -> Middleware:
-    """The gate before the page; what waits for those who leave is dropped from the queue."""
+    """The guard before the page; what waits for those who leave is dropped from the queue."""
     began = time.monotonic()
 
     def health() -> dict[str, Any]:

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import numeral, say, speaking
 from transformer.ui import resources
 from transformer.ui.fair_scheduler import Busy, Line
-from transformer.ui.language import again, language_of
+from transformer.ui.language import language_of, localized
 from transformer.ui.limits import (
     CLOSED,
     FOREIGN,
@@ -52,8 +53,6 @@ OPEN = (
 RESOURCES = f"{resources.PREFIX}/"
 OPEN_BELOW = ("/assets/", "/static/", f"{API}call/", RESOURCES)
 TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are served at all
-SESSION = resources.SESSION.encode()
-JSON = resources.JSON
 FROM = b"x-asked-from"  # of a tool's call, on the framework's own request to the server
 OURS = str(Path(__file__).resolve().parent.parent)
 # Every request passes through these.
@@ -98,15 +97,15 @@ class AsgiGuard:
             try:
                 await self._answer(self._from(plain_query(scope)), guard)
             except TooLarge:
-                await guard.answer(413, {"detail": f"{again(TOO_LARGE)}."})
+                await guard.answer(413, {"detail": f"{localized(TOO_LARGE)}."})
             except TooSlow:
-                await guard.answer(408, {"detail": again(TOO_SLOW)})
+                await guard.answer(408, {"detail": localized(TOO_SLOW)})
 
     async def _answer(self, scope: Scope, guard: RequestGuard) -> None:
         path, method = path_of(scope), scope["method"]
         post = method == "POST"
         if method not in METHODS and path not in TOOLS:
-            await guard.answer(405, {"detail": again(METHODS_ONLY)}, ALLOW)
+            await guard.answer(405, {"detail": localized(METHODS_ONLY)}, ALLOW)
         elif self.shutdown.begun and not _stream_of(scope, path):
             await self.shutdown.refuse(guard)
         elif path == "/health":
@@ -117,9 +116,9 @@ class AsgiGuard:
         elif path.startswith(f"/{PREFIX}"):
             await MODULES(scope, guard.receive, guard.send)
         elif self.tools and path in TOOLS and not post:
-            await guard.answer(405, {"detail": again(POST_ONLY)})
+            await guard.answer(405, {"detail": localized(POST_ONLY)})
         elif not is_open(path, tools=self.tools):
-            await guard.answer(404, {"detail": again(CLOSED)})
+            await guard.answer(404, {"detail": localized(CLOSED)})
         elif post:
             await self._post(scope, guard)
         else:
@@ -128,11 +127,11 @@ class AsgiGuard:
 
     async def _from_page(self, scope: Scope, guard: RequestGuard, path: str) -> None:
         """Requests of the page's own scripts, in the session that they name."""
-        session = header(scope, SESSION)
-        if is_foreign(scope):
-            await guard.answer(403, {"detail": again(FOREIGN)})
+        session = Headers(scope=scope).get(resources.SESSION, "")
+        if Headers(scope=scope).get("sec-fetch-site") == "cross-site":  # a browser says so
+            await guard.answer(403, {"detail": localized(FOREIGN)})
         elif len(session) > MAX_HASH:
-            await guard.answer(400, {"detail": again(NO_HASH)})
+            await guard.answer(400, {"detail": localized(NO_HASH)})
         elif path == "/leave":
             self._leave(session)
             await guard.answer(204, None)
@@ -142,15 +141,17 @@ class AsgiGuard:
 
     async def _post(self, scope: Scope, guard: RequestGuard) -> None:
         """Only JSON: for it a browser sends a preflight before another site's page may post."""
-        kind = header(scope, b"content-type")
+        kind = Headers(scope=scope).get("content-type", "")
         if guard.announced > MAX_REQUEST_BYTES:
-            got, sentence = numeral(guard.announced), again(TOO_LARGE)
+            got, sentence = numeral(guard.announced), localized(TOO_LARGE)
             detail = say("{sentence}; got {got}.", sentence=sentence, got=got)
             await guard.answer(413, {"detail": detail})
-        elif kind.split(";")[0].strip().lower() != JSON:
+        elif kind.split(";")[0].strip().lower() != resources.JSON:
             got = repr(kind[:80]) if kind else say("none")
             detail = say(
-                "A request must have the content type {allowed}; got {got}.", allowed=JSON, got=got
+                "A request must have the content type {allowed}; got {got}.",
+                allowed=resources.JSON,
+                got=got,
             )
             await guard.answer(415, {"detail": detail})
         elif path_of(scope) in TOOLS:
@@ -193,7 +194,7 @@ class AsgiGuard:
     async def _pass_on(self, scope: Scope, guard: RequestGuard) -> None:
         try:
             if scope["method"] == "POST" and not has_good_hash(await guard.body()):
-                await guard.answer(400, {"detail": again(NO_HASH)})
+                await guard.answer(400, {"detail": localized(NO_HASH)})
                 return
             await self._inside(scope, guard)
         except (TooLarge, TooSlow):
@@ -204,7 +205,7 @@ class AsgiGuard:
                 await guard.finish()
             if ours:  # without its values, which may be a visitor's words
                 print(place_of(error), file=sys.stderr, flush=True)
-            detail = again(MISTAKE) if ours else say("The request could not be read.")
+            detail = localized(MISTAKE) if ours else say("The request could not be read.")
             await guard.answer(500 if ours else 400, {"detail": detail})
 
     async def _inside(self, scope: Scope, guard: RequestGuard) -> None:
@@ -243,16 +244,6 @@ def is_open(path: str, *, tools: bool = False) -> bool:
     """Whether the page, programs or tools use this route; those of the framework are many more."""
     plain = path.rstrip("/") or "/"
     return plain in OPEN or path.startswith(OPEN_BELOW) or (tools and path in TOOLS)
-
-
-def is_foreign(scope: Scope) -> bool:
-    """Whether the browser says that the request comes from another site's page."""
-    return header(scope, b"sec-fetch-site") == "cross-site"
-
-
-def header(scope: Scope, name: bytes) -> str:
-    """A request's header, or ""."""
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
 
 
 def has_good_hash(body: bytes) -> bool:

@@ -27,7 +27,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from transformer.messages import say
-from transformer.ui.language import again, page_of, tag
+from transformer.ui.language import localized, page_of, tag
 from transformer.ui.limits import HEADERS_S, MISTAKE, place_of, sentence_of
 from transformer.ui.page_queue import Queue
 
@@ -93,7 +93,7 @@ def told(error: BaseException | None, show_error: bool) -> dict[str, Any]:
     if isinstance(error, VISITORS):
         error = Error(sentence_of(error))
     elif error is not None and not isinstance(error, Error):
-        error = Error(again(MISTAKE))
+        error = Error(localized(MISTAKE))
     return error_payload(error, show_error)
 
 

@@ -26,7 +26,7 @@ _MADE: dict[str, Callable[[], str]] = {}  # what `remade` made, by its English t
 
 
 def wording(sentence: str, /, **values: object) -> str:
-    """A control's words: English while the page is built, and found `again` for each visitor."""
+    """A control's words: English while the page is built, `localized` for each visitor."""
     if language() == ENGLISH:
         _WORDINGS[filled(sentence, values)] = sentence, values
     return say(sentence, **values)
@@ -50,7 +50,7 @@ def remade(make: Callable[[], str]) -> str:
     return text
 
 
-def again(text: str) -> str:
+def localized(text: str) -> str:
     """What was said in English when the page was built, in this request's language."""
     if text in _MADE:
         return _MADE[text]()
@@ -63,24 +63,24 @@ def page_of(config: dict[str, Any]) -> dict[str, Any]:
     if not catalogue(language()).messages:
         return config
     components = [one | {"props": _props(one)} for one in config["components"]]
-    return config | {"title": again(config["title"]), "components": components}
+    return config | {"title": localized(config["title"]), "components": components}
 
 
 def _props(component: Mapping[str, Any]) -> dict[str, Any]:
     props: dict[str, Any] = dict(component["props"])
     for name in WORDS + (("value",) if component["type"] in OF_BUTTONS else ()):
         if isinstance(props.get(name), str):
-            props[name] = again(props[name])
+            props[name] = localized(props[name])
     if component["type"] == "radio":
-        props["choices"] = [(again(words), value) for words, value in props["choices"]]
+        props["choices"] = [(localized(words), value) for words, value in props["choices"]]
     if isinstance(props.get("html_template"), str):
         props["html_template"] = _template(props["html_template"], language())
         props["js_on_load"] = str(props.get("js_on_load")).replace(LOST, say(LOST))
     value = props.get("value")
     if isinstance(value, dict) and set(value) == {"kind", "text", "at"}:  # a status
-        props["value"] = value | {"text": again(value["text"])}
+        props["value"] = value | {"text": localized(value["text"])}
     if isinstance(value, dict) and isinstance(value.get("how"), str):  # a run
-        props["value"] = value | {"how": again(value["how"])}
+        props["value"] = value | {"how": localized(value["how"])}
     return props
 
 

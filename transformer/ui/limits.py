@@ -136,7 +136,7 @@ KEPT = {
     ANSWERS: Limits(most_bytes=MAX_UNFETCHED_BYTES, most=MAX_UNFETCHED, age_s=UNFETCHED_S),
 }
 
-# Said in English here; whoever is refused hears it `again` in the request's language.
+# Said in English here; whoever is refused hears it `localized` in the request's language.
 BUSY = wording("The server is busy with other requests; try again in a moment.")
 YOURS_WAIT = wording("Too many of your own requests are waiting already; try again in a moment.")
 POST_ONLY = wording("Tools are called here by POST, as the Model Context Protocol has it.")

@@ -31,7 +31,7 @@ from transformer.messages import ENGLISH, languages, mark, say
 from transformer.messages.catalogues import files_of
 from transformer.messages.extract import of_script, sentences
 from transformer.messages.markup import of_scripts
-from transformer.ui.language import again
+from transformer.ui.language import localized
 from transformer.ui.limits import CLOSED
 from transformer.ui.link import fields_schema
 from transformer.views import VIEWS, own_views
@@ -139,7 +139,7 @@ class Modules:
         version, _, name = path.removeprefix(PREFIX).partition("/")
         asset = self.asset(name) if version == self.version else None
         if asset is None:
-            return JSONResponse({"detail": again(CLOSED)}, 404, {"Cache-Control": "no-store"})
+            return JSONResponse({"detail": localized(CLOSED)}, 404, {"Cache-Control": "no-store"})
         if scope["method"] not in ("GET", "HEAD"):
             return JSONResponse({"detail": say(ONLY_READ)}, 405, {"Allow": "GET, HEAD"})
         asked = Headers(scope=scope)

@@ -19,7 +19,7 @@ from gradio.utils import error_payload
 from transformer.messages import say, speaking
 from transformer.runs.memory_budget import MemoryBudget, bytes_of
 from transformer.ui.fair_scheduler import Busy, Caller, Place
-from transformer.ui.language import again, language_of
+from transformer.ui.language import language_of, localized
 from transformer.ui.limits import ANSWERS, BUSY, NO_EVENT, memory_budget, place_of
 from transformer.ui.sessions import ADDRESS, address_of, current_session, shares
 
@@ -51,7 +51,7 @@ class Queue(queueing.Queue):
         self.forget()
         asked = None if body.fn_index is None else self.blocks.fns.get(body.fn_index)
         if asked is not None and asked.fn is None:
-            return False, again(NO_EVENT), "error"
+            return False, localized(NO_EVENT), "error"
         who = caller_of(request, body.session_hash)
         name = str(asked.concurrency_id) if asked is not None else ""
         line = self.shares.get(name, self.shares["events"])

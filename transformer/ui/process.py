@@ -18,7 +18,7 @@ from gradio.queueing import Queue
 from gradio.server_messages import ProcessCompletedMessage
 
 from transformer.messages import language, speaking
-from transformer.ui.language import again, language_of
+from transformer.ui.language import language_of, localized
 from transformer.ui.limits import ENDING, place_of
 from transformer.ui.request_guard import RequestGuard
 
@@ -152,7 +152,7 @@ class Shutdown:
 
     async def refuse(self, guard: RequestGuard) -> None:
         """Answer that the server ends."""
-        await guard.end(503, {"detail": again(ENDING)})
+        await guard.end(503, {"detail": localized(ENDING)})
 
     def end(self) -> None:
         """Answer everything, from another thread than the server's; returns once that is done."""
@@ -176,7 +176,7 @@ class Shutdown:
         events = self._queue.event_ids_to_events
         for number, event in list(events.items()):
             with speaking(language_of(event.request.scope if event.request else None)):
-                told = {"error": again(ENDING)}
+                told = {"error": localized(ENDING)}
             message = ProcessCompletedMessage(event_id=number, output=told, success=False)
             self._queue.send_message(event, message)
             event.alive = False

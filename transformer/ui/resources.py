@@ -28,12 +28,13 @@ from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 from starlette.datastructures import Headers
 
+from transformer.former_names import FORMER_NAMES
 from transformer.inference import deadline
 from transformer.messages import invalid, say
 from transformer.ui.api import numbers
 from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Busy, Line
-from transformer.ui.language import ASKED, again
+from transformer.ui.language import ASKED, localized
 from transformer.ui.limits import (
     CLOSED,
     EXPORTS_AT_ONCE,
@@ -80,8 +81,9 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
     app = FastAPI(title="Resources", docs_url=None, redoc_url=None)
     every = questions(experiments) | {one.name: one for one in more}
     regenerate = Regenerator(experiments.service)
-    for question in every.values():
-        _add_routes(app, question, experiments, regenerate)
+    former = {old: every[new] for old, new in FORMER_NAMES.items() if new in every}
+    for name, question in (former | every).items():
+        _add_routes(app, name, question, experiments, regenerate)
 
     async def refused(_: Request, error: Exception) -> Response:
         status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
@@ -92,7 +94,7 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
 
     @app.exception_handler(Exception)
     async def failed(_: Request, __: Exception) -> Response:
-        return _problem(500, again(MISTAKE))
+        return _problem(500, localized(MISTAKE))
 
     @app.get("/", include_in_schema=False)
     async def listed() -> Response:
@@ -100,17 +102,17 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
 
     @app.api_route("/{name:path}", methods=["GET", "POST"], include_in_schema=False)
     async def closed(name: str) -> Response:
-        return _problem(404, again(CLOSED))
+        return _problem(404, localized(CLOSED))
 
     return app
 
 
 def _add_routes(
-    app: FastAPI, question: Question, experiments: Experiments, regenerate: Regenerator
+    app: FastAPI, name: str, question: Question, experiments: Experiments, regenerate: Regenerator
 ) -> None:
-    """Those of a question."""
+    """Those of a question, which may be asked by a former name too."""
     shares, store = experiments.service.shares, experiments.store
-    path, picture = f"/{question.name}", question.picture
+    path, picture = f"/{name}", question.picture
     described: dict[str, Any] = {"response_class": Response}
 
     async def post(request: Request) -> Response:

@@ -95,7 +95,7 @@ export const showTabs = () => {
   if (!arrived) leadDown(false);
   arrived = true;
 };
-document.addEventListener("click", ({ target, isTrusted }) => {
+globalThis.document?.addEventListener("click", ({ target, isTrusted }) => {
   const pressed = /** @type {Element} */ (target).closest("#right [role=tab]");
   if (isTrusted && pressed) leadDown(true);
 });

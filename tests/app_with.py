@@ -1,0 +1,87 @@
+"""app.py with one thing changed: python tests/app_with.py NAME [app.py's options].
+
+NAME: one of CHANGES.
+"""
+
+from __future__ import annotations
+
+import resource
+import runpy
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Never
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+MOST_FILES = 256
+PAUSE_S = 0.1
+
+
+def brackets() -> None:
+    """It speaks one more language, "eo": every sentence in ⟦ ⟧. What is filled into a sentence
+    stands outside of them: it has to be said too."""
+    from babel.messages.catalog import Catalog
+    from babel.messages.pofile import write_po
+
+    from transformer.messages import catalogues
+    from transformer.messages.update import HOLE
+
+    def bracketed(sentence: str) -> str:
+        filled = HOLE.sub(r"⟧{\1}⟦", sentence)
+        return f"⟦{filled}⟧".replace("⟦⟧", "")
+
+    made = Catalog(locale="eo")
+    for one in catalogues.read_catalog(catalogues.FOLDER / "de.po"):
+        if one.id:
+            said = [bracketed(form) for form in ((one.id,) if isinstance(one.id, str) else one.id)]
+            made.add(one.id, said[0] if len(said) == 1 else said, auto_comments=one.auto_comments)
+    with tempfile.TemporaryDirectory() as folder:  # what is read there is remembered
+        catalogues.FOLDER = Path(folder)
+        with (catalogues.FOLDER / "eo.po").open("wb") as file:
+            write_po(file, made)
+        catalogues.catalogue("eo")
+        catalogues.languages()
+
+
+def slow_tokens() -> None:
+    """Each token takes PAUSE_S longer, so that a test can do something while tokens come."""
+    from transformer.inference.generation import GenerationStep
+    from transformer.inference.stream import Stream
+
+    quick_next = Stream.__next__
+
+    def slow_next(stream: Stream) -> GenerationStep:
+        time.sleep(PAUSE_S)
+        return quick_next(stream)
+
+    Stream.__next__ = slow_next  # type: ignore[method-assign]
+
+
+def few_files() -> None:
+    """It may hold MOST_FILES, and closes connections without a request sooner."""
+    from transformer.ui import gradio_patches
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES - 56, MOST_FILES))
+    vars(gradio_patches)["HEADERS_S"] = 2.0
+
+
+def ending_queue() -> None:
+    """Its queue ends at the first request, as by a mistake in Gradio."""
+    from transformer import ui
+    from transformer.ui.page_queue import Queue
+
+    def fails(_: Queue) -> Never:
+        raise KeyError("a visitor's words")
+
+    ui.SWEEP_S = 1.0
+    Queue.get_events = fails  # type: ignore[method-assign]
+
+
+CHANGES = {one.__name__: one for one in (brackets, slow_tokens, few_files, ending_queue)}
+
+if __name__ == "__main__":
+    CHANGES[sys.argv.pop(1)]()
+    runpy.run_path(str(ROOT / "app.py"), run_name="__main__")

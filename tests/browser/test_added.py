@@ -1,0 +1,155 @@
+"""What others add to the page: a Llama, a BERT and a Marian through all tabs, a network of many
+heads, and views that a folder declares, on the page, in links and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import serving
+from gradio_client import Client
+from playwright.sync_api import expect
+from visit import Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore")]
+Open = Callable[..., Visit]
+TABS = {
+    "Attention": ".attention", "Masks": ".masks", "Positions": ".positions",
+    "Prediction": ".prediction", "What if?": ".breaks", "Model": ".architecture",
+}  # fmt: skip
+INSTEAD = {
+    "tiny-llama": {"Positions": ".rotary"},
+    "tiny-bert": {"Prediction": ".masked", "What if?": ".compare"},
+    "tiny-marian": {},
+}
+BARS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0].length"
+
+
+@pytest.fixture(scope="module")
+def address() -> str:
+    return serving.second()
+
+
+def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(visit: Open, address: str) -> None:
+    page = visit(f"{address}#model=tiny-llama")
+    for name, instead in INSTEAD.items():
+        page.go(f"model={name}&tab=attention")
+        for tab, part in {**TABS, **instead}.items():
+            page.tab(tab)
+            page.wait_drawn(part)
+            told = page.page.locator("#status .problem:not([hidden])").all_inner_texts()
+            assert told == [], (name, tab)
+        if name == "tiny-llama":
+            keys_are_shared_and_turned(page)
+        elif name == "tiny-bert":
+            a_hidden_word_is_guessed_as_the_api_guesses_it(page, address)
+
+
+def keys_are_shared_and_turned(page: Visit) -> None:
+    page.tab("Positions")
+    expect(page.page.locator(".positions-lab")).to_be_hidden()
+    with page.drawn(".rotary"):
+        page.page.locator(".rotary-pair").fill("1")
+        page.page.locator(".rotary-pair").blur()
+    assert page.page.locator(".rotary").get_attribute("data-pair") == "1"
+    page.tab("Attention")
+    expect(page.page.locator(".head-grid .joined.first")).to_have_count(3)  # two heads, one's keys
+    expect(page.page.locator(".shared-keys")).to_have_text("This head shares its keys with head 1.")
+
+
+def a_hidden_word_is_guessed_as_the_api_guesses_it(page: Visit, address: str) -> None:
+    page.tab("Prediction")
+    with page.drawn(".masked"):
+        page.page.locator(".masked-tokens button").nth(2).click()
+    masked = page.page.locator(".masked")
+    expect(masked).to_have_attribute("data-place", "2")
+    assert page.page.get_by_role("button", name="Generate").count() == 0
+    client = Client(address, verbose=False, analytics_enabled=False)
+    told = client.predict("the dog [MASK] to the hill", "tiny-bert", 3, api_name="/fill")
+    client.close()
+    with page.drawn(".masked"):
+        page.enter("the dog [MASK] to the hill")
+    expect(masked).to_have_attribute("data-place", str(told["places"][0]))
+    shown = masked.evaluate("it => it.querySelector('.js-plotly-plot').data[0].x")
+    assert sorted(shown, reverse=True)[:3] == pytest.approx(
+        [guess["probability"] for guess in told["guesses"][0]], abs=1e-5
+    )
+
+
+def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(
+    visit: Open, address: str
+) -> None:
+    page = visit(f"{address}#model=many-heads")
+    page.wait_for_link()
+    page.wait_drawn(".attention")
+    page.wait_drawn(".heads-side")
+    grid = page.page.locator(".head-grid")
+    assert grid.locator("canvas").count() == 0
+    assert grid.evaluate("it => it.style.getPropertyValue('--all-heads')").startswith("url(data:")
+    page.page.locator(".zoom").click()
+    last = grid.locator("button").last
+    with page.drawn(".attention"):
+        last.evaluate("it => it.click()")  # without Playwright's scrolling
+    assert page.page.locator(".attention").get_attribute("data-site") == "decoder.19.self"
+    expect(page.page.locator(".shared-keys")).to_have_text(
+        "This head shares its keys with heads 15, 16."
+    )
+    inside, around = last.bounding_box(), grid.bounding_box()
+    assert inside is not None
+    assert around is not None
+    for place, size in (("x", "width"), ("y", "height")):
+        assert around[place] < inside[place]
+        assert inside[place] + inside[size] < around[place] + around[size]
+
+
+def test_a_declared_view_has_controls_a_picture_and_fields_in_the_link(
+    visit: Open, address: str
+) -> None:
+    page = visit(f"{address}#model=tiny")
+    page.tab("Prediction")
+    page.wait_drawn("#view-label_lengths .panel")
+    panel = page.page.locator("#view-label_lengths")
+    expect(panel.get_by_role("heading", name="Length of labels")).to_be_visible()
+    labels = page.labels()
+    assert page.page.evaluate(BARS, "label_lengths") == len(labels)
+    with page.drawn("#view-label_lengths .panel"):
+        panel.get_by_label("Longer than").fill("3")
+        panel.get_by_label("Longer than").blur()
+    with page.drawn("#view-label_lengths .panel"):
+        panel.get_by_label("Counted in").select_option("bytes")
+    wanted = [len(label.encode()) for label in labels if len(label.encode()) >= 3]
+    assert page.page.evaluate(BARS, "label_lengths") == len(wanted)
+    panel.locator("summary", has_text="table").click()
+    expect(panel.locator("table")).to_contain_text(str(wanted[0]))
+    page.wait_for_address("label_lengths.least=3", "label_lengths.unit=bytes")
+
+    page.tab("Letters")  # one with a component of its own
+    page.wait_drawn(".first-letters")
+    with page.drawn(".first-letters"):
+        page.page.get_by_label("At most").fill("3")
+    assert page.page.evaluate(BARS, "first_letters") == 3
+    colour = "getComputedStyle(document.querySelector('.first-letters h3')).color"
+    assert page.page.evaluate(colour) == "rgb(10, 92, 173)"
+    link = page.wait_for_address("first_letters.most=3", "tab=letters")
+    other = visit(link, language="de")
+    other.wait_for_link()
+    other.wait_drawn(".first-letters[data-most='3']")
+    expect(other.page.get_by_role("tab", name="Buchstaben")).to_be_visible()
+    expect(other.page.get_by_role("heading", name="Anfangsbuchstaben")).to_be_visible()
+    expect(other.page.get_by_label("Höchstens")).to_have_value("3")
+    other.page.locator("#right [role=tab][data-tab-id=prediction]").click()
+    other.wait_drawn("#view-label_lengths .panel")
+    least = other.page.locator("#view-label_lengths input").first
+    expect(least).to_have_value("3")
+    assert other.page.evaluate(BARS, "label_lengths") == len(wanted)
+
+
+def test_a_program_asks_for_a_declared_view(address: str) -> None:
+    client = Client(address, verbose=False)
+    run = client.predict("The fox", "tiny", 2, api_name="/generate")
+    given = {"least": 2, "unit": "characters"}
+    answer = client.predict("label_lengths", run["run"], given, api_name="/view")
+    wanted = [at for at, label in enumerate(run["tokens"]) if len(label) >= 2]
+    assert answer["figure"]["data"][0]["x"] == wanted
+    assert "label_lengths" in [view["name"] for view in client.predict(api_name="/views")]
+    client.close()

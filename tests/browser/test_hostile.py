@@ -1,0 +1,269 @@
+"""Tokens and texts that look like markup, templates and scripts stay text in every view, in every
+box and on a phone; what is impossible is answered with a sentence, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlencode, urlparse
+
+import pytest
+from playwright.sync_api import expect
+from serving import MARKUP, Server
+from visit import Visit
+
+from transformer import Run, with_lens
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Visit]
+
+TEXT = "".join(MARKUP) + "<s><b>x</b><s>"  # some of them again
+SETTINGS = {"max_new_tokens": 6, "temperature": 0.7, "top_k": 40, "seed": 3}
+SEARCH = {"max_new_tokens": 6, "beams": 4}
+ATTACKS = (
+    "<img src=x onerror=alert(1)>",
+    "${alert(2)}{{value}}<b>x</b>",
+    "</script><script>alert(3)",
+)
+PARTS = {
+    "Attention": (".attention", ".attention-math", ".ranking"),
+    "Masks": (".masks", ".mask-scores", ".removal"),
+    "Positions": (".positions", ".position-inputs", ".position-curves", ".position-formula",
+                  ".position-shift"),
+    "Prediction": (".prediction", ".surprisal-box", ".lens-box"),
+    "What if?": (".ablation", ".contribution", ".maskedit", ".breaks", ".branches", ".compare",
+                 ".compare-texts", ".compare-outcomes", ".compare-weighed", ".compare-attention",
+                 ".patching"),
+    "Model": (".architecture", ".equations"),
+}  # fmt: skip
+NAMELESS = {  # parts in which no token stands
+    ".ranking", ".ablation", ".contribution", ".maskedit", ".breaks", ".positions",
+    ".position-curves", ".position-formula", ".position-shift", ".architecture", ".equations",
+    ".mask-scores", ".removal", ".compare-outcomes", ".compare-attention", ".compare",
+}  # fmt: skip
+ASKED_FOR = {  # a button, and when its answer is there
+    ".ablation": (".matter", ".ablation[data-matter]"),
+    ".contribution": (".contributes", ".contribution[data-total]"),
+    ".patching": (".show-map", "[data-picture=patching][data-place]"),
+}
+
+# What a page that took a token for more than text would hold; b elements of the page's own are
+# numbers and titles.
+STRAY = """() => [
+    ...document.querySelectorAll("s, img[src=x], script:not([src]), iframe, object"),
+    ...[...document.querySelectorAll("b, tspan")].filter(one => one.textContent === "x"),
+].map(one => one.outerHTML.slice(0, 80))"""
+TEXTS = """selector => [...document.querySelectorAll(selector)]
+    .filter(one => one.getClientRects().length).map(one => one.textContent)"""
+# Headings and sentences that run out of their place.
+CUT_OFF = """() => [...document.querySelectorAll(".html-container :is(h3, h4, p)")]
+    .filter(one => one.scrollWidth > one.clientWidth + 1 && !one.matches(".unseen, .for-keys"))
+    .map(one => one.className)"""
+HOVERED = """([name, text]) => document.querySelector(`[data-picture=${name}] .hoverlayer`)
+    .textContent.replaceAll(/[\u2068\u2069]/g, "").includes(text)"""
+
+
+class Hostile:
+    """A page that shows a run of hostile tokens, and what of it can be read there."""
+
+    def __init__(self, visit: Visit, run: Run) -> None:
+        self.visit, self.page, self.run = visit, visit.page, run
+        self.before = self.page.evaluate(STRAY)
+        asked = {"model": run.model, "text": TEXT, "length": str(SETTINGS["max_new_tokens"])}
+        visit.go(urlencode(asked))
+        self.visit.tab("Attention")
+        self.visit.wait_drawn(".attention")
+        assert self.texts("#tokens .text-tokens button.token") == list(run.labels)
+
+    def texts(self, selector: str) -> list[str]:
+        """The texts of what can be seen, without direction marks and spaces of a number's width."""
+        found = self.page.evaluate(TEXTS, selector)
+        return [re.sub("[\u2068\u2069\u2007\u2008]", "", text).strip() for text in found]
+
+    def labelled(self, selector: str, *others: str) -> None:
+        """What stands there are all labels of the run, whole or shortened, and these."""
+        shown = [text.removeprefix("▶ ") for text in self.texts(selector)]
+        labels = {*self.run.labels, *(self.run.source_labels or ()), *others}
+        assert [text for text in shown if not any(is_label(text, one) for one in labels)] == []
+        assert {"<s>", "<b>x</b>", "{{value}}"} <= set(shown), selector
+
+    def is_clean(self, part: str) -> None:
+        """Nothing but text was made of a token, and nothing is wider than the window."""
+        assert self.page.evaluate(STRAY) == self.before, part
+        width = self.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= (self.page.viewport_size or {})["width"], part
+        assert self.page.evaluate(CUT_OFF) == [], part
+
+    def through_all_parts(self, **more: str) -> None:
+        """Each section of each tab, opened and asked; more: others of a tab, by its name."""
+        for tab, parts in PARTS.items():
+            self.visit.tab(tab)
+            for part in (*parts, *more.get(tab.lower(), "").split()):
+                self.visit.wait_drawn(part)
+                if part == ".masks":
+                    self.page.locator("#lines textarea").fill(f"{TEXT}\n<s></script><b>x</b>")
+                    with self.visit.drawn(part):
+                        self.page.locator("#show-masks").click()
+                if part in ASKED_FOR:
+                    button, answer = ASKED_FOR[part]
+                    if part == ".patching":
+                        self.page.locator(".patch-text").fill("".join(MARKUP[::-1]))
+                    self.page.locator(button).click()
+                    self.page.wait_for_selector(answer)
+                self.is_clean(part)
+                if part not in NAMELESS:
+                    assert "<b>x</b>" in "".join(self.texts(part)), part
+
+    def switch(self, value: str) -> None:
+        """Choose another picture of attention."""
+        self.visit.show_more()
+        with self.visit.drawn(".attention"):
+            self.page.locator(f".pictures input[value='{value}']").check()
+
+    def table(self, selector: str) -> list[list[str]]:
+        """The rows of the table behind a picture, opened, heads first."""
+        behind = self.page.locator(f"{selector} .as-table").first
+        behind.locator("summary").click()
+        behind.locator("tr").first.wait_for(state="attached")  # it is filled when it opens
+        self.is_clean(selector)
+        return [row.locator("th, td").all_text_contents() for row in behind.locator("tr").all()]
+
+
+def is_label(text: str, label: str) -> bool:
+    """Whether a text is a label, or its beginning and an ellipsis."""
+    return text == label or (len(text) > 3 and text[-1] == "…" and label.startswith(text[:-1]))
+
+
+# --- tokens ---------------------------------------------------------------------------------------
+
+
+def test_every_view_of_a_text(still: Visit, server: Server) -> None:
+    run = with_lens(server.hostile, server.hostile.generate(TEXT, **SETTINGS))
+    assert set(MARKUP) <= set(run.labels)  # else what follows says nothing
+    assert set(run.labels[run.n_prompt :]) & set(MARKUP)
+    page = Hostile(still, run)
+    for picture in ("mean", "rollout", "joint", "heatmap"):
+        page.switch(picture)
+        page.labelled(".attention .axis-labels .yaxis:not(.title)")
+    long, last = run.labels.index("w" * 300), len(run.labels) - 1
+    still.point_at(last, long)
+    assert page.texts("[data-field=key]") == [f"{run.labels[long]} at {long}"]
+    assert page.texts("[data-field=query]") == [f"{run.labels[last]} at {last}"]
+    page.page.locator(".attention .large").press("Home")
+    assert f"reads key 0 “{run.labels[0]}”" in page.page.locator(".said").inner_text()
+    names = [f"{place} {label}" for place, label in enumerate(run.labels)]
+    head, *rows = page.table(".large-side")
+    assert (head[1:], [row[0] for row in rows]) == (names[:12], names)
+    page.switch("lines")
+    page.labelled(".lines .textpoint text", "query", "weight, key")
+    page.switch("heatmap")
+    still.tokens.nth(long).click()
+    page.through_all_parts()
+    script = run.labels.index("</script>")
+    still.tab("Prediction")
+    still.wait_drawn(".lens-box")
+    page.page.mouse.move(*still.place_in("lens", script, 1), steps=3)
+    page.page.wait_for_function(HOVERED, arg=["lens", "</script>"])
+    page.is_clean("lens")
+
+
+def test_a_translation_on_a_phone(visit: Open, server: Server) -> None:
+    translator = server.hostile_translator
+    run = with_lens(translator, translator.generate(TEXT, **SEARCH))
+    page = Hostile(visit(width=390, height=2400), run)
+    assert page.texts("#tokens .source-tokens button.token") == list(run.source_labels)
+    page.visit.tokens.nth(run.n_prompt).click()
+    page.visit.attention("decoder cross")
+    page.switch("alignment")
+    page.labelled(".lines .textpoint text", "source", "target", "key", "query")
+    page.visit.attention("decoder self")
+    for picture in ("mean", "rollout", "joint", "lines"):
+        page.switch(picture)
+        page.is_clean(picture)
+    page.through_all_parts(prediction=".tree-box")
+    assert page.page.locator(".architecture-drawing").is_visible()
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def test_a_mistake_gives_a_sentence_keeps_everything_and_the_next_request_is_served(
+    still: Visit,
+) -> None:
+    page = still
+    page.go("model=tiny&tab=attention")
+    before = page.labels()
+    for text, sentence in [
+        ("", "the text is empty"),
+        ("x" * 100_000, "at most 2,000 characters; got 100,000"),
+    ]:
+        with page.drawn("#status [data-rev]"):
+            page.enter(text)
+        assert sentence in page.wait_for_alert()
+        assert page.labels() == before
+        assert page.page.locator("#text textarea").input_value() == text
+    page.set_length(100_000)
+    with page.drawn("#status [data-rev]"):
+        page.enter("The dog")
+    assert "New tokens must be a whole number from 1 to 200" in page.wait_for_alert()
+    page.set_length(3)
+    page.generate("The dog")
+    assert page.page.locator("#status .problem").is_hidden()
+
+
+def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(
+    still: Visit, server: Server
+) -> None:
+    page, encode = still, server.model.tokenizer.encode
+    page.go("model=tiny&tab=attention")
+    page.set_length(3)
+    before = page.page.evaluate(STRAY)
+    for text in (*ATTACKS, "🦊💃🌙", "\x01\x02\x7f a"):
+        page.generate(text)
+        prompt = server.model.tokenizer.labels(encode(text))
+        assert page.labels()[1 : len(prompt) + 1] == prompt
+    page.tab("Masks")
+    page.wait_drawn(".masks")
+    page.page.locator("#lines textarea").fill("\n".join(ATTACKS))
+    with page.drawn(".masks"):
+        page.page.locator("#show-masks").click()
+    assert page.page.locator(".sentence bdi").all_inner_texts() == list(ATTACKS)
+    page.page.locator("#lines textarea").fill("\n".join(["a"] * 9))
+    page.page.locator("#show-masks").click()
+    assert "from 1 to 8 texts; got 9" in page.wait_for_alert()
+    page.tab("Positions")
+    page.wait_drawn(".position-curves")
+    page.page.locator(".dimensions").fill(ATTACKS[0])
+    page.page.locator(".dimensions").press("Enter")
+    assert "got <img src=x" in page.wait_for_alert()
+    page.tab("What if?")
+    page.wait_drawn(".compare")
+    options = page.page.locator(".compare-b option").all_inner_texts()
+    named = [*options, page.page.locator(".compare-a").inner_text()]
+    for attack in ATTACKS:
+        assert [name for name in named if f"“{attack}”" in name], attack
+    page.tab("Attention")
+    page.generate("The fox")
+    page.tab("What if?")
+    a_patch_of_another_text_is_text(page, ATTACKS[2])
+    assert page.page.evaluate(STRAY) == before
+
+
+def a_patch_of_another_text_is_text(page: Visit, attack: str) -> None:
+    """In the box, in what the run is said to have been altered by, and in the link to it."""
+    page.wait_drawn(".patching")
+    page.page.locator(".patch-text").fill(attack)
+    with page.drawn(".patching"):
+        page.page.locator(".show-map").click()
+    page.page.locator("[data-picture=patching]").focus()
+    page.page.keyboard.press("ArrowRight")
+    expect(page.page.locator(".patch-said")).not_to_be_empty()
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_function("viz.run.interventions.length === 1")
+    (patch,) = page.page.evaluate("viz.run.interventions")
+    assert patch["is"]["text"] == attack
+    expect(page.page.locator(".altered")).to_contain_text(patch["says"])
+    link = page.wait_for_address("alter=", "script")
+    (altered,) = json.loads(parse_qs(urlparse(link).fragment)["alter"][0])
+    assert altered["text"] == attack

@@ -1,0 +1,159 @@
+"""The self-contained page of a run, opened from disk without a network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pictured import HOSTILE, relabelled
+from playwright.sync_api import Browser, expect
+from visit import axe_complaints, opened_alone
+
+from transformer import Model, Run, with_lens
+from transformer.views.drawing import style
+from transformer.views.export import html
+from transformer.views.positions.inputs import input_parts
+
+pytestmark = pytest.mark.browser
+PLACE = """(box, [x, y]) => { const { xaxis, yaxis } = box._fullLayout;
+    const edge = box.getBoundingClientRect();
+    return [edge.left + xaxis._offset + xaxis.l2p(x), edge.top + yaxis._offset + yaxis.l2p(y)]; }"""
+INKS = """() => [...document.querySelectorAll('.js-plotly-plot')].map(
+    (box) => box._fullLayout.font.color)"""
+# Of a picture below the run's, whose title begins so.
+CELLS = """([title, trace]) => { const box = [...document.querySelectorAll('#more > details')]
+    .find((one) => one.innerText.startsWith(title)).querySelector('.figure');
+    return box.data[trace].z.map((row) => Array.from(row)); }"""
+EMPTY = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(
+    (box) => !box.querySelector('.cartesianlayer .trace, .cartesianlayer image')).length"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, scripted_page: Path) -> Iterator[Any]:
+    with opened_alone(browser, scripted_page) as tab:
+        tab.wait_for_selector(".attention[data-rev]")
+        yield tab
+
+
+def shown(tab: Any) -> np.ndarray:
+    """What the cells of the large heatmap are coloured by; NaN comes as None."""
+    cells = tab.evaluate(
+        """() => document.querySelector('.large').data[0].z.map(
+             (row) => Array.from(row, (v) => (Number.isNaN(v) ? null : v)))"""
+    )
+    return np.array(cells, dtype=np.float64)
+
+
+def choose(tab: Any, layer: int, head: int) -> None:
+    revision = tab.get_attribute(".attention", "data-rev")
+    tab.get_by_role("button", name=f"Layer {layer}, head {head}", exact=True).click()
+    expect(tab.locator(".attention")).not_to_have_attribute("data-rev", revision)
+
+
+def see_all(tab: Any, pictures: str) -> None:
+    """Open those that are closed, and go from one to the next until all are drawn."""
+    for picture in tab.locator(pictures).all():
+        picture.evaluate("box => { if ('open' in box) box.open = true; box.scrollIntoView(); }")
+        expect(picture.locator(".js-plotly-plot")).to_have_count(1)
+        expect(picture).to_have_attribute("data-rev", re.compile("."))
+        expect(picture).not_to_have_attribute("aria-busy", "true")
+
+
+def test_heads_stages_pointer_keys_and_table_have_the_runs_numbers(
+    page: Any, scripted: Run
+) -> None:
+    page.select_option("[name=scale]", "linear")
+    choose(page, 1, 1)
+    record = scripted.trace["decoder.1.self"]
+    allowed = record.allowed[0].numpy()
+    weights = record.pattern[0, 1].numpy()
+    np.testing.assert_allclose(shown(page)[allowed], weights[allowed], atol=1e-5)
+    assert np.isnan(shown(page)[~allowed]).all()
+    assert page.locator(".head-grid button[aria-pressed='true']").count() == 1
+    revision = page.get_attribute(".attention", "data-rev")
+    page.select_option("[name=stage]", "scores")
+    expect(page.locator(".attention")).not_to_have_attribute("data-rev", revision)
+    np.testing.assert_allclose(shown(page), record.scores[0, 1].numpy(), atol=1e-4)
+    labels = scripted.queries("decoder")
+    large = page.locator(".large")
+    large.scroll_into_view_if_needed()
+    for query, key in ((5, 3), (3, 5)):
+        page.mouse.move(*large.evaluate(PLACE, [key, query]))
+        for name, told in (
+            ("query", f"{labels[query]} at {query}"), ("key", f"{labels[key]} at {key}"),
+            ("allowed", "hidden" if key > query else "allowed"),
+        ):  # fmt: skip
+            expect(page.locator(f".readout [data-field={name}]")).to_have_text(told)
+        for name, values in {"score": record.scores, "weight": record.pattern}.items():
+            number = float(page.locator(f".readout [data-field={name}]").inner_text())
+            assert number == pytest.approx(float(values[0, 1, query, key]), abs=2e-4)
+    page.mouse.move(0, 0)
+    large.focus()
+    for name in ("Home", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(name)
+    expect(page.locator(".said")).to_contain_text("reads key 2 ")
+    table = page.locator(".large-side .as-table")
+    table.locator("summary").click()
+    row = table.locator("tbody tr").nth(2).locator("td")
+    expect(row.nth(1)).to_have_text(f"{float(record.scores[0, 1, 2, 1]):.4f}")
+
+
+def test_hostile_text_is_shown_as_text_and_a_token_leads_to_its_step(
+    page: Any, scripted: Run
+) -> None:
+    tokens = page.locator("#tokens button.token")
+    assert tokens.all_inner_texts() == list(scripted.labels)
+    assert page.title() != "broken"
+    assert page.locator("main b").count() == 0
+    assert "<" in "".join(page.locator(".axis-labels .xaxis:not(.title)").all_inner_texts())
+    tokens.nth(scripted.n_prompt + 1).click()
+    assert page.input_value("#step") == "2"
+    assert page.locator("#candidates tr.chosen").count() == 1
+
+
+def test_pictures_worked_out_in_the_page_are_what_python_draws(page: Any, scripted: Run) -> None:
+    see_all(page, ":is(#masks, #positions) > figure")
+    expect(page.locator(":is(#masks, #positions) .js-plotly-plot")).to_have_count(3)
+    see_all(page, "#more > details")
+    matrix = scripted.position_matrices["decoder"].numpy()
+    unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    similar = np.array(page.evaluate(CELLS, ["Similarity", 0]))
+    np.testing.assert_allclose(similar, unit @ unit.T, atol=1e-5)
+    entering = np.array(page.evaluate(CELLS, ["What enters", 2]))
+    np.testing.assert_allclose(entering, input_parts(scripted).sum, atol=2e-5)
+    inks = page.evaluate(INKS)
+    assert len(inks) >= 4
+    assert set(inks) == {style.theme(False).text}
+
+
+def test_every_picture_of_a_search_with_hostile_labels_is_drawn_in_the_dark(
+    browser: Browser, tiny_encoder_decoder: Model, tmp_path: Path
+) -> None:
+    found = tiny_encoder_decoder.generate("the fox", beams=2, max_new_tokens=5)
+    odd = relabelled(with_lens(tiny_encoder_decoder, found), HOSTILE)
+    html.write(odd, tmp_path / "odd.html")
+    with opened_alone(browser, tmp_path / "odd.html", color_scheme="dark") as tab:
+        tab.wait_for_selector(".attention[data-rev]")
+        see_all(tab, "#more > details")
+        assert tab.evaluate(EMPTY) == 0
+        assert set(tab.evaluate(INKS)) == {style.theme(True).text}
+        lens = tab.locator("#more > details", has_text="Logit lens of").locator(".figure")
+        lens.scroll_into_view_if_needed()
+        tab.mouse.move(*lens.evaluate(PLACE, [4, 0]))
+        expect(lens.locator(".hovertext")).to_have_count(1)
+        said = lens.locator(".hoverlayer").text_content()
+        assert HOSTILE[4] in said
+        assert f"\u2068{HOSTILE[0]}" in said
+        assert axe_complaints(tab, "html") == []
+
+
+def test_a_browser_that_cannot_unpack_gets_a_sentence(
+    browser: Browser, scripted_page: Path
+) -> None:
+    with opened_alone(browser, scripted_page, "delete window.DecompressionStream") as tab:
+        assert "cannot unpack" in tab.get_by_role("alert").inner_text()
+        assert not tab.locator("main").is_visible()

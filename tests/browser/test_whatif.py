@@ -1,0 +1,445 @@
+"""The tab What if?: heads, masks and ideas taken away, another token, two runs, patches. What the
+page shows is what Python computes of the same request."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from serving import SAMPLE, Server
+from visit import Visit
+from whatif import WhatIf
+
+from transformer import Run
+from transformer.analysis.ablation import head_importance, next_token
+from transformer.analysis.held_out import broken
+from transformer.analysis.logit_contribution import logit_contribution
+from transformer.analysis.patching import most_changed, patch_effect
+from transformer.interventions.breaks import breaks_of
+from transformer.interventions.descriptions import (
+    Ablate,
+    Break,
+    EditMask,
+    Patch,
+    interventions_of,
+)
+from transformer.ui.examples import EXAMPLES
+from transformer.views import attention_difference
+from transformer.views.compare.compare import align
+from transformer.views.compare.outcomes import generated_pairs
+from transformer.views.contribution.contribution import sentence, table
+
+pytestmark = pytest.mark.browser
+CELL = """([name, row, column]) => {
+    const box = document.querySelector(`[data-picture=${name}]`);
+    const at = viz.cellBox(box, column, column, row, row);
+    const place = box.getBoundingClientRect();
+    return [place.left + at.left + at.width / 2, place.top + at.top + at.height / 2];
+}"""
+BAR = """row => {
+    const box = document.querySelector("[data-picture=candidates]");
+    const { xaxis, yaxis } = box._fullLayout;
+    const bar = box.calcdata[0].find(one => one.p === row);
+    const at = box.getBoundingClientRect();
+    return [at.left + xaxis._offset + xaxis.l2p(bar.s / 2),
+            at.top + yaxis._offset + yaxis.l2p(row) - 6];
+}"""
+META = "document.querySelector('[data-picture=candidates]').layout.meta"
+
+
+@pytest.fixture
+def whatif(still: Visit, server: Server) -> WhatIf:
+    """With a short run of the first model, nothing altered."""
+    return WhatIf(still, server.model)
+
+
+@pytest.fixture
+def writing(still: Visit, server: Server, request: pytest.FixtureRequest) -> WhatIf:
+    """With a text of the test's own: the tree has no branch of another test's."""
+    return WhatIf(still, server.model, f"Tom {len(request.node.name)}", 12)
+
+
+def click_cell(whatif: WhatIf, picture: str, row: int, column: int) -> None:
+    whatif.page.locator(f"[data-picture={picture}]").scroll_into_view_if_needed()
+    whatif.page.mouse.click(*whatif.page.evaluate(CELL, [picture, row, column]))
+
+
+def numbers(said: str) -> list[float]:
+    return [float(text) for text in re.findall(r"([\d.e-]+) %", said)]
+
+
+# --- heads ----------------------------------------------------------------------------------------
+
+
+def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif: WhatIf) -> None:
+    page = whatif.page
+    whatif.see(".ablation")
+    assert page.locator(".effect-body").is_hidden()
+    heads_are_chosen_by_keyboard(whatif)
+    whatif.head(0, 0).click()
+    whatif.head(0, 2).click()
+    page.get_by_role("button", name="Switch off the chosen heads").click()
+    whatif.wait_for({"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0, 2]})
+    intact, altered = whatif.run(), whatif.run(interventions=[Ablate("decoder", 0, [0, 2])])
+    whatif.shows(altered)
+    same = next(p for p, (a, b) in enumerate(zip(intact.ids, altered.ids, strict=True)) if a != b)
+    page.wait_for_selector(f".altered[data-same='{same}']")
+    page.locator(".altered .more").click()
+    whatif.see(".effect")
+    assert whatif.data(".effect", "place") == whatif.data(".effect", "same") == str(same)
+    found = next_token(whatif.model, altered, same)
+    for name, run, probabilities in (
+        ("intact", intact, found.intact), ("altered", altered, found.intervened),
+    ):  # fmt: skip
+        line = page.locator(f"[data-text={'before' if run is intact else 'after'}]")
+        assert line.locator(".differs").all_inner_texts() == list(run.labels[same:])
+        wanted = probabilities[found.ids.index(altered.ids[same])]
+        assert float(whatif.data(".effect", name)) == pytest.approx(float(wanted), abs=1e-5)
+        tokens = page.locator(f"[data-of={name}] > bdi")
+        assert tokens.all_inner_texts() == list(run.labels[run.n_prompt :])
+    whatif.reset()
+    whatif.shows(intact)
+    whatif.see(".ablation")
+    assert page.locator(".ablated[aria-pressed=true]").count() == 0
+
+
+def heads_are_chosen_by_keyboard(whatif: WhatIf) -> None:
+    page = whatif.page
+    whatif.head(0, 0).focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowDown"):  # the last one has nowhere to go
+        page.keyboard.press(key)
+    assert page.locator(".ablated[aria-pressed=true]").count() == 0  # walking chooses nothing
+    for pressed in ("true", "false"):
+        page.keyboard.press("Space")
+        expect(whatif.head(1, 1)).to_have_attribute("aria-pressed", pressed)
+        if pressed == "true":
+            expect(page.locator(".ablation-says")).to_contain_text("1 head chosen, not yet applied")
+
+
+def test_a_head_is_switched_off_where_it_is_looked_at(whatif: WhatIf) -> None:
+    page = whatif.page
+    whatif.visit.tab("Attention")
+    with whatif.visit.drawn(".attention"):
+        page.locator(".ablate-head").click()
+    with whatif.visit.drawn(".attention"):
+        whatif.visit.head(1, 1).click()
+    whatif.wait_for({"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0]})
+    crossed = page.locator(".head-grid .ablated")
+    expect(crossed).to_have_attribute("title", "Layer 0, head 0, switched off")
+    whatif.shows(whatif.run(interventions=[Ablate("decoder", 0, [0])]))
+    with whatif.visit.drawn(".attention"):
+        whatif.visit.head(0, 0).click()
+    page.get_by_role("button", name="Switch this head on again").click()
+    whatif.wait_for()
+
+
+def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_head(
+    whatif: WhatIf,
+) -> None:
+    page, run = whatif.page, whatif.run()
+    whatif.see(".ablation")
+    place = run.n_prompt + 2
+    whatif.visit.tokens.nth(place - 1).click()
+    page.locator("[name=ablated-by][value=mean]").check()
+    page.locator(".matter").click()
+    page.wait_for_selector(f".ablation[data-matter='{place} mean']")
+    importance = head_importance(whatif.model, run, place, "mean")
+    found = importance.change["decoder", "self"]
+    np.testing.assert_allclose(whatif.visit.numbers("importance"), found, atol=1e-5)
+    (stack, layer, _), head = importance.most()
+    change = float(found[layer, head])
+    said = page.locator(".matter-most")
+    expect(said).to_contain_text(f"Layer {layer}, head {head} matters most: without it, “")
+    before, after = (math.exp(importance.log_probability + more) for more in (0, change))
+    assert numbers(said.inner_text()) == pytest.approx([100 * before, 100 * after], rel=6e-3)
+    strips = page.locator(".ablated i").evaluate_all("all => all.map(i => i.style.background)")
+    assert len(set(strips)) > 1
+    click_cell(whatif, "importance", 1, 2)
+    expect(whatif.head(1, 2)).to_have_attribute("aria-pressed", "true")
+    what_each_part_adds_is_shown(whatif, run, place)
+    whatif.see(".ablation")
+    page.locator(".ablation-most").click()
+    page.wait_for_function("viz.interventions().length > 0")
+    (ablated,) = interventions_of(page.evaluate("viz.interventions()"))
+    assert (ablated.stack, ablated.layer) == (stack, layer)
+    assert head in ablated.heads
+
+
+def what_each_part_adds_is_shown(whatif: WhatIf, run: Run, place: int) -> None:
+    page = whatif.page
+    whatif.see(".contribution")
+    page.locator(".contributes").click()
+    page.wait_for_selector(f".contribution[data-place='{place}']:not([aria-busy])")
+    found = logit_contribution(whatif.model, run, place)
+    rows, _, cells = table(found)
+    np.testing.assert_allclose(whatif.visit.numbers("contribution"), cells, atol=1e-4)
+    expect(page.locator(".contribution-says")).to_have_text(sentence(found))
+    row = rows.index("layer 1")
+    click_cell(whatif, "contribution", row, 1)
+    said = page.locator(".contribution-part")
+    value = float(cells[row, 1])
+    expect(said).to_contain_text("adds" if value >= 0 else "takes")
+    told = re.search(r"\d+\.\d{4}", said.inner_text())
+    assert told is not None
+    assert float(told[0]) == pytest.approx(abs(value), abs=2e-4)
+    chosen = {"stack": "decoder", "kind": "self", "layer": 1, "head": 1}
+    assert page.evaluate("viz.head") == chosen
+
+
+# --- masks ----------------------------------------------------------------------------------------
+
+
+def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif: WhatIf) -> None:
+    page = whatif.page
+    whatif.see(".maskedit")
+    page.locator(".board").focus()
+    keys = ["Home", "ArrowRight"]  # the label of row 0, then its first cell
+    keys += ["ArrowDown", "ArrowDown", "Enter"]  # cell (2, 0): allowed, so forbidden
+    keys += ["ArrowRight"] * 4 + ["Space"]  # cell (2, 4): of the future, so allowed
+    keys += ["ArrowUp"] * 3 + ["Enter"]  # the label of column 4: forbidden
+    for key in keys:
+        page.keyboard.press(key)
+    expect(page.locator(".board-said")).to_contain_text("Column of key 4")
+    expect(page.locator(".board-said")).to_contain_text("forbidden by you")
+    edited = EditMask("decoder", forbid=[(2, 0), (None, 4)])
+    used = runs_with_this_mask(whatif, edited).trace["decoder.1.self"].allowed[0]
+    assert not used[:, 4].any()
+    whatif.reset()
+    whatif.see(".maskedit")
+    with whatif.visit.drawn(".maskedit"):
+        page.locator(".edit-layer").select_option("1")
+    page.get_by_label("remove the causal mask").check()
+    expect(page.locator(".mask-note")).to_contain_text("each step saw a shorter one")
+    run = runs_with_this_mask(whatif, EditMask("decoder", layer=1, without=["causal"]))
+    with whatif.visit.drawn(".maskedit"):
+        page.locator(".edit-layer").select_option("0")
+    allowed = run.trace["decoder.0.self"].allowed[0]
+    assert int(whatif.data(".maskedit", "allowed")) == int(allowed.sum())
+    expect(page.locator(".mask-note")).to_have_text("")
+
+
+def runs_with_this_mask(whatif: WhatIf, edit: EditMask) -> Run:
+    """What the board promises is what the run has; that run."""
+    page = whatif.page
+    promised = int(whatif.data(".maskedit", "allowed"))
+    page.get_by_role("button", name="Run with this mask").click()
+    page.wait_for_function("() => viz.interventions().length === 1")
+    assert interventions_of(page.evaluate("viz.interventions()")) == (edit,)
+    run = whatif.run(interventions=[edit])
+    whatif.shows(run)
+    whatif.see(".maskedit")
+    used = run.trace["decoder.1.self"].allowed[0]
+    assert int(whatif.data(".maskedit", "allowed")) == promised == int(used.sum())
+    return run
+
+
+# --- what breaks ----------------------------------------------------------------------------------
+
+
+def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: WhatIf) -> None:
+    page = whatif.page
+    whatif.see(".breaks")
+    page.get_by_role("button", name="Measure what each costs").click()
+    page.wait_for_selector(".breaks[data-measured=true]")
+    page.get_by_role("button", name="Run my text through each").click()
+    page.wait_for_selector(f".breaks[data-texts='{len(breaks_of(whatif.model.config)) + 1}']")
+    rows = page.locator(".breaks-table tbody tr").all()
+    wanted = broken(whatif.model)
+    for row, one in zip(rows, wanted, strict=True):
+        why, loss, more, text = row.locator("td").all_inner_texts()
+        assert (why, loss) == (one.why, f"{one.loss:.3f}")
+        if one.what:
+            cost = float(one.loss or 0) - float(wanted[0].loss or 0)
+            assert float(more.replace("−", "-")) == pytest.approx(cost, abs=6e-4)
+        breaks = [Break(one.what)] if one.what else []
+        run = whatif.model.generate(whatif.text, max_new_tokens=24, interventions=breaks)
+        assert text == "".join(run.labels[run.n_prompt :])
+    about = page.locator(".breaks-about")
+    expect(about).to_contain_text(str(SAMPLE["about"]))
+    expect(about).to_contain_text("2 texts")
+    plain = []
+    for what in ("no-positions", "hard-attention"):
+        page.get_by_role("button", name=what.replace("-", " "), exact=True).click()
+        plain.append({"type": "break", "what": what})
+        whatif.wait_for(*plain)
+        whatif.see(".breaks")
+    whatif.shows(whatif.run(interventions=[Break("no-positions"), Break("hard-attention")]))
+    assert whatif.data(".breaks", "texts") == str(len(wanted))  # they are still the prompt's
+    page.get_by_role("button", name="no positions", exact=True).click()
+    whatif.wait_for(plain[1])
+
+
+# --- another token --------------------------------------------------------------------------------
+
+
+def branch(whatif: WhatIf, step: int) -> Run:
+    """Take the likeliest token that was not taken; the run that Python makes of it."""
+    page, run = whatif.page, whatif.run()
+    whatif.see(".branches")
+    whatif.visit.tokens.nth(run.n_prompt + step - 1).click()
+    page.wait_for_selector(f".branches[data-step='{step}']")
+    old = whatif.visit.shown_run()
+    choice = page.locator(".choice:not(:disabled)").first
+    token = int(str(choice.get_attribute("data-id")))
+    choice.click()
+    whatif.wait_for_run_after(old)
+    whatif.see(".branches")
+    taken = run.ids[run.n_prompt : run.n_prompt + step]
+    made = whatif.run(forced_tokens=[*taken, token])
+    expect(whatif.visit.tokens).to_have_text(list(made.labels))
+    return made
+
+
+def plain(labels: tuple[str, ...]) -> str:
+    return "".join(labels).replace("␣", " ")
+
+
+def test_another_token_is_taken_and_the_tree_is_walked_without_running_the_network(
+    writing: WhatIf,
+) -> None:
+    whatif, page, step = writing, writing.page, 2
+    run, first = whatif.run(), whatif.visit.shown_run()
+    page.evaluate("() => { window.heard = 0; viz.on('run', () => (window.heard += 1)); }")
+    made = branch(whatif, step)
+    assert page.evaluate("window.heard") == 1  # one run is drawn once
+    place = run.n_prompt + step
+    page.wait_for_selector(f".branches[data-step='{step}']")
+    probabilities = {run.candidate_labels[c.id]: c.probability for c in run.steps[step].candidates}
+    for button in page.locator(".choice").all():
+        name = str(button.get_attribute("aria-label"))
+        found = re.fullmatch(r"(.*), probability ([\d.]+)(?:, taken|: branch here)", name)
+        assert found is not None
+        assert float(found[2]) == pytest.approx(probabilities[found[1]], abs=6e-5)
+    items = page.locator(".branch-tree .branch-line .branch-text")
+    assert items.all_inner_texts() == [
+        plain(run.labels[run.n_prompt :]),
+        plain(made.labels[place:]),
+    ]
+    expect(page.locator("[data-text=before] .differs")).to_have_text(list(run.labels[place:]))
+
+    page.locator("#text textarea").fill("Something else that was typed")
+    started: list[str] = []
+    page.on("request", lambda one: started.append(one.url) if "queue/join" in one.url else None)
+    page.locator(".branch[aria-selected=true]").focus()
+    for key in ("ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_function("first => viz.run.run === first", arg=first)
+    whatif.see(".branches")
+    whatif.shows(run)
+    assert page.locator("#text textarea").input_value() == whatif.text
+    expect(page.locator(".branch:focus")).to_have_attribute("aria-selected", "true")
+    for key in ("ArrowRight", "Space"):
+        page.keyboard.press(key)
+    whatif.wait_for_run_after(first)
+    whatif.shows(made)
+    assert started == []
+    page.get_by_role("button", name="Reset").click()
+    page.wait_for_function("() => viz.run.forced_tokens.length === 0")
+    a_click_on_a_bar_in_prediction_branches_too(whatif)
+
+
+def a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
+    page, run = whatif.page, whatif.run()
+    whatif.visit.tab("Prediction")
+    whatif.visit.tokens.nth(run.n_prompt).click()
+    page.wait_for_selector(".prediction[data-step='1']:not([aria-busy])")
+    meta = page.evaluate(META)
+    row = next(row for row, token in enumerate(meta["ids"]) if token != meta["chosen"])
+    old = whatif.visit.shown_run()
+    x, y = page.evaluate(BAR, row)
+    page.mouse.move(x, y, steps=3)
+    pointed = "document.querySelector('[data-picture=candidates]')._hoverdata?.[0].y"
+    page.wait_for_function(f"row => Math.round({pointed}) === row", arg=row)
+    page.mouse.click(x, y)
+    whatif.wait_for_run_after(old)
+    made = whatif.run(forced_tokens=[run.ids[run.n_prompt], meta["ids"][row]])
+    expect(whatif.visit.tokens).to_have_text(list(made.labels))
+
+
+def test_a_run_that_the_server_no_longer_keeps_is_shown_as_gone(writing: WhatIf) -> None:
+    page = writing.page
+    page.evaluate(
+        """() => viz.pastRuns.unshift({ number: 0, facts: {
+            ...viz.run, run: "gone", ids: [...viz.run.ids, 1], labels: [...viz.run.labels, "x"],
+        } })"""
+    )
+    branch(writing, 1)
+    gone = page.locator(".branch[data-run=gone]")
+    expect(gone).to_have_attribute("aria-disabled", "true")
+    expect(page.locator(".branch[aria-disabled=true]")).to_have_count(1)
+    gone.locator("> .branch-line").click()
+    assert "no longer keeps this run" in writing.visit.wait_for_alert()
+    writing.see(".compare")
+    expect(page.locator(".compare-b option[value=gone]")).to_be_disabled()
+    page.evaluate("viz.pastRuns.shift()")
+
+
+# --- two runs side by side ------------------------------------------------------------------------
+
+
+def test_two_runs_are_compared_as_python_compares_them(writing: WhatIf) -> None:
+    whatif, page = writing, writing.page
+    b, old = whatif.run(), whatif.visit.shown_run()
+    a = branch(whatif, 2)
+    whatif.see(".compare")
+    expect(page.locator(".compare-b")).to_have_value(old)  # the one before
+    whatif.see(".compare-texts")
+    pairs = align(a.labels, b.labels)
+    for side in ("a", "b"):
+        mine = [pair for pair in pairs if getattr(pair, side) is not None]
+        shown = page.locator(f".side-{side} .pair").all()
+        states = [str(one.get_attribute("class")).split()[1] for one in shown]
+        assert states == [pair.state.replace(" ", "-").lower() for pair in mine]
+    whatif.see(".compare-outcomes")
+    bars = page.evaluate("[...document.querySelector('[data-picture=outcomes]')._fullData[0].y]")
+    chances = [
+        b.steps[pair.b - b.n_prompt].chosen.probability
+        - a.steps[pair.a - a.n_prompt].chosen.probability
+        for pair in generated_pairs(a, b)
+    ]
+    assert bars == pytest.approx(chances, abs=1e-6)
+    whatif.see(".compare-weighed")
+    whatif.see(".compare-attention")
+    for site, head in (("decoder.0.self", 0), ("decoder.1.self", "mean")):
+        if head == "mean":
+            with whatif.visit.drawn(".compare-attention"):
+                page.locator(".pick-site").select_option(site)
+            with whatif.visit.drawn(".compare-attention"):
+                page.locator(".pick-of-heads").select_option("mean")
+        wanted = attention_difference(a, b, site, head).data[0].z
+        np.testing.assert_allclose(whatif.visit.numbers("difference"), wanted, atol=1e-6)
+
+
+# --- patch ----------------------------------------------------------------------------------------
+
+
+def test_a_patch_map_is_the_networks_and_a_click_applies_it(still: Visit, server: Server) -> None:
+    page, model, example = still.page, server.translator, EXAMPLES["encoder-decoder"]
+    still.go(f"model={model.name}&tab=what-if")
+    still.wait_drawn(".patching")
+    other = "The bird ran to the park."
+    page.locator(".patch-text").fill(other)
+    page.locator(".show-map").click()
+    page.wait_for_selector("[data-picture=patching][data-place]")
+    run = model.generate(example.text, **example.settings)
+    found = patch_effect(model, run, other, most_changed(model, run, other), stack="encoder")
+    np.testing.assert_allclose(still.numbers("patching"), found.change, atol=1e-4)
+    expect(page.locator(".patch-says")).to_contain_text(f"ln p is {found.before:.2f} here")
+    expect(page.locator(".patch-title")).to_contain_text(model.tokenizer.label(found.target))
+    page.locator("[data-picture=patching]").focus()
+    for key in ("Home", "ArrowUp", "ArrowUp", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    said = page.locator(".patch-said")
+    expect(said).to_contain_text("layer 1, place 1 ")
+    expect(said).to_contain_text(f"ln p {found.change[1, 1]:+.4f}")
+    old = still.shown_run()
+    page.mouse.click(*page.evaluate(CELL, ["patching", 0, 2]))
+    page.wait_for_function("old => viz.run.run !== old", arg=old)
+    patch = Patch("encoder", 0, [2], other)
+    length = int(page.evaluate("viz.run.link.length"))
+    altered = model.generate(example.text, max_new_tokens=length, interventions=[patch])
+    expect(still.tokens).to_have_text(list(altered.labels))
+    expect(page.locator(".altered")).to_contain_text(str(patch))
