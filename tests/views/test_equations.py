@@ -250,6 +250,7 @@ def check(answer: dict[str, Any], part: str, expected: Any) -> None:
     assert found["cells"]
     for cell in found["cells"]:
         value = row[int(cell["label"])] if row.ndim else row
+        assert cell["value"] != -math.inf  # JSON has none
         shown = {"True": True, "False": False, "−∞": -math.inf}.get(cell["value"], cell["value"])
         assert shown == pytest.approx(value.item(), abs=2e-4, rel=1e-3), (part, cell)
     assert len(found["cells"]) + found["more"] == row.numel(), part
