@@ -108,7 +108,10 @@ const drawnInWords = (settings, count, { likeliest, logits }, own) => {
   if (page.run.stack === "encoder") return say("What the network would put at this place.");
   if (settings.method === "beam")
     return say("Beam search weighs whole texts, not this word alone.");
-  if (!draws(settings)) return sayWith("Greedy: always the likeliest, {token}.", { token });
+  if (!draws(settings))
+    return sayWith("Greedy: always the likeliest, {token}. Move the temperature to draw instead.", {
+      token,
+    });
   const drawn = sayN(
     "Only {n} of {all} tokens could be drawn.",
     "{n} of {all} tokens could be drawn.",
