@@ -21,9 +21,15 @@ WORDS = ("title", "says", "look", "types")
 
 
 @cache
-def all_cards() -> tuple[dict[str, Any], ...]:
+def read() -> dict[str, Any]:
+    """The file: {"card": every card, "opens": by model}."""
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+def all_cards() -> list[dict[str, Any]]:
     """Every card of the file, as it stands there."""
-    return tuple(tomllib.loads(FILE.read_text(encoding="utf-8"))["card"])
+    cards: list[dict[str, Any]] = read()["card"]
+    return cards
 
 
 def cards(models: Iterable[str]) -> list[dict[str, Any]]:
@@ -48,13 +54,10 @@ def as_link(state: Mapping[str, Any]) -> dict[str, str]:
 def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:
     """What a model's own example is, and how the page first shows it and other runs of the model.
 
-    For a model without a card a translator's cross-attention, whatever is first of others.
+    For one that the file does not name a translator's cross-attention, whatever is first of others.
     """
-    own = (card.get("opens") for card in all_cards() if card["state"]["model"] == name)
-    usual: dict[str, Any] = {}
-    if config.family == "encoder-decoder":
-        usual = {"site": "decoder.0.cross"}
-    return next((dict(opens) for opens in own if opens), usual)
+    usual = {"site": "decoder.0.cross"} if config.family == "encoder-decoder" else {}
+    return dict(read()["opens"].get(name, usual))
 
 
 def shown_first(name: str, config: ModelConfig, *, example: bool = False) -> dict[str, str]:
