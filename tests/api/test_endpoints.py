@@ -21,6 +21,8 @@ from transformer.analysis.held_out import broken
 from transformer.analysis.logit_lens import surprisal
 from transformer.analysis.patching import patch_effect
 
+pytestmark = pytest.mark.slow
+
 TEXT = "The dog ran"
 SILENCE = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0, 2]}
 SETTINGS = {"max_new_tokens": 8, "interventions": [SILENCE]}

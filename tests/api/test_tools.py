@@ -27,6 +27,8 @@ from transformer.ui.limits import (
 
 # On a machine that does much else, the framework's own request to itself runs out of time, and its
 # tool then fails without a word.
+pytestmark = pytest.mark.slow
+
 TRIES = 4
 NAMES = {
     "models", "generate", "translate", "fill", "trace", "batch", "attention", "positions", "limits",

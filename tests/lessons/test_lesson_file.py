@@ -103,6 +103,7 @@ def test_what_is_stored_is_said_of_each_answer_as_the_page_gives_it(tiny_model):
     assert (number["value"], number["answer"]) == (len(run.labels), {"number": len(run.labels)})
 
 
+@pytest.mark.slow
 def test_a_bundled_lesson_is_written_in_a_language(tmp_path, capsys):
     out = tmp_path / "lesson.html"
     export("heads", ["stories"], "fr", out)

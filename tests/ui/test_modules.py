@@ -191,6 +191,7 @@ def test_the_page_takes_all_that_it_needs_as_two_files():
     ]
 
 
+@pytest.mark.slow  # they are packed at brotli's best
 @pytest.mark.parametrize("language", languages())
 def test_a_languages_scripts_have_each_sentence_once_and_stay_small(language):
     page, later = (MODULES.asset(in_language(name, language)) for name in (PAGE, LATER))
