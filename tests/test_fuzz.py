@@ -22,6 +22,8 @@ from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
 from transformer.views import PICTURES
 
+pytestmark = pytest.mark.slow
+
 NESTED: list[Any] = []
 for _ in range(900):
     NESTED = [NESTED]

@@ -15,6 +15,8 @@ from transformer.inference.engines import c_compiler, kernels, library_cache
 from transformer.inference.engines.choice import engine_of, engine_words
 from transformer.model.transformer import build_transformer
 
+pytestmark = pytest.mark.slow
+
 # The compiler is asked for less than usual: what is compared is what comes out, not how soon.
 FLAGS = tuple("-O1" if flag == "-O3" else flag for flag in c_compiler.FLAGS)
 LEVELS = {"x86-64": "sse2", "x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}

@@ -35,6 +35,8 @@ from transformer.ui.limits import (
 from transformer.ui.page_queue import Messages, Queue
 from transformer.ui.service import Service
 
+pytestmark = pytest.mark.slow
+
 GRADIOS = next(cls for cls in Queue.__mro__ if cls.__module__ == "gradio.queueing")
 GRADIOS_FILES = processing_utils.async_move_files_to_cache
 GRADIOS_CHECK = gr.Blocks.validate_inputs
