@@ -88,5 +88,6 @@ def test_nothing_is_wider_than_the_screen_or_cut_and_no_tab_is_hidden(
         return
     page.locator("#right [role=tab]:visible").first.click()
     for part in ("#top", "#text", "#tokens", ".next-words ul", ".journey .picture-of"):
+        page.locator(part).first.wait_for()  # the journey is made anew
         assert 0 < page.evaluate(BOTTOM, [part]) <= height, part
     assert page.evaluate(BOTTOM, ["#top"]) < 60  # one line
