@@ -81,9 +81,13 @@ def test_nothing_is_wider_than_the_screen_or_cut_and_no_tab_is_hidden(
         assert page.evaluate(WIDER) <= 0, tab.inner_text()
         assert page.evaluate(CUT) == [], tab.inner_text()
     if screen == "phone":  # where a press leads down to what it shows
-        page.evaluate("scrollTo(0, 300)")
+        page.evaluate(
+            "scrollBy(0, document.querySelector('#right').getBoundingClientRect().top - 600)"
+        )
         page.locator("#right [role=tab]:visible").first.click()
-        page.wait_for_function("document.querySelector('#right').getBoundingClientRect().top < 200")
+        page.wait_for_function(
+            "document.querySelector('#right').getBoundingClientRect().top <= innerHeight / 2"
+        )
     if screen != "desk":
         return
     page.locator("#right [role=tab]:visible").first.click()
