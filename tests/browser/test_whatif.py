@@ -242,7 +242,8 @@ def runs_with_this_mask(whatif: WhatIf, edit: EditMask) -> Run:
 def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.see(".breaks")
-    page.get_by_role("button", name="Measure what each costs").click()
+    if whatif.data(".breaks", "measured") == "false":  # else a program has asked this server before
+        page.get_by_role("button", name="Measure what each costs").click()
     page.wait_for_selector(".breaks[data-measured=true]")
     page.get_by_role("button", name="Run my text through each").click()
     page.wait_for_selector(f".breaks[data-texts='{len(breaks_of(whatif.model.config)) + 1}']")
