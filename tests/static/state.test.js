@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { RUN_GONE, ask, server, session } from "../../transformer/web/ask.js";
+import { RUN_GONE, ask, session } from "../../transformer/web/ask.js";
 import {
   chosenRow,
   on,
@@ -14,7 +14,6 @@ import {
   tracedFrom,
 } from "../../transformer/web/store.js";
 import { effect } from "../../transformer/web/preact.js";
-import { metricsOf } from "../../transformer/views/head_metrics/known.js";
 
 const heard = [];
 for (const name of ["run", "query", "head"]) on(name, (detail) => heard.push([name, detail]));
@@ -65,73 +64,62 @@ test("a token's row counts from the first that is traced; another stack has none
   assert.equal(chosenRow("decoder"), null);
 });
 
-test("a question on its way is not asked again; one that was answered is", async () => {
-  let count = 0;
-  const question = async (data) => {
-    count += 1;
-    return { data };
+// What the server answers each question with, by its data.
+const asked = [];
+const answering = (/** @type {(data: any) => Response} */ answer) => {
+  asked.splice(0);
+  globalThis.fetch = async (url, given) => {
+    const data = JSON.parse(String(given?.body));
+    asked.push({ url, ...given, data });
+    return answer(data);
   };
+};
+const refusing = (status, detail) => new Response(JSON.stringify({ detail }), { status });
+
+test("a question on its way is not asked again; one that was answered is", async () => {
+  answering((data) => Response.json({ data }));
   const [first, again, other] = [
-    ask(question, { a: 1 }),
-    ask(question, { a: 1 }),
-    ask(question, { a: 2 }),
+    ask("lens", { a: 1 }),
+    ask("lens", { a: 1 }),
+    ask("lens", { a: 2 }),
   ];
   assert.equal(await first, await again);
   assert.deepEqual((await other).data, { a: 2 });
-  assert.equal(count, 2);
-  await ask(question, { a: 1 });
-  assert.equal(count, 3);
+  assert.equal(asked.length, 2);
+  await ask("lens", { a: 1 });
+  await ask("lines", { a: 1 });
+  assert.equal(asked.length, 4);
 });
 
 test("a server that does not keep a run is told how it was made", async () => {
-  const asked = [];
-  const question = async (data) => {
-    asked.push(data);
-    if (!data.made) throw Object.assign(new Error("x"), { gone: true });
-    return { weights: 1 };
-  };
+  answering((data) => (data.made ? Response.json({ weights: 1 }) : refusing(410, "x")));
   setRun(/** @type {any} */ ({ run: "known", link: { text: "Hello" } }));
   setRun(/** @type {any} */ ({ run: "other", link: { text: "Bye" } }));
-  assert.deepEqual(await ask(question, { run: "known", head: 1 }), { weights: 1 });
+  assert.deepEqual(await ask("lens", { run: "known", head: 1 }), { weights: 1 });
   const made = { known: { text: "Hello" } };
-  assert.deepEqual(asked, [
-    { run: "known", head: 1 },
-    { run: "known", head: 1, made },
-  ]);
-  await ask(question, { run: "known", other: "other" });
-  assert.deepEqual(asked.at(-1)?.made, { ...made, other: { text: "Bye" } });
-  await assert.rejects(ask(question, { run: "unknown" }), { message: RUN_GONE });
+  assert.deepEqual(
+    asked.map(({ data }) => data),
+    [
+      { run: "known", head: 1 },
+      { run: "known", head: 1, made },
+    ],
+  );
+  await ask("lens", { run: "known", other: "other" });
+  assert.deepEqual(asked.at(-1)?.data.made, { ...made, other: { text: "Bye" } });
+  await assert.rejects(ask("lens", { run: "unknown" }), { message: RUN_GONE });
 });
 
 test("a refusal is an error with the server's own sentence", async () => {
-  const sent = [];
-  const answers = [
-    new Response(JSON.stringify({ detail: "No such head." }), { status: 400 }),
-    new Response(JSON.stringify({ detail: "x" }), { status: 410 }),
-    new Response("<html>", { status: 502 }),
-  ];
-  globalThis.fetch = async (...request) => {
-    sent.push(request);
-    return answers.shift() ?? Promise.reject(new TypeError("offline"));
-  };
-  const messages = ["No such head.", RUN_GONE, /refused the request/, /did not answer/];
-  for (const message of messages)
-    await assert.rejects(ask(server.lesson, { name: "a" }), (/** @type {any} */ error) => {
-      assert.match(error.message, new RegExp(message));
-      return true;
-    });
-  const [url, { method, headers, body }] = sent[0];
-  assert.deepEqual(
-    [url, method, JSON.parse(body)],
-    ["resources/lesson?__lang=en", "POST", { name: "a" }],
-  );
+  const answers = [refusing(400, "No such head."), new Response("<html>", { status: 502 })];
+  answering(() => {
+    const answer = answers.shift();
+    if (!answer) throw new TypeError("offline");
+    return answer;
+  });
+  const messages = [/No such head./, /refused the request/, /did not answer/];
+  for (const message of messages) await assert.rejects(ask("lesson", { name: "a" }), { message });
+  const { url, method, headers, data } = asked[0];
+  const wanted = ["resources/lesson?__lang=en", "POST", { name: "a" }];
+  assert.deepEqual([url, method, data], wanted);
   assert.equal(headers["x-session"], session);
-});
-
-test("two parts of the page that ask for the same metrics at once ask the server once", async () => {
-  let asked = 0;
-  const part = () => ({ metrics: async () => ({ count: ++asked }) });
-  const data = { run: "a", stack: "decoder", kind: "self" };
-  const found = await Promise.all([metricsOf(part())(data), metricsOf(part())(data)]);
-  assert.deepEqual(found, [{ count: 1 }, { count: 1 }]);
 });

@@ -29,10 +29,7 @@ PLOTLY_JS = "ui/static/vendor/plotly-cartesian.min.js"
 # Gradio runs this once a component stands on the page. What goes wrong is told in the status.
 MOUNT = """
 import("{bundle}")
-  .then(({{ modules }}) => {{
-    const {{ server }} = modules["web/ask.js"];
-    return modules["{module}"].{mount}({{ element, props, trigger, watch, server }});
-  }})
+  .then(({{ modules }}) => modules["{module}"].{mount}({{ element, props, trigger, watch }}))
   .then(() => document.dispatchEvent(new CustomEvent("mounted", {{ detail: element }})))
   .catch((error) => {{
     console.error(error);
@@ -56,8 +53,8 @@ def component(
 ) -> gr.HTML:
     """The component of FOLDER/NAME.js, or one of several of FOLDER/SCRIPT.js; elem_id None: NAME.
 
-    NAME.js exports mount({element, props, trigger, watch, server}): what Gradio 6.31 gives to a
-    component's script, and server of ask.js; see web/part.js. Where it is no component of Preact's,
+    NAME.js exports mount({element, props, trigger, watch}): what Gradio 6.31 gives to a
+    component's script; see web/part.js. Where it is no component of Preact's,
     NAME.html has its elements. value, props: JSON data for it.
     """
     template = PACKAGE / folder / f"{name}.html"

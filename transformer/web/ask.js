@@ -60,8 +60,6 @@ const ARRAYS = "application/x-arrays";
 const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
 const LONGEST = 1500; // characters of a query
 
-/** @typedef {(data: any) => Promise<any>} Question fails with the server's own sentence; gone: a run is */
-
 const storageOf = () => {
   try {
     return globalThis.sessionStorage ?? null;
@@ -143,26 +141,13 @@ const send = async (name, data) => {
     : answer.json();
 };
 
-// What components get: a question by its name.
-/** @type {Record<string, Question>} */
-export const server = new Proxy(/** @type {any} */ ({}), {
-  get: (known, name) => (known[name] ??= (/** @type {any} */ data) => send(String(name), data)),
-});
-
-/** @type {Map<Question, number>} */
-const names = new Map();
-/** @type {(question: Question) => number} */
-const nameOf = (question) => {
-  if (!names.has(question)) names.set(question, names.size);
-  return names.get(question) ?? 0;
-};
-/** @type {(question: Question, data: any) => Promise<any>} */
-const reply = async (question, data) => {
+/** @type {(name: string, data: any) => Promise<any>} */
+const reply = async (name, data) => {
   const made = requestsFor(data);
   for (let times = 0; ; times += 1) {
     if (times > 1) await new Promise((done) => setTimeout(done, PAUSE_MS)); // others are first
     try {
-      return await question(times && made ? { ...data, made } : data);
+      return await send(name, times && made ? { ...data, made } : data);
     } catch (error) {
       const { gone } = /** @type {any} */ (error);
       if (!gone) throw error;
@@ -173,14 +158,14 @@ const reply = async (question, data) => {
 
 /** @type {Map<string, Promise<any>>} */
 const pending = new Map();
-// Ask the server; a refusal becomes an Error with the server's own sentence. A question that is
-// on its way already is not asked again.
-/** @type {(question: Question, data: any) => Promise<any>} */
-export const ask = (question, data) => {
-  const key = `${nameOf(question)} ${JSON.stringify(data)}`;
+// Ask the server a question by its name; a refusal becomes an Error with the server's own sentence. One
+// that is on its way already is not asked again.
+/** @type {(name: string, data: any) => Promise<any>} */
+export const ask = (name, data) => {
+  const key = `${name} ${JSON.stringify(data)}`;
   const underway = pending.get(key);
   if (underway) return underway;
-  const answer = reply(question, data).finally(() => pending.delete(key));
+  const answer = reply(name, data).finally(() => pending.delete(key));
   pending.set(key, answer);
   return answer;
 };

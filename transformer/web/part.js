@@ -70,7 +70,7 @@ const LEAST_PX = 4; // of a change of width that is one
 /** @type {(Component: any, finding?: () => any) => (mounted: import("./store.js").Mounted) => void} */
 export const mounted =
   (Component, finding) =>
-  ({ element, props, trigger, watch, server }) => {
+  ({ element, props, trigger, watch }) => {
     const value = signal(props.value);
     watch("value", () => (value.value = props.value));
     const submit = (given, event = "submit") => {
@@ -78,7 +78,7 @@ export const mounted =
       trigger(event, given);
     };
     const root = element.firstElementChild;
-    const whole = html`<${Component} ...${{ props, value, submit, server }} />`;
+    const whole = html`<${Component} ...${{ props, value, submit }} />`;
     render(
       props.folded ? html`<${Folded} view=${props.folded} ...${{ whole, finding }} />` : whole,
       root,
@@ -201,11 +201,12 @@ export const useDocument = (names, listener, first = false) => {
   }, []);
 };
 
-// The server's answer to a question of this part, {answer, asked}: the last one while the next is
-// coming, null before the first; asked: the data that it is about. data: null asks nothing. It is
+// The answer to a question of this part, {answer, asked}: the last one while the next is coming, null
+// before the first; asked: the data that it is about. question: by which name the server is asked, or
+// what finds the answer. data: null asks nothing. It is
 // asked only while the part is seen, and a refusal stands in the page's status. take(answer, data): hears of
 // an answer in the same draw.
-/** @type {(part: Part, question: (data: any) => Promise<any>, data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any}} */
+/** @type {(part: Part, question: string | ((data: any) => Promise<any>), data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any}} */
 export const useAnswer = (part, question, data, take = () => {}) => {
   const [found, setFound] = useState({ answer: null, asked: null, key: "null" });
   const me = useRef(0);
@@ -214,7 +215,8 @@ export const useAnswer = (part, question, data, take = () => {}) => {
     const mine = ++me.current;
     part.owes(me, Boolean(data) && key !== found.key);
     if (!data || key === found.key || !part.seen) return;
-    ask(question, data).then(
+    const coming = typeof question === "string" ? ask(question, data) : question(data);
+    coming.then(
       (answer) => {
         if (mine !== me.current) return;
         take(answer, data);

@@ -58,7 +58,6 @@ import { batch as together, signal } from "./preact.js";
  * @property {any} props
  * @property {(event: string, data?: any) => void} trigger
  * @property {(prop: string, changed: () => void) => void} watch
- * @property {Record<string, (data: any) => Promise<any>>} server
  */
 
 /**

@@ -162,7 +162,7 @@ const showEffect = () => {
   openSection("effect");
 };
 
-const Altered = ({ props, submit, server }) => {
+const Altered = ({ props, submit }) => {
   const part = usePart();
   const { run, model, labels } = page.run ?? {};
   useEvent("alter", submit);
@@ -171,11 +171,11 @@ const Altered = ({ props, submit, server }) => {
     props.value = { interventions: interventions(), forced_tokens: [] };
   }, [run]);
   const changes = run ? changesOf(page.run) : [];
-  const texts = useAnswer(part, server.intact_text, changes.length && { run, forced: false });
+  const texts = useAnswer(part, "intact_text", changes.length && { run, forced: false });
   const both = changes.length > 0 && texts.asked?.run === run && texts.answer;
   // A network that has learned an exercise is asked all of it again.
   const asked = { model, interventions: interventions() };
-  const exam = useAnswer(part, server.examined, both && isOwn(model) && asked);
+  const exam = useAnswer(part, "examined", both && isOwn(model) && asked);
   const right = both && JSON.stringify(exam.asked) === JSON.stringify(asked) && exam.answer;
   const facts = both && { run, same: both.same, equal: both.equal };
   const grades = right && { right: right.altered, "right-before": right.intact };

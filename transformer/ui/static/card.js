@@ -66,11 +66,11 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
 };
 
 // close(): it was put away by its own button.
-const LessonList = ({ server, close }) => {
+const LessonList = ({ close }) => {
   const part = usePart();
   const title = useRef(/** @type {any} */ (null));
   const isOpen = touring.isChoosing;
-  const { answer } = useAnswer(part, server.lessons, isOpen && {});
+  const { answer } = useAnswer(part, "lessons", isOpen && {});
   useLayoutEffect(() => {
     document.body.classList.toggle("choosing-lesson", isOpen);
     if (isOpen) title.current.focus({ preventScroll: true });
@@ -124,7 +124,7 @@ const wordsOf = ({ title, says, look, ...more }) => ({
   look: look && html`<strong>${say("Look at:")}</strong> <${Marked} text=${say(look)} />`,
 });
 
-const Guide = ({ props, server }) => {
+const Guide = ({ props }) => {
   const lessons = props.lessons ?? [];
   const { deck, place } = touring;
   const card = cardShown();
@@ -142,7 +142,7 @@ const Guide = ({ props, server }) => {
   });
   const grade = async (answer) => {
     try {
-      const { right, says } = await ask(server.grade, { ...asked(), answer });
+      const { right, says } = await ask("grade", { ...asked(), answer });
       if (latest.current !== name) return;
       state.tell(right, says);
       if (right) setSolved(deck.name, (place ?? 0) + 1);
@@ -153,7 +153,7 @@ const Guide = ({ props, server }) => {
   };
   const solve = async () => {
     try {
-      const { state: shown, number, option } = await ask(server.solve, asked());
+      const { state: shown, number, option } = await ask("solve", asked());
       if (shown) return await goToAnswer(shown);
       const answer = option === undefined ? { number: Math.round(number * 100) / 100 } : { option };
       state.give(answer);
@@ -198,6 +198,6 @@ const Guide = ({ props, server }) => {
   const shown = () => html`<${Card} words=${wordsOf(card)} deck=${deck.name} key="card"
     over=${deck.name ? `${deck.title} · ` : ""} kind=${card?.check ?? ""} answer=${grade} end=${endTour}
     focus=${opener.current !== null} ...${{ place, count, state, solve, leaf, onward }} />`;
-  return html`<div>${card && shown()}<${LessonList} ...${{ server, close }} /></div>`;
+  return html`<div>${card && shown()}<${LessonList} close=${close} /></div>`;
 };
 export const mount = mounted(Guide);

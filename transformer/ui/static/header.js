@@ -90,10 +90,10 @@ const chooseLesson = ({ currentTarget }) => {
   touring.isChoosing = !touring.isChoosing;
 };
 
-const Menu = ({ languages, space, server }) => {
+const Menu = ({ languages, space }) => {
   const menu = useRef(/** @type {any} */ (null));
   const page = () => pageAddress(space);
-  const { show, code } = useCode(server.code, page);
+  const { show, code } = useCode(page);
   // It goes as any menu does, and the page keeps what is chosen on it.
   const press = (event) => {
     if (event.key !== "Escape" || !menu.current.matches(":popover-open")) return;
@@ -111,7 +111,7 @@ const Menu = ({ languages, space, server }) => {
   </div>`;
 };
 
-const Header = ({ props, value, submit, server }) => {
+const Header = ({ props, value, submit }) => {
   const { cards, lessons, languages, space } = props;
   useMemo(() => setCards(cards), []);
   useLayoutEffect(() => {
@@ -121,7 +121,7 @@ const Header = ({ props, value, submit, server }) => {
   return html`<div class="header">
     <button type="button" class="start" hidden=${!cards.length} onClick=${begin}>${say("Start here")}</button>
     <button type="button" class="lessons-button" hidden=${!lessons} onClick=${chooseLesson}>${say("Lessons")}</button>
-    <${Menu} ...${{ languages, space, server }} />
+    <${Menu} ...${{ languages, space }} />
   </div>`;
 };
 export const mount = mounted(Header);

@@ -24,8 +24,8 @@ on("run", (facts) => {
 });
 
 // Those of these runs that are lost: the server no longer keeps them, and they cannot be asked for again.
-export const useGone = (part, question, runs) => {
-  const { answer, asked } = useAnswer(part, question, runs && { runs });
+export const useGone = (part, runs) => {
+  const { answer, asked } = useAnswer(part, "kept", runs && { runs });
   const isGone = (run, place) => !answer.kept[place] && !requestsFor({ run });
   return (asked?.runs ?? []).filter(isGone);
 };

@@ -43,20 +43,19 @@ const asked = ({ takes, parameters }, view, fields) => {
   return { ...subject, ...values, dark: page.dark };
 };
 
-const Picture = ({ part, picture, view, fields, server }) => {
-  const question = server[picture.name];
-  const { answer } = useAnswer(part, question, asked(picture, view, fields));
+const Picture = ({ part, picture, view, fields }) => {
+  const { answer } = useAnswer(part, picture.name, asked(picture, view, fields));
   const title = say(picture.title || view.title);
   return html`<${Figure} part=${part} name=${picture.name} figure=${answer?.figure}
     wide=${title} label=${title} />`;
 };
 
-const Panel = ({ props, server }) => {
+const Panel = ({ props }) => {
   const view = views.find(({ name }) => name === props.view);
   const fields = useMemo(() => declaredFields(view.name), []);
   const part = usePart();
   const control = ([field, declared]) => html`<${Control} ...${{ field, declared, fields }} />`;
-  const picture = (one) => html`<${Picture} picture=${one} ...${{ part, view, fields, server }} />`;
+  const picture = (one) => html`<${Picture} picture=${one} ...${{ part, view, fields }} />`;
   return html`<section class="panel" ...${part.shows({ run: page.run?.run })}>
     ${!props.folded && html`<h3 class="panel-title">${say(view.title)}</h3>`}
     <p class="hint panel-help">${say(view.help)}</p>

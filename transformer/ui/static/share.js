@@ -75,25 +75,24 @@ const NO_CODE = say(
   "This network belongs to your visit alone: a link shows it to nobody else, so there is no code.",
 );
 
-const draw = async (question, page) => {
+const draw = async (page) => {
   if (shown.run && isOwn(shown.run.model)) throw new Error(NO_CODE);
   const state = snapshot();
   delete state.projector; // a phone is none
   const query = await shortQueryOf(state);
-  const { picture, address } = await ask(question, { page: page(), query });
+  const { picture, address } = await ask("code", { page: page(), query });
   const says = say("Point a phone's camera at the code: it opens what is shown here.");
   return { picture, says, address: address.split("#")[0] };
 };
 
-// The window in `box`; its shows tells the button how to open it. question: asks the server for a code;
-// page(): the page's own address.
-export const useCode = (question, page) => {
+// The window in `box`; its shows tells the button how to open it. page(): the page's own address.
+export const useCode = (page) => {
   const box = useRef(/** @type {any} */ (null));
   const [{ picture, says, address, rev }, setCode] = useState(/** @type {any} */ ({ rev: 0 }));
   const show = async () => {
     setCode({ rev });
     box.current.showModal();
-    const code = await draw(question, page).catch(({ message }) => ({ says: message }));
+    const code = await draw(page).catch(({ message }) => ({ says: message }));
     setCode({ ...code, rev: rev + 1 });
   };
   const close = () => box.current.close();

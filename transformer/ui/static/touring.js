@@ -1,7 +1,7 @@
 // The tour and the lessons: decks of cards, each with the state of the page that it asks for.
 
 import { batch as together, effect } from "../../web/preact.js";
-import { ask, server } from "../../web/ask.js";
+import { ask } from "../../web/ask.js";
 import { reactive, showProblem } from "../../web/store.js";
 import { keptBy, shownFields } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
@@ -63,7 +63,7 @@ const show = (to, among = touring.deck) => {
 /** @type {(name: string) => Promise<Deck>} */
 const fetchLesson = async (name) => {
   oneOf("lesson", name, await lessonNames);
-  const { steps, title } = await ask(server.lesson, { name });
+  const { steps, title } = await ask("lesson", { name });
   return { name, title, cards: steps };
 };
 // A lesson by its name, fetched once.

@@ -135,7 +135,7 @@ const BY = [
   ["mean", say("its mean")],
 ];
 
-const Ablation = ({ server }) => {
+const Ablation = () => {
   const part = usePart();
   const [state, change] = useChoices();
   const { run, dark } = page;
@@ -143,7 +143,7 @@ const Ablation = ({ server }) => {
   const { stack, kind } = run?.kinds[state.kind] ?? {};
   const found = useAnswer(
     part,
-    server.importance,
+    "importance",
     place !== null && { run: run.run, place, stack, kind, by, dark },
   );
   const answer = place !== null && found.asked?.run === run.run ? found.answer : null;

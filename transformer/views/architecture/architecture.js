@@ -109,10 +109,10 @@ const follow = ({ stack, kind }, leads) => {
 
 // ---- the part ----
 
-const Architecture = ({ server }) => {
+const Architecture = () => {
   const part = usePart();
   const { run, dark } = page;
-  const { answer, asked } = useAnswer(part, server.architecture, run && { run: run.run, dark });
+  const { answer, asked } = useAnswer(part, "architecture", run && { run: run.run, dark });
   const layout = answer?.figure.layout;
   const [name, setName] = useState(/** @type {string | null} */ (null)); // of the block that is told of
   useEvent("run", () => setName(null));

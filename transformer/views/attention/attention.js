@@ -69,7 +69,7 @@ const Heads = ({ view }) => {
         isAblated=${(layer, head) => isAblated({ ...of, layer, head })}
         ...${{ atlas, choose, press, isZoomed }} />`
     }
-    <${HeadFinding} server=${view.server} />
+    <${HeadFinding} />
     <p class="hint">${say("Layers go down, heads across. In each picture the rows read the columns.")}</p>
   </div>`;
 };
@@ -109,14 +109,14 @@ const follow = (_, { cell: text }) => {
   setQuery({ stack: at.stack, index });
 };
 
-const newView = (part, server) => {
+const newView = (part) => {
   const fields = declaredFields("attention", follow);
   const shown = newShown({ small: /** @type {any} */ (null) }); // all heads small
   Object.defineProperty(shown, "shift", {
     get: () => Number(fields.picture === "alignment" && fields.by === "written"),
   });
   setReader(tokenReader(fields));
-  return { part, server, fields, shown, store, turning: signal(false) };
+  return { part, fields, shown, store, turning: signal(false) };
 };
 
 // What follows a change of run or head, and a token that the shown picture is not of: it brings the
@@ -149,9 +149,9 @@ const useFollowing = ({ cell }) => {
   useMemo(settle, []); // a link may have chosen a head before this part stood on the page
 };
 
-const Attention = ({ server }) => {
+const Attention = () => {
   const part = usePart();
-  const made = useMemo(() => newView(part, server), []);
+  const made = useMemo(() => newView(part), []);
   const { fields, shown, turning } = made;
   const cell = useCell(/** @type {any} */ (shown), pinned);
   const view = useMemo(() => ({ ...made, cell }), []);

@@ -89,7 +89,7 @@ const slim = ({ layout }) => {
 };
 
 // Lines between two columns of tokens: of one head's queries, or an alignment.
-const Lines = ({ part, fields, cell, server, at }) => {
+const Lines = ({ part, fields, cell, at }) => {
   const { picture, over_heads: over, by, threshold } = fields;
   const isAlignment = picture === "alignment";
   const row = cell.pin?.row ?? cell.rowOf(page.query);
@@ -106,7 +106,7 @@ const Lines = ({ part, fields, cell, server, at }) => {
         query: row >= 0 ? row : null,
         threshold: Number(threshold),
       };
-  const question = isAlignment ? server.alignment : server.lines;
+  const question = isAlignment ? "alignment" : "lines";
   const { answer } = useAnswer(part, question, { run, ...wanted, dark: page.dark });
   const meta = useMeta(answer?.figure);
   const name = isAlignment ? say("Most-read source tokens") : say("Lines from queries to keys");
@@ -162,7 +162,7 @@ const room = (root) => (box) => {
 };
 
 export const Large = ({ view }) => {
-  const { part, fields, shown, cell, server } = view;
+  const { part, fields, shown, cell } = view;
   const at = headShown();
   useNumbers(view, at);
   const { picture, stage, scale, range, by, depth, over_heads: over } = fields;
@@ -195,7 +195,7 @@ export const Large = ({ view }) => {
         ? html`<div class="panned"><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
             keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
             ...${{ part, meanwhile, look, title }} /></div>`
-        : html`<${Lines} ...${{ part, fields, cell, server, at }} />`
+        : html`<${Lines} ...${{ part, fields, cell, at }} />`
     }
   </div>`;
 };

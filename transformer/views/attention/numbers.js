@@ -1,6 +1,6 @@
 // Which numbers a picture of attention is of, what it is called, and the numbers that the page keeps.
 
-import { ask, server } from "../../web/ask.js";
+import { ask } from "../../web/ask.js";
 import { say } from "../../web/messages.js";
 import { KindButtons, Switch } from "../../web/controls.js";
 import { attentionOf, siteName } from "../../web/sites.js";
@@ -100,7 +100,7 @@ const numberStore = () => {
   const get = async ({ name, data }) => {
     const key = JSON.stringify([name, data]);
     if (kept.has(key)) return kept.get(key);
-    const answer = await ask(server[name], data);
+    const answer = await ask(name, data);
     if (!kept.has(key)) {
       const labels = { query: answer.query_labels, key: answer.key_labels };
       keep(key, { numbers: headNumbers(answer), labels });
@@ -119,7 +119,8 @@ export const store = numberStore(); // of all pictures
 let first = null; // the small pictures of the stored example, which came with the page
 export const firstAtlas = (sent) => (first = sent);
 const isFirst = (wanted) => first && Object.keys(wanted).every((one) => first[one] === wanted[one]);
-const atlases = once("atlas", async (wanted) => (isFirst(wanted) ? first : server.atlas(wanted)));
+const later = once("atlas");
+const atlases = async (wanted) => (isFirst(wanted) ? first : later(wanted));
 const made = new WeakMap();
 // The small pictures of a kind of attention, {run, stack, kind}, and which they are of; asked for once.
 export const useAtlas = (part, wanted) => {

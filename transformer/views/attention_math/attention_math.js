@@ -155,12 +155,12 @@ const pinnedKey = (row) => {
   return row && Number(query) === row.query && key ? Number(key) : null;
 };
 
-const Worked = ({ server }) => {
+const Worked = () => {
   const part = usePart();
   const [picked, pick] = useState(/** @type {any} */ ({}));
   const of = headLookedAt();
   const wanted = of && { ...of, dark: page.dark };
-  const { answer, asked } = useAnswer(part, server.attention_math, useRested(part, wanted));
+  const { answer, asked } = useAnswer(part, "attention_math", useRested(part, wanted));
   const shown = useMemo(() => answer && workedOut(answer), [answer]);
   const { row, order, agrees, byWeight, byScore } = shown ?? {};
   const chosen = picked.of === answer ? picked.key : (pinnedKey(row) ?? order?.[0]);

@@ -77,15 +77,15 @@ const compare = (run) => {
 };
 const isOfPrompt = ({ model, text }) => model === page.run?.model && text === page.run.text;
 
-const Branches = ({ server }) => {
+const Branches = () => {
   const part = usePart();
   const { run } = page;
   const steps = run?.probabilities.length ?? 0;
   const step = useStep(steps);
-  const { answer, asked } = useAnswer(part, server.choices, steps > 0 && { run: run.run, step });
+  const { answer, asked } = useAnswer(part, "choices", steps > 0 && { run: run.run, step });
   const entries = pastRuns.filter(({ facts }) => isOfPrompt(facts));
   const runs = entries.map(({ facts }) => facts.run);
-  const gone = useGone(part, server.kept, run && runs);
+  const gone = useGone(part, run && runs);
   const shown = steps > 0 ? { answer, asked } : { answer: null, asked: { run: run?.run } };
   return html`<section class="branches whatif" ...${part.shows({ run: shown.asked?.run, step: shown.asked?.step })}>
     <p>${say("What if another token had been taken? Choose one of the candidates: the text branches there and goes on with the settings at the left. A sampled text uses the random numbers that it would have had anyway, so only the token makes the difference.")}</p>

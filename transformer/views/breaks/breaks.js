@@ -54,7 +54,7 @@ const aboutInWords = ({ about, n_texts: count, even }) =>
 
 // The tokens of the prompt going on without each switch alone, {of, texts}, one after the other; of:
 // model and prompt. Another prompt ends it. How far it is stands in `says`.
-const useTexts = (of, question) => {
+const useTexts = (of) => {
   const latest = useRef(of);
   latest.current = of;
   const [state, set] = useState(/** @type {any} */ ({}));
@@ -65,7 +65,7 @@ const useTexts = (of, question) => {
     try {
       for (const [place, what] of switches.entries()) {
         tell(say("Text {place} of {count} …", { place: place + 1, count: switches.length }), true);
-        const { labels } = await ask(question, { run: page.run.run, what });
+        const { labels } = await ask("broken_text", { run: page.run.run, what });
         if (latest.current !== of) return;
         texts.set(what, labels);
       }
@@ -79,16 +79,16 @@ const useTexts = (of, question) => {
 };
 
 // What each switch costs: the server's rows, without losses until somebody has measured them.
-const useCosts = (part, question) => {
+const useCosts = (part) => {
   const { model, run } = page.run ?? {};
   const [measured, setMeasured] = useState(/** @type {any} */ ({}));
-  const known = useAnswer(part, question, model && { model });
+  const known = useAnswer(part, "broken", model && { model });
   const mine = measured.model === model ? measured : {};
   const found = mine.found ?? (known.asked?.model === model ? known.answer : null);
   const measure = async () => {
     setMeasured({ model, measuring: true });
     try {
-      setMeasured({ model, found: await ask(question, { model, measure: true }) });
+      setMeasured({ model, found: await ask("broken", { model, measure: true }) });
     } catch (error) {
       setMeasured({});
       showProblem(error.message);
@@ -97,11 +97,11 @@ const useCosts = (part, question) => {
   return { found, measure, measuring: mine.measuring ?? false, run };
 };
 
-const Breaks = ({ server }) => {
+const Breaks = () => {
   const part = usePart();
-  const { found, measure, measuring, run } = useCosts(part, server.broken);
+  const { found, measure, measuring, run } = useCosts(part);
   const of = JSON.stringify([page.run?.model, page.run?.text]);
-  const { texts, says, asking, askAll } = useTexts(of, server.broken_text);
+  const { texts, says, asking, askAll } = useTexts(of);
   const { rows = [], intact = null, about = null } = found ?? {};
   const whole = {
     what: null,

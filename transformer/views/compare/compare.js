@@ -36,16 +36,16 @@ const usual = (others) => {
   return (page.run?.interventions.length && others.find(isIntact)) || others[0];
 };
 
-const Compare = ({ server }) => {
+const Compare = () => {
   const part = usePart();
   const run = page.run?.run;
   const runs = pastRuns.map(({ facts }) => facts.run);
-  const gone = useGone(part, server.kept, run && runs);
+  const gone = useGone(part, run && runs);
   const others = pastRuns.filter(({ facts }) => facts.run !== run).reverse();
   const kept = others.filter(({ facts }) => !gone.includes(facts.run));
   const found = kept.find(({ facts }) => facts.run === beside.run) ?? usual(kept);
   const other = found?.facts.run ?? "";
-  const two = found && { pair: { run, other }, a: page.run, b: found.facts, server };
+  const two = found && { pair: { run, other }, a: page.run, b: found.facts };
   const body =
     two && [Texts, Outcomes, Weighed, Difference].map((Part) => html`<${Part} ...${two} />`);
   return html`<section class="compare whatif" ...${part.shows({})} data-run=${run}

@@ -54,7 +54,7 @@ const useHeads = (a, b) => {
 };
 
 // pair: {run, other}, the ids of A and B; a, b: all of them.
-export const Difference = ({ pair, a, b, server }) => {
+export const Difference = ({ pair, a, b }) => {
   const part = usePart();
   const { heads, choose } = useHeads(a, b);
   const [first, second] = heads;
@@ -65,11 +65,7 @@ export const Difference = ({ pair, a, b, server }) => {
     other_site: siteName(second),
     other_head: second.head,
   };
-  const { answer, asked } = useAnswer(
-    part,
-    server.difference,
-    wanted && { ...wanted, dark: page.dark },
-  );
+  const { answer, asked } = useAnswer(part, "difference", wanted && { ...wanted, dark: page.dark });
   const meta = useMeta(answer?.figure);
   const pick = (place, changed) => {
     const now = heads.map((head, at) => (at === place ? { ...head, ...changed } : head));

@@ -23,9 +23,9 @@ const choose = ({ points }, { layout: { meta } }) =>
   setQuery(before(meta.pairs[Math.round(points[0].x)][0]));
 
 // pair: {run, other}, the ids of A and B.
-export const Outcomes = ({ pair, server }) => {
+export const Outcomes = ({ pair }) => {
   const part = usePart();
-  const { answer, asked } = useAnswer(part, server.outcomes, { ...pair, dark: page.dark });
+  const { answer, asked } = useAnswer(part, "outcomes", { ...pair, dark: page.dark });
   const none = answer?.none;
   return html`<section class="compare-outcomes" ...${part.shows(asked)}>
     <h4>${say("How likely each generated token was: B − A")}</h4>
@@ -63,10 +63,10 @@ const title = ({ none, labels, places }, { place }) => {
     { place_a: places[0], token_a: a, place_b: places[1], token_b: b },
   );
 };
-export const Weighed = ({ pair, server }) => {
+export const Weighed = ({ pair }) => {
   const part = usePart();
   const wanted = { ...pair, place: placeOfA(), dark: page.dark };
-  const { answer, asked } = useAnswer(part, server.weighed, wanted);
+  const { answer, asked } = useAnswer(part, "weighed", wanted);
   return html`<section class="compare-weighed" ...${part.shows(asked)}>
     <${Asked} of=${before(wanted.place).index} />
     <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>

@@ -52,9 +52,9 @@ const List = ({ text, many }) => {
 };
 
 // pair: {run, other}, the ids of A and B.
-export const Texts = ({ pair, server }) => {
+export const Texts = ({ pair }) => {
   const part = usePart();
-  const { answer, asked } = useAnswer(part, server.compare, pair);
+  const { answer, asked } = useAnswer(part, "compare", pair);
   const texts = answer?.texts ?? [];
   const many = texts.length > 1;
   return html`<section class="compare-texts" ...${part.shows(asked)}>

@@ -71,12 +71,12 @@ const Found = ({ part, answer, place }) => {
   </div>`;
 };
 
-const Contribution = ({ server }) => {
+const Contribution = () => {
   const part = usePart();
   const [wanted, ask] = useState(/** @type {any} */ (null)); // {run, place}
   useEvent("run", () => ask(null));
   const { run, dark } = page;
-  const { answer, asked } = useAnswer(part, server.contribution, wanted && { ...wanted, dark });
+  const { answer, asked } = useAnswer(part, "contribution", wanted && { ...wanted, dark });
   const shown = wanted && asked?.run === wanted.run && answer;
   const place = run && placeAsked();
   const question =

@@ -123,7 +123,7 @@ const inWords = ({ applied, where, count, total }) =>
 
 // ---- the part ----
 
-const Editor = ({ server }) => {
+const Editor = () => {
   const part = usePart();
   const { run, kinds, trace_start: start } = page.run;
   const [chosen, choose] = useState({ kind: 0, layer: "*" });
@@ -137,7 +137,7 @@ const Editor = ({ server }) => {
   const own = edits.get(place) ?? noEdits();
 
   const wanted = { run, site: placeOf(kind, layer === "*" ? 0 : layer) };
-  const { answer, asked } = useAnswer(part, server.used_mask, wanted);
+  const { answer, asked } = useAnswer(part, "used_mask", wanted);
   const isNew = asked?.run === run && asked.site === wanted.site;
   const last = useRef(/** @type {any} */ (null)); // stays until the next one is there
   last.current = useMemo(

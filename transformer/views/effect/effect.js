@@ -63,16 +63,16 @@ const Texts = ({ answer, labels }) => html`<section>
   <p class="hint">${say("Underlined: everything from the first token that differs. All settings are the same, the seed too; a beam search becomes greedy in both.")}</p>
 </section>`;
 
-const Effect = ({ server }) => {
+const Effect = () => {
   const part = usePart();
   const isAltered = interventions().length > 0;
   const { run, labels } = page.run ?? {};
-  const texts = useAnswer(part, server.intact_text, isAltered && { run });
+  const texts = useAnswer(part, "intact_text", isAltered && { run });
   const both = texts.asked?.run === run ? texts.answer : null;
   // Unless a token is chosen: where the texts part.
   const place = both && (askedIfChosen() ?? Math.min(both.same, labels.length - 1));
   const wanted = isAltered && both && { run, place, dark: page.dark };
-  const { answer, asked } = useAnswer(part, server.next_token, wanted);
+  const { answer, asked } = useAnswer(part, "next_token", wanted);
   const facts = isAltered && {
     place: asked?.place,
     intact: answer?.intact[answer.here],

@@ -51,13 +51,13 @@ const useLit = () => {
   return { lit: over ?? chosen, clear, listeners };
 };
 
-const Equations = ({ server }) => {
+const Equations = () => {
   const part = usePart();
   const fields = useMemo(() => declaredFields("equations"), []);
   const { lit, clear, listeners } = useLit();
   const of = headLookedAt();
   const wanted = of && { ...of, topic: fields.equation, place: placeAsked() };
-  const { answer, asked } = useAnswer(part, server.equation, wanted);
+  const { answer, asked } = useAnswer(part, "equation", wanted);
   const choose = (topic) => {
     fields.equation = topic;
     clear();

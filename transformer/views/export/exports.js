@@ -99,16 +99,16 @@ const pictureFile = async (picture, format) => {
   const name = [page.run.model, picture.name].filter(Boolean).join(" ");
   return { blob: await picture.draw(format), name: `${safe(name) || "picture"}.${format}` };
 };
-const runFile = async (question, form) => {
+const runFile = async (form) => {
   const head = ["csv", "html"].includes(form)
     ? { site: siteName(page.head), head: page.head.head }
     : {};
-  const answer = await ask(question, { run: page.run.run, form, ...head });
+  const answer = await ask("export", { run: page.run.run, form, ...head });
   const content = answer.base64 ? decodeBytes(answer.base64) : answer.text;
   return { blob: new Blob([content], { type: answer.type }), name: answer.name };
 };
 
-const Exports = ({ server }) => {
+const Exports = () => {
   const [isOpen, setOpen] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const [note, setNote] = useState("");
@@ -146,7 +146,7 @@ const Exports = ({ server }) => {
   const picture = (format, words) => html`<button type="button" data-picture=${format}
     disabled=${disabled} onClick=${() => save(() => pictureFile(seen[chosen], format))}>${words}</button>`;
   const form = (name, words) => html`<button type="button" data-form=${name} disabled=${disabled}
-    onClick=${() => save(() => runFile(server.export, name))}>${words}</button>`;
+    onClick=${() => save(() => runFile(name))}>${words}</button>`;
   const option = ({ name }, at) => html`<option selected=${at === chosen}>${name}</option>`;
   const pick = ({ target }) => setPicked(seen[target.selectedIndex].box);
   return html`<details class="exports" onToggle=${({ target }) => setOpen(target.open)}>

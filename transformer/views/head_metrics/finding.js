@@ -5,7 +5,7 @@ import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { kindShown, metricsOf } from "./known.js";
+import { kindShown, headMetrics } from "./known.js";
 
 // The finding as a sentence; its head's name chooses the head, and the token where it shows best.
 const sentence = ({ stack, kind }, found) => {
@@ -58,9 +58,9 @@ const sentence = ({ stack, kind }, found) => {
 const signsOf = (heads) =>
   new Map(heads.filter(({ sign }) => sign).map(({ sign, short }) => [sign, short]));
 
-export const HeadFinding = ({ server }) => {
+export const HeadFinding = () => {
   const part = usePart();
-  const { answer, asked } = useAnswer(part, metricsOf(server), kindShown());
+  const { answer, asked } = useAnswer(part, headMetrics, kindShown());
   const sign = ([one, words]) =>
     html`<span class="sign-words"><span class="sign">${one}</span>${words}</span>`;
   return html`<div class="head-finding" ...${part.shows(asked)}>

@@ -9,13 +9,13 @@ on("run", () => (kept.value = new Map()));
 /** @type {(name: string, data: any) => string} */
 const keyOf = (name, data) => `${name} ${JSON.stringify(data)}`;
 
-// A question that is asked once a run; name: of its answers.
-/** @type {(name: string, question: (data: any) => Promise<any>) => (data: any) => Promise<any>} */
-export const once = (name, question) => async (data) => {
+// A question that is asked once a run.
+/** @type {(name: string) => (data: any) => Promise<any>} */
+export const once = (name) => async (data) => {
   const key = keyOf(name, data);
   const known = kept.peek().get(key);
   if (known) return known;
-  const answer = await ask(question, data);
+  const answer = await ask(name, data);
   if (data.run === page.run?.run) kept.value = new Map([...kept.peek(), [key, answer]]);
   return answer;
 };
@@ -30,11 +30,7 @@ export const kindShown = () => {
   return { run: run.run, stack, kind };
 };
 
-/** @type {any} */
-let metrics = null; // one part's function for all, so that two that ask at once ask one question
-// The question for the metrics of the heads of one kind.
-/** @type {(server: Record<string, any>) => (data: any) => Promise<any>} */
-export const metricsOf = (server) => (metrics ??= once("metrics", server.metrics));
+export const headMetrics = once("metrics"); // of the heads of one kind
 
 // What is known of the heads of {run, stack, kind}: a component that asks is drawn again once it is.
 /** @type {(of: {run: string, stack: string, kind: string}) => any[] | undefined} */

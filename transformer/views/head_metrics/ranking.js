@@ -9,7 +9,7 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
 import { emit, page, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { kindShown, knownHeads, metricsOf, once, sortHeads } from "./known.js";
+import { headMetrics, kindShown, knownHeads, once, sortHeads } from "./known.js";
 
 const FIRST_ROWS = 24;
 const NUMBER_PX = 34; // room for a number in a cell of the map
@@ -159,9 +159,10 @@ const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
   </div>`;
 };
 
-const MetricMap = ({ part, question, of, found: { metrics, heads }, by }) => {
+const metricMap = once("metric_map");
+const MetricMap = ({ part, of, found: { metrics, heads }, by }) => {
   const metric = (metrics.find(({ name }) => name === by) ?? metrics[0]).name;
-  const { answer, asked } = useAnswer(part, question, { ...of, metric, dark: page.dark });
+  const { answer, asked } = useAnswer(part, metricMap, { ...of, metric, dark: page.dark });
   const { title, unit } = metrics.find(({ name }) => name === asked?.metric) ?? {};
   const says =
     title &&
@@ -176,11 +177,10 @@ const MetricMap = ({ part, question, of, found: { metrics, heads }, by }) => {
   </div>`;
 };
 
-const Ranking = ({ server }) => {
+const Ranking = () => {
   const part = usePart();
   const order = useMemo(() => declaredFields("head_metrics"), []);
-  const question = useMemo(() => once("metric_map", server.metric_map), []);
-  const { answer: found, asked: of } = useAnswer(part, metricsOf(server), kindShown());
+  const { answer: found, asked: of } = useAnswer(part, headMetrics, kindShown());
   const names = ["head", "label", ...(found?.metrics ?? []).map(({ name }) => name)];
   const by = names.includes(order.sort) ? order.sort : "head";
   return html`<div class="ranking" ...${part.shows(of)}>
@@ -190,7 +190,7 @@ const Ranking = ({ server }) => {
         <${Table} ...${{ found, of, order, by }} />
         <div class="ranking-words">
           <${Definitions} found=${found} />
-          <${MetricMap} ...${{ part, question, of, found, by }} />
+          <${MetricMap} ...${{ part, of, found, by }} />
         </div>`
     }
   </div>`;

@@ -1,7 +1,6 @@
 // What the journey and the next-word bars ask, each thing once a run for both; and the head that is
 // pointed at.
 
-import { server } from "../../web/ask.js";
 import { useAnswer } from "../../web/part.js";
 import { useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, reactive } from "../../web/store.js";
@@ -17,9 +16,9 @@ export const shared = reactive({
   preview: /** @type {Head | null} */ (null), // without which the bars are shown too
 });
 
-const journey = once("journey", server.journey);
-export const withoutHead = once("without_head", server.without_head);
-export const readers = once("readers", server.readers);
+const journey = once("journey");
+export const withoutHead = once("without_head");
+export const readers = once("readers");
 
 // The last token read: the chosen one; null lets the server say which that is.
 export const placeChosen = () => (page.query?.stack === page.run?.stack ? page.query.index : null);

@@ -11,7 +11,7 @@ import { emit, labelsOf, page, setHead, setKey, setQuery, tracedFrom } from "../
 import { Token } from "../../web/text.js";
 import { useNumbers } from "../attention/large.js";
 import { readStack, store } from "../attention/numbers.js";
-import { headLabel } from "../head_metrics/known.js";
+import { headLabel, headMetrics } from "../head_metrics/known.js";
 import { HEATMAP, readers } from "./asked.js";
 
 const LOOK = { stage: "weights", scale: "sqrt", range: "fixed" };
@@ -65,10 +65,10 @@ const cellInWords = ({ numbers, labels }, { row, column }) => {
 };
 
 export const Large = ({ part, view, at, row }) => {
-  const { shown, cell, atlases, metrics } = view;
+  const { shown, cell, atlases } = view;
   useNumbers({ part, fields: HEATMAP, shown, store }, at);
   useLayoutEffect(() => emit("reading"), [shown.key]);
-  useAnswer(part, metrics, { run: page.run.run, stack: at.stack, kind: at.kind });
+  useAnswer(part, headMetrics, { run: page.run.run, stack: at.stack, kind: at.kind });
   const label = headLabel(page.run.run, siteName(at), at.head);
   const keys = readStack(at);
   const { key } = page;

@@ -17,7 +17,6 @@ import {
   store,
   useAtlas,
 } from "../attention/numbers.js";
-import { metricsOf } from "../head_metrics/known.js";
 import { HEATMAP, shared, useJourney } from "./asked.js";
 import { Large, Readers, useReaders } from "./chosen_head.js";
 import { OneLayer, Picture, signed } from "./layers.js";
@@ -112,7 +111,7 @@ const Side = ({ view, at, width, height, many }) => {
   </div>`;
 };
 
-const Body = ({ part, answer, made }) => {
+const Body = ({ part, answer, shown, cell }) => {
   const at = /** @type {any} */ (headShown());
   const { run, query } = page;
   const kinds = run.kinds.filter(({ stack }) => stack === at.stack);
@@ -123,7 +122,7 @@ const Body = ({ part, answer, made }) => {
   const isOwn = at.stack === run.stack;
   const beside = part.width >= BESIDE_PX;
   const view = {
-    ...{ answer: told, atlases, kinds, small: !many, chosen: at, ...made },
+    ...{ answer: told, atlases, kinds, small: !many, chosen: at, shown, cell },
     choose: (head) => {
       part.clicked();
       setHead(head);
@@ -147,10 +146,10 @@ const Body = ({ part, answer, made }) => {
   </div>`;
 };
 
-const Journey = ({ server }) => {
+const Journey = () => {
   const part = usePart();
-  const made = useMemo(() => ({ shown: newShown(), metrics: metricsOf(server) }), []);
-  const cell = useCell(/** @type {any} */ (made.shown));
+  const shown = useMemo(newShown, []);
+  const cell = useCell(/** @type {any} */ (shown));
   const { answer, asked } = useJourney(part);
   const { head } = page;
   const facts = answer && {
@@ -160,7 +159,7 @@ const Journey = ({ server }) => {
     head: head?.head,
   };
   return html`<div class="journey" ...${part.shows(facts ?? {})}>
-    ${answer && part.width > 0 && !part.left && html`<${Body} ...${{ part, answer }} made=${{ ...made, cell }} />`}
+    ${answer && part.width > 0 && !part.left && html`<${Body} ...${{ part, answer, shown, cell }} />`}
   </div>`;
 };
 export const mount = mounted(Journey);

@@ -35,7 +35,7 @@ const trying = (work) => async () => {
 // fields: the declared parameters, with declared, their declarations, and plan(), their values. shown:
 // the training that is shown: its id, a step of it (at, null for the last one), the question that it is
 // asked (null for its own), and whether a link gave the fields, which else follow a recorded training.
-const useTraining = (server) =>
+const useTraining = () =>
   useMemo(() => {
     const declared = Object.entries(fieldsOf("learn"));
     const [[task, { default: first }]] = declared;
@@ -52,7 +52,7 @@ const useTraining = (server) =>
     if (!shown.id) showRecorded();
     const own = takeLeft(TRAINING);
     const showOwn = async () => {
-      const { plan: planned } = await ask(server.learned, { id: own });
+      const { plan: planned } = await ask("learned", { id: own });
       take(planned);
       before = fields[task];
       show(own, true);
@@ -65,11 +65,11 @@ const useTraining = (server) =>
   }, []);
 
 // Looks after a training under way whether it has changed; again() then asks for all of it.
-const useProgress = (server, part, id, facts, again) => {
+const useProgress = (part, id, facts, again) => {
   const [looks, setLooks] = useState(0);
   const { seen } = part;
   const look = trying(async () => {
-    const { changed } = await ask(server.learned, { id, known: facts.changed });
+    const { changed } = await ask("learned", { id, known: facts.changed });
     if (changed === facts.changed || !seen) setLooks(looks + 1);
     else again();
   });
@@ -99,15 +99,15 @@ const statusOf = (id, { state, why, before, step, total, plan }) => {
   });
 };
 
-const Buttons = ({ server, props, training, facts, status, question, again }) => {
+const Buttons = ({ props, training, facts, status, question, again }) => {
   const { shown, show, plan, showRecorded } = training;
   const how = facts?.state;
   const steer = (wish) =>
     trying(async () => {
-      await ask(server.steer, { id: shown.id, do: wish });
+      await ask("steer", { id: shown.id, do: wish });
       again();
     });
-  const train = trying(async () => show((await ask(server.train, { plan: plan(), question })).id));
+  const train = trying(async () => show((await ask("train", { plan: plan(), question })).id));
   const still = !["running", "paused"].includes(how);
   return html`<div class="whatif-buttons">
     <button type="button" class="main train" onClick=${train}>${say("Train")}</button>
@@ -135,12 +135,12 @@ const Question = ({ facts, text, type, commit }) => {
 };
 
 // Afterwards it is a model of this visit.
-const Afterwards = ({ server, shown, facts, picked }) => {
+const Afterwards = ({ shown, facts, picked }) => {
   const adopted = useMemo(() => new Map(), []); // by training and step
   const adopt = async () => {
     const { id, at } = shown;
     const key = `${id} ${facts.at}`;
-    if (!adopted.has(key)) adopted.set(key, await ask(server.adopt, { id, at }));
+    if (!adopted.has(key)) adopted.set(key, await ask("adopt", { id, at }));
     return adopted.get(key);
   };
   const open = trying(async () => {
@@ -155,7 +155,7 @@ const Afterwards = ({ server, shown, facts, picked }) => {
   });
   const save = trying(async () => {
     const { id, at } = shown;
-    const { name, type, base64 } = await ask(server.checkpoint, { id, at });
+    const { name, type, base64 } = await ask("checkpoint", { id, at });
     saveFile(new Blob([decodeBytes(base64)], { type }), name);
   });
   const none = !facts?.kept.length;
@@ -166,16 +166,16 @@ const Afterwards = ({ server, shown, facts, picked }) => {
     <p class="hint">${say("Opened, it stands in the list of models for you alone, in every tab and every What if?, until you leave. A head that was clicked is the one that is shown. Saved, it is a folder that transformer.load opens.")}</p>`;
 };
 
-const Learn = ({ props, server }) => {
+const Learn = ({ props }) => {
   const part = usePart();
-  const training = useTraining(server);
+  const training = useTraining();
   const { declared, fields, follow, take, shown } = training;
   const { id, at, question, given } = shown;
   const [round, setRound] = useState(0);
   const again = () => setRound(round + 1);
   const [typed, type] = useState(/** @type {string | null} */ (null));
   const [picked, pick] = useState(/** @type {any} */ (null));
-  const { answer, asked } = useAnswer(part, server.learned, {
+  const { answer, asked } = useAnswer(part, "learned", {
     id,
     at,
     question,
@@ -183,7 +183,7 @@ const Learn = ({ props, server }) => {
     dark: page.dark,
   });
   const facts = asked?.id === id ? answer : null; // else another training's, until this one's is there
-  useProgress(server, part, id, facts, again);
+  useProgress(part, id, facts, again);
   const isShown = facts !== null;
   useLayoutEffect(() => {
     if (isShown && id.startsWith(RECORDED) && !given) take(facts.plan);
@@ -194,7 +194,7 @@ const Learn = ({ props, server }) => {
 
   const text = typed ?? answer?.question ?? "";
   const commit = trying(async () => {
-    await ask(server.learned, { id, at, question: text.trim() }); // says what is wrong with it
+    await ask("learned", { id, at, question: text.trim() }); // says what is wrong with it
     shown.question = text.trim();
     type(null);
   });
@@ -221,7 +221,7 @@ const Learn = ({ props, server }) => {
     <p class="learn-task">${task && `${say(task.title)}: ${say(task.words)}`}</p>
     <div class="panel-controls learn-controls">${declared.map(control)}</div>
     <${Buttons} status=${answer && statusOf(asked.id, answer)} question=${text}
-      ...${{ server, props, training, facts, again }} />
+      ...${{ props, training, facts, again }} />
     <div class="learn-body">
       <div class="learn-curves-side">
         <${Figure} part=${part} name="learning" class="learn-curves" figure=${answer?.curves}
@@ -233,7 +233,7 @@ const Learn = ({ props, server }) => {
         <h4>${say("All heads, for one example")}</h4>
         <${LearnedHeads} pictures=${answer?.pictures} ...${{ best, picked, pick }} />
         <${Question} facts=${answer} ...${{ text, type, commit }} />
-        <${Afterwards} ...${{ server, shown, facts, picked }} />
+        <${Afterwards} ...${{ shown, facts, picked }} />
       </div>
     </div>
   </section>`;

@@ -13,8 +13,8 @@ const percent = (share) => `${numeral((100 * share).toFixed(1))} %`;
 const word = (label) => label.replace(/^␣/u, "");
 
 // The likeliest token, large, and those after it, as wide as they are likely.
-const Hidden = ({ part, server, place, label }) => {
-  const { answer } = useAnswer(part, server.masked, { run: page.run.run, place });
+const Hidden = ({ part, place, label }) => {
+  const { answer } = useAnswer(part, "masked", { run: page.run.run, place });
   if (!answer?.labels) return null;
   const [best, ...others] = answer.labels.slice(0, MOST).map((one, at) => ({
     label: word(one),
@@ -34,7 +34,7 @@ const Hidden = ({ part, server, place, label }) => {
   </div>`;
 };
 
-const HiddenWords = ({ server }) => {
+const HiddenWords = () => {
   const part = usePart();
   const { run, query } = page;
   const reads = run?.stack === "encoder";
@@ -43,7 +43,7 @@ const HiddenWords = ({ server }) => {
   const places = chosen === null ? masks : [...new Set([...masks, chosen])];
   return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
     ...${part.shows({ run: run?.run, places: places.join(",") })}>
-    ${places.map((place) => html`<${Hidden} key=${place} ...${{ part, server, place, label: run.labels[place] }} />`)}
+    ${places.map((place) => html`<${Hidden} key=${place} ...${{ part, place, label: run.labels[place] }} />`)}
     <p class="hidden-hint">${say("Press a token of the text to hide it.")}</p>
   </section>`;
 };

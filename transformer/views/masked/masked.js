@@ -8,14 +8,14 @@ import { page, setQuery } from "../../web/store.js";
 
 const slim = ({ layout }) => (layout.margin.t = 12);
 
-const Masked = ({ server }) => {
+const Masked = () => {
   const part = usePart();
   const { run, query } = page;
   const place = query?.stack === "encoder" ? query.index : null; // the view's own choice
   const reads = run?.stack === "encoder";
   const { answer, asked } = useAnswer(
     part,
-    server.masked,
+    "masked",
     reads && { run: run.run, place, dark: page.dark },
   );
   const none = answer && !answer.figure;

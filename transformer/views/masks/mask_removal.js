@@ -57,9 +57,9 @@ export const Asked = ({ part, question, data, ...how }) => {
   return html`<${Figure} part=${part} figure=${answer?.figure} ...${how} />`;
 };
 
-export const Padded = ({ part, server, name, place, label }) => {
+export const Padded = ({ part, name, place, label }) => {
   const { batch, stacks, texts } = page.batch;
-  return html`<${Asked} part=${part} question=${server.padded} data=${{ batch, stack: stacks[place] }}
+  return html`<${Asked} part=${part} question="padded" data=${{ batch, stack: stacks[place] }}
     name=${name} wide=${label} height=${32 + 2 * fontPx() + 40 * texts.length} change=${widened} />`;
 };
 
@@ -71,12 +71,12 @@ const WITHOUT = {
 };
 
 // fields: of the view.
-export const Removal = ({ server, fields }) => {
+export const Removal = ({ fields }) => {
   const part = usePart();
   const { batch } = page.batch;
   const { row, mask_head: head, without: which } = fields;
   const wanted = { batch, row, site: siteName(siteChosen(fields)), head, which, dark: page.dark };
-  const { answer, asked } = useAnswer(part, server.removal, wanted);
+  const { answer, asked } = useAnswer(part, "removal", wanted);
   const none = answer?.acting.length === 0; // only the masks that act here can be taken away
   const facts = asked && {
     batch: asked.batch,

@@ -80,14 +80,14 @@ const EachMask = ({ one, fields }) => {
   </div>`;
 };
 
-const InPlace = ({ server, fields }) => {
+const InPlace = ({ fields }) => {
   const part = usePart();
   const { batch, kinds } = page.batch;
   const { row } = fields;
   const at = siteChosen(fields);
   const { stack, kind } = at;
   const place = kinds.findIndex(isKind(at));
-  const mask = (which) => html`<${Asked} part=${part} question=${server.mask} name=${which}
+  const mask = (which) => html`<${Asked} part=${part} question="mask" name=${which}
     data=${{ batch, row, which, stack, kind }} change=${square(false)} />`;
   const pickKind = (index) => {
     const mask_site = asField(firstOf(kinds[Number(index)]));
@@ -98,7 +98,7 @@ const InPlace = ({ server, fields }) => {
     <section>
       <h3>${say("The batch, padded to one length")}</h3>
       <p>${say("Sentences differ in length, but a batch is a rectangle, so the shorter ones are filled up with padding.")}</p>
-      <${Padded} name="padded" place=${0} label=${say("The batch, scrollable")} ...${{ part, server }} />
+      <${Padded} name="padded" place=${0} label=${say("The batch, scrollable")} part=${part} />
     </section>
     <${Sentences} fields=${fields} />
     <div class="masks-head">
@@ -110,23 +110,23 @@ const InPlace = ({ server, fields }) => {
   </div>`;
 };
 
-const Targets = ({ server }) => {
+const Targets = () => {
   const part = usePart();
   return html`<div class="targets" ...${part.shows({ batch: page.batch.batch })}>
     <p>${say("They are padded among themselves: a source and its translation differ in length.")}</p>
     <${Padded} name="padded-targets" place=${1} label=${say("Their translations, scrollable")}
-      ...${{ part, server }} />
+      part=${part} />
   </div>`;
 };
 
-const Scores = ({ server, fields }) => {
+const Scores = ({ fields }) => {
   const part = usePart();
   const { batch } = page.batch;
   const { row, mask_head: head } = fields;
   const site = siteName(siteChosen(fields));
   const scores = (title, stage) => html`<section>
     <h4>${title}</h4>
-    <${Asked} part=${part} question=${server.heatmap} name=${stage}
+    <${Asked} part=${part} question="heatmap" name=${stage}
       data=${{ run: batch, site, head, stage, row }} change=${square(false)} />
   </section>`;
   return html`<div class="mask-scores" ...${part.shows({ batch, row, site, head })}>
@@ -151,7 +151,7 @@ const check = (fields) => {
   wholeNumber("mask_head", String(fields.mask_head), 0, page.batch.n_heads - 1);
 };
 
-const Masks = ({ value, server }) => {
+const Masks = ({ value }) => {
   const given = value.value;
   const fields = useMemo(() => {
     if (given?.batch) setBatch(given);
@@ -166,7 +166,7 @@ const Masks = ({ value, server }) => {
     setPressed("without-padding", !given.padding_hidden);
   }, [given]);
   if (!page.batch) return null;
-  const parts = { server, fields };
+  const parts = { fields };
   const { stacks, padding_hidden: hidden } = page.batch;
   return html`<${InPlace} ...${parts} />
     ${

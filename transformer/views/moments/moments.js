@@ -45,7 +45,7 @@ const Slider = ({ steps = [], step, total, choose }) => html`<label
     onInput=${({ target }) => choose(steps[Number(target.value)])} />
 </label>`;
 
-const Moments = ({ server }) => {
+const Moments = () => {
   const part = usePart();
   const declared = useMemo(() => Object.entries(fieldsOf("moments")), []);
   const fields = useMemo(() => declaredFields("moments"), []);
@@ -53,7 +53,7 @@ const Moments = ({ server }) => {
     for (const [name, value] of Object.entries(values)) fields[`moments.${name}`] = value;
   };
   const wanted = Object.fromEntries(declared.map(([field, one]) => [one.name, fields[field]]));
-  const { answer } = useAnswer(part, server.moment, { ...wanted, dark: page.dark });
+  const { answer } = useAnswer(part, "moment", { ...wanted, dark: page.dark });
   const { step, layer, head } = answer ?? {};
   const name = answer && headName(layer, head);
   return html`<section class="moments" ...${part.shows({ step, layer, head })}>

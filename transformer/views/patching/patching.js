@@ -153,7 +153,7 @@ const useText = (proposed) => {
 };
 const FIRST = { stack: "encoder", part: "resid_post", kind: "self", target: "other" };
 
-const Patching = ({ server }) => {
+const Patching = () => {
   const part = usePart();
   const [chosen, setChosen] = useState(FIRST);
   const [asked, setAsked] = useState(/** @type {any} */ (null)); // of: the model and text of its map
@@ -161,12 +161,12 @@ const Patching = ({ server }) => {
   const translates = (run?.source_labels.length ?? 0) > 0;
   const place = run && askedIfChosen();
   const reads = run && generates() && { run: run.run, place };
-  const { answer: other } = useAnswer(part, server.other_text, reads);
+  const { answer: other } = useAnswer(part, "other_text", reads);
   const { text, type } = useText(other?.variant);
 
   const { of, ...question } = asked ?? {};
   const fits = asked && of === `${run.model} ${run.text}`;
-  const map = useAnswer(part, server.patching, fits && { ...question, dark });
+  const map = useAnswer(part, "patching", fits && { ...question, dark });
   const showMap = (choices) => {
     if (!text.trim()) return showProblem(say("A patch needs another text: type one first."));
     const what = wanted(choices, translates);

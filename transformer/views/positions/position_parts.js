@@ -43,11 +43,11 @@ const inWords = ({ figure, positions, difference }) => {
 };
 
 // common: what every question to the server holds, null while there is none.
-export const Formula = ({ server, common }) => {
+export const Formula = ({ common }) => {
   const part = usePart();
   const asked = (which) => common && { ...common, which, formula: true };
-  const { answer } = useAnswer(part, server.positions, asked("matrix"));
-  const { answer: alike } = useAnswer(part, server.positions, asked("similarity"));
+  const { answer } = useAnswer(part, "positions", asked("matrix"));
+  const { answer: alike } = useAnswer(part, "positions", asked("similarity"));
   const own = answer?.positions === "sinusoidal";
   const use = own ? say("which this model uses") : say("not used by this model");
   const facts = answer && { own, difference: answer.difference };
@@ -127,10 +127,10 @@ const sums = (_row, _column, values) => {
 };
 
 // common: what every question to the server holds, null while there is none.
-export const Inputs = ({ server, common }) => {
+export const Inputs = ({ common }) => {
   const part = usePart();
   const wanted = common && { ...common, place: chosenRow(common.stack) };
-  const { answer, asked } = useAnswer(part, server.inputs, wanted);
+  const { answer, asked } = useAnswer(part, "inputs", wanted);
   const title =
     answer &&
     sayWith("One of them: token {place} {token} (choose another in the text)", {
@@ -195,10 +195,10 @@ const options = Object.entries(fieldsOf("positions").shown?.options ?? {}).map((
 
 // common: what every question to the server holds, null while there is none. state: steps, k; and
 // shown, how many dimensions are drawn, "" for all.
-export const Shift = ({ server, common, state }) => {
+export const Shift = ({ common, state }) => {
   const part = usePart();
   const wanted = common && { ...common, k: state.steps, shown: Number(state.shown) || null };
-  const { answer, asked } = useAnswer(part, server.shift, wanted);
+  const { answer, asked } = useAnswer(part, "shift", wanted);
   const model = useRef("");
   useEvent("run", (run) => {
     const next = `${run.d_model} ${run.stacks}`;

@@ -51,10 +51,10 @@ const ownFields = () =>
   });
 
 // common: what every question to the server holds, null while there is none.
-const Matrix = ({ server, common, state, place }) => {
+const Matrix = ({ common, state, place }) => {
   const part = usePart();
   const { stacks = [] } = page.run ?? {};
-  const ask = (which) => useAnswer(part, server.positions, common && { ...common, which });
+  const ask = (which) => useAnswer(part, "positions", common && { ...common, which });
   const [matrix, similarity] = [ask("matrix"), ask("similarity")];
   const { used } = useMeta(matrix.answer?.figure);
   const facts = { run: matrix.asked?.run, stack: matrix.asked?.stack };
@@ -79,13 +79,13 @@ const Matrix = ({ server, common, state, place }) => {
   </div>`;
 };
 
-const Curves = ({ server, common, state }) => {
+const Curves = ({ common, state }) => {
   const part = usePart();
   const { d_model: size = 0 } = page.run ?? {};
   const known = state.dimensions.filter((one) => one < size);
   const dimensions = known.length ? known : [0];
   const wanted = common && { ...common, which: "curves", dimensions };
-  const { answer, asked } = useAnswer(part, server.positions, wanted);
+  const { answer, asked } = useAnswer(part, "positions", wanted);
   const choose = ({ target }) => {
     try {
       state.dimensions = parseDimensions(target.value, size);
@@ -103,13 +103,13 @@ const Curves = ({ server, common, state }) => {
   </div>`;
 };
 
-const Positions = ({ server }) => {
+const Positions = () => {
   const state = useMemo(ownFields, []);
   const { run, dark } = page;
   const turns = Boolean(run?.turns); // nothing is added: see rotary.js
   const place = run ? Math.min(state.stack, run.stacks.length - 1) : 0;
   const common = run && !turns ? { run: run.run, stack: run.stacks[place], dark } : null;
-  const parts = { server, common, state, place };
+  const parts = { common, state, place };
   return html`<div class="positions-lab" hidden=${turns}>
     <${Matrix} ...${parts} />
     <${Section} name="inputs" title=${say("What is added to which token")}

@@ -74,13 +74,13 @@ const TOKENS = {
 };
 
 // fields: of the view, see declaredFields.
-export const Lens = ({ server, fields }) => {
+export const Lens = ({ fields }) => {
   const part = usePart();
   const [drawn, setDrawn] = useState(/** @type {any} */ (null));
   const { run, dark } = page;
   const { answer, asked } = useAnswer(
     part,
-    server.lens,
+    "lens",
     run && { run: run.run, first: fields.lens, dark },
   );
   const meta = useMeta(answer?.figure);

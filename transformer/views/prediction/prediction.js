@@ -76,36 +76,32 @@ const bitsInWords = ({ probabilities: all }) => {
     ? say("{bits} bits a written token, on average", { bits: numeral(bits.toFixed(2)) })
     : say("How much each token of the text costs the network");
 };
-const Deeper = ({ server, fields }) => {
+const Deeper = ({ fields }) => {
   const { run } = page;
   const searched = run?.hypotheses.length ?? 0;
   return html`<div>
     <${Section} name="surprisal" title=${say("Surprisal of each token, −log₂ p")}
-      finding=${run && bitsInWords(run)}><${Surprisal} server=${server} /><//>
+      finding=${run && bitsInWords(run)}><${Surprisal} /><//>
     <${Section} name="lens" title=${say("Logit lens: what each layer would have said")}
       finding=${say("The token that each layer holds for the best, all along the text")}>
-      <${Lens} ...${{ server, fields }} /><//>
+      <${Lens} fields=${fields} /><//>
     ${
       searched > 0 &&
       html`<${Section} name="beams" finding=${sayN("{n} text at the end", "{n} texts at the end", searched)}
         title=${say("The beam search: which hypotheses lived and died at each step")}>
-        <${SearchTree} server=${server} /><//>`
+        <${SearchTree} /><//>`
     }
   </div>`;
 };
 
-const Prediction = ({ server }) => {
+const Prediction = () => {
   const part = usePart();
   const fields = useMemo(() => declaredFields("prediction"), []);
   const { run, dark } = page;
   const steps = run?.probabilities.length ?? 0;
   const step = run ? placeAsked() - run.n_prompt : -1;
   const none = !(step >= 0 && step < steps);
-  const { answer, asked } = useAnswer(
-    part,
-    server.candidates,
-    !none && { run: run.run, step, dark },
-  );
+  const { answer, asked } = useAnswer(part, "candidates", !none && { run: run.run, step, dark });
   const coming = useJourney(part);
   const go = (to) => setQuery(before(run.n_prompt + to));
   const predicts = run?.stack === "decoder";
@@ -131,7 +127,7 @@ const Prediction = ({ server }) => {
       <${Figure} part=${part} name="candidates" figure=${!none && answer?.figure} change=${fitPairs}
         on=${{ plotly_click: branch }} />
     </div>
-    <${Deeper} ...${{ server, fields }} />
+    <${Deeper} fields=${fields} />
   </div>`;
 };
 export const mount = mounted(Prediction);

@@ -7,11 +7,11 @@ import { trimTop } from "../../web/plots.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 
-export const SearchTree = ({ server }) => {
+export const SearchTree = () => {
   const part = usePart();
   const { run, dark } = page;
   const searched = (run?.hypotheses.length ?? 0) > 0;
-  const { answer } = useAnswer(part, server.beams, searched && { run: run.run, dark });
+  const { answer } = useAnswer(part, "beams", searched && { run: run.run, dark });
   const change = ({ layout }) => {
     layout.width = Math.max(answer.figure.layout.width, part.width);
     trimTop(layout, 40);

@@ -6,10 +6,10 @@ import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { fitBars, TokenColumns, withoutZoom } from "./token_columns.js";
 
-export const Surprisal = ({ server }) => {
+export const Surprisal = () => {
   const part = usePart();
   const { run, dark } = page;
-  const { answer, asked } = useAnswer(part, server.surprisal, run && { run: run.run, dark });
+  const { answer, asked } = useAnswer(part, "surprisal", run && { run: run.run, dark });
   const says = answer?.none ?? answer?.says;
   const change = (figure) => {
     const { layout } = figure;

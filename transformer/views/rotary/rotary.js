@@ -23,10 +23,10 @@ const asked = ({ run, head, dark }, pair) => {
   };
 };
 
-const Rotary = ({ server }) => {
+const Rotary = () => {
   const part = usePart();
   const fields = useMemo(() => declaredFields("rotary"), []);
-  const { answer, asked: of } = useAnswer(part, server.rotary, asked(page, fields["rotary.pair"]));
+  const { answer, asked: of } = useAnswer(part, "rotary", asked(page, fields["rotary.pair"]));
   const most = (answer?.n_pairs ?? Infinity) - 1;
   const choose = ({ target }) =>
     (fields["rotary.pair"] = Math.max(0, Math.min(Number(target.value) || 0, most)));
