@@ -116,7 +116,7 @@ def throw_away(monkeypatch, table):
         monkeypatch.setitem(ACTIVATIONS, "sinus", entry)
         return small(activation="sinus")
     made = Norm(
-        title="Throw-away norm", does="{size}", n_parameters=lambda size: size,
+        title="Throw-away norm", does="{size}",
         make=lambda size, eps: torch.nn.RMSNorm(size, eps),
     )  # fmt: skip
     monkeypatch.setitem(NORMS, "throw-away", made)

@@ -55,7 +55,7 @@ def counted_and_drawn(made):
 def test_a_norm_is_added_in_one_line(family, monkeypatch):
     with pytest.raises(ValueError, match=r"norm_kind must be one of \['layer'.*; got 'throw-away'"):
         config(family, norm_kind="throw-away")
-    monkeypatch.setitem(NORMS, "throw-away", Norm(title="Throw-away norm", does="Divides {size} features", make=lambda size, eps: nn.RMSNorm(size, eps), n_parameters=lambda size: size))  # fmt: skip # noqa: E501
+    monkeypatch.setitem(NORMS, "throw-away", Norm(title="Throw-away norm", does="Divides {size} features", make=lambda size, eps: nn.RMSNorm(size, eps)))  # fmt: skip # noqa: E501
     for placement in ("pre", "post"):
         made = config(family, norm_kind="throw-away", norm=placement, norm_embeddings=True)
         model = counted_and_drawn(made)
@@ -85,7 +85,7 @@ def test_an_activation_is_added_in_one_line(family, monkeypatch):
 def test_a_positional_encoding_is_added_in_one_line(family, monkeypatch):
     with pytest.raises(ValueError, match=r"positions must be one of .*; got 'throw-away'"):
         config(family, positions="throw-away")
-    monkeypatch.setitem(POSITIONS, "throw-away", Encoding(title="Ramp", does="Up to {max_len}.", short="one", make=Ramp, n_parameters=lambda max_len, d_model: 1))  # fmt: skip # noqa: E501
+    monkeypatch.setitem(POSITIONS, "throw-away", Encoding(title="Ramp", does="Up to {max_len}.", short="one", make=Ramp))  # fmt: skip # noqa: E501
     counted_and_drawn(config(family, positions="throw-away"))
     said = says(dict(positions="throw-away"), "positions")
     assert (said.title, said.short, said.does) == ("+ Ramp", "one", f"Up to {T_MAX}.")

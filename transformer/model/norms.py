@@ -45,14 +45,12 @@ def unscaled_rms(x: Tensor, eps: float) -> Tensor:
 class Norm:
     """title: its name on the page. does: what it does, with `{size}` for the number of features.
 
-    make: of the number of features and epsilon, a module (..., C) -> (..., C). n_parameters: of
-    the number of features.
+    make: of the number of features and epsilon, a module (..., C) -> (..., C).
     """
 
     title: str
     does: str
     make: Callable[[int, float], nn.Module]
-    n_parameters: Callable[[int], int]
 
 
 NORMS: dict[str, Norm] = {
@@ -62,7 +60,6 @@ NORMS: dict[str, Norm] = {
             "Each token's {size} features get mean 0 and variance 1, then a trained scale and shift"
         ),
         make=nn.LayerNorm,
-        n_parameters=lambda size: 2 * size,
     ),
     "rms": Norm(
         title="RMS norm",
@@ -71,7 +68,6 @@ NORMS: dict[str, Norm] = {
             "a trained scale"
         ),
         make=RMSNorm,
-        n_parameters=lambda size: size,
     ),
     "rms-plus-one": Norm(
         title="RMS norm (1 + w)",
@@ -80,7 +76,6 @@ NORMS: dict[str, Norm] = {
             "multiplied by 1 + a trained number"
         ),
         make=partial(RMSNorm, plus_one=True),
-        n_parameters=lambda size: size,
     ),
 }
 

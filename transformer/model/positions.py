@@ -90,15 +90,14 @@ class Encoding:
     `{max_len}` and `{d_model}` for the sizes.
 
     make: of max_len and d_model, a module positions (..., T) int64 -> (..., T, C) with a `matrix`
-    (max_len, C). n_parameters: of the same two. pairs: whether it needs an even d_model. turns:
-    whether it turns queries and keys (see rotary.py) in place of adding to tokens.
+    (max_len, C). pairs: whether it needs an even d_model. turns: whether it turns queries and keys
+    (see rotary.py) in place of adding to tokens.
     """
 
     title: str
     does: str
     short: str
     make: Callable[[int, int], SinusoidalPositions | LearnedPositions | NothingAdded]
-    n_parameters: Callable[[int, int], int]
     pairs: bool = False
     turns: bool = False
 
@@ -109,7 +108,6 @@ POSITIONS: dict[str, Encoding] = {
         does=("Adds to each token a vector of sine and cosine waves that tells where it stands."),
         short="fixed waves",
         make=SinusoidalPositions,
-        n_parameters=lambda max_len, d_model: 0,
         pairs=True,
     ),
     "sinusoidal-halves": Encoding(
@@ -120,7 +118,6 @@ POSITIONS: dict[str, Encoding] = {
         ),
         short="fixed waves",
         make=partial(SinusoidalPositions, halves=True),
-        n_parameters=lambda max_len, d_model: 0,
         pairs=True,
     ),
     "learned": Encoding(
@@ -128,14 +125,12 @@ POSITIONS: dict[str, Encoding] = {
         does="Adds a trained vector for each position, of {max_len} that there are.",
         short="{max_len} × {d_model}",
         make=LearnedPositions,
-        n_parameters=lambda max_len, d_model: max_len * d_model,
     ),
     "rotary": Encoding(
         title="Rotary positions",
         does=("Turns queries and keys by an angle that grows with their place; nothing is added."),
         short="turned by place",
         make=NothingAdded,
-        n_parameters=lambda max_len, d_model: 0,
         turns=True,
     ),
 }

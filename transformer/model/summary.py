@@ -1,17 +1,23 @@
 """The parts of a network as a list: names, shapes and parameter counts, from its configuration.
 
-Nothing is built: `blocks(config)` works the numbers out. Shapes are written for one text: T tokens
-of a stack's own text, S tokens of the source that an encoder-decoder's encoder reads.
+Parameters are counted in a network of one layer a stack that takes no memory. Shapes are written
+for one text: T tokens of a stack's own text, S tokens of the source that an encoder-decoder's
+encoder reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import nn
 
 from transformer.model.config import ModelConfig
-from transformer.model.norms import NORMS
 from transformer.model.positions import POSITIONS
+from transformer.model.stacks import Embedding, Stack
+from transformer.model.transformer import EncoderDecoder, build_transformer
 
 KINDS = (
     "tokens", "token_types", "positions", "norm_embeddings", "self", "cross", "feed_forward",
@@ -48,13 +54,27 @@ class Block:
         return self.kind in ("self", "cross", "feed_forward", "norm")
 
 
+@lru_cache(maxsize=64)
 def blocks(config: ModelConfig) -> tuple[Block, ...]:
     """Every part, in the order in which the data goes through; an encoder before its decoder.
 
     The sum of their `n_parameters` is that of the network, a tied or shared matrix counted once.
     """
-    stacks = ("encoder", "decoder") if config.family == "encoder-decoder" else (config.family,)
-    return tuple(block for stack in stacks for block in _stack(config, stack, stack == stacks[-1]))
+    return tuple(_blocks(config, _Count(config)))
+
+
+class _Count:
+    """Of each part of a network, the numbers that no part before it has."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        with torch.device("meta"):
+            self.network = build_transformer(config, n_layers=1)
+        self._counted: set[nn.Parameter] = set()
+
+    def __call__(self, part: nn.Module) -> int:
+        fresh = set(part.parameters()) - self._counted
+        self._counted |= fresh
+        return sum(parameter.numel() for parameter in fresh)
 
 
 def last_stack(config: ModelConfig) -> str:
@@ -67,105 +87,74 @@ def length_of(config: ModelConfig, stack: str) -> str:
     return "T" if stack == last_stack(config) else "S"
 
 
-def _stack(config: ModelConfig, stack: str, is_last: bool) -> Iterator[Block]:
-    yield from _inputs(config, stack)
-    for kind in ("self", "cross", "feed_forward"):
-        if kind != "cross" or (stack, config.family) == ("decoder", "encoder-decoder"):
-            yield from _sublayer(config, stack, kind)
-    stream = (length_of(config, stack), config.d_model)
-    if config.norm == "pre":
-        yield Block(
-            name=f"{stack}.norm", kind="final_norm", stack=stack,
-            inside=(stream,), each=norm_parameters(config),
-        )  # fmt: skip
-    if is_last:
-        yield from _outputs(config, stack)
-
-
-def _inputs(config: ModelConfig, stack: str) -> Iterator[Block]:
-    """Token vectors and what is added to them."""
-    size, length = config.d_model, length_of(config, stack)
-    vocab = config.vocab_size_of(stack)
-    shared = config.share_embeddings and stack == "decoder"
-    yield Block(
-        name=f"{stack}.tokens", kind="tokens", stack=stack, inside=((length,), (length, size)),
-        each=0 if shared else vocab * size, shared_with="encoder.tokens" if shared else None,
-    )  # fmt: skip
-    if config.n_token_types:
-        yield Block(
-            name=f"{stack}.token_types", kind="token_types", stack=stack,
-            inside=((length,), (length, size)), each=config.n_token_types * size,
-        )  # fmt: skip
-    encoding = POSITIONS[config.positions]
-    if not encoding.turns:
-        yield Block(
-            name=f"{stack}.positions", kind="positions", stack=stack, inside=((length, size),),
-            each=encoding.n_parameters(config.max_len_of(stack), size),
-        )  # fmt: skip
-    if config.norm_embeddings:
-        yield Block(
-            name=f"{stack}.norm_embeddings", kind="norm_embeddings", stack=stack,
-            inside=((length, size),), each=norm_parameters(config),
-        )  # fmt: skip
-
-
-def _sublayer(config: ModelConfig, stack: str, kind: str) -> Iterator[Block]:
-    """A sub-layer and its norm, which stands before it (pre) or after it (post)."""
-    length, size, times = length_of(config, stack), config.d_model, config.n_layers
-    stream = (length, size)
-    inside: tuple[tuple[str | int, ...], ...]
-    if kind == "feed_forward":
-        inside = (stream, (length, config.d_ff), stream)
-        each = feed_forward_parameters(config)
+def _blocks(config: ModelConfig, count: _Count) -> Iterator[Block]:
+    network = count.network
+    if isinstance(network, EncoderDecoder):
+        yield from _inputs(config, network.source_embedding, count)
+        yield from _layers(config, network.encoder, count)
+        yield from _inputs(config, network.target_embedding, count)
     else:
-        inside = (stream, (config.n_heads, length, config.d_head), stream)
-        each = attention_parameters(config)
-    main = Block(
-        name=f"{stack}.{kind}", kind=kind, stack=stack, inside=inside, each=each, times=times
-    )
-    norm = Block(
-        name=f"{stack}.{kind}_norm", kind="norm", stack=stack, inside=(stream,),
-        each=norm_parameters(config), times=times,
-    )  # fmt: skip
-    yield from (norm, main) if config.norm == "pre" else (main, norm)
-
-
-def attention_parameters(config: ModelConfig) -> int:
-    """Of one attention: the query, key, value and output matrices, biases, and norms of heads."""
-    size, d_head = config.d_model, config.d_head
-    asking, answering = config.n_heads * d_head, config.key_heads * d_head
-    if config.shared_projection:
-        inside, wide = d_head, 3 * d_head
-    else:
-        inside, wide = size, asking + 2 * answering
-    made = (inside + config.attention_bias) * wide + (asking + config.has_output_bias) * size
-    return made + 2 * config.norm_heads * NORMS[config.norm_kind].n_parameters(d_head)
-
-
-def feed_forward_parameters(config: ModelConfig) -> int:
-    """Of one feed-forward block: (C, d_ff), twice where it is gated, and back, and biases."""
-    size, wide, bias = config.d_model, config.d_ff, config.feed_forward_bias
-    return (1 + config.gated) * (size + bias) * wide + (wide + bias) * size
-
-
-def norm_parameters(config: ModelConfig) -> int:
-    """Of one norm."""
-    return NORMS[config.norm_kind].n_parameters(config.d_model)
-
-
-def _outputs(config: ModelConfig, stack: str) -> Iterator[Block]:
-    """From the residual stream to probabilities."""
-    size, vocab, length = config.d_model, config.output_vocab_size, length_of(config, stack)
-    tied = config.tie_embeddings
-    if config.head_transform:
+        yield from _inputs(config, network.embedding, count)
+    yield from _layers(config, network.last_stack, count)
+    stack, size, vocab = last_stack(config), config.d_model, config.output_vocab_size
+    if network.transform is not None:
         yield Block(
-            name="transform", kind="transform", stack=stack, inside=((length, size),),
-            each=(size + 1) * size + norm_parameters(config),
+            name="transform", kind="transform", stack=stack, inside=(("T", size),),
+            each=count(network.transform),
         )  # fmt: skip
     owner = "encoder.tokens" if config.share_embeddings else f"{stack}.tokens"
     yield Block(
-        name="head", kind="head", stack=stack, inside=((length, size), (length, vocab)),
-        each=(0 if tied else size * vocab) + (vocab if config.head_bias else 0),
-        shared_with=owner if tied else None,
+        name="head", kind="head", stack=stack, inside=(("T", size), ("T", vocab)),
+        each=count(network.head), shared_with=owner if config.tie_embeddings else None,
     )  # fmt: skip
-    yield Block(name="softmax", kind="softmax", stack=stack, inside=((length, vocab),))
+    yield Block(name="softmax", kind="softmax", stack=stack, inside=(("T", vocab),))
+
+
+def _inputs(config: ModelConfig, embedding: Embedding, count: _Count) -> Iterator[Block]:
+    """Token vectors and what is added to them."""
+    stack, length = embedding.stack, length_of(config, embedding.stack)
+    looked_up, stream = ((length,), (length, config.d_model)), ((length, config.d_model),)
+    shared = config.share_embeddings and stack == "decoder"
+    yield Block(
+        name=f"{stack}.tokens", kind="tokens", stack=stack, inside=looked_up,
+        each=count(embedding.tokens), shared_with="encoder.tokens" if shared else None,
+    )  # fmt: skip
+    for kind, part, inside in (
+        ("token_types", embedding.types, looked_up),
+        ("positions", None if POSITIONS[config.positions].turns else embedding.positions, stream),
+        ("norm_embeddings", embedding.norm, stream),
+    ):
+        if part is not None:
+            yield Block(
+                name=f"{stack}.{kind}", kind=kind, stack=stack, inside=inside, each=count(part)
+            )
+
+
+def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]:
+    """The sub-layers, each with its norm before it (pre) or after it (post), and the last norm."""
+    name, (layer,) = stack.name, stack.layers
+    length, size = length_of(config, name), config.d_model
+    stream = (length, size)
+    attention = (stream, (config.n_heads, length, config.d_head), stream)
+    for kind, part, inside in (
+        ("self", "self_attention", attention),
+        ("cross", "cross_attention", attention),
+        ("feed_forward", "feed_forward", (stream, (length, config.d_ff), stream)),
+    ):
+        if not hasattr(layer, part):
+            continue
+        residual = getattr(layer, f"{part.removesuffix('_attention')}_residual")
+        main = Block(
+            name=f"{name}.{kind}", kind=kind, stack=name, inside=inside,
+            each=count(getattr(layer, part)), times=config.n_layers,
+        )  # fmt: skip
+        norm = Block(
+            name=f"{name}.{kind}_norm", kind="norm", stack=name, inside=(stream,),
+            each=count(residual), times=config.n_layers,
+        )  # fmt: skip
+        yield from (norm, main) if config.norm == "pre" else (main, norm)
+    if stack.norm is not None:
+        yield Block(
+            name=f"{name}.norm", kind="final_norm", stack=name, inside=(stream,),
+            each=count(stack.norm),
+        )  # fmt: skip

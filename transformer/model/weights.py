@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +88,14 @@ def check_surplus(folder: Path, config: ModelConfig, held: int) -> None:
         )
 
 
-def _described(config: ModelConfig) -> int:
-    """Numbers of a configuration's network, with those of positions that are worked out."""
+def _described(config: ModelConfig) -> float:
+    """Numbers of a configuration's network, with those of positions that are worked out; infinite
+    where no machine could count them."""
     n_positions = config.max_len + config.output_max_len
-    return sum(block.n_parameters for block in blocks(config)) + n_positions * config.d_model
+    try:
+        return sum(block.n_parameters for block in blocks(config)) + n_positions * config.d_model
+    except (RuntimeError, TypeError, OverflowError):  # PyTorch's, for a size beyond 64 bits
+        return math.inf
 
 
 def _check_fit(wanted: dict[str, Tensor], weights: dict[str, Tensor]) -> None:
