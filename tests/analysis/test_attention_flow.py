@@ -78,7 +78,7 @@ def test_flows_are_drawn_like_attention(run, draw, dark):
     assert figure.layout.shapes == one.layout.shapes
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
     assert figure.layout.paper_bgcolor == style.CLEAR
-    assert figure.layout.font.color == style.theme(dark).text
+    assert figure.layout.font.color == (style.DARK if dark else style.LIGHT).text
     assert figure.layout.meta["query_labels"] == list(run.labels)
     np.testing.assert_allclose(
         np.nansum(figure.data[0].z, axis=1), 1, atol=1e-5

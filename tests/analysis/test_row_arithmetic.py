@@ -125,7 +125,7 @@ def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run, dark):
     assert [shape == "/" for shape in weights.marker.pattern.shape] == list(~found.allowed)
     for cells in (keys, q, output):
         assert cells.zmax == -cells.zmin == np.abs(cells.z).max()
-    assert figure.layout.font.color == style.theme(dark).text
+    assert figure.layout.font.color == (style.DARK if dark else style.LIGHT).text
     assert "layer 1, head 1, query 4" in figure.layout.title.text
 
 

@@ -127,7 +127,7 @@ def test_pictures_worked_out_in_the_page_are_what_python_draws(page: Any, script
     np.testing.assert_allclose(entering, input_parts(scripted).sum, atol=2e-5)
     inks = page.evaluate(INKS)
     assert len(inks) >= 4
-    assert set(inks) == {style.theme(False).text}
+    assert set(inks) == {style.LIGHT.text}
 
 
 def test_every_picture_of_a_search_with_hostile_labels_is_drawn_in_the_dark(
@@ -140,7 +140,7 @@ def test_every_picture_of_a_search_with_hostile_labels_is_drawn_in_the_dark(
         tab.wait_for_selector(".attention[data-rev]")
         see_all(tab, "#more > details")
         assert tab.evaluate(EMPTY) == 0
-        assert set(tab.evaluate(INKS)) == {style.theme(True).text}
+        assert set(tab.evaluate(INKS)) == {style.DARK.text}
         lens = tab.locator("#more > details", has_text="Logit lens of").locator(".figure")
         lens.scroll_into_view_if_needed()
         tab.mouse.move(*lens.evaluate(PLACE, [4, 0]))

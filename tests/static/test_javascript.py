@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,6 @@ from transformer.interventions.descriptions import Ablate, EditMask, interventio
 from transformer.interventions.hooks import edited_mask
 from transformer.model.functional import masked_softmax
 from transformer.runs.compact_trace import Heads
-from transformer.runs.head_data import head_view
 from transformer.runs.request import Sampling
 from transformer.ui.link import read_link
 from transformer.ui.page_data import kinds_of
@@ -40,16 +40,16 @@ from transformer.views.attention.heatmap import (
     SCALES,
     STAGES,
     attention_heatmap,
-    stage_values,
 )
 from transformer.views.drawing.style import (
     FONT,
     FONT_SIZE,
     LIGHT,
+    WEIGHTS,
     escape,
     in_the_dark,
+    in_theme,
     label,
-    weights,
 )
 from transformer.views.export.gallery import gallery
 
@@ -94,12 +94,16 @@ def softmaxes() -> list[dict[str, Any]]:
 def one_head(run: Run) -> dict[str, Any]:
     """What the page is sent of one head, and what it is to make of that."""
     asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
-    view = head_view(run, "decoder.1.self", 1)
+    draw = partial(attention_heatmap, run, "decoder.1.self", 1)
     return {
         "answer": plain(PICTURES["heatmap"].ask(run, given=asked, item=run)),
         "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),
         "values": [
-            {"stage": stage, "scale": scale, "z": nullable(stage_values(view, stage, scale))}
+            {
+                "stage": stage,
+                "scale": scale,
+                "z": nullable(draw(stage=stage, scale=scale).data[0].z),
+            }
             for stage in STAGES
             for scale in SCALES
         ],
@@ -185,7 +189,7 @@ def colours() -> dict[str, Any]:
     values = (0, 1, 17, 100, 127, 128, 200, 254, 255)
     found = sample_colorscale(list(LIGHT.weights), [value / 255 for value in values])
     return {
-        "scale": weights(),
+        "scale": WEIGHTS,
         "samples": [
             {"value": value, "colour": list(unlabel_rgb(colour))}
             for value, colour in zip(values, found, strict=True)
@@ -247,10 +251,10 @@ def ablations() -> list[dict[str, Any]]:
 
 def modes(run: Run) -> list[dict[str, Any]]:
     """Each picture that an offline page shows, in its light colours and in its dark ones."""
-    pairs = zip(gallery(run), gallery(run, dark=True), strict=True)
+    modes = {"light": False, "dark": True}
     return [
-        {"light": json.loads(light.figure.to_json()), "dark": json.loads(dark.figure.to_json())}
-        for light, dark in pairs
+        {name: json.loads(in_theme(one.figure, dark).to_json()) for name, dark in modes.items()}
+        for one in gallery(run)
     ]
 
 

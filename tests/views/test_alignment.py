@@ -225,7 +225,7 @@ def test_columns_stand_left_and_right_with_token_0_on_top(translation):
     assert bottom > 3
     assert top < 0
     assert figure.layout.height >= 200
-    muted = style.theme(False).muted
+    muted = style.LIGHT.muted
     assert [colour == muted for colour in target.textfont.color] == [True, False, False]
     assert [colour == muted for colour in source.textfont.color] == [False, True, False, True]
 

@@ -188,7 +188,7 @@ def test_a_picture_is_see_through_and_readable_in_both_themes(picture, items, sh
         layout = figure.layout
         assert layout.title.text
         assert layout.paper_bgcolor == layout.plot_bgcolor == style.CLEAR
-        assert layout.font.color == style.theme(dark).text
+        assert layout.font.color == (style.DARK if dark else style.LIGHT).text
         text = figure.to_json()
         assert min(font_sizes(json.loads(text)), default=14) >= 14
         assert len(text) < 300_000

@@ -237,7 +237,7 @@ def _parameters(picture: Picture, subjects: list[str]) -> list[dict[str, Any]]:
     limits = {"options": "enum", "least": "minimum", "most": "maximum"}
     of: list[Parameter] = [Text(name=name) for name in subjects]
     found = []
-    for one in (*of, *picture.parameters, *([DARK] if picture.draws_dark() else [])):
+    for one in (*of, *picture.parameters, DARK):
         told = one.schema()
         schema: dict[str, Any] = {"type": kinds.get(told["type"], "string")}
         schema["default"] = told["default"]

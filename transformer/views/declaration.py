@@ -22,6 +22,7 @@ import plotly.graph_objects as go
 
 from transformer.checks import check_flag, check_names
 from transformer.messages import invalid
+from transformer.views.drawing.style import in_theme
 from transformer.views.parameters import Item, Parameter
 
 Takes = Literal["run", "batch", "run or batch", "model", "runs"]
@@ -64,20 +65,18 @@ class Picture:
         }  # fmt: skip
         return {one.name: one.default for one in self.parameters} | values
 
-    def draws_dark(self) -> bool:
-        """Whether its function has a look of its own for dark pages."""
-        function = self.answer or self.figure
-        return function is not None and takes_argument(function, "dark")
-
     def ask(self, *of: Any, given: Mapping[str, Any], item: Item | None = None) -> Answer:
-        """What it says of a run, batch or model. Raises ValueError for a wrong parameter."""
+        """What it says of a run, batch or model; given may say that figures are for a "dark" page.
+
+        Raises ValueError for a wrong parameter.
+        """
         values = self.checked(given, item)
-        if self.draws_dark():
-            values["dark"] = given.get("dark", False)
         if self.answer is not None:
-            return self.answer(*of, **values)
-        assert self.figure is not None
-        return {"figure": self.figure(*of, **values)}
+            answer = self.answer(*of, **values)
+        else:
+            assert self.figure is not None
+            answer = {"figure": self.figure(*of, **values)}
+        return _themed(answer, given.get("dark", False))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,6 +137,13 @@ def tabs(views: Iterable[View]) -> dict[str, list[View]]:
 def tab_name(tab: str) -> str:
     """A tab's name in links and to the page's scripts, whatever the page's language."""
     return re.sub(r"[\W_]+", "-", tab.lower()).rstrip("-")
+
+
+def _themed(value: Any, dark: bool) -> Any:
+    """An answer whose figures have the colours of a theme."""
+    if isinstance(value, dict):
+        return {name: _themed(one, dark) for name, one in value.items()}
+    return in_theme(value, dark) if is_figure(value) else value
 
 
 def _schema_of(picture: Picture) -> dict[str, Any]:

@@ -22,12 +22,11 @@ def answer_importance(
     stack: str,
     kind: str,
     by: str = "zero",
-    dark: bool = False,
 ) -> Answer:
     """What each head of a kind of attention matters for one token: numbers, picture, a sentence."""
     found = models.ask(head_importance, item, place=place, by=by)
     label = models.model(item.model).tokenizer.label(found.target)
-    figure = importance_figure(found, stack, kind, label, by=by, dark=dark)
+    figure = importance_figure(found, stack, kind, label, by=by)
     return {
         "figure": figure,
         "change": found.change[stack, kind].tolist(),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
 from transformer.analysis.ablation import HeadImportance, NextToken
 from transformer.messages import invalid, mark, numeral, say
@@ -61,25 +60,19 @@ def importance(
         how=say(_HOW[by]),
         **style.ends(limit),
     )
-    axes = head_axes(change.shape, dark)
-    layout = style.layout(title, subtitle, dark=dark, meta=meta, **axes)
-    return go.Figure(data=[_cells(change, limit, dark)], layout=layout)
-
-
-def _cells(change: NDArray[np.float32], limit: float, dark: bool) -> go.Heatmap:
-    return style.signed_cells(
+    cells = style.signed_cells(
         change,
         say(
             "layer %{y}, head %{x} switched off<br>ln p %{z:+.4f}<br>p × "
             "%{customdata:.4f}<extra></extra>"
         ),
-        dark,
         bound=limit,
         bar=say("change of ln p"),
         customdata=np.exp(change),
         texttemplate=f"%{{z:+.{_digits(limit)}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
     )
+    return style.figure(cells, title, subtitle, dark=dark, meta=meta, **head_axes(change.shape))
 
 
 def _digits(limit: float) -> int:
@@ -95,14 +88,13 @@ def foreseen(
     labels: of found.ids. here: the id that stands at that place, which gets an arrow. Trace 0:
     intact, trace 1: altered; y is the token's place, the likeliest by the intact network on top.
     """
-    colours = style.theme(dark)
     return paired_bars(
         say("What comes at place {place}: intact and altered", place=found.place),
         say("probabilities of the next token, after the same text"),
         labels,
         (
-            Series("intact", found.intact.tolist(), colours.muted),
-            Series("altered", found.intervened.tolist(), colours.key, hatched=True),
+            Series("intact", found.intact.tolist(), style.LIGHT.muted),
+            Series("altered", found.intervened.tolist(), style.LIGHT.key, hatched=True),
         ),
         ids=found.ids,
         here=here,

@@ -22,9 +22,9 @@ LEADS = {
 FORMULAS = {"norm": "norm", "feed_forward": "feed-forward"}
 
 
-def answer_architecture(item: Run, *, dark: bool = False) -> Answer:
+def answer_architecture(item: Run) -> Answer:
     """The blocks of the network of a run, and which tab or formula each kind of block leads to."""
-    figure = drawing.architecture(item, dark=dark)
+    figure = drawing.architecture(item)
     leads = {kind: {"tab": tab_name(tab), "title": say(tab)} for kind, tab in LEADS.items()}
     formulas = {
         kind: {"equation": topic, "title": say("Formula")} for kind, topic in FORMULAS.items()

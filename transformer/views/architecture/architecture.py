@@ -52,14 +52,14 @@ def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
     config = source if isinstance(source, ModelConfig) else source.config
     plan = arrange(config)
     total = sum(block.n_parameters for block in blocks(config))
-    layout = style.layout(
+    return style.figure(
+        [_bars(config, plan)],
         say("Architecture: {families}", families=say(FAMILIES[config.family])),
         say(
             "{total} parameters; {placements}<br>after a ·: parameters, in one layer",
             total=numeral(total),
             placements=say(_PLACEMENTS[config.norm]),
         ),
-        dark=dark,
         width=plan.width + MARGIN["l"] + MARGIN["r"],
         height=plan.height + MARGIN["t"] + MARGIN["b"],
         margin=MARGIN,
@@ -68,8 +68,8 @@ def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
         barmode="overlay",
         dragmode=False,
         showlegend=False,
-        shapes=_shapes(plan, dark),
-        annotations=[_arrow(link, dark) for link in plan.links] + _texts(config, plan, dark),
+        shapes=_shapes(plan),
+        annotations=[_arrow(link) for link in plan.links] + _texts(config, plan),
         meta={
             "width": plan.width,
             "height": plan.height,
@@ -77,8 +77,8 @@ def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
             "stacks": list(dict.fromkeys(box.block.stack for box in plan.boxes)),
             "blocks": [_facts(config, box) for box in plan.boxes],
         },
+        dark=dark,
     )
-    return go.Figure(data=[_bars(config, plan, dark)], layout=layout)
 
 
 def _facts(config: ModelConfig, box: Box) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def _facts(config: ModelConfig, box: Box) -> dict[str, Any]:
     return of_block | in_words | place
 
 
-def _bars(config: ModelConfig, plan: Arrangement, dark: bool) -> go.Bar:
+def _bars(config: ModelConfig, plan: Arrangement) -> go.Bar:
     """Each block's box."""
-    colours = style.theme(dark)
-    tints = [_tint(box.block.kind, dark) for box in plan.boxes]
+    colours = style.LIGHT
+    tints = [_tint(box.block.kind) for box in plan.boxes]
     return go.Bar(
         x=[box.x for box in plan.boxes],
         y=[box.height for box in plan.boxes],
@@ -117,8 +117,8 @@ def _bars(config: ModelConfig, plan: Arrangement, dark: bool) -> go.Bar:
     )
 
 
-def _tint(kind: str, dark: bool) -> str:
-    colours = style.theme(dark)
+def _tint(kind: str) -> str:
+    colours = style.LIGHT
     if kind in ("self", "cross"):
         return colours.accent
     return colours.key if kind == "feed_forward" else colours.muted
@@ -157,20 +157,20 @@ def _hover(config: ModelConfig, box: Box) -> str:
     return "<br>".join(lines)
 
 
-def _arrow(link: Link, dark: bool) -> dict[str, Any]:
+def _arrow(link: Link) -> dict[str, Any]:
     """The last stretch of a link, with its head."""
     (from_x, from_y), (to_x, to_y) = link.path[-2:]
     return {
         "x": to_x, "y": to_y, "ax": from_x, "ay": from_y,
         "xref": "x", "yref": "y", "axref": "x", "ayref": "y",
         "text": "", "showarrow": True, "arrowhead": 2, "arrowsize": 0.9, "arrowwidth": 1.5,
-        "arrowcolor": style.theme(dark).muted, "standoff": 0,
+        "arrowcolor": style.LIGHT.muted, "standoff": 0,
     }  # fmt: skip
 
 
-def _texts(config: ModelConfig, plan: Arrangement, dark: bool) -> list[dict[str, Any]]:
+def _texts(config: ModelConfig, plan: Arrangement) -> list[dict[str, Any]]:
     """What stands beside the boxes: what goes in and comes out, shapes, number of layers."""
-    font = {"size": style.FONT_SIZE, "color": style.theme(dark).text}
+    font = {"size": style.FONT_SIZE, "color": style.LIGHT.text}
     labels = [*plan.labels, *(Label("+", x, y) for x, y in plan.sums)]
     return [
         {
@@ -181,9 +181,9 @@ def _texts(config: ModelConfig, plan: Arrangement, dark: bool) -> list[dict[str,
     ]  # fmt: skip
 
 
-def _shapes(plan: Arrangement, dark: bool) -> list[dict[str, Any]]:
+def _shapes(plan: Arrangement) -> list[dict[str, Any]]:
     """Frames around the layers, bent lines, and circles where two ways are added."""
-    colours = style.theme(dark)
+    colours = style.LIGHT
     line = {"color": colours.muted, "width": 1.5}
     frames = [
         {

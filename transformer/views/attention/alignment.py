@@ -150,8 +150,8 @@ def alignment(
         legend,
         _columns(found, by),
         [
-            *drawn_lines(others, (1, 1), _OPACITIES, dark),
-            *drawn_lines(links, (1, 6), _OPACITIES, dark),
+            *drawn_lines(others, (1, 1), _OPACITIES),
+            *drawn_lines(links, (1, 6), _OPACITIES),
         ],
         column_px=COLUMN_PX,
         below=72,

@@ -14,20 +14,19 @@ from transformer.analysis.attention_flow import (
     rollout_weights,
 )
 from transformer.checks import check_choice
-from transformer.messages import say
+from transformer.messages import invalid, mark, say
 from transformer.network_words import attention_name
 from transformer.runs.head_data import labels_of, sites_of, stored_head
 from transformer.runs.run import Batch, Run
-from transformer.views.attention.heatmap import (
-    RANGES,
-    SCALES,
-    rescale,
-    top_of,
-    weight_colours,
-)
-from transformer.views.drawing.matrix import cell_hover, matrix_layout
+from transformer.views.attention.heatmap import RANGES, SCALES, weight_cells
+from transformer.views.drawing.matrix import cell_hover, matrix_figure
 
 _NUMBER = "<br>%{customdata:.4f}<extra></extra>"
+_SUBTITLES = {
+    "mean": mark("mean weight, each row sums to 1"),
+    "rollout": mark("mean of heads and residual, multiplied over the layers"),
+    "joint": mark("mean of heads without the residual, multiplied over the layers"),
+}
 
 
 class HeatmapOptions(TypedDict, total=False):
@@ -48,49 +47,43 @@ def mean_attention(
     **look: Unpack[HeatmapOptions],
 ) -> go.Figure:
     """The mean of all heads of a layer; of all layers without one. Errors as `mean_weights`."""
-    weights = mean_weights(run, stack, kind, layer, look.get("row", 0))
-    which = say("all layers") if layer is None else say("layer {layer}", layer=layer)
-    place = attention_name(stack, kind)
-    title = say("Mean of all heads, {attention}, {which}", attention=place, which=which)
-    subtitle = say("mean weight, each row sums to 1")
-    return _figure(run, "mean", (stack, kind), weights, title, subtitle, **look)
+    return flow_figure("mean", run, stack, kind, layer, **look)
 
 
 def attention_rollout(
     run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[HeatmapOptions]
 ) -> go.Figure:
     """Attention rollout of a stack's self-attention, see `rollout_weights`; errors alike."""
-    weights = rollout_weights(run, stack, layer, look.get("row", 0))
-    subtitle = say("mean of heads and residual, multiplied over the layers")
-    title = _of_layers(say("Attention rollout"), run, stack, layer)
-    return _figure(run, "rollout", (stack, "self"), weights, title, subtitle, **look)
+    return flow_figure("rollout", run, stack, layer=layer, **look)
 
 
 def joint_attention(
     run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[HeatmapOptions]
 ) -> go.Figure:
     """Joint attention of a stack's self-attention, see `joint_weights`; errors alike."""
-    weights = joint_weights(run, stack, layer, look.get("row", 0))
-    subtitle = say("mean of heads without the residual, multiplied over the layers")
-    title = _of_layers(say("Joint attention"), run, stack, layer)
-    return _figure(run, "joint", (stack, "self"), weights, title, subtitle, **look)
+    return flow_figure("joint", run, stack, layer=layer, **look)
 
 
-def _of_layers(title: str, run: Run | Batch, stack: str, layer: int | None) -> str:
-    """The title with the layers that are multiplied: all of them, or those up to `layer`."""
-    last = len(sites_of(run, stack, "self")) - 1 if layer is None else layer
-    layers = say("layer 0") if last == 0 else say("layers 0 to {last}", last=last)
-    attention = attention_name(stack, "self")
-    return say("{title}, {attention}, {layers}", title=title, attention=attention, layers=layers)
+def flow_weights(
+    which: str, run: Run | Batch, stack: str, kind: str = "self", layer: int | None = None,
+    row: int = 0,
+) -> Weights:  # fmt: skip
+    """Those of "mean", "rollout" or "joint"; errors as the functions of their names."""
+    if which == "mean":
+        return mean_weights(run, stack, kind, layer, row)
+    if kind != "self":
+        raise invalid(
+            "{which} is defined for self-attention; got kind {kind}", which=which, kind=repr(kind)
+        )
+    return (rollout_weights if which == "rollout" else joint_weights)(run, stack, layer, row)
 
 
-def _figure(
+def flow_figure(
+    which: str,
     run: Run | Batch,
-    picture: str,
-    place: tuple[str, str],
-    weights: Weights,
-    title: str,
-    subtitle: str,
+    stack: str,
+    kind: str = "self",
+    layer: int | None = None,
     *,
     scale: str = "linear",
     range_: str = "fixed",
@@ -99,22 +92,34 @@ def _figure(
     hover: bool = True,
 ) -> go.Figure:
     """Axes, hatching and colours of `attention_heatmap`; meta holds the labels and the picture."""
+    shown = flow_weights(which, run, stack, kind, layer, row).astype(np.float32)
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
-    stack, kind = place
     site = sites_of(run, stack, kind)[0]
     allowed = stored_head(run.trace, site, row, 0).allowed[0].cpu().numpy()
     queries, keys = labels_of(run, site, row)
-    shown = weights.astype(np.float32)
-    cells = go.Heatmap(
-        z=np.where(allowed, rescale(shown, scale), np.float32(np.nan)),
-        hoverongaps=True,
-        **weight_colours(scale, top_of(shown, allowed, range_), dark=dark),
-        **(cell_hover(queries, keys, _NUMBER, shown) if hover else {"hoverinfo": "none"}),
-    )
-    meta = {
-        "picture": picture, "stack": stack, "kind": kind,
-        "scale": scale, "range": range_, "row": row,
-    }  # fmt: skip
-    layout = matrix_layout(title, subtitle, queries, keys, dark=dark, meta=meta)
-    return go.Figure(data=[cells], layout=layout)
+    told = cell_hover(queries, keys, _NUMBER, shown) if hover else {"hoverinfo": "none"}
+    return matrix_figure(
+        weight_cells(shown, allowed, scale, range_, **told),
+        _title(which, run, stack, kind, layer),
+        say(_SUBTITLES[which]),
+        queries,
+        keys,
+        dark=dark,
+        meta={
+            "picture": which, "stack": stack, "kind": kind,
+            "scale": scale, "range": range_, "row": row,
+        },
+    )  # fmt: skip
+
+
+def _title(which: str, run: Run | Batch, stack: str, kind: str, layer: int | None) -> str:
+    """With the layers that are averaged or multiplied: one or all, or those up to `layer`."""
+    attention = attention_name(stack, kind)
+    if which == "mean":
+        layers = say("all layers") if layer is None else say("layer {layer}", layer=layer)
+        return say("Mean of all heads, {attention}, {which}", attention=attention, which=layers)
+    title = say("Attention rollout") if which == "rollout" else say("Joint attention")
+    last = len(sites_of(run, stack, "self")) - 1 if layer is None else layer
+    layers = say("layer 0") if last == 0 else say("layers 0 to {last}", last=last)
+    return say("{title}, {attention}, {layers}", title=title, attention=attention, layers=layers)

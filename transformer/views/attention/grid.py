@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,22 +31,23 @@ def head_grid(
     small = atlas(run, stack, kind, row)
     n_layers, n_heads, height, width = small.pixels.shape
     gap = _gap(small)
-    picture = go.Image(source=data_url(mosaic(small), dark), hoverinfo="skip")
+    colours = (style.DARK if dark else style.LIGHT).weights
+    picture = go.Image(source=data_url(mosaic(small), colours), hoverinfo="skip")
     rows = [layer * (height + gap) + (height - 1) / 2 for layer in range(n_layers)]
     columns = [head * (width + gap) + (width - 1) / 2 for head in range(n_heads)]
-    layout = style.layout(
+    return style.figure(
+        [picture, _pointer_cells(rows, columns), _scale()],
         say("{attention}, every head", attention=attention_title(stack, kind)),
         say("rows of cells: query; columns: key; colours follow the square root of the " "weight"),
         dark=dark,
-        xaxis=style.axis(say("head"), dark=dark, **_places(columns), constrain="domain"),
+        xaxis=style.axis(say("head"), **_places(columns), constrain="domain"),
         yaxis=style.axis(
-            say("layer"), dark=dark, **_places(rows), constrain="domain", constraintoward="top",
+            say("layer"), **_places(rows), constrain="domain", constraintoward="top",
             scaleanchor="x", range=[n_layers * (height + gap) - gap - 0.5, -0.5],
         ),
-        shapes=_frames(rows, columns, height, width, dark),
+        shapes=_frames(rows, columns, height, width),
         showlegend=False,
     )  # fmt: skip
-    return go.Figure(data=[picture, _pointer_cells(rows, columns), _scale(dark)], layout=layout)
 
 
 def _places(centres: list[float]) -> dict[str, Any]:
@@ -71,18 +73,18 @@ def _pointer_cells(rows: list[float], columns: list[float]) -> go.Heatmap:
     )
 
 
-def _scale(dark: bool) -> go.Scatter:
+def _scale() -> go.Scatter:
     """No points; it brings the colour bar."""
     shown = (0, 0.01, 0.05, 0.2, 0.5, 1)
     places, texts = [v**0.5 for v in shown], [f"{v:g}" for v in shown]
     bar = style.colorbar(say("weight"), tickmode="array", tickvals=places, ticktext=texts)
-    scale = {"colorscale": style.weights(dark), "colorbar": bar}
+    scale = {"colorscale": style.WEIGHTS, "colorbar": bar}
     marker = {"color": [0], "cmin": 0, "cmax": 1, **scale}
     return go.Scatter(x=[None], y=[None], mode="markers", marker=marker | {"showscale": True})
 
 
 def _frames(
-    rows: list[float], columns: list[float], height: int, width: int, dark: bool
+    rows: list[float], columns: list[float], height: int, width: int
 ) -> list[dict[str, Any]]:
     """One path around all the small pictures, so that a head of small weights has an edge too."""
     path = "".join(
@@ -91,7 +93,7 @@ def _frames(
         for y in rows
         for x in columns
     )
-    return [{"type": "path", "path": path, "line": {"color": style.theme(dark).line, "width": 1}}]
+    return [{"type": "path", "path": path, "line": {"color": style.LIGHT.line, "width": 1}}]
 
 
 def _gap(small: Atlas) -> int:
@@ -113,19 +115,19 @@ def mosaic(small: Atlas) -> Pixels:
     return joined[:-gap, :-gap]
 
 
-def data_url(pixels: Pixels, dark: bool = False) -> str:
+def data_url(pixels: Pixels, colours: Sequence[str] = style.LIGHT.weights) -> str:
     """An indexed PNG as the address of an image."""
-    return "data:image/png;base64," + base64.b64encode(indexed_png(pixels, dark)).decode("ascii")
+    return "data:image/png;base64," + base64.b64encode(indexed_png(pixels, colours)).decode("ascii")
 
 
-def indexed_png(pixels: Pixels, dark: bool = False) -> bytes:
-    """A PNG in the colours of weights, place 0 see-through. pixels: (height, width) uint8."""
+def indexed_png(pixels: Pixels, colours: Sequence[str]) -> bytes:
+    """A PNG in these colours, evenly apart, place 0 see-through. pixels: (height, width) uint8."""
     height, width = pixels.shape
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # 8 bits, indexed
     lines = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each line starts with filter 0
     chunks = [
         (b"IHDR", header),
-        (b"PLTE", palette(dark).tobytes()),
+        (b"PLTE", palette(colours).tobytes()),
         (b"tRNS", b"\x00"),
         (b"IDAT", zlib.compress(lines, 6)),
         (b"IEND", b""),
@@ -136,9 +138,8 @@ def indexed_png(pixels: Pixels, dark: bool = False) -> bytes:
     )
 
 
-def palette(dark: bool = False) -> Pixels:
-    """(256, 3) colours of weights, from 0 to 1."""
-    colours = style.theme(dark).weights
+def palette(colours: Sequence[str] = style.LIGHT.weights) -> Pixels:
+    """(256, 3) colours from the first to the last."""
     stops = np.array([hex_to_rgb(colour) for colour in colours], dtype=np.float64)
     places = np.linspace(0, len(stops) - 1, 256)
     channels = [np.interp(places, np.arange(len(stops)), stops[:, c]) for c in range(3)]

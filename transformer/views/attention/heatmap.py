@@ -25,7 +25,7 @@ from transformer.network_words import attention_title
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import cell_hover, matrix_layout
+from transformer.views.drawing.matrix import cell_hover, matrix_figure
 
 STAGES = ("scores", "masked", "weights")
 SCALES = ("linear", "sqrt", "log")
@@ -71,29 +71,43 @@ def attention_heatmap(
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
     view = head_view(run, site, head, row)
-    picture = go.Heatmap(
-        z=stage_values(view, stage, scale),
-        hoverongaps=True,
-        **_colours(view, stage, scale, range_, dark),
-        **(_hover(view) if hover else {"hoverinfo": "none"}),
-    )
-    layout = matrix_layout(
+    shown = _hover(view) if hover else {"hoverinfo": "none"}
+    if stage == "weights":
+        cells = weight_cells(view.weights, view.allowed, scale, range_, **shown)
+    else:  # the same bound before and after the mask, so that switching changes no colour
+        drawn = view.allowed | (stage == "scores")
+        cells = go.Heatmap(
+            z=np.where(drawn, view.scores, np.float32(np.nan)),
+            hoverongaps=True,
+            colorbar=style.colorbar(say("score")),
+            **style.signed(style.bound_of(view.scores)),
+            **shown,
+        )
+    of = {"site": str(view.site), **view.site._asdict(), "head": view.head}
+    return matrix_figure(
+        cells,
         head_title(view),
         say(_STAGE_TITLES[stage]),
         view.query_labels,
         view.key_labels,
         dark=dark,
-        meta=_meta(view, stage, scale, row) | {"range": range_},
+        meta=of | {"stage": stage, "scale": scale, "row": row, "range": range_},
     )
-    return go.Figure(data=[picture], layout=layout)
 
 
-def stage_values(view: HeadView, stage: str, scale: str = "linear") -> NDArray[np.float32]:
-    """(Tq, Tk) float32: what the cells' colours stand for; NaN where nothing is drawn."""
-    if stage == "scores":
-        return view.scores
-    values = view.scores if stage == "masked" else rescale(view.weights, scale)
-    return np.where(view.allowed, values, np.float32(np.nan))
+def weight_cells(
+    weights: NDArray[np.float32],
+    allowed: NDArray[np.bool_],
+    scale: str = "linear",
+    range_: str = "fixed",
+    **more: Any,
+) -> go.Heatmap:
+    """The cells of a matrix of weights, NaN where the mask forbids; `more` adds to them."""
+    largest = float(weights.max(initial=0.0, where=allowed)) if range_ == "own" else 1.0
+    return go.Heatmap(
+        z=np.where(allowed, rescale(weights, scale), np.float32(np.nan)),
+        **{"hoverongaps": True} | weight_colours(scale, largest) | more,
+    )
 
 
 def rescale(weights: NDArray[np.float32], scale: str) -> NDArray[np.float32]:
@@ -106,27 +120,12 @@ def rescale(weights: NDArray[np.float32], scale: str) -> NDArray[np.float32]:
     return weights
 
 
-def _colours(view: HeadView, stage: str, scale: str, range_: str, dark: bool) -> dict[str, Any]:
-    if stage == "weights":
-        whole = range_ == "fixed"  # asks for no weights, which are not worked out then
-        top = 1.0 if whole else top_of(view.weights, view.allowed, range_)
-        return weight_colours(scale, top, dark=dark)
-    # The same bound before and after the mask, so that switching changes no colour.
-    bar = style.colorbar(say("score"))
-    return style.signed(style.bound_of(view.scores), dark) | {"colorbar": bar}
-
-
-def top_of(weights: NDArray[np.float32], allowed: NDArray[np.bool_], range_: str) -> float:
-    """The weight that has the strongest colour: 1, or the largest that is drawn."""
-    largest = float(weights.max(initial=0.0, where=allowed))
-    return 1.0 if range_ == "fixed" or largest <= LOG_FLOOR else largest
-
-
-def weight_colours(scale: str, top: float = 1.0, *, dark: bool = False) -> dict[str, Any]:
-    """Colours and colour bar of weights from 0 to `top`, numbers on the bar as they are."""
+def weight_colours(scale: str, largest: float = 1.0) -> dict[str, Any]:
+    """Colours and colour bar of weights from 0 to the largest, numbers on the bar as they are."""
+    top = largest if largest > LOG_FLOOR else 1.0
     bar = style.colorbar(say("weight"), **_ticks(scale, top))
     zmax = 1 if top == 1 else _one(top, scale)
-    return {"colorscale": style.weights(dark), "zmin": 0, "zmax": zmax, "colorbar": bar}
+    return {"colorscale": style.WEIGHTS, "zmin": 0, "zmax": zmax, "colorbar": bar}
 
 
 def _ticks(scale: str, top: float) -> dict[str, Any]:
@@ -163,8 +162,3 @@ def head_title(view: HeadView) -> str:
         layer=site.layer,
         head=head,
     )
-
-
-def _meta(view: HeadView, stage: str, scale: str, row: int) -> dict[str, Any]:
-    site = {"site": str(view.site), **view.site._asdict()}
-    return site | {"head": view.head, "stage": stage, "scale": scale, "row": row}

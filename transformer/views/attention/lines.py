@@ -76,7 +76,6 @@ def query_lines(
         [Line(*link) for link in shown],
         (1, 3) if faint else (1, 8),
         (0.12, 0.62) if faint else (0.35, 1),
-        dark,
     )
     return columns_figure(
         _title(view, query),

@@ -50,7 +50,8 @@ def attention_math(
 def figure_of(found: RowArithmetic, *, dark: bool = False) -> go.Figure:
     """The figure of `attention_math`."""
     panels = _panels(len(found.key_labels))
-    layout = style.layout(
+    return style.figure(
+        _traces(found),
         say(
             "One row, worked out: {attention}, layer {layer}, head {head}, query {query}",
             attention=attention_name(found.site.stack, found.site.kind),
@@ -72,9 +73,8 @@ def figure_of(found: RowArithmetic, *, dark: bool = False) -> go.Figure:
             "agrees": found.agrees,
         },
         annotations=_headings(found, panels),
-        **_axes(found, panels, dark),
+        **_axes(found, panels),
     )
-    return go.Figure(data=_traces(found, dark), layout=layout)
 
 
 def _panels(n_keys: int) -> dict[str, Any]:
@@ -94,32 +94,29 @@ def _panels(n_keys: int) -> dict[str, Any]:
     }
 
 
-def _axes(found: RowArithmetic, panels: dict[str, Any], dark: bool) -> dict[str, Any]:
+def _axes(found: RowArithmetic, panels: dict[str, Any]) -> dict[str, Any]:
     size, n_keys = len(found.q), len(found.key_labels)
     across = {"range": [-0.5, size - 0.5], "domain": _ACROSS["matrix"], "tickformat": "d"}
     strip: dict[str, Any] = {
         "range": [0.5, -0.5],
         "tickmode": "array",
         "tickvals": [0],
-        "dark": dark,
+        "ticktext": [style.label(found.query_label)],
     }
-    strip |= {"ticktext": [style.label(found.query_label)]}
     return {
-        "xaxis": style.axis(say("dimension of q and k"), dark=dark, anchor="y", **across),
+        "xaxis": style.axis(say("dimension of q and k"), anchor="y", **across),
         "yaxis": style.token_axis(
-            say("key (the token that is read)"), found.key_labels, dark=dark,
+            say("key (the token that is read)"), found.key_labels,
             range=[n_keys - 0.5, -0.5], domain=panels["keys"],
         ),
-        "xaxis2": style.axis("", dark=dark, anchor="y2", showticklabels=False, **across),
+        "xaxis2": style.axis("", anchor="y2", showticklabels=False, **across),
         "yaxis2": style.axis("", anchor="x2", domain=panels["q"], **strip),
-        "xaxis3": style.axis(
-            say("score"), dark=dark, domain=_ACROSS["scores"], anchor="y", nticks=4
-        ),
+        "xaxis3": style.axis(say("score"), domain=_ACROSS["scores"], anchor="y", nticks=4),
         "xaxis4": style.axis(
-            say("weight"), dark=dark, domain=_ACROSS["weights"], anchor="y", nticks=4,
+            say("weight"), domain=_ACROSS["weights"], anchor="y", nticks=4,
             rangemode="tozero",
         ),
-        "xaxis5": style.axis(say("dimension of v"), dark=dark, anchor="y5", **across),
+        "xaxis5": style.axis(say("dimension of v"), anchor="y5", **across),
         "yaxis5": style.axis("", anchor="x5", domain=panels["output"], **strip),
     }  # fmt: skip
 
@@ -141,8 +138,7 @@ def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, An
     return [style.heading(text, x, domain[1]) for x, domain, text in texts]
 
 
-def _traces(found: RowArithmetic, dark: bool) -> list[Any]:
-    colours = style.theme(dark)
+def _traces(found: RowArithmetic) -> list[Any]:
     places = np.arange(len(found.key_labels), dtype=np.int32)
     hidden = ["" if allowed else "/" for allowed in found.allowed]
     names = [style.hover(text) for text in found.key_labels]
@@ -167,14 +163,14 @@ def _traces(found: RowArithmetic, dark: bool) -> list[Any]:
 
     def cells(matrix: Floats, where: str, axes: str) -> go.Heatmap:
         hover = where + "<br>%{z:.4f}<extra></extra>"
-        return style.signed_cells(matrix, hover, dark, xaxis=f"x{axes}", yaxis=f"y{axes}")
+        return style.signed_cells(matrix, hover, xaxis=f"x{axes}", yaxis=f"y{axes}")
 
     output = found.output[None].astype(np.float32)
     return [
         cells(found.keys, say("key %{y}, dimension %{x}"), ""),
         cells(found.q[None], say("q, dimension %{x}"), "2"),
-        bars(found.scores, "score", "x3", colours.key),
-        bars(found.weights, "weight", "x4", colours.accent),
+        bars(found.scores, "score", "x3", style.LIGHT.key),
+        bars(found.weights, "weight", "x4", style.LIGHT.accent),
         cells(output, say("output, dimension %{x}"), "5"),
     ]
 
@@ -185,7 +181,6 @@ def answer_worked(
     site: str,
     head: Any,
     query: int | None = None,
-    dark: bool = False,
 ) -> Answer:
     """The figure of one row, and its exact float32 q (D), K and V (Tk x D), mask and what the
     network made of them; query None, or beyond the trace: the last traced token."""
@@ -193,7 +188,7 @@ def answer_worked(
     beyond = isinstance(query, int) and query >= traced  # of a long translation
     found = row_arithmetic(item, site, head, None if beyond else query)
     return {
-        "figure": figure_of(found, dark=dark),
+        "figure": figure_of(found),
         "query": found.query,
         "query_label": found.query_label,
         "key_labels": list(found.key_labels),

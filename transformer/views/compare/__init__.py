@@ -34,17 +34,15 @@ def _aligned(name: str, a: Sequence[str], b: Sequence[str]) -> Answer:
     return {"name": name, "a": list(a), "b": list(b), "pairs": pairs, "counts": dict(counts)}
 
 
-def answer_outcomes(a: Run, b: Run, *, dark: bool = False) -> Answer:
+def answer_outcomes(a: Run, b: Run) -> Answer:
     """How much likelier each token that both generated was in one; {"none": why} without any."""
-    return _drawn(probability_difference, a, b, dark=dark)
+    return _drawn(probability_difference, a, b)
 
 
-def answer_difference(
-    a: Run, b: Run, *, site: str, head: int | str, dark: bool = False, **other: Any
-) -> Answer:
+def answer_difference(a: Run, b: Run, *, site: str, head: int | str, **other: Any) -> Answer:
     """The weights of a head of the other run minus those of a head of this one; {"none": why} for
     texts without a common token."""
-    return _drawn(attention_difference, a, b, site, head, dark=dark, **other)
+    return _drawn(attention_difference, a, b, site, head, **other)
 
 
 def _drawn(figure: Callable[..., go.Figure], *of: Any, **look: Any) -> Answer:
@@ -54,7 +52,7 @@ def _drawn(figure: Callable[..., go.Figure], *of: Any, **look: Any) -> Answer:
         return {"none": translated(error)}
 
 
-def answer_weighed(a: Run, b: Run, *, place: int, dark: bool = False) -> Answer:
+def answer_weighed(a: Run, b: Run, *, place: int) -> Answer:
     """What could stand at `place` of the first run's text, by each; {"none": why} if one of them
     did not generate it."""
     beside = opposite(align(a.labels, b.labels), place)
@@ -63,7 +61,7 @@ def answer_weighed(a: Run, b: Run, *, place: int, dark: bool = False) -> Answer:
             return {"none": say("{name} generated no token there", name=name)}
     assert beside is not None
     steps = place - a.n_prompt, beside - b.n_prompt
-    figure = candidates_compared(a, b, *steps, dark=dark)
+    figure = candidates_compared(a, b, *steps)
     return {
         "figure": figure,
         "labels": [a.labels[place], b.labels[beside]],

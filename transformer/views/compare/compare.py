@@ -14,7 +14,7 @@ from transformer.messages import mark, say
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Run
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import cell_hover, matrix_layout
+from transformer.views.drawing.matrix import cell_hover, matrix_figure
 
 
 class Pair(NamedTuple):
@@ -126,7 +126,6 @@ def attention_difference(
     cells = style.signed_cells(
         change,
         hover.pop("hovertemplate"),
-        dark,
         bar=say("weight in B − in A"),
         hoverongaps=True,
         **hover,
@@ -139,8 +138,7 @@ def attention_difference(
     }
     title = say("{of_b} in B − {of_a} in A", of_b=_named(of_b), of_a=_named(of_a))
     says = say("on the tokens of both; colours from {least} to {most}", **style.ends(limit))
-    layout = matrix_layout(title, says, queries, keys, dark=dark, meta=meta)
-    return go.Figure(data=[cells], layout=layout)
+    return matrix_figure(cells, title, says, queries, keys, dark=dark, meta=meta)
 
 
 def _weights(

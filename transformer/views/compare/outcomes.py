@@ -52,25 +52,25 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
         for pair in pairs
     ]
     labels = shared_labels(pairs, a.labels, b.labels)
-    colours = style.theme(dark)
-    layout = style.layout(
+    colours = style.LIGHT
+    return style.figure(
+        [_differences(pairs, found, labels, colours)],
         say("Probability of each generated token: B − A"),
         say("by the network, before temperature and filters; hatched: two different tokens"),
-        dark=dark,
         bargap=0.15,
         height=400,
         margin={"l": 60, "r": 16, "t": 72, "b": 110},
         xaxis=style.named_axis(
-            say("token"), list(map(style.label, labels)), dark=dark, tickangle=-90,
+            say("token"), list(map(style.label, labels)), tickangle=-90,
             range=[-0.6, len(pairs) - 0.4],
         ),
         yaxis=style.axis(
-            "B − A", dark=dark, range=[-1, 1], showgrid=True, zeroline=True,
+            "B − A", range=[-1, 1], showgrid=True, zeroline=True,
             zerolinecolor=colours.muted, dtick=0.5,
         ),
         meta={"labels": labels, "pairs": [list(pair[:2]) for pair in pairs]},
+        dark=dark,
     )  # fmt: skip
-    return go.Figure(data=[_differences(pairs, found, labels, colours)], layout=layout)
 
 
 def _differences(
@@ -112,7 +112,7 @@ def candidates_compared(
     in_a, in_b = _weighed(a, of_a), _weighed(b, of_b)
     shown = dict.fromkeys([*list(in_a)[:N_SHOWN], *list(in_b)[:N_SHOWN]])
     labels = sorted(shown, key=lambda label: (-in_a.get(label, 0), -in_b.get(label, 0)))
-    colours = style.theme(dark)
+    colours = style.LIGHT
     return paired_bars(
         say(
             "Next token: step {step} of A, step {other_step} of B", step=step, other_step=other_step

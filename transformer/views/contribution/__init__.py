@@ -18,7 +18,7 @@ def answer_contribution(
     """The map of what each part adds, its sum beside the network's own logit, and a sentence."""
     found = models.ask(logit_contribution, item, place=place, target=target)
     label = models.model(item.model).tokenizer.label(found.target)
-    figure = contribution(found, label, dark=dark)
+    figure = contribution(found, label)
     return {
         "figure": figure,
         "label": label,

@@ -35,7 +35,6 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
     trace = style.signed_cells(
         cells,
         "%{customdata}: %{z:+.4f}<extra></extra>",
-        dark,
         bound=limit,
         bar=say("adds to the logit"),
         customdata=[[f"{row}, {column}" for column in columns] for row in rows],
@@ -52,15 +51,15 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
     title = say("What each part adds to one logit")
     meta = {"row_labels": rows, "column_labels": columns, "limit": limit}
     down = [len(rows) - 0.5, -0.5]
-    layout = style.layout(
+    return style.figure(
+        trace,
         title,
         subtitle,
         dark=dark,
         meta=meta,
-        xaxis=style.named_axis(say("part"), columns, dark=dark, constrain="domain"),
-        yaxis=style.named_axis(say("layer"), rows, dark=dark, constrain="domain", range=down),
+        xaxis=style.named_axis(say("part"), columns, constrain="domain"),
+        yaxis=style.named_axis(say("layer"), rows, constrain="domain", range=down),
     )
-    return go.Figure(data=[trace], layout=layout)
 
 
 def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.float32]]:

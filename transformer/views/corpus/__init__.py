@@ -58,21 +58,14 @@ def heads_over_texts(
     if found is None or not points:
         return _nothing(found, dark)
     traces = [
-        _trace(found, own, up, dark)
+        _trace(found, own, up)
         for group in range(len(SHAPES) + 1)
         if (own := [point for point in points if point.group == group])
     ]
-    layout = _layout(points, kind, found["n_texts"], across, up, dark)
-    return go.Figure(data=traces, layout=layout)
-
-
-def _layout(
-    points: Sequence[Point], kind: str, n_texts: int, across: str, up: str, dark: bool
-) -> dict[str, Any]:
     subtitle = say_n(
         "{attention}; mean over {n} text",
         "{attention}; means over {n} texts",
-        n_texts,
+        found["n_texts"],
         attention=attention_name(*kind.split(".")),
     )
     names, titles = [point.name for point in points], [title_of(across), title_of(up)]
@@ -82,16 +75,15 @@ def _layout(
         "cells": [[point.across, point.up, point.words] for point in points],
         "corner": say("head"),
     }
-    return style.layout(
-        say("Each head over many texts"), subtitle, dark=dark, width=SIDE, height=HEIGHT,
+    return style.figure(
+        traces, say("Each head over many texts"), subtitle, dark=dark, width=SIDE, height=HEIGHT,
         meta={"row_labels": names, "column_labels": [across, up], "table": table},
         # one below the other: side by side they are cut off on a phone
         legend={
             "title": {"text": say("More than the other heads")},
             "x": 0, "y": -0.22, "yanchor": "top",
         },
-        showlegend=True, xaxis=style.axis(titles[0], dark=dark),
-        yaxis=style.axis(titles[1], dark=dark),
+        showlegend=True, xaxis=style.axis(titles[0]), yaxis=style.axis(titles[1]),
     )  # fmt: skip
 
 
@@ -114,9 +106,9 @@ def _points(
     return points
 
 
-def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str, dark: bool) -> go.Scatter:
+def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str) -> go.Scatter:
     """The heads of a cluster, or those of none."""
-    colours, group = style.theme(dark), points[0].group
+    colours, group = style.LIGHT, points[0].group
     alone = group == len(SHAPES)
     colour = colours.muted if alone else colours.groups[group]
     words = say("each on its own") if alone else points[0].words
@@ -178,11 +170,10 @@ def _nothing(found: Mapping[str, Any] | None, dark: bool) -> go.Figure:
         else say("No head of this attention has both numbers.")
     )
     hidden = {"visible": False}
-    layout = style.layout(
-        say("Each head over many texts"), words, dark=dark, width=SIDE, height=90,
+    return style.figure(
+        [], say("Each head over many texts"), words, dark=dark, width=SIDE, height=90,
         xaxis=hidden, yaxis=hidden, meta={"row_labels": [], "column_labels": []},
     )  # fmt: skip
-    return go.Figure(layout=layout)
 
 
 OPTIONS = {name: metric.title for name, metric in ALL.items()} | {"cost": mark("Cost of ablation")}
@@ -190,12 +181,12 @@ OPTIONS = {name: metric.title for name, metric in ALL.items()} | {"cost": mark("
 
 def answer_corpus(
     models: ModelQueries, item: Run, *, stack: str, kind: str, layer: int, head: int | str,
-    across: str, up: str, dark: bool = False,
+    across: str, up: str,
 ) -> Answer:  # fmt: skip
     """The heads of one kind of attention of the run's network, over the texts that it was measured
     on; the chosen head is marked."""
     found, of = models.model(item.model).heads, f"{stack}.{kind}"
-    return {"figure": heads_over_texts(found, of, across, up, (layer, head), dark=dark)}
+    return {"figure": heads_over_texts(found, of, across, up, (layer, head))}
 
 
 VIEW = View(

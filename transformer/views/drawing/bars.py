@@ -35,7 +35,7 @@ def paired_bars(
     y_title: str = mark("next token"),
     ids: Sequence[int] = (),
     here: int | None = None,
-    dark: bool = False,
+    dark: bool,
     meta: dict[str, Any],
 ) -> go.Figure:
     """A pair of bars a token, the first on top; x is the probability, y the token's place.
@@ -44,7 +44,8 @@ def paired_bars(
     the labels, which it holds as plain text.
     """
     longest = max(_LEAST, *(max(series.probabilities) for series in pair))
-    layout = style.layout(
+    return style.figure(
+        [_bars(series, labels) for series in pair],
         title,
         subtitle,
         dark=dark,
@@ -52,18 +53,17 @@ def paired_bars(
         bargap=0.25,
         bargroupgap=0.05,
         xaxis=style.axis(
-            say("probability"), dark=dark, range=[0, longest * _ROOM], showgrid=True, nticks=6,
+            say("probability"), range=[0, longest * _ROOM], showgrid=True, nticks=6,
             tickformat=".0%" if longest > 0.1 else ".1%",
         ),
         yaxis=style.named_axis(
-            say(y_title), _ticks(labels, ids, here), dark=dark, range=[len(labels) - 0.4, -0.6],
+            say(y_title), _ticks(labels, ids, here), range=[len(labels) - 0.4, -0.6],
         ),
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
         margin={"l": 60, "r": 16, "t": 72, "b": 100},
         height=172 + 44 * max(len(labels), 3),
         meta={"labels": list(labels)} | meta,
     )  # fmt: skip
-    return go.Figure(data=[_bars(series, labels) for series in pair], layout=layout)
 
 
 def _ticks(labels: Sequence[str], ids: Sequence[int], here: int | None) -> list[str]:

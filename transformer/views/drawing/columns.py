@@ -42,7 +42,7 @@ def columns_figure(
     column_px: int,
     room: int = 0,
     below: int = 48,
-    dark: bool = False,
+    dark: bool,
     meta: dict[str, Any],
 ) -> go.Figure:
     """A row a token, headings above row 0, no axes; legend: what stands below.
@@ -55,7 +55,14 @@ def columns_figure(
         for side in sides
     )
     n_rows = max(len(side.labels) for side in sides)
-    layout = style.layout(
+    columns = [_tokens(x, side, column_px) for x, side in enumerate(sides)]
+    headings = go.Scatter(
+        x=[0, 1], y=[-1, -1], text=[side.heading for side in sides], mode="text",
+        hoverinfo="skip", textposition=["middle left", "middle right"], cliponaxis=False,
+        textfont={"size": style.FONT_SIZE, "color": style.LIGHT.muted},
+    )  # fmt: skip
+    figure = style.figure(
+        [*lines, *columns, headings],
         title,
         subtitle,
         dark=dark,
@@ -64,25 +71,19 @@ def columns_figure(
         margin={"l": left, "r": right + room, "t": TOP_PX, "b": below},
         height=max(MIN_HEIGHT, TOP_PX + ROW_PX * (n_rows + 1) + below),
         xaxis=style.axis(
-            legend, dark=dark, range=[-0.04, 1.04],
+            legend, range=[-0.04, 1.04],
             showticklabels=False, ticks="", showline=False, fixedrange=True,
         ),
         yaxis={"visible": False, "fixedrange": True, "range": [n_rows - 0.5, -1.5]},
         meta=meta,
     )  # fmt: skip
-    layout["title"] |= {"xref": "container", "pad": {"t": 12, "l": 12}}  # not at the wide margin
-    columns = [_tokens(x, side, column_px, dark) for x, side in enumerate(sides)]
-    headings = go.Scatter(
-        x=[0, 1], y=[-1, -1], text=[side.heading for side in sides], mode="text",
-        hoverinfo="skip", textposition=["middle left", "middle right"], cliponaxis=False,
-        textfont={"size": style.FONT_SIZE, "color": style.theme(dark).muted},
-    )  # fmt: skip
-    return go.Figure(data=[*lines, *columns, headings], layout=layout)
+    figure.layout.title.update(xref="container", pad={"t": 12, "l": 12})  # not at the wide margin
+    return figure
 
 
-def _tokens(x: int, side: Column, column_px: int, dark: bool) -> go.Scatter:
+def _tokens(x: int, side: Column, column_px: int) -> go.Scatter:
     """Tokens, each with a dot where its lines begin; x: 0 at the left, 1 at the right."""
-    colours = style.theme(dark)
+    colours = style.LIGHT
     text, dot = (
         [strong if at in side.linked else colours.muted for at in range(len(side.labels))]
         for strong in (colours.text, colours.accent)
@@ -102,7 +103,6 @@ def drawn_lines(
     lines: Sequence[Line],
     widths: tuple[float, float],
     opacities: tuple[float, float],
-    dark: bool,
 ) -> list[go.Scatter]:
     """One trace for all lines of similar weight; widths in px and opacities: at 0 and at 1."""
     buckets: dict[int, list[Line]] = {}
@@ -117,7 +117,7 @@ def drawn_lines(
                 x=[0, 1, None] * len(members),
                 y=[y for line in members for y in (line.left, line.right, None)],
                 mode="lines",
-                line={"width": width, "color": style.theme(dark).accent},
+                line={"width": width, "color": style.LIGHT.accent},
                 opacity=opacity,
                 hoverinfo="skip",
             )

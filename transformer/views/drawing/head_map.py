@@ -9,12 +9,12 @@ from transformer.messages import say
 from transformer.views.drawing import style
 
 
-def head_axes(shape: Sequence[int], dark: bool) -> dict[str, Any]:
+def head_axes(shape: Sequence[int]) -> dict[str, Any]:
     """Both axes of layers x heads, layer 0 on top."""
     n_layers, n_heads = shape
     return {
         f"{name}axis": style.axis(
-            title, dark=dark, range=span, constrain="domain",
+            title, range=span, constrain="domain",
             tickmode="linear", tick0=0, dtick=max(1, -(-count // style.MAX_TICKS)),
         )
         for name, title, count, span in (

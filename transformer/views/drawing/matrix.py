@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.messages import mark, say
@@ -13,28 +14,39 @@ from transformer.views.drawing import style
 TEXT_LIMIT = 64  # tokens on a side: more texts of cells would be ten times all the rest
 
 
-def matrix_layout(
+def matrix_figure(
+    cells: go.Heatmap,
     title: str,
     subtitle: str,
     query_labels: Sequence[str],
     key_labels: Sequence[str],
     *,
-    dark: bool = False,
+    dark: bool,
     meta: dict[str, Any],
-) -> dict[str, Any]:
-    """The layout of a matrix of queries by keys, whose NaN cells show as hatched.
+) -> go.Figure:
+    """A matrix of queries by keys, query 0 on top, square cells, those that are NaN hatched.
 
     meta: more than the labels, which it holds as plain text: query_labels and key_labels.
     """
     labels = {"query_labels": list(query_labels), "key_labels": list(key_labels)}
-    return style.layout(
+    return style.figure(
+        cells,
         title,
         subtitle,
         dark=dark,
         meta=labels | meta,
-        shapes=[hatching(len(query_labels), len(key_labels), dark)],
-        **_square_axes(query_labels, key_labels, dark),
-    )
+        shapes=[hatching(len(query_labels), len(key_labels))],
+        xaxis=style.token_axis(
+            say("key (the token that is read)"), key_labels,
+            range=[-0.5, len(key_labels) - 0.5], constrain="domain",
+            tickangle=-90 if len(key_labels) > 3 else 0,
+        ),
+        yaxis=style.token_axis(
+            say("query (the token that reads)"), query_labels,
+            range=[len(query_labels) - 0.5, -0.5], constrain="domain", constraintoward="top",
+            scaleanchor="x",
+        ),
+    )  # fmt: skip
 
 
 def reading_texts(query_labels: Sequence[str], key_labels: Sequence[str]) -> list[list[str]]:
@@ -66,25 +78,7 @@ def cell_hover(
     }
 
 
-def _square_axes(
-    query_labels: Sequence[str], key_labels: Sequence[str], dark: bool
-) -> dict[str, Any]:
-    """Axes of an attention matrix: query 0 on top, keys to the right, square cells."""
-    return {
-        "xaxis": style.token_axis(
-            say("key (the token that is read)"), key_labels, dark=dark,
-            range=[-0.5, len(key_labels) - 0.5], constrain="domain",
-            tickangle=-90 if len(key_labels) > 3 else 0,
-        ),
-        "yaxis": style.token_axis(
-            say("query (the token that reads)"), query_labels, dark=dark,
-            range=[len(query_labels) - 0.5, -0.5], constrain="domain", constraintoward="top",
-            scaleanchor="x",
-        ),
-    }  # fmt: skip
-
-
-def hatching(n_rows: int, n_columns: int, dark: bool = False, lines: int = 44) -> dict[str, Any]:
+def hatching(n_rows: int, n_columns: int, lines: int = 44) -> dict[str, Any]:
     """A shape: faint diagonal lines under a matrix whose cells stand at the integers 0, 1, ...
 
     Cells that are left out (NaN) are see-through, so the lines show there and nowhere else. One
@@ -97,7 +91,7 @@ def hatching(n_rows: int, n_columns: int, dark: bool = False, lines: int = 44) -
         "xref": "x",
         "yref": "y",
         "layer": "below",
-        "line": {"color": style.theme(dark).hatch, "width": 1},
+        "line": {"color": style.LIGHT.hatch, "width": 1},
     }
 
 

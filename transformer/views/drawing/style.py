@@ -7,12 +7,14 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
+from plotly.basedatatypes import BasePlotlyType
 
 from transformer.messages import numeral, signs
 
@@ -22,8 +24,6 @@ HOVER_CHARACTERS = 60
 CLEAR = "rgba(0,0,0,0)"
 
 _ISOLATE, _RELEASE = "\u2068", "\u2069"  # keep a right-to-left token from turning its neighbours
-
-Colorscale = list[list[Any]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,25 +63,18 @@ LIGHT = _theme_of(_SAID)
 DARK = _theme_of(_SAID | _declared(".dark"))
 
 
-def theme(dark: bool) -> Theme:
-    """The colours for light or dark."""
-    return DARK if dark else LIGHT
+def _evenly(colours: Sequence[str]) -> list[list[Any]]:
+    return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
 
 
-def weights(dark: bool = False) -> Colorscale:
-    """One blue, from nearly the page's own colour at 0 to the farthest from it: more is a stronger
-    shade, in the light as in the dark, and with every kind of colour vision."""
-    return _evenly(theme(dark).weights)
+# From nearly the page's own colour at 0 to the farthest from it.
+WEIGHTS = _evenly(LIGHT.weights)
+DIVERGING = _evenly(LIGHT.diverging)  # blue, neutral, orange
 
 
-def diverging(dark: bool = False) -> Colorscale:
-    """Blue, neutral, orange; for signed values with 0 in the middle."""
-    return _evenly(theme(dark).diverging)
-
-
-def signed(bound: float, dark: bool = False) -> dict[str, Any]:
+def signed(bound: float) -> dict[str, Any]:
     """Colours of a heatmap's values from -bound to bound, with 0 in the middle."""
-    return {"colorscale": diverging(dark), "zmin": -bound, "zmax": bound}
+    return {"colorscale": DIVERGING, "zmin": -bound, "zmax": bound}
 
 
 def ends(bound: float) -> dict[str, str]:
@@ -92,7 +85,6 @@ def ends(bound: float) -> dict[str, str]:
 def signed_cells(
     values: NDArray[Any],
     hover: str,
-    dark: bool,
     *,
     bound: float | None = None,
     bar: str = "",
@@ -100,7 +92,7 @@ def signed_cells(
 ) -> go.Heatmap:
     """A heatmap of signed values, by default to the largest of them; bar: its colour bar's title,
     without which it has none."""
-    colours = signed(bound_of(values) if bound is None else bound, dark)
+    colours = signed(bound_of(values) if bound is None else bound)
     shown = {"colorbar": colorbar(bar)} if bar else {"showscale": False}
     return go.Heatmap(z=values, hovertemplate=hover, **colours, **shown, **more)
 
@@ -122,10 +114,6 @@ def heading(text: str, x: float, y: float) -> dict[str, Any]:
 def bound_of(values: NDArray[Any], least: float = 1.0) -> float:
     """The largest of these values, up or down, without NaN; where all are 0, `least`."""
     return float(np.nanmax(np.abs(values), initial=0.0)) or least
-
-
-def _evenly(colours: Sequence[str]) -> Colorscale:
-    return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
 
 
 def escape(text: str) -> str:
@@ -176,13 +164,14 @@ def axis_labels(labels: Sequence[str]) -> tuple[list[int], list[str]]:
     return places, [label(labels[place]) for place in places]
 
 
-def layout(title: str, subtitle: str = "", *, dark: bool = False, **more: Any) -> dict[str, Any]:
-    """The layout that every figure starts from; `more` adds to it or replaces parts.
+def figure(
+    data: Any, title: str, subtitle: str = "", *, dark: bool = False, **more: Any
+) -> go.Figure:
+    """Traces with the layout that every figure has; `more` adds to it or replaces parts.
 
-    title, subtitle: text of ours, never a token's.
+    title, subtitle: text of ours, never a token's. dark: see `in_theme`.
     """
-    colours = theme(dark)
-    common = {
+    layout = {
         "template": "none",
         "title": {
             "text": title,
@@ -194,57 +183,56 @@ def layout(title: str, subtitle: str = "", *, dark: bool = False, **more: Any) -
             "yref": "container",
             "yanchor": "top",
             "pad": {"t": 12},
-            "subtitle": {"text": subtitle, "font": {"size": FONT_SIZE, "color": colours.muted}},
+            "subtitle": {"text": subtitle, "font": {"size": FONT_SIZE, "color": LIGHT.muted}},
         },
-        "font": {"family": FONT, "size": FONT_SIZE, "color": colours.text},
+        "font": {"family": FONT, "size": FONT_SIZE, "color": LIGHT.text},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "margin": {"l": 60, "r": 16, "t": 72, "b": 60},
-        "modebar": {
-            "bgcolor": CLEAR,
-            "color": colours.muted,
-            "activecolor": colours.accent,
-        },
+        "modebar": {"bgcolor": CLEAR, "color": LIGHT.muted, "activecolor": LIGHT.accent},
         "separators": signs(),
         "hoverlabel": {"font": {"family": FONT, "size": FONT_SIZE}, "align": "left"},
     }
-    return common | more
+    return in_theme(go.Figure(data=data, layout=layout | more), dark)
 
 
-def axis(title: str, *, dark: bool = False, **more: Any) -> dict[str, Any]:
+def in_theme(light: go.Figure, dark: bool) -> go.Figure:
+    """A figure as it was drawn, or the same in the colours of the dark."""
+    if not dark:
+        return light
+    data, layout = _darkened([light.data, light.layout])
+    return go.Figure(data=data, layout=layout)
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
     """An axis with a title; `more` adds to it.
 
     Plotly measures every label once for each label to find those that stick out of the picture:
     with a hundred of them that takes longer than all else of a draw. Here there is room for all.
     """
-    colours = theme(dark)
     common = {
         "title": {"text": title, "standoff": 10},
         "showgrid": False,
         "zeroline": False,
         "automargin": True,
         "ticklabeloverflow": "allow",
-        "linecolor": colours.line,
-        "gridcolor": colours.line,
-        "tickcolor": colours.line,
+        "linecolor": LIGHT.line,
+        "gridcolor": LIGHT.line,
+        "tickcolor": LIGHT.line,
     }
     return common | more
 
 
-def token_axis(
-    title: str, labels: Sequence[str], *, dark: bool = False, **more: Any
-) -> dict[str, Any]:
+def token_axis(title: str, labels: Sequence[str], **more: Any) -> dict[str, Any]:
     """An axis of tokens at the integers 0, 1, ..."""
     places, texts = axis_labels(labels)
-    return axis(title, dark=dark, tickmode="array", tickvals=places, ticktext=texts, **more)
+    return axis(title, tickmode="array", tickvals=places, ticktext=texts, **more)
 
 
-def named_axis(
-    title: str, texts: Sequence[str], *, dark: bool = False, **more: Any
-) -> dict[str, Any]:
+def named_axis(title: str, texts: Sequence[str], **more: Any) -> dict[str, Any]:
     """An axis with a text at each of 0, 1, ...; texts: ready for Plotly."""
     at = {"tickmode": "array", "tickvals": list(range(len(texts))), "ticktext": list(texts)}
-    return axis(title, dark=dark, **{"range": [-0.5, len(texts) - 0.5]} | at | more)
+    return axis(title, **{"range": [-0.5, len(texts) - 0.5]} | at | more)
 
 
 def colorbar(title: str, **more: Any) -> dict[str, Any]:
@@ -259,7 +247,8 @@ def colorbar(title: str, **more: Any) -> dict[str, Any]:
     return common | more
 
 
-def in_the_dark() -> dict[str, str]:
+@cache
+def in_the_dark() -> Mapping[str, str]:
     """What each colour of a light figure is in the same figure made for the dark.
 
     "rgba(r, g, b," stands for the colour of that start at any opacity.
@@ -274,10 +263,24 @@ def in_the_dark() -> dict[str, str]:
         pairs[light] = dark
         if light.startswith("#"):
             pairs[_channels(light)] = _channels(dark)
-    for scale in ("diverging", "weights"):
+    for scale in ("diverging", "weights", "groups"):
         light, dark = getattr(LIGHT, scale), getattr(DARK, scale)
         pairs |= dict(zip(light, dark, strict=True))
     return pairs
+
+
+def _darkened(value: Any, is_colour: bool = False) -> Any:
+    """Part of a figure; only what is called a colour changes: a token may read "#ffffff"."""
+    if isinstance(value, BasePlotlyType):
+        return _darkened(value.to_plotly_json())
+    if isinstance(value, dict):
+        return {name: _darkened(one, "color" in name) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_darkened(one, is_colour) for one in value]
+    if not is_colour or not isinstance(value, str):
+        return value
+    start = value[: value.rfind(",") + 1]
+    return in_the_dark().get(value, in_the_dark().get(start, start) + value[len(start) :])
 
 
 def _channels(colour: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from transformer.messages import mark
 from transformer.runs.head_data import labels_of, record_of
 from transformer.runs.run import Run
+from transformer.views.attention.answers import mask_answer
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import SITE
 
@@ -16,12 +15,7 @@ def answer_used_mask(item: Run, *, site: str) -> Answer:
     record = record_of(item, site)
     allowed = record.allowed[0].numpy()
     queries, keys = labels_of(item, record.site, 0)
-    return {
-        "shape": list(allowed.shape),
-        "allowed": np.packbits(allowed),
-        "query_labels": list(queries),
-        "key_labels": list(keys),
-    }
+    return mask_answer(allowed, queries, keys)
 
 
 VIEW = View(

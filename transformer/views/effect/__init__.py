@@ -14,12 +14,12 @@ from transformer.views.drawing.common import PLACE
 from transformer.views.parameters import Bool
 
 
-def answer_next_token(models: ModelQueries, item: Run, *, place: int, dark: bool = False) -> Answer:
+def answer_next_token(models: ModelQueries, item: Run, *, place: int) -> Answer:
     """What the intact and the altered network say comes at `place`, after the run's own text."""
     found = models.ask(next_token, item, place=place)
     labels = _labels(models, item, found.ids)
     return {
-        "figure": foreseen(found, labels, found.target, dark=dark),
+        "figure": foreseen(found, labels, found.target),
         "label": labels[found.ids.index(found.target)],
         "intact": found.intact.tolist(),
         "altered": found.intervened.tolist(),

@@ -34,7 +34,7 @@ class Picture(NamedTuple):
     figure: go.Figure
 
 
-def gallery(run: Run, *, dark: bool = False) -> Iterator[Picture]:
+def gallery(run: Run) -> Iterator[Picture]:
     """The model, its prediction, all heads put together and measured, and its positions.
 
     What a model does not have (the surprisal of an encoder, the alignment of a text generator) and
@@ -42,47 +42,46 @@ def gallery(run: Run, *, dark: bool = False) -> Iterator[Picture]:
     and candidates need a choice and are not among them.
     """
     if run.stopped != GIVEN:
-        yield Picture("architecture", architecture(run, dark=dark))
+        yield Picture("architecture", architecture(run))
     if why_none(run) is None:
-        yield Picture("surprisal", surprisal(run, dark=dark))
+        yield Picture("surprisal", surprisal(run))
     if run.lens is not None:
-        yield Picture("lens", logit_lens(run, dark=dark))
+        yield Picture("lens", logit_lens(run))
     if run.search is not None:
-        yield Picture("beams", beam_tree(run, dark=dark))
+        yield Picture("beams", beam_tree(run))
     for stack, kind in run.trace.kinds():
-        yield from _of_attention(run, stack, kind, dark)
+        yield from _of_attention(run, stack, kind)
     for stack in run.position_matrices:
-        yield from _of_positions(run, stack, dark)
-    yield from _of_other_folders(run, dark)
+        yield from _of_positions(run, stack)
+    yield from _of_other_folders(run)
 
 
-def _of_other_folders(run: Run, dark: bool) -> Iterator[Picture]:
+def _of_other_folders(run: Run) -> Iterator[Picture]:
     """What views that are not of this package draw of a run by their defaults."""
     for picture in (one for view in own_views() for one in view.pictures):
         if picture.name in drawable() and (figure := picture.figure):
-            values = picture.checked({}) | ({"dark": dark} if picture.draws_dark() else {})
             with suppress(ValueError):  # of a run that it cannot draw
-                yield Picture(picture.name, figure(run, **values))
+                yield Picture(picture.name, figure(run, **picture.checked({})))
 
 
-def _of_attention(run: Run, stack: str, kind: str, dark: bool) -> Iterator[Picture]:
+def _of_attention(run: Run, stack: str, kind: str) -> Iterator[Picture]:
     found = head_metrics(run, stack, kind)
     for metric in found.metrics:
         if all(math.isnan(head.values[metric.name]) for head in found.heads):
             continue  # such as of repeats, where nothing is repeated
-        yield Picture("metrics", draw_metric(found, metric.name, dark=dark))
+        yield Picture("metrics", draw_metric(found, metric.name))
     if run.trace[stack, 0, kind].q is not None:
-        yield Picture("attention_math", attention_math(run, (stack, 0, kind), 0, dark=dark))
-    yield Picture("mean", mean_attention(run, stack, kind, dark=dark, hover=False))
+        yield Picture("attention_math", attention_math(run, (stack, 0, kind), 0))
+    yield Picture("mean", mean_attention(run, stack, kind, hover=False))
     if kind == "cross":
-        yield Picture("alignment", alignment(run, "mean", "mean", dark=dark))
+        yield Picture("alignment", alignment(run, "mean", "mean"))
         return
-    yield Picture("rollout", attention_rollout(run, stack, dark=dark, hover=False))
-    yield Picture("joint", joint_attention(run, stack, dark=dark, hover=False))
+    yield Picture("rollout", attention_rollout(run, stack, hover=False))
+    yield Picture("joint", joint_attention(run, stack, hover=False))
 
 
-def _of_positions(run: Run, stack: str, dark: bool) -> Iterator[Picture]:
-    yield Picture("inputs", input_strips(run, stack, dark=dark))
-    yield Picture("similarity", position_similarity(run, stack, dark=dark))
+def _of_positions(run: Run, stack: str) -> Iterator[Picture]:
+    yield Picture("inputs", input_strips(run, stack))
+    yield Picture("similarity", position_similarity(run, stack))
     if run.config.positions == "sinusoidal":
-        yield Picture("shift", position_shift(run, 1, stack, dark=dark))
+        yield Picture("shift", position_shift(run, 1, stack))

@@ -88,7 +88,7 @@ def answer_metric_map(
     item: Run, *, stack: str, kind: str, metric: str, dark: bool = False
 ) -> Answer:
     """One metric of every head as a picture: layers down, heads across."""
-    return {"figure": draw_metric(_metrics(item, stack, kind), metric, dark=dark)}
+    return {"figure": draw_metric(_metrics(item, stack, kind), metric)}
 
 
 def _metrics(item: Run, stack: str, kind: str) -> Metrics:

@@ -48,26 +48,25 @@ def draw_metric(found: Metrics, metric: str, *, dark: bool = False) -> go.Figure
         textfont={"size": style.FONT_SIZE},
         hovertemplate=say("layer %{y}, head %{x}: %{z:.4f}<extra></extra>"),
         colorbar=style.colorbar(say(chosen.title) + unit),
-        **_range_of(chosen, cells, dark),
+        **_range_of(chosen, cells),
     )
     labels = head_labels(cells.shape)
     meta = labels | {"metric": metric, "definition": chosen.definition}
-    axes = head_axes(cells.shape, dark)
     title = say(
         "{title}{unit} of every head, {attention}",
         title=say(chosen.title),
         unit=unit,
         attention=attention_name(found.stack, found.kind),
     )
-    layout = style.layout(title, _baselines(found, metric), dark=dark, meta=meta, **axes)
-    return go.Figure(data=[trace], layout=layout)
+    subtitle, axes = _baselines(found, metric), head_axes(cells.shape)
+    return style.figure(trace, title, subtitle, dark=dark, meta=meta, **axes)
 
 
-def _range_of(metric: Metric, cells: Any, dark: bool) -> dict[str, Any]:
+def _range_of(metric: Metric, cells: Any) -> dict[str, Any]:
     if metric.name == "order":
-        return {"colorscale": style.diverging(dark), "zmin": -1, "zmax": 1}
+        return {"colorscale": style.DIVERGING, "zmin": -1, "zmax": 1}
     largest = float(np.nan_to_num(cells).max(initial=0.0)) or 1.0
-    return {"colorscale": style.weights(dark), "zmin": 0, "zmax": largest if metric.unit else 1}
+    return {"colorscale": style.WEIGHTS, "zmin": 0, "zmax": largest if metric.unit else 1}
 
 
 def _baselines(found: Metrics, metric: str) -> str:

@@ -31,7 +31,7 @@ def learning_curves(
     losses: of step 1 and those that follow, of which MOST are drawn. score: another share beside
     the accuracy, called score_name. total: steps of the whole training; at: the one looked at.
     """
-    colours = style.theme(dark)
+    colours = style.LIGHT
     stride = max(1, -(-len(losses) // MOST))
     steps = list(range(1, len(losses) + 1, stride))
     drawn = [losses[step - 1] for step in steps]
@@ -82,28 +82,29 @@ def two_pictures(
     """Losses above (on the axis y2), shares below, over the same steps. of: what the shares are;
     most: the largest that has room. at: where a line goes through both; steps: what more is said of
     the steps' axis."""
-    muted = style.theme(dark).muted
+    muted = style.LIGHT.muted
     here = {
         "type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper",
         "line": {"color": muted, "width": 1, "dash": "dot"},
     }  # fmt: skip
-    layout = style.layout(
+    figure = style.figure(
+        [*losses, *shares],
         title,
-        dark=dark,
         height=HEIGHT,
         margin={"l": 56, "r": 12, "t": 30, "b": 44},
-        xaxis=style.axis(say("step"), dark=dark, anchor="y", **steps),
+        xaxis=style.axis(say("step"), anchor="y", **steps),
         yaxis=style.axis(
-            of, dark=dark, range=[-0.02 * most, 1.04 * most], domain=[0, GAP - 0.06],
+            of, range=[-0.02 * most, 1.04 * most], domain=[0, GAP - 0.06],
             showgrid=True, tickformat=".0%", nticks=5,
         ),
         yaxis2=style.axis(
-            say("loss, nats"), dark=dark, domain=[GAP, 1], rangemode="tozero", showgrid=True,
+            say("loss, nats"), domain=[GAP, 1], rangemode="tozero", showgrid=True,
             anchor="x", nticks=5,
         ),
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         shapes=[] if at is None else [here],
         hovermode="closest",
+        dark=dark,
     )  # fmt: skip
-    layout["yaxis2"]["title"]["font"] = {"size": style.FONT_SIZE}  # the page sets the others'
-    return go.Figure(data=[*losses, *shares], layout=layout)
+    figure.layout.yaxis2.title.font.size = style.FONT_SIZE  # the page sets the others'
+    return figure

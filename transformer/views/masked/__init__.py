@@ -19,15 +19,14 @@ def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
 
     The token that stands in the text has an arrow before its label.
     """
-    colours = style.theme(dark)
     return paired_bars(
         say("What stands at place {place}?", place=found.place),
         say("{label} is masked: what the network says with the right side and without it",
             label=style.label(found.label)),
         found.labels,
         (
-            Series(say("both sides"), found.probabilities, colours.accent),
-            Series(say("the left side alone"), found.from_left, colours.muted, hatched=True),
+            Series(say("both sides"), found.probabilities, style.LIGHT.accent),
+            Series(say("the left side alone"), found.from_left, style.LIGHT.muted, hatched=True),
         ),
         y_title=mark("candidate token"),
         ids=found.ids,
@@ -37,9 +36,7 @@ def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
     )  # fmt: skip
 
 
-def answer_masked(
-    models: ModelQueries, item: Run, *, place: int | None = None, dark: bool = False
-) -> Answer:
+def answer_masked(models: ModelQueries, item: Run, *, place: int | None = None) -> Answer:
     """What the network says of one token masked; figure is None where nothing can be masked."""
     if item.config.family != "encoder" or models.model(item.model).tokenizer.mask_id is None:
         return {"figure": None}
@@ -48,7 +45,7 @@ def answer_masked(
     chosen = hidden if place is None else place
     found = models.ask(masked_token, item, place=chosen)
     return {
-        "figure": masked(found, dark=dark),
+        "figure": masked(found),
         "place": chosen,
         "label": found.label,
         "labels": list(found.labels),

@@ -19,7 +19,6 @@ def answer_removal(
     site: str,
     head: int,
     which: str | None = None,
-    dark: bool = False,
 ) -> Answer:
     """One head's weights without one of its masks, what changes, and a sentence with the number.
 
@@ -31,9 +30,7 @@ def answer_removal(
         return {"acting": [], "which": None}
     chosen = which if which in acting else acting[-1]
     found = without_mask(item, row, site, head, chosen)
-    drawn = {
-        show: mask_removed(item, row, site, head, chosen, show=show, dark=dark) for show in SHOWN
-    }
+    drawn = {show: mask_removed(item, row, site, head, chosen, show=show) for show in SHOWN}
     return {
         "figures": drawn,
         "acting": list(acting),

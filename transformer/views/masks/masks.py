@@ -13,7 +13,7 @@ from transformer.checks import check_choice
 from transformer.messages import invalid, mark, say
 from transformer.runs.run import Batch
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import TEXT_LIMIT, cell_hover, hatching, matrix_layout
+from transformer.views.drawing.matrix import TEXT_LIMIT, cell_hover, hatching, matrix_figure
 
 MASKS = ("padding", "causal", "combined")
 
@@ -49,22 +49,19 @@ def mask_heatmap(
     ending = say("<br>allowed %{customdata}<extra></extra>")
     cells = _filled(
         allowed,
-        dark,
         hoverongaps=True,
         xgap=1 if len(key_labels) <= TEXT_LIMIT else 0,
         ygap=1 if len(query_labels) <= TEXT_LIMIT else 0,
         **cell_hover(query_labels, key_labels, ending, allowed.astype(np.uint8)),
     )
     says = say("filled: may be read; hatched: hidden")
-    layout = matrix_layout(title, says, query_labels, key_labels, dark=dark, meta={})
-    return go.Figure(data=[cells], layout=layout)
+    return matrix_figure(cells, title, says, query_labels, key_labels, dark=dark, meta={})
 
 
-def _filled(where: BoolArray, dark: bool, **more: Any) -> go.Heatmap:
+def _filled(where: BoolArray, **more: Any) -> go.Heatmap:
     """Cells of one colour where something is, NaN elsewhere."""
-    accent = style.theme(dark).accent
     z = np.where(where, np.float32(1), np.float32(np.nan))
-    colours = [[0, accent], [1, accent]]
+    colours = [[place, style.LIGHT.accent] for place in (0, 1)]
     return go.Heatmap(z=z, colorscale=colours, zmin=0, zmax=1, showscale=False, **more)
 
 
@@ -97,24 +94,24 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
     real = batch.real(stack).cpu().numpy()
     n_rows, length = real.shape
     shown = _tokens(batch, stack, real)
-    cells = _filled(real, dark, xgap=2, ygap=4, customdata=real.astype(np.uint8), **shown)
+    cells = _filled(real, xgap=2, ygap=4, customdata=real.astype(np.uint8), **shown)
     size = {"n_rows": n_rows, "length": length}
-    layout = style.layout(
+    return style.figure(
+        cells,
         say("Padded batch: {n_rows} sentences, each {length} tokens long", **size),
         say("filled: a token; hatched: padding"),
         dark=dark,
-        shapes=[hatching(n_rows, length, dark)],
+        shapes=[hatching(n_rows, length)],
         xaxis=style.axis(
-            say("position"), dark=dark, range=[-0.5, length - 0.5],
+            say("position"), range=[-0.5, length - 0.5],
             tick0=0, dtick=_whole_step(length),
         ),
         yaxis=style.axis(
-            say("sentence") if n_rows > 1 else "", dark=dark, range=[n_rows - 0.5, -0.5],
+            say("sentence") if n_rows > 1 else "", range=[n_rows - 0.5, -0.5],
             tickmode="array", tickvals=list(range(n_rows)),
             ticktext=[str(row) for row in range(n_rows)],
         ),
     )  # fmt: skip
-    return go.Figure(data=[cells], layout=layout)
 
 
 def _whole_step(length: int) -> int:

@@ -13,7 +13,7 @@ from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Batch
 from transformer.views.attention.heatmap import weight_colours
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import cell_hover, matrix_layout
+from transformer.views.drawing.matrix import cell_hover, matrix_figure
 
 SHOWN = ("weights", "difference")
 _TITLES = {
@@ -65,10 +65,10 @@ def mask_removed(
     found = without_mask(batch, row, site, head, which)
     view, change = found.view, found.weights - found.real
     if show == "weights":
-        values, colours = found.weights, weight_colours("linear", dark=dark)
+        values, colours = found.weights, weight_colours("linear")
     else:
         bar = style.colorbar(say("change of the weight"))
-        values, colours = change, style.signed(style.bound_of(change), dark) | {"colorbar": bar}
+        values, colours = change, style.signed(style.bound_of(change)) | {"colorbar": bar}
     ending = say(
         "<br>without the mask %{customdata[0]:.4f}<br>with it %{customdata[1]:.4f}<extra></extra>"
     )
@@ -87,7 +87,8 @@ def mask_removed(
         head=view.head,
     )
     meta = {"site": str(site), "head": view.head, "which": which, "show": show, "row": row}
-    layout = matrix_layout(
+    return matrix_figure(
+        cells,
         say(_TITLES[which, show], whose=whose),
         say(_FREED[which], mean_freed_weight=numeral(100 * share, ".1f")),
         view.query_labels,
@@ -95,7 +96,6 @@ def mask_removed(
         dark=dark,
         meta=meta | {"share": share},
     )
-    return go.Figure(data=[cells], layout=layout)
 
 
 def sentence_of(found: Removal) -> str:

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.messages import mark, numeral, say
-from transformer.views.attention.heatmap import rescale, weight_colours
+from transformer.views.attention.heatmap import weight_cells
 from transformer.views.declaration import View
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import matrix_layout, reading_texts
+from transformer.views.drawing.matrix import matrix_figure, reading_texts
 from transformer.views.learn.curves import curve, two_pictures
 from transformer.views.parameters import Int
 
@@ -38,7 +38,7 @@ def moment_curves(
     training: (steps, losses). losses: of held-out text. total: steps of the training; at: the one
     looked at.
     """
-    colours = style.theme(dark)
+    colours = style.LIGHT
     lines = [
         curve(*training, say("training text"), colours.muted, mode="lines", width=1),
         curve(steps, losses, say("held-out text"), colours.text),
@@ -72,19 +72,18 @@ def recorded_head(
 ) -> go.Figure:
     """A head of causal self-attention. weights: (T, T), of which what lies above the diagonal is
     masked and NaN in the figure; labels: of the T tokens."""
-    allowed = np.tri(len(labels), dtype=bool)
-    cells = go.Heatmap(
-        z=np.where(allowed, rescale(weights, SCALE), np.float32(np.nan)),
+    cells = weight_cells(
+        weights,
+        np.tri(len(labels), dtype=bool),
+        SCALE,
         customdata=weights,
         text=reading_texts(labels, labels),
         hovertemplate=say("%{text}<br>weight %{customdata:.2f}") + "<extra></extra>",
         hoverongaps=False,
-        **weight_colours(SCALE, dark=dark),
     )
     title = say("layer {layer}, head {head}", layer=layer, head=head)
     meta = {"layer": layer, "head": head}
-    layout = matrix_layout(title, "", labels, labels, dark=dark, meta=meta)
-    return go.Figure(data=[cells], layout=layout)
+    return matrix_figure(cells, title, "", labels, labels, dark=dark, meta=meta)
 
 
 VIEW = View(

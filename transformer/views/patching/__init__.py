@@ -48,7 +48,6 @@ def answer_patching(
     part: str = "resid_post",
     kind: str = "self",
     target: str = "other",
-    dark: bool = False,
 ) -> Answer:
     """The layer x place map of what a patch does to one token.
 
@@ -66,7 +65,7 @@ def answer_patching(
     )
     read, there = _labels(model, item, other, at, stack)
     label = model.tokenizer.label(found.target)
-    figure = patching_figure(found, read, there, label, part=part, dark=dark)
+    figure = patching_figure(found, read, there, label, part=part)
     return {
         "figure": figure,
         "place": at,

@@ -49,14 +49,14 @@ def patching(
     names = paired_labels(here, other)[:n_places]
     above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
     shown = style.hover(target)
-    layout = style.layout(
+    return style.figure(
+        [_cells(found, names, limit), above],
         say("Change of ln p({shown}) by a patch: {parts}", shown=shown, parts=say(PARTS[part])),
         say(
             "ln p is {here} here and {there} in the other run; colours from {least} to {most}",
             here=numeral(found.before, ".2f"), there=numeral(found.other, ".2f"),
             **style.ends(limit),
         ),
-        dark=dark,
         margin=MARGIN,
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * n_places + MARGIN["r"]),
         height=MARGIN["t"] + ROW_PX * n_layers + MARGIN["b"],
@@ -65,15 +65,15 @@ def patching(
             "column_labels": names, "limit": limit,
             "before": found.before, "other": found.other,
         },
-        **_axes(here, other, (n_layers, n_places), dark),
+        **_axes(here, other, (n_layers, n_places)),
+        dark=dark,
     )  # fmt: skip
-    return go.Figure(data=[_cells(found, names, limit, dark), above], layout=layout)
 
 
-def _cells(found: PatchEffect, names: Sequence[str], limit: float, dark: bool) -> go.Heatmap:
+def _cells(found: PatchEffect, names: Sequence[str], limit: float) -> go.Heatmap:
     change = array(found.change)
     return style.signed_cells(
-        change, say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"), dark, bound=limit,
+        change, say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"), bound=limit,
         bar=say("change of ln p"), xgap=1, ygap=1,
         hovertext=[_hover(names, found.before, row) for row in change],
     )  # fmt: skip
@@ -87,19 +87,17 @@ def paired_labels(here: Sequence[str], other: Sequence[str]) -> list[str]:
     ]
 
 
-def _axes(
-    here: Sequence[str], other: Sequence[str], shape: tuple[int, int], dark: bool
-) -> dict[str, Any]:
+def _axes(here: Sequence[str], other: Sequence[str], shape: tuple[int, int]) -> dict[str, Any]:
     """Layers down; this run's tokens below, the other's above."""
     n_layers, n_places = shape
     return {
-        "xaxis": _tokens(say("token here"), here, other, n_places, dark),
+        "xaxis": _tokens(say("token here"), here, other, n_places),
         "xaxis2": _tokens(
-            say("token of the other run"), other, here, n_places, dark,
+            say("token of the other run"), other, here, n_places,
             overlaying="x", side="top", matches="x",
         ),
         "yaxis": style.axis(
-            say("layer"), dark=dark, range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
+            say("layer"), range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
             dtick=max(1, -(-n_layers // style.MAX_TICKS)),
         ),
     }  # fmt: skip
@@ -110,7 +108,6 @@ def _tokens(
     labels: Sequence[str],
     others: Sequence[str],
     n_places: int,
-    dark: bool,
     **more: Any,
 ) -> dict[str, Any]:
     """An axis of tokens, all of them labelled; those that differ from the other text's are bold."""
@@ -122,7 +119,7 @@ def _tokens(
         )
     ]
     span = [-0.5, n_places - 0.5]
-    return style.named_axis(title, strong, dark=dark, range=span, tickangle=-90, **more)
+    return style.named_axis(title, strong, range=span, tickangle=-90, **more)
 
 
 def _hover(names: Sequence[str], before: float, row: Any) -> list[str]:

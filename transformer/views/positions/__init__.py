@@ -24,7 +24,6 @@ def answer_positions(
     stack: str | None = None,
     dimensions: list[int] | None = None,
     formula: bool = False,
-    dark: bool = False,
 ) -> Answer:
     """The positional matrix, curves of chosen dimensions, or the similarity of positions.
 
@@ -33,11 +32,11 @@ def answer_positions(
     difference of the two.
     """
     if which == "curves":
-        return {"figure": position_curves(item, dimensions or [], stack, dark)}
+        return {"figure": position_curves(item, dimensions or [], stack)}
     draw = position_matrix if which == "matrix" else position_similarity
     if formula and item.config.d_model % 2:
         return {"figure": None}
-    answer = {"figure": draw(item, stack=stack, dark=dark, formula=formula)}
+    answer = {"figure": draw(item, stack=stack, formula=formula)}
     if not formula:
         return answer
     difference = formula_difference(item, stack)
@@ -50,7 +49,6 @@ def answer_inputs(
     *,
     stack: str | None = None,
     place: int | None = None,
-    dark: bool = False,
 ) -> Answer:
     """Token vectors, position vectors and their sums; the same of one token as lines.
 
@@ -58,9 +56,9 @@ def answer_inputs(
     """
     found = input_parts(item, stack)
     chosen = None if isinstance(place, int) and place >= len(found.labels) else place
-    token = input_token(item, chosen, stack, dark=dark)
+    token = input_token(item, chosen, stack)
     return {
-        "strips": input_strips(item, stack, dark=dark),
+        "strips": input_strips(item, stack),
         "token": token,
         "place": token.layout.meta["place"],
         "label": token.layout.meta["token"],
@@ -76,7 +74,6 @@ def answer_shift(
     k: int,
     stack: str | None = None,
     shown: int | None = None,
-    dark: bool = False,
 ) -> Answer:
     """The linear map that moves a position by k, and how well it does.
 
@@ -85,7 +82,7 @@ def answer_shift(
     largest = largest_shift(item, stack)
     if largest < 1:
         return {"figure": None, "largest": largest}
-    figure = position_shift(item, k, stack, shown=shown, dark=dark)
+    figure = position_shift(item, k, stack, shown=shown)
     return {"figure": figure, "largest": largest, **figure.layout.meta}
 
 

@@ -108,7 +108,6 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
         style.signed_cells(
             found.part(name),
             say(hover, name=name),
-            dark,
             bound=bound,
             bar=say("value"),
             showscale=name == "sum",
@@ -118,18 +117,18 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
     ]
     axes = {
         f"xaxis{look.axis}": style.axis(
-            say("dimension"), dark=dark, domain=look.panel, range=[-0.5, size - 0.5], anchor="y",
+            say("dimension"), domain=look.panel, range=[-0.5, size - 0.5], anchor="y",
             nticks=5, tickformat="d",
         )
         for look in _LOOKS.values()
     }  # fmt: skip
     headings = [say(look.heading) for look in _LOOKS.values()]
-    layout = style.layout(
+    return style.figure(
+        cells,
         say("What enters the first layer {of_stack}", of_stack=of_stack(found.stack)),
         say("token vector + position vector; the model then norms the sum of each token")
         if found.normed
         else say("token vector + position vector; the sum is what the layer reads"),
-        dark=dark,
         height=min(_MOST_PX, max(_LEAST_PX, _ROW_PX * count)) + 72 + 90,
         margin={"l": 110, "r": 90, "t": 100, "b": 62},
         meta=_meta(found) | {"row_labels": list(found.labels), "headings": headings},
@@ -137,10 +136,10 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
             style.heading(_with_length(found, name), look.panel[0], 1)
             for name, look in _LOOKS.items()
         ],
-        yaxis=style.token_axis(say("token"), found.labels, dark=dark, range=[count - 0.5, -0.5]),
+        yaxis=style.token_axis(say("token"), found.labels, range=[count - 0.5, -0.5]),
         **axes,
+        dark=dark,
     )
-    return go.Figure(cells, layout)
 
 
 def _with_length(found: InputParts, name: str) -> str:
@@ -163,8 +162,7 @@ def input_token(
     found = input_parts(run, stack)
     last = len(found.sum) - 1
     chosen = check_whole("place", last if place is None else place, 0, last)
-    theme = style.theme(dark)
-    colours = (theme.accent, theme.key, theme.text)
+    colours = (style.LIGHT.accent, style.LIGHT.key, style.LIGHT.text)
     return line_figure(
         say(
             "Token {chosen} {of_stack}: its vector, its position's, and their sum",
@@ -179,7 +177,7 @@ def input_token(
             )
             for colour, (name, look) in zip(colours, _LOOKS.items(), strict=True)
         },
-        style.axis(say("dimension"), dark=dark, tickformat="d"),
+        style.axis(say("dimension"), tickformat="d"),
         dark=dark,
         meta=_meta(found) | {"place": chosen, "token": found.labels[chosen]},
     )

@@ -19,8 +19,9 @@ from transformer.views.drawing import style
 
 MAX_CURVES = 12
 _DASHES = ("solid", "dash", "dot", "dashdot")
-# Okabe and Ito's colours, less those too pale on white or too dark on black.
-_CURVES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+# Okabe and Ito's colours, less those too pale on white or too dark on black; the first is not
+# written as theme.css has it, so that it stays the same in the dark.
+_CURVES = ("rgb(0,114,178)", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 Matrix = NDArray[np.float32]
 
@@ -80,8 +81,9 @@ def position_matrix(
     hover = say("position %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>")
     max_len, size = matrix.shape
     edge = {"xref": "x domain", "x0": 0, "x1": 1, "y0": used - 0.5, "y1": used - 0.5}
-    line = {"type": "line", "line": _dashed(dark), **edge}
-    layout = style.layout(
+    line = {"type": "line", "line": _dashed(), **edge}
+    return style.figure(
+        style.signed_cells(matrix, hover, bar=say("value")),
         say("Position matrix {of_stack} ({name})", of_stack=of_stack(chosen), name=name),
         say("of the same size, to compare")
         if formula
@@ -90,14 +92,13 @@ def position_matrix(
             used=used,
             max_len=max_len,
         ),
-        dark=dark,
-        xaxis=style.axis(say("dimension"), dark=dark, range=[-0.5, size - 0.5]),
-        yaxis=style.axis(say("position"), dark=dark, range=[max_len - 0.5, -0.5]),
+        xaxis=style.axis(say("dimension"), range=[-0.5, size - 0.5]),
+        yaxis=style.axis(say("position"), range=[max_len - 0.5, -0.5]),
         shapes=[] if formula else [line],
-        annotations=[] if formula else [_used_note(used, max_len, dark)],
+        annotations=[] if formula else [_used_note(used, max_len)],
         meta={"stack": chosen, "used": used},
+        dark=dark,
     )
-    return go.Figure(style.signed_cells(matrix, hover, dark, bar=say("value")), layout)
 
 
 def position_curves(
@@ -129,7 +130,7 @@ def position_curves(
         "y1": 1,
         "layer": "below",
         "line": {"width": 0},
-        "fillcolor": style.theme(dark).line,
+        "fillcolor": style.LIGHT.line,
         "opacity": 0.5,
     }
     positions, here = run.config.positions, of_stack(chosen)
@@ -137,7 +138,7 @@ def position_curves(
         say("Position curves {of_stack} ({positions})", of_stack=here, positions=positions),
         say("one line a dimension; grey: the {used} positions that this run used", used=used),
         lines,
-        style.axis(say("position"), dark=dark, range=[-0.5, len(matrix) - 0.5], tickformat="d"),
+        style.axis(say("position"), range=[-0.5, len(matrix) - 0.5], tickformat="d"),
         dark=dark,
         shapes=[band],
         meta={"stack": chosen, "used": used},
@@ -149,22 +150,9 @@ def line_figure(
     subtitle: str,
     lines: dict[str, tuple[Matrix, dict[str, Any]]],
     xaxis: dict[str, Any],
-    *,
-    dark: bool,
     **more: Any,
 ) -> go.Figure:
     """Values over 0, 1, ... as lines, each by its name with Plotly's look of it."""
-    layout = style.layout(
-        title,
-        subtitle,
-        dark=dark,
-        xaxis=xaxis,
-        yaxis=style.axis(say("value"), dark=dark, showgrid=True),
-        hovermode="x unified",
-        showlegend=True,
-        legend={"orientation": "h", "y": -0.2},
-        **more,
-    )
     traces = [
         go.Scatter(
             x=np.arange(len(values), dtype=np.int32),
@@ -176,7 +164,17 @@ def line_figure(
         )
         for name, (values, look) in lines.items()
     ]
-    return go.Figure(traces, layout)
+    return style.figure(
+        traces,
+        title,
+        subtitle,
+        xaxis=xaxis,
+        yaxis=style.axis(say("value"), showgrid=True),
+        hovermode="x unified",
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.2},
+        **more,
+    )
 
 
 def position_similarity(
@@ -193,26 +191,26 @@ def position_similarity(
     hover = say("positions %{y} and %{x}<br>cosine %{z:.4f}<extra></extra>")
     cosines = (unit @ unit.T).astype(np.float32)
     square = {"x0": -0.5, "y0": -0.5, "x1": used - 0.5, "y1": used - 0.5}
-    layout = style.layout(
+    cells = style.signed_cells(cosines, hover, bound=1, bar=say("cosine"))
+    return style.figure(
+        cells,
         say("Similarity of positions, {stack} ({name})", stack=stack_name(chosen), name=name),
         say("cosine of their vectors")
         if formula
         else say(
             "cosine of their vectors; dashed: the {used} positions that this run used", used=used
         ),
-        dark=dark,
-        **square_axes(say("position"), say("position"), len(matrix), dark=dark),
-        shapes=[] if formula else [{"type": "rect", "line": _dashed(dark), **square}],
+        **square_axes(say("position"), say("position"), len(matrix)),
+        shapes=[] if formula else [{"type": "rect", "line": _dashed(), **square}],
         meta={"stack": chosen, "used": used},
+        dark=dark,
     )
-    cells = style.signed_cells(cosines, hover, dark, bound=1, bar=say("cosine"))
-    return go.Figure(cells, layout)
 
 
-def square_axes(x_title: str, y_title: str, shown: int, *, dark: bool, **more: Any) -> Any:
+def square_axes(x_title: str, y_title: str, shown: int, **more: Any) -> Any:
     """Axes of square cells, row 0 on top, of which the first `shown` are seen."""
     side = [-0.5, shown - 0.5]
-    shared = {"dark": dark, "constrain": "domain", **more}
+    shared = {"constrain": "domain", **more}
     return {
         "xaxis": style.axis(x_title, range=side, **shared),
         "yaxis": style.axis(
@@ -233,11 +231,11 @@ def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
         )
 
 
-def _dashed(dark: bool) -> dict[str, Any]:
-    return {"color": style.theme(dark).text, "width": 2, "dash": "dash"}
+def _dashed() -> dict[str, Any]:
+    return {"color": style.LIGHT.text, "width": 2, "dash": "dash"}
 
 
-def _used_note(used: int, max_len: int, dark: bool) -> dict[str, Any]:
+def _used_note(used: int, max_len: int) -> dict[str, Any]:
     return {
         "text": say("this run used the rows above"),
         "xref": "x domain",
@@ -246,6 +244,6 @@ def _used_note(used: int, max_len: int, dark: bool) -> dict[str, Any]:
         "y": used - 0.5,
         "yanchor": "top" if used < 0.9 * max_len else "bottom",
         "showarrow": False,
-        "font": {"color": style.theme(dark).text, "size": style.FONT_SIZE},
-        "bgcolor": "rgba(34,39,46,0.75)" if dark else "rgba(255,255,255,0.8)",
+        "font": {"color": style.LIGHT.text, "size": style.FONT_SIZE},
+        "bgcolor": "rgba(255,255,255,0.8)",
     }

@@ -132,7 +132,9 @@ def position_shift(
     hover = say("from dimension %{x} to dimension %{y}<br>factor %{z:.4f}<extra></extra>")
     here, there = say("dimension of PE(pos)"), say("dimension of PE(pos + {k})", k=k)
     stack = of_stack(found.stack)
-    layout = style.layout(
+    matrix = found.matrix.astype(np.float32)
+    return style.figure(
+        style.signed_cells(matrix, hover, bar=say("factor")),
         say("One matrix that moves any position {of_stack} by {k}", of_stack=stack, k=k),
         say(
             "best fit; it misses by {relative_miss} % of the vectors' size",
@@ -143,9 +145,7 @@ def position_shift(
             "a rotation for each pair of dimensions; it misses by at most {largest_miss}",
             largest_miss=numeral(found.largest_miss, ".1e"),
         ),
-        dark=dark,
         meta={name: getattr(found, name) for name in TOLD},
-        **square_axes(here, there, min(size, shown or size), dark=dark, tickformat="d"),
+        **square_axes(here, there, min(size, shown or size), tickformat="d"),
+        dark=dark,
     )
-    matrix = found.matrix.astype(np.float32)
-    return go.Figure(style.signed_cells(matrix, hover, dark, bar=say("factor")), layout)

@@ -16,12 +16,12 @@ from transformer.views.prediction.surprisal import surprisal as surprisal_figure
 LENS_COLUMNS = 48  # tokens that the page shows at once; more would be slow to draw
 
 
-def answer_candidates(item: Run, *, step: int, dark: bool = False) -> Answer:
+def answer_candidates(item: Run, *, step: int) -> Answer:
     """What one step chose from, and the window of tokens that it saw."""
     found = step_of(item, step)
     start, stop = found.window
     return {
-        "figure": of_step.candidates(item, step, dark=dark),
+        "figure": of_step.candidates(item, step),
         "chosen": item.labels[stop],
         "probability": found.chosen.probability,
         "how": how_at(item, found),
@@ -31,20 +31,20 @@ def answer_candidates(item: Run, *, step: int, dark: bool = False) -> Answer:
     }
 
 
-def answer_surprisal(item: Run, *, dark: bool = False) -> Answer:
+def answer_surprisal(item: Run) -> Answer:
     """How much each token surprised the network; {"none": why} where nothing could."""
     reason = why_none(item)
     if reason is not None:
         return {"none": reason}
     return {
-        "figure": surprisal_figure(item, dark=dark),
+        "figure": surprisal_figure(item),
         "says": in_words(summarise(item)),
     }
 
 
-def answer_lens(item: Run, *, first: int = 0, dark: bool = False) -> Answer:
+def answer_lens(item: Run, *, first: int = 0) -> Answer:
     """What each layer would have said, for LENS_COLUMNS tokens from traced token `first` on."""
-    figure = logit_lens(item, first=first, count=LENS_COLUMNS, dark=dark)
+    figure = logit_lens(item, first=first, count=LENS_COLUMNS)
     return {
         "figure": figure,
         "says": what_is_done(item),

@@ -102,35 +102,34 @@ def beam_tree(run: Run, *, dark: bool = False) -> go.Figure:
     """
     nodes, search = beam_nodes(run), _search_of(run)
     n_steps, n_ranks = len(search.tree), 1 + max((node.rank for node in nodes), default=0)
-    layout = style.layout(
+    return style.figure(
+        [*_edges(nodes), _root(), *_marks(search, nodes)],
         say(
             "Beam search: {n_steps} steps, {n_hypotheses} hypotheses found",
             n_steps=n_steps, n_hypotheses=len(search.hypotheses),
         ),
         say("likeliest on top; thick: the way to the best hypothesis"),
-        dark=dark,
         margin=MARGIN,
         width=max(MIN_WIDTH, MARGIN["l"] + STEP_PX * (n_steps + 1) + MARGIN["r"]),
         height=MARGIN["t"] + RANK_PX * (n_ranks + 1) + MARGIN["b"],
         xaxis=style.axis(
-            say("step"), dark=dark, range=[-1.5, n_steps - 0.5], tickvals=list(range(n_steps)),
+            say("step"), range=[-1.5, n_steps - 0.5], tickvals=list(range(n_steps)),
             fixedrange=True,
         ),
         yaxis=style.axis(
-            say("rank by score"), dark=dark, range=[n_ranks - 0.2, -0.8],
+            say("rank by score"), range=[n_ranks - 0.2, -0.8],
             tickvals=list(range(n_ranks)), fixedrange=True,
         ),
         hovermode="closest",
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
         meta={"nodes": [asdict(node) for node in nodes]},
+        dark=dark,
     )  # fmt: skip
-    data = [*_edges(nodes, dark), _root(dark), *_marks(search, nodes, dark)]
-    return go.Figure(data=data, layout=layout)
 
 
-def _edges(nodes: Sequence[TreeNode], dark: bool) -> list[go.Scatter]:
+def _edges(nodes: Sequence[TreeNode]) -> list[go.Scatter]:
     """Lines from parents to children: to those cut, to the others, and the best hypothesis'."""
-    colours = style.theme(dark)
+    colours = style.LIGHT
     best = [node for node in nodes if node.best]
     cut = [node for node in nodes if node.state == "cut" and not node.best]
     kept = [node for node in nodes if node.state != "cut" and not node.best]
@@ -153,9 +152,9 @@ def _edge(
     )  # fmt: skip
 
 
-def _root(dark: bool) -> go.Scatter:
+def _root() -> go.Scatter:
     """Where the first step's extensions come from."""
-    colour = style.theme(dark).muted
+    colour = style.LIGHT.muted
     return go.Scatter(
         x=[-1], y=[0], text=["start"], mode="markers+text", textposition="top center",
         textfont={"size": style.FONT_SIZE, "color": colour}, hoverinfo="skip", showlegend=False,
@@ -163,9 +162,9 @@ def _root(dark: bool) -> go.Scatter:
     )  # fmt: skip
 
 
-def _marks(search: Search, nodes: Sequence[TreeNode], dark: bool) -> list[go.Scatter]:
+def _marks(search: Search, nodes: Sequence[TreeNode]) -> list[go.Scatter]:
     """The nodes, a trace for each state that occurs."""
-    theme = style.theme(dark)
+    theme = style.LIGHT
     colours = {"alive": theme.accent, "ended": theme.key, "cut": theme.muted}
     traces = []
     for state, words in STATES.items():

@@ -32,7 +32,6 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
         shown = (*shown, step.chosen)
     labels = [run.candidate_labels[candidate.id] for candidate in shown]
     reasons = why_cut(run, step)
-    colours = style.theme(dark)
     after = [candidate.sampling_probability for candidate in shown]
     texts = [
         f"✕ {reasons[candidate.id]}" if candidate.id in reasons else percent(probability)
@@ -44,8 +43,8 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
         how_at(run, step),
         labels,
         (
-            Series(say("by the network"), [one.probability for one in shown], colours.muted),
-            Series(say("after temperature and filters"), after, colours.accent, texts=texts),
+            Series(say("by the network"), [one.probability for one in shown], style.LIGHT.muted),
+            Series(say("after temperature and filters"), after, style.LIGHT.accent, texts=texts),
         ),
         y_title=mark("candidate token"),
         ids=ids,

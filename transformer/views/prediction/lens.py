@@ -103,20 +103,20 @@ def logit_lens(
     view, after = lens_view(run, first, count), last_stack(run.config)
     rows, columns = view.same.shape
     names = _rows_of(rows)
-    layout = style.layout(
+    return style.figure(
+        [_cells(run, view, names), _texts(run, view), _nothing()],
         say("Logit lens {of_stack}", of_stack=of_stack(after)),
         say(
             "{what}<br>underlined: the same best token as the model's own, on top",
             what=what_is_done(run),
         ),
-        dark=dark,
         margin=MARGIN,
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * columns + MARGIN["r"]),
         height=MARGIN["t"] + ROW_PX * rows + MARGIN["b"],
-        xaxis=_tokens(say("token read"), view.read, dark),
-        xaxis2=_came_next(run, view, dark),
-        yaxis=style.named_axis(say("residual stream"), names, dark=dark),
-        shapes=_underlines(view, dark),
+        xaxis=_tokens(say("token read"), view.read),
+        xaxis2=_came_next(run, view),
+        yaxis=style.named_axis(say("residual stream"), names),
+        shapes=_underlines(view),
         meta={
             "column_labels": list(view.read),
             "row_labels": names,
@@ -127,9 +127,8 @@ def logit_lens(
             "total": view.total,
             "n_earlier": run.trace_start,
         },
+        dark=dark,
     )  # fmt: skip
-    traces = [_cells(run, view, names, dark), _texts(run, view, dark), _nothing()]
-    return go.Figure(data=traces, layout=layout)
 
 
 def _rows_of(count: int) -> list[str]:
@@ -151,17 +150,17 @@ def what_is_done(run: Run) -> str:
     )
 
 
-def _tokens(title: str, labels: tuple[str | None, ...], dark: bool, **more: Any) -> dict[str, Any]:
+def _tokens(title: str, labels: tuple[str | None, ...], **more: Any) -> dict[str, Any]:
     texts = ["" if text is None else style.label(text, TICK_CHARACTERS) for text in labels]
-    return style.named_axis(title, texts, dark=dark, tickangle=-90, **more)
+    return style.named_axis(title, texts, tickangle=-90, **more)
 
 
-def _came_next(run: Run, view: LensView, dark: bool) -> dict[str, Any]:
+def _came_next(run: Run, view: LensView) -> dict[str, Any]:
     """A second axis above the cells: what came next (an encoder predicts nothing: no labels)."""
     above = {"overlaying": "x", "side": "top", "matches": "x"}
     if run.config.family == "encoder":
         return {"visible": False} | above
-    return _tokens(say("token that came next"), view.follows, dark, **above)
+    return _tokens(say("token that came next"), view.follows, **above)
 
 
 def _nothing() -> go.Scatter:
@@ -169,13 +168,13 @@ def _nothing() -> go.Scatter:
     return go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
 
 
-def _cells(run: Run, view: LensView, names: list[str], dark: bool) -> go.Heatmap:
+def _cells(run: Run, view: LensView, names: list[str]) -> go.Heatmap:
     rows, columns = view.same.shape
     return go.Heatmap(
         z=np.ascontiguousarray(view.probabilities[:, :, 0]),
         zmin=0,
         zmax=1,
-        colorscale=style.weights(dark),
+        colorscale=style.WEIGHTS,
         colorbar=style.colorbar(say("probability of the best token")),
         xgap=2,
         ygap=2,
@@ -192,12 +191,11 @@ def _best(run: Run, view: LensView) -> list[list[str]]:
     return [[run.candidate_labels[int(token)] for token in row] for row in view.ids[:, :, 0]]
 
 
-def _in_black(view: LensView, dark: bool) -> NDArray[np.bool_]:
-    strong = view.probabilities[:, :, 0] > STRONG
-    return strong == dark
+def _in_black(view: LensView) -> NDArray[np.bool_]:
+    return view.probabilities[:, :, 0] <= STRONG
 
 
-def _texts(run: Run, view: LensView, dark: bool) -> go.Scatter:
+def _texts(run: Run, view: LensView) -> go.Scatter:
     """The best tokens, black or white, whichever is read better on their cells."""
     rows, columns = np.indices(view.same.shape).reshape(2, -1)
     return go.Scatter(
@@ -207,7 +205,7 @@ def _texts(run: Run, view: LensView, dark: bool) -> go.Scatter:
         text=[style.fitted(label, CELL_PX - 8)[0] for row in _best(run, view) for label in row],
         textfont={
             "size": style.FONT_SIZE,
-            "color": ["#000000" if one else "#ffffff" for one in _in_black(view, dark).ravel()],
+            "color": ["#000000" if one else "#ffffff" for one in _in_black(view).ravel()],
         },
         hoverinfo="skip",
         showlegend=False,
@@ -235,9 +233,9 @@ def _hover(run: Run, view: LensView, names: list[str], row: int, column: int) ->
     return "<br>".join(head + lines)
 
 
-def _underlines(view: LensView, dark: bool) -> list[dict[str, Any]]:
+def _underlines(view: LensView) -> list[dict[str, Any]]:
     """Two paths, in the colours of the type."""
-    black = _in_black(view, dark)
+    black = _in_black(view)
     return [
         {
             "type": "path", "path": path, "line": {"color": colour, "width": 2.5},

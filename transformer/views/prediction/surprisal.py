@@ -79,21 +79,21 @@ def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
     labels = run.queries(last_stack(run.config))
     each = surprisal_of(run)
     bits = np.array([math.nan if b is None else b for b in each], dtype=np.float64)
-    layout = style.layout(
+    return style.figure(
+        [_bars(run, bits, labels)],
         say("Surprisal of each token, −log₂ p"),
         say("{summary}<br>hatched: given; plain: generated", summary=in_words(found)),
-        dark=dark,
         margin={"l": 60, "r": 16, "t": 92, "b": 110},
         height=440,
         bargap=0.2,
         showlegend=False,
         hovermode="x",
         xaxis=style.named_axis(
-            say("token"), [style.label(text, TICK_CHARACTERS) for text in labels], dark=dark,
+            say("token"), [style.label(text, TICK_CHARACTERS) for text in labels],
             tickangle=-90,
         ),
-        yaxis=style.axis(say("surprisal (bits)"), dark=dark, showgrid=True, rangemode="tozero"),
-        shapes=[_mean_line(found, dark)],
+        yaxis=style.axis(say("surprisal (bits)"), showgrid=True, rangemode="tozero"),
+        shapes=[_mean_line(found)],
         meta={
             "labels": list(labels),
             "probabilities": [None if b is None else 2.0**-b for b in each],
@@ -101,8 +101,8 @@ def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
             "first": run.trace_start,
             "summary": asdict(found),
         },
+        dark=dark,
     )  # fmt: skip
-    return go.Figure(data=[_bars(run, bits, labels, dark)], layout=layout)
 
 
 def surprisal_of(run: Run) -> Sequence[float | None]:
@@ -143,8 +143,8 @@ def in_words(found: Summary) -> str:
     )
 
 
-def _bars(run: Run, bits: Any, labels: Sequence[str], dark: bool) -> go.Bar:
-    colours = style.theme(dark)
+def _bars(run: Run, bits: Any, labels: Sequence[str]) -> go.Bar:
+    colours = style.LIGHT
     given = [place < _n_given(run) for place in range(len(labels))]
     return go.Bar(
         x=list(range(len(labels))),
@@ -179,11 +179,11 @@ def _hover(label: str, bits: float | None, given: bool) -> str:
     )
 
 
-def _mean_line(found: Summary, dark: bool) -> dict[str, Any]:
+def _mean_line(found: Summary) -> dict[str, Any]:
     return {
         "type": "line", "xref": "paper", "x0": 0, "x1": 1,
         "y0": found.mean_bits, "y1": found.mean_bits,
-        "line": {"color": style.theme(dark).text, "width": 1.5, "dash": "dash"},
+        "line": {"color": style.LIGHT.text, "width": 1.5, "dash": "dash"},
         "label": {
             "text": say("mean"), "textposition": "end", "font": {"size": style.FONT_SIZE},
             "yanchor": "bottom",

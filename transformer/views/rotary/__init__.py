@@ -25,7 +25,6 @@ def answer_rotary(
     head: int = 0,
     query: int | None = None,
     pair: int = 0,
-    dark: bool = False,
 ) -> Answer:
     """All three pictures of one head and pair; nothing for a network that turns nothing."""
     if not is_rotary(item) or site.endswith("cross"):
@@ -34,9 +33,9 @@ def answer_rotary(
     n_pairs = angles_of(item, stack).shape[1]
     pair = min(pair, n_pairs - 1)
     drawn = {
-        "angles": rotary_angles(item, stack, dark=dark),
-        "pair": rotary_pair(item, site, head, query, pair=pair, dark=dark),
-        "distance": rotary_distance(item, site, head, query, dark=dark),
+        "angles": rotary_angles(item, stack),
+        "pair": rotary_pair(item, site, head, query, pair=pair),
+        "distance": rotary_distance(item, site, head, query),
     }
     # Plain text: Plotly's own is escaped.
     says = {name: unescape(one.layout.title.subtitle.text) for name, one in drawn.items()}

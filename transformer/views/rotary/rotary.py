@@ -22,6 +22,7 @@ from transformer.runs.run import Run
 from transformer.views.drawing import style
 
 Doubles = NDArray[np.float64]
+BLUE, ORANGE = "rgb(0,114,178)", "rgb(213,94,0)"  # the same in the dark
 MAX_DISTANCES = 256  # points of the curve
 # An arrow before and after the rotation.
 _QUERY = mark("query of token {place}, before"), mark("query of token {place}, after")
@@ -128,17 +129,17 @@ def rotary_angles(run: Run, stack: str = "decoder", *, dark: bool = False) -> go
         hovertemplate=say("token %{y}, %{customdata}, pair %{x}: %{z:.2f}°") + "<extra></extra>",
         colorbar={**style.colorbar(say("degrees")), "tickvals": [0, 90, 180, 270, 360]},
     )
-    layout = style.layout(
+    return style.figure(
+        [cells],
         say("By what angle each pair is turned"),
         say("pair 0 turns quickest: once in {n} tokens; the last once in {many}",
             n=numeral(_period(angles_of(run, stack)[:, 0]), ",.1f"),
             many=numeral(_period(angles_of(run, stack)[:, -1]), ",.0f")),
-        dark=dark,
-        xaxis=style.axis(say("pair"), dark=dark, range=[-0.5, used.shape[1] - 0.5]),
-        yaxis=style.axis(say("token"), dark=dark, range=[len(labels) - 0.5, -0.5]),
+        xaxis=style.axis(say("pair"), range=[-0.5, used.shape[1] - 0.5]),
+        yaxis=style.axis(say("token"), range=[len(labels) - 0.5, -0.5]),
         meta={"stack": stack, "n_pairs": used.shape[1]},
+        dark=dark,
     )  # fmt: skip
-    return go.Figure(data=[cells], layout=layout)
 
 
 def rotary_pair(
@@ -155,7 +156,7 @@ def rotary_pair(
     found = rotated_pair(run, site, head, query, key)
     check_whole("pair", pair, 0, found.n_pairs - 1)
     both = [pair, pair + found.n_pairs]
-    colours = {"q": "#0072b2", "k": "#d55e00"}
+    colours = {"q": BLUE, "k": ORANGE}
     arrows = []
     for name, what, before, after, place in (
         ("q", _QUERY, found.q_before, found.q, found.query),
@@ -175,22 +176,22 @@ def rotary_pair(
     size = 1.15 * max(float(np.abs(vector[both]).max()) for vector in
                       (found.q, found.k, found.q_before, found.k_before)) or 1.0  # fmt: skip
     degrees = np.degrees(found.angles[[found.query, found.key], pair])
-    layout = style.layout(
+    return style.figure(
+        arrows,
         say("Pair {pair} of layer {layer}, head {head}: turned by its place",
             pair=pair, layer=found.site.layer, head=head),
         say("query {a} by {x}°, key {b} by {y}°",
             a=style.label(found.labels[0]), x=numeral(degrees[0], ".1f"),
             b=style.label(found.labels[1]), y=numeral(degrees[1], ".1f")),
-        dark=dark,
-        xaxis=style.axis(say("feature {n}", n=both[0]), dark=dark, range=[-size, size],
+        xaxis=style.axis(say("feature {n}", n=both[0]), range=[-size, size],
                          zeroline=True, showgrid=True),
-        yaxis=style.axis(say("feature {n}", n=both[1]), dark=dark, range=[-size, size],
+        yaxis=style.axis(say("feature {n}", n=both[1]), range=[-size, size],
                          zeroline=True, showgrid=True, scaleanchor="x"),
         showlegend=True,
         legend={"orientation": "h", "y": -0.25},
         meta={"degrees": degrees.tolist(), "pair": pair},
+        dark=dark,
     )  # fmt: skip
-    return go.Figure(data=arrows, layout=layout)
 
 
 def rotary_distance(
@@ -216,25 +217,25 @@ def rotary_distance(
     moved = max(abs(score - found.score) for score in together)
     line = go.Scatter(
         x=list(distances), y=scores, mode="lines", name=say("the same two, this far apart"),
-        line={"color": "#0072b2", "width": 2}, hovertemplate=say("%{x} tokens apart: %{y:.4f}"),
+        line={"color": BLUE, "width": 2}, hovertemplate=say("%{x} tokens apart: %{y:.4f}"),
     )  # fmt: skip
     here = go.Scatter(
         x=[distance], y=[found.score], mode="markers", name=say("as they stand in this text"),
-        marker={"color": "#d55e00", "size": 12}, hovertemplate="%{y:.4f}",
+        marker={"color": ORANGE, "size": 12}, hovertemplate="%{y:.4f}",
     )  # fmt: skip
-    layout = style.layout(
+    return style.figure(
+        [line, here],
         say("The score of {a} and {b}, by their distance",
             a=style.label(found.labels[0]), b=style.label(found.labels[1])),
         say("moved on together by up to {n} places, the score changes by {most} at most",
             n=len(together) - 1, most=numeral(moved, ".1e")),
-        dark=dark,
-        xaxis=style.axis(say("tokens from key to query"), dark=dark),
-        yaxis=style.axis(say("score q·k / √d"), dark=dark, showgrid=True),
+        xaxis=style.axis(say("tokens from key to query")),
+        yaxis=style.axis(say("score q·k / √d"), showgrid=True),
         showlegend=True,
         legend={"orientation": "h", "y": -0.25},
         meta={"moved": moved, "score": found.score},
+        dark=dark,
     )  # fmt: skip
-    return go.Figure(data=[line, here], layout=layout)
 
 
 def _rotated(vector: Doubles, angles: Doubles) -> Doubles:
