@@ -13,6 +13,7 @@ from tokenizers import Tokenizer as BPETokenizer
 from torch import Tensor, nn
 
 from transformer import Model, ModelConfig, Tokenizer, build_transformer, checkpoint
+from transformer.inference.engines.buffers import unknown_in
 from transformer.inference.engines.choice import KINDS
 from transformer.model.presets import PRESETS, preset
 from transformer.tokenizer import SPECIALS
@@ -32,7 +33,7 @@ KNOWN_PRESETS = [
     (name, kind.name)
     for name in PRESETS
     for kind in KINDS
-    if not kind.unknown(preset(name, vocab_size=V))
+    if not unknown_in(preset(name, vocab_size=V))
 ]
 
 

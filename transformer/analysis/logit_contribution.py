@@ -24,7 +24,7 @@ from transformer.model.blocks import Residual
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import Point
 from transformer.model.norms import RMSNorm
-from transformer.model.transformer import EncoderDecoder, EncoderOnly
+from transformer.model.transformer import EncoderOnly
 from transformer.runs.run import Run
 
 EXACT = 1e-3  # by which the parts' sum may miss a logit of 1, of which float32 makes 1e-5 or so
@@ -169,8 +169,7 @@ def _read_in(parts: _Parts, network: Any, written: WrittenAt) -> None:
     position = written.kept[Point("pos_embed", here)]
     if bool(position.any()):
         parts.add([("position",)], position)
-    crosses = isinstance(network, EncoderDecoder)
-    norm = (network.target_embedding if crosses else network.embedding).norm
+    norm = network.embeddings[here].norm
     if norm is not None:
         parts.pass_norm(norm, ("embedding norm",))
 

@@ -13,7 +13,6 @@ from transformer.inference.engines.buffers import (
     Engine,
     Greedy,
     ReadsAhead,
-    embedding_of,
 )
 from transformer.model.hooks import ForwardContext
 from transformer.model.masks import causal_mask, combine, padding_mask
@@ -118,7 +117,7 @@ class DecodeSession:
 
     def _keep(self, trace: Trace) -> None:
         """What no later token changes: the encoder's part, and the masks of the memory."""
-        self._embedding = embedding_of(self.engine.network)
+        self._embedding = self.engine.network.embeddings["decoder"]
         sites = [site for site in trace.sites if site.stack == "encoder"]
         self._encoder_heads = {site: heads_at(trace, site) for site in sites}
         cross = Site("decoder", 0, "cross")

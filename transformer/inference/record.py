@@ -18,7 +18,7 @@ from transformer.model.hooks import Hook
 from transformer.model.masks import padding_mask
 from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
-from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
+from transformer.model.transformer import EncoderDecoder
 from transformer.runs.compact_trace import CompactedRecords
 from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
@@ -72,7 +72,10 @@ def run_of(
         stopped=_why_stopped(request, tokens, ended, model.tokenizer.end_ids),
         trace=trace,
         trace_start=start,
-        position_matrices=_position_matrices(model.network),
+        position_matrices={
+            stack: _position_matrix(embedding, getattr(model.network, stack))
+            for stack, embedding in model.network.embeddings.items()
+        },
         candidate_labels=LazyLabels(model.tokenizer.label, lambda: _candidates(steps, found)),
         search=_search_of(model, request, found) if found else None,
         engine=engine,
@@ -202,20 +205,6 @@ def _why_stopped(
     if request.max_new_tokens == 0:
         return "read"
     return "length" if ended or len(tokens) == request.max_new_tokens else "cancelled"
-
-
-def _position_matrices(network: DecoderOnly | EncoderOnly | EncoderDecoder) -> dict[str, Tensor]:
-    """What positions add to tokens, or by what they turn queries and keys."""
-    if isinstance(network, EncoderDecoder):
-        parts = {
-            "encoder": (network.source_embedding, network.encoder),
-            "decoder": (network.target_embedding, network.decoder),
-        }
-    elif isinstance(network, DecoderOnly):
-        parts = {"decoder": (network.embedding, network.decoder)}
-    else:
-        parts = {"encoder": (network.embedding, network.encoder)}
-    return {stack: _position_matrix(*both) for stack, both in parts.items()}
 
 
 def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor:

@@ -49,6 +49,11 @@ class Transformer(nn.Module):
     def last_stack(self) -> Stack:
         """The stack that the head reads."""
 
+    @property
+    @abstractmethod
+    def embeddings(self) -> dict[str, Embedding]:
+        """What each stack reads, by the stacks' names, in the order of the data."""
+
     def lens(self, x: Tensor, hooks: Sequence[Hook] = ()) -> Tensor:
         """What the head would say of a residual stream, were it the last: (B, T, C) -> (B, T, V).
 

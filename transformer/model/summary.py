@@ -17,7 +17,7 @@ from torch import nn
 from transformer.model.config import ModelConfig
 from transformer.model.positions import POSITIONS
 from transformer.model.stacks import Embedding, Stack
-from transformer.model.transformer import EncoderDecoder, build_transformer
+from transformer.model.transformer import build_transformer
 
 KINDS = (
     "tokens", "token_types", "positions", "norm_embeddings", "self", "cross", "feed_forward",
@@ -89,13 +89,9 @@ def length_of(config: ModelConfig, stack: str) -> str:
 
 def _blocks(config: ModelConfig, count: _Count) -> Iterator[Block]:
     network = count.network
-    if isinstance(network, EncoderDecoder):
-        yield from _inputs(config, network.source_embedding, count)
-        yield from _layers(config, network.encoder, count)
-        yield from _inputs(config, network.target_embedding, count)
-    else:
-        yield from _inputs(config, network.embedding, count)
-    yield from _layers(config, network.last_stack, count)
+    for stack, embedding in network.embeddings.items():
+        yield from _inputs(config, embedding, count)
+        yield from _layers(config, getattr(network, stack), count)
     stack, size, vocab = last_stack(config), config.d_model, config.output_vocab_size
     if network.transform is not None:
         yield Block(

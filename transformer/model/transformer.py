@@ -33,6 +33,10 @@ class OneStack(Transformer):
         stack: Stack = getattr(self, self.STACK)
         return stack
 
+    @property
+    def embeddings(self) -> dict[str, Embedding]:
+        return {self.STACK: self.embedding}
+
     def forward(
         self,
         ids: Tensor,
@@ -116,6 +120,10 @@ class EncoderDecoder(Transformer):
     @property
     def last_stack(self) -> Stack:
         return self.decoder
+
+    @property
+    def embeddings(self) -> dict[str, Embedding]:
+        return {"encoder": self.source_embedding, "decoder": self.target_embedding}
 
     def forward(
         self,

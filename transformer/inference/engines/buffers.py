@@ -12,7 +12,6 @@ from torch import Tensor
 from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
-from transformer.model.stacks import Embedding
 from transformer.model.trace import Trace
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.runs.compact_trace import heads_at
@@ -68,10 +67,6 @@ class Engine(Protocol):
     @property
     def about(self) -> str:
         """How it reads the weights on this machine."""
-
-    @classmethod
-    def unknown(cls, config: ModelConfig) -> list[str]:
-        """What of a configuration it was not taught, each as NAME=VALUE; empty: it can do all."""
 
     @classmethod
     def lacks(cls, network: DecoderOnly | EncoderDecoder) -> str | None:
@@ -170,11 +165,6 @@ def check_place(network: DecoderOnly | EncoderDecoder, token: int, place: int) -
                 room=room,
             )
         )
-
-
-def embedding_of(network: DecoderOnly | EncoderDecoder) -> Embedding:
-    """What the decoder reads."""
-    return network.target_embedding if isinstance(network, EncoderDecoder) else network.embedding
 
 
 def _site(layer: int, kind: str) -> Site:

@@ -8,7 +8,8 @@ supports, and any other device, runs on the network itself.
 
 from __future__ import annotations
 
-from transformer.inference.engines.buffers import Engine
+from transformer.checks import check_choice
+from transformer.inference.engines.buffers import Engine, unknown_in
 from transformer.inference.engines.compiled import CompiledDecoder
 from transformer.inference.engines.packed import PackedDecoder
 from transformer.messages import invalid, say
@@ -27,12 +28,7 @@ def engine_of(
     An encoder generates nothing that an engine could make faster: the network itself reads.
     Raises ValueError for an unknown name, and for one that this network or machine cannot have.
     """
-    if wanted not in ENGINES:
-        raise invalid(
-            "engine must be one of {allowed}; got {engine}",
-            allowed=list(ENGINES),
-            engine=repr(wanted),
-        )
+    check_choice("engine", wanted, ENGINES)
     if wanted == NETWORK or isinstance(network, EncoderOnly):
         return None
     for kind in KINDS:
@@ -52,8 +48,7 @@ def _missing(
     kind: type[CompiledDecoder] | type[PackedDecoder], network: DecoderOnly | EncoderDecoder
 ) -> str | None:
     """What an engine needs and does not have; None where it can be used."""
-    unknown = kind.unknown(network.config)
-    if unknown:
+    if unknown := unknown_in(network.config):
         return say(
             "parts that it knows, and this network has {unknown}", unknown=", ".join(unknown)
         )

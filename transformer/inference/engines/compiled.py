@@ -24,13 +24,11 @@ from transformer.inference.engines.buffers import (
     ReadTokens,
     check_place,
     lacks_plain_weights,
-    unknown_in,
 )
 from transformer.inference.engines.description import Description
 from transformer.inference.engines.kernels import TYPES
 from transformer.inference.engines.step_layout import Text
 from transformer.messages import say
-from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
 PAGE_BYTES = 2**21
@@ -47,11 +45,6 @@ class CompiledDecoder:
 
     name = "compiled"
     reads_prompts = True
-
-    @classmethod
-    def unknown(cls, config: ModelConfig) -> list[str]:
-        """What of a configuration step.c does not have."""
-        return unknown_in(config)
 
     @classmethod
     def lacks(cls, network: DecoderOnly | EncoderDecoder) -> str | None:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer.inference.engines import step_layout as c
-from transformer.inference.engines.buffers import embedding_of
 from transformer.inference.engines.kernels import TYPES
 from transformer.messages import invalid
 from transformer.model.attention import MultiHeadAttention
@@ -31,7 +30,7 @@ class Description:
     def __init__(self, network: DecoderOnly | EncoderDecoder, kernels: tuple[int, ...]) -> None:
         self._held: list[Tensor] = []
         self._copies: dict[int, Tensor] = {}  # of what lies there; a tied matrix has one
-        config, stack, embedding = network.config, network.decoder, embedding_of(network)
+        config, stack, embedding = network.config, network.decoder, network.embeddings["decoder"]
         layers = [self._layer(layer) for layer in stack.layers]  # type: ignore[arg-type]
         positions, rotation = embedding.positions.matrix, stack.rotation
         types, transform = embedding.types, network.transform

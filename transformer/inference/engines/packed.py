@@ -30,9 +30,7 @@ from torch import Tensor
 from transformer.inference.engines.buffers import (
     Buffers,
     ReadTokens,
-    embedding_of,
     lacks_plain_weights,
-    unknown_in,
 )
 from transformer.inference.engines.packed_layer import (
     Crossing,
@@ -42,8 +40,6 @@ from transformer.inference.engines.packed_layer import (
     Product,
     Scratch,
 )
-from transformer.messages import invalid
-from transformer.model.config import ModelConfig
 from transformer.model.rotary import Turn
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
@@ -53,16 +49,11 @@ class PackedDecoder:
 
     threads: how many blocks of columns each weight is seen as. The network's parameters become
     views of the packed weights: do this before anybody else uses it, and change no weight
-    afterwards. Raises ValueError for weights that are not float32 on a CPU.
+    afterwards.
     """
 
     name = "packed"
     reads_prompts = False
-
-    @classmethod
-    def unknown(cls, config: ModelConfig) -> list[str]:
-        """What of a configuration is not repeated below."""
-        return unknown_in(config)
 
     @classmethod
     def lacks(cls, network: DecoderOnly | EncoderDecoder) -> str | None:
@@ -70,15 +61,9 @@ class PackedDecoder:
         return lacks_plain_weights(network)
 
     def __init__(self, network: DecoderOnly | EncoderDecoder, threads: int | None = None) -> None:
-        if network.device.type != "cpu" or network.dtype != torch.float32:
-            raise invalid(
-                "packing needs float32 weights on a CPU; got {dtype} on {device}",
-                dtype=network.dtype,
-                device=network.device.type,
-            )
         blocks = threads or torch.get_num_threads()
         self.network = network
-        self.embedding = embedding_of(network)
+        self.embedding = network.embeddings["decoder"]
         self.layers = [
             PackedLayer(layer, network.config, blocks)  # type: ignore[arg-type]
             for layer in network.decoder.layers
