@@ -55,8 +55,8 @@ def test_replacing_a_field_validates_again():
         ({"rotary_scaling": "yarn"}, "rotary_scaling must be one of .*; got 'yarn'"),
         ({"rotary_base": 0}, "rotary_base must be a number above 0; got 0"),
         ({"rotary_low": 4.0}, r"rotary_low must be below rotary_high; got 4\.0, 4\.0"),
-        ({"positions": "rotary", "rotary_size": 3}, "turn an even number .* 4 features; got 3"),
-        ({"positions": "rotary", "rotary_size": 6}, "turn an even number .* 4 features; got 6"),
+        ({"positions": "rotary", "rotary_size": 3}, "rotate an even number .* 4 features; got 3"),
+        ({"positions": "rotary", "rotary_size": 6}, "rotate an even number .* 4 features; got 6"),
         (
             {"positions": "rotary", "rotary_scaling": "dynamic", "rotary_trained_len": 8},
             "beyond the trained 8 tokens; needed: a max_len of at most that; got 9",

@@ -129,7 +129,7 @@ def test_all_is_told_at_once_and_nothing_of_what_does_not_turn(
     assert told["pair"].layout.meta["pair"] == 0
     other = tiny_model.trace("the fox")
     assert together.ask(other, given={}) == {"turns": False}
-    with pytest.raises(ValueError, match="only rotary positions turn queries and keys; this"):
+    with pytest.raises(ValueError, match="only rotary positions rotate queries and keys; this"):
         rotary_angles(other)
     with pytest.raises(ValueError, match="query must be a whole number from 0 to"):
         rotary_pair(run, "decoder.0.self", 0, 99)

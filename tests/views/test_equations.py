@@ -401,7 +401,7 @@ def test_what_a_model_does_not_have_is_said(tokenizer):
     turning, written = made(tokenizer, "encoder-decoder", ROTARY, beams=2)
     answer = asked(turning, written, "positions", site="decoder.0.cross")
     assert answer["tensors"] == answer["formula"] == []
-    assert "Cross-attention turns nothing either" in answer["says"][0]
+    assert "Cross-attention rotates nothing either" in answer["says"][0]
     encoder, read = made(tokenizer, "encoder", {"padding_id": None})
     assert "writes no text" in asked(encoder, read, "sampling")["says"][0]
     assert "There is no mask here" in asked(encoder, read, "mask")["says"][0]

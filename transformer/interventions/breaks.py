@@ -105,7 +105,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "no-rotation": Switch(
         mark(
-            "Queries and keys are not turned: attention sees a set, not a sequence, and "
+            "Queries and keys are not rotated: attention sees a set, not a sequence, and "
             "knows the order only through the causal mask."
         ),
         "rotation",

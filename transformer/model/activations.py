@@ -1,4 +1,4 @@
-"""Activations: the bend between a feed-forward's two linear maps.
+"""Activations: the non-linearity between a feed-forward's two linear maps.
 
 To add one: a line in ACTIVATIONS. Configuration, network, drawing and tests follow; an engine that
 does not know it leaves the network to itself. An activation is a function of each number alone and
@@ -28,7 +28,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "relu": Activation(title="ReLU", does="what is below 0 becomes 0", function=F.relu),
     "gelu": Activation(
         title="GELU",
-        does="what is far below 0 becomes 0, with a soft bend around it",
+        does="what is far below 0 becomes 0, with a smooth transition around it",
         function=F.gelu,
     ),
     "gelu-tanh": Activation(

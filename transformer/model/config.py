@@ -35,7 +35,7 @@ class ModelConfig:
     activation: str = "relu"  # one of activations.ACTIVATIONS
     head_size: int | None = None  # features of one head; None means d_model / n_heads
     n_key_heads: int | None = None  # heads of keys and values, shared in groups; None: n_heads
-    norm_heads: bool = False  # each head's queries and keys are normed before they are turned
+    norm_heads: bool = False  # each head's queries and keys are normalised before rotation
     window: int | None = None  # a decoder's token reads this many, itself the last; None: all
     attention_bias: bool = True  # on the query, key, value and output projections
     output_bias: bool | None = None  # on the output projection; None means attention_bias
@@ -59,10 +59,10 @@ class ModelConfig:
     padding_id: int | None = None  # this id is never attended to
     target_padding_id: int | None = None  # encoder-decoder only; None means padding_id
     padded_start: bool = False  # a target begins with the padding's id, which is read there
-    rotary_size: int | None = None  # features of a head that are turned; None: all of them
-    rotary_base: float = 10_000.0  # the slowest pair turns once in about 2 pi times this
+    rotary_size: int | None = None  # features of a head that are rotated; None: all of them
+    rotary_base: float = 10_000.0  # the slowest pair rotates once in about 2 pi times this
     rotary_scaling: str = "none"  # one of rotary.SCALINGS
-    rotary_factor: float = 1.0  # how much slower a scaling lets pairs turn
+    rotary_factor: float = 1.0  # how much slower a scaling lets pairs rotate
     rotary_low: float = 1.0  # of "llama3": fewer turns than this in rotary_trained_len are scaled,
     rotary_high: float = 4.0  # and more than this are not
     rotary_trained_len: int | None = None  # tokens before the scaling; None means max_len
@@ -97,7 +97,7 @@ class ModelConfig:
 
     @property
     def rotary(self) -> RotarySettings:
-        """How rotary positions turn a head."""
+        """How rotary positions rotate a head."""
         return RotarySettings(
             size=self.rotary_size or self.d_head,
             base=self.rotary_base,

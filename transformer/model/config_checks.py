@@ -115,13 +115,14 @@ def _check_rotary(config: Any) -> None:
     size, trained = config.rotary.size, config.rotary_trained_len or config.max_len
     if size % 2 or size > config.d_head:
         raise ValueError(
-            f"rotary positions turn an even number of a head's {config.d_head} features; got {size}"
+            f"rotary positions rotate an even number of a head's {config.d_head} features; "
+            f"got {size}"
         )
     longest = max(config.max_len, config.output_max_len)
     if config.rotary_scaling == "dynamic" and longest > trained:
         raise ValueError(
-            f"dynamic scaling turns every token anew beyond the trained {trained} tokens; "
-            f"needed: a max_len of at most that; got {longest}"
+            f"dynamic scaling changes the rotation of every token beyond the trained {trained} "
+            f"tokens; needed: a max_len of at most that; got {longest}"
         )
 
 

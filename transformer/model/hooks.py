@@ -25,7 +25,7 @@ POINTS: dict[str, str] = {
     "embed": "(B, T, C), a stack's token embeddings, scaled and with their types' vectors, if "
     "the model does so",
     "pos_embed": "(T, C) or (B, T, C), what the encoding adds; embed",
-    "rotation": "Turn, the cosines and sines by which queries and keys are turned, if they are",
+    "rotation": "Turn, the cosines and sines by which queries and keys are rotated, if they are",
     "resid_pre": "(B, T, C), the residual stream that enters a layer",
     "norm": "(B, T, C), what a norm of a layer makes of what it reads; stream",
     "q": "(B, H, Tq, D), queries, normalised and rotated where the network does so",
@@ -79,7 +79,7 @@ class ForwardContext:
     mask: bool, True = may attend, which of the stack's own keys are text, broadcastable to
     (B, H, T, Tk); causal hides the future too. memory: (B, Ts, C), what cross-attention reads, and
     memory_mask the same for its keys. cache: what is known of tokens that were read before.
-    rotation: how the stack's own queries and keys are turned.
+    rotation: how the stack's own queries and keys are rotated.
     """
 
     mask: Tensor | None = None

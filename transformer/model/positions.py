@@ -90,8 +90,8 @@ class Encoding:
     `{max_len}` and `{d_model}` for the sizes.
 
     make: of max_len and d_model, a module positions (..., T) int64 -> (..., T, C) with a `matrix`
-    (max_len, C). pairs: whether it needs an even d_model. turns: whether it turns queries and keys
-    (see rotary.py) in place of adding to tokens.
+    (max_len, C). pairs: whether it needs an even d_model. turns: whether it rotates queries and
+    keys (see rotary.py) in place of adding to tokens.
     """
 
     title: str
@@ -128,8 +128,10 @@ POSITIONS: dict[str, Encoding] = {
     ),
     "rotary": Encoding(
         title="Rotary positions",
-        does=("Turns queries and keys by an angle that grows with their place; nothing is added."),
-        short="turned by place",
+        does=(
+            "Rotates queries and keys by an angle that grows with their position; nothing is added."
+        ),
+        short="rotated by position",
         make=NothingAdded,
         turns=True,
     ),

@@ -1,7 +1,7 @@
-"""Rotary positions: each query and key is turned by an angle that grows with its place.
+"""Rotary positions: each query and key is rotated by an angle that grows with its position.
 
-Feature i of the first half of what is turned and feature i of the second half are a pair, a point
-in a plane; token p turns the pair by p times its frequency. So q·k depends on where the two stand
+Feature i of the first half of what is rotated and feature i of the second half are a pair, a point
+in a plane; token p rotates the pair by p times its frequency. So q·k depends on where the two stand
 only through the distance between them. Nothing is added to a token.
 Source: Su et al. 2021 (RoFormer). Departure: pairs are (i, i + R/2), as in GPT-NeoX and Llama, in
 place of neighbours.
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 
 class RotarySettings(NamedTuple):
-    """size: features R of a head that are turned. The rest: see ModelConfig's rotary_ fields."""
+    """size: features R of a head that are rotated. The rest: see ModelConfig's rotary_ fields."""
 
     size: int
     base: float
@@ -60,22 +60,22 @@ SCALINGS: dict[str, Scaling] = {
     "none": Scaling(does="", function=lambda frequencies, settings: frequencies),
     "linear": Scaling(
         does=(
-            "All pairs turn {factor} times slower than those of the first training, for "
+            "All pairs rotate {factor} times slower than those of the first training, for "
             "longer texts."
         ),
         function=lambda frequencies, settings: frequencies / settings.factor,
     ),
     "dynamic": Scaling(
         does=(
-            "Pairs would turn slower in texts longer than those of the training, which "
+            "Pairs would rotate slower in texts longer than those of the training, which "
             "are not read here."
         ),
         function=lambda frequencies, settings: frequencies,
     ),
     "llama3": Scaling(
         does=(
-            "Slow pairs turn {factor} times slower than those of the first training, for "
-            "longer texts; quick pairs turn as they did."
+            "Slow pairs rotate {factor} times slower than those of the first training, for "
+            "longer texts; fast pairs rotate as they did."
         ),
         function=_by_wavelength,
     ),
@@ -109,12 +109,12 @@ class Rotation(nn.Module):
         return torch.cat([self.cosines, self.sines], dim=-1)
 
     def forward(self, places: Tensor) -> Turn:
-        """places: (T,) or (B, T) int64 -> how the tokens there are turned."""
+        """places: (T,) or (B, T) int64 -> how the tokens there are rotated."""
         return Turn(self.cosines[places], self.sines[places])
 
 
 def rotated(x: Tensor, turn: Turn) -> Tensor:
-    """Queries or keys (B, H, T, D) with their first R features turned, the others as they were."""
+    """Queries or keys (B, H, T, D) with their first R features rotated, the others as they were."""
     cosines, sines = (part[:, None] if part.dim() == 3 else part for part in turn)
     half = cosines.shape[-1]
     first, second, rest = x.split([half, half, x.shape[-1] - 2 * half], dim=-1)

@@ -118,12 +118,12 @@ def _on_positions(config: ModelConfig) -> list[str]:
         rotated = config.rotary.size
         said.append(
             say(
-                "Queries and keys are turned by an angle that grows with their position (rotary "
+                "Queries and keys are rotated by an angle that grows with their position (rotary "
                 "positions)."
             )
             if rotated == config.d_head
             else say(
-                "{count} features of each query and key are turned by an angle that grows with "
+                "{count} features of each query and key are rotated by an angle that grows with "
                 "their position (rotary positions).",
                 count=rotated,
             )

@@ -229,9 +229,9 @@ def _add_fed(topic: Topic, found: FedForward) -> None:
     if found.gate is None:
         above, total = int((found.activated > 0).sum()), len(found.wide)
         note = say("{n} of {total} are above 0.", n=numeral(above), total=numeral(total))
-        topic.features("inner", "a", say("bent"), wide, found.inner, note=note)
+        topic.features("inner", "a", say("activated"), wide, found.inner, note=note)
     else:
-        topic.features("gate", "g", say("the gate before its bend"), wide, found.gate)
+        topic.features("gate", "g", say("the gate before the activation"), wide, found.gate)
         topic.features("inner", "a", say("activated gate × up-projection"), wide, found.inner)
     topic.features("out", "y", say("what the feed-forward makes"), _STREAM, found.out)
 
@@ -240,17 +240,19 @@ def _say_of_feed_forward(topic: Topic) -> list[str]:
     config, activation = topic.config, ACTIVATIONS[topic.config.activation]
     said = [
         say(
-            "In layer {layer}, each token alone: {size} features become {wide}, are bent by "
-            "{bend} ({does}), and become {size} again.",
+            "In layer {layer}, each token alone: {size} features become {wide}, pass through "
+            "{activation} ({does}), and become {size} again.",
             layer=topic.site.layer,
             size=numeral(config.d_model),
             wide=numeral(config.d_ff),
-            bend=say(activation.title),
+            activation=say(activation.title),
             does=say(activation.does),
         )
     ]
     if config.gated:
-        said.append(say("A second map of the same token is bent and multiplied with them: a gate."))
+        said.append(
+            say("A second map of the same token is activated and multiplied by them: a gate.")
+        )
     if not config.feed_forward_bias:
         said.append(say("Its maps have no bias."))
     return said

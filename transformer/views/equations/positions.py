@@ -62,7 +62,7 @@ def _waves(topic: Topic, *, halves: bool) -> None:
     _add_position(topic)
     angles = topic.position / 10_000.0 ** (np.arange(0, size, 2) / size)
     name = say("the angles of the first pairs of features, in radians")
-    note = say("Pair 0 turns quickest; each next one turns slower.")
+    note = say("Pair 0 rotates fastest; each next one rotates slower.")
     first = range(min(HALF, size // 2))
     topic.features("angle", angle, name, "C / 2", angles, first, note=note)
 
@@ -133,15 +133,15 @@ def _rotation(topic: Topic) -> None:
     """Nothing is added: each head rotates its queries and keys."""
     nothing = say("No vector is added to a token in this model, so there is no position matrix.")
     if topic.site.kind == "cross":
-        topic.says = [f"{nothing} " + say("Cross-attention turns nothing either.")]
+        topic.says = [f"{nothing} " + say("Cross-attention rotates nothing either.")]
         return
     settings = topic.config.rotary
     half, scaled = settings.size // 2, SCALINGS[settings.scaling].does
     topic.says = [
         nothing,
         say(
-            "Instead each head turns its queries and keys: features i and i + {half} are a "
-            "point in a plane, which is turned by p times the pair's own angle.",
+            "Instead each head rotates its queries and keys: features i and i + {half} are a "
+            "point in a plane, which is rotated by p times the pair's own angle.",
             half=half,
         ),
         *([say(scaled, factor=numeral(settings.factor, "g"))] if scaled else []),
@@ -171,7 +171,7 @@ def _add_rotated(topic: Topic, half: int) -> None:
     topic.features("cos", "cos(p:p θ_i:theta)", name, "R / 2", np.cos(angles), pairs)
     name = say("the sines at p")
     topic.features("sin", "sin(p:p θ_i:theta)", name, "R / 2", np.sin(angles), pairs)
-    axes, name = "B × H × Tq × D", say("the query before it is turned")
+    axes, name = "B × H × Tq × D", say("the query before it is rotated")
     topic.features("before", "q", name, axes, found.q_before, features)
     before, after = (
         numeral(float(np.linalg.norm(one)), ".3f") for one in (found.q_before, found.q)

@@ -172,7 +172,7 @@ const shiftSays = ({
   }
   if (!fitted) {
     const exact = say(
-      "Yes: it turns each pair of dimensions, a sine and a cosine, by an angle of " +
+      "Yes: it rotates each pair of dimensions, a sine and a cosine, by an angle of " +
         "its own. Tried on all {pairs} pairs of positions of this model's matrix, it " +
         "misses by at most {miss}.",
       { pairs, miss: tinyNumber(miss) },

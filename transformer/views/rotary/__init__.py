@@ -1,4 +1,4 @@
-"""Rotary positions: what is turned, by how much, and what that does to a score."""
+"""Rotary positions: what is rotated, by how much, and what that does to a score."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def answer_rotary(
     query: int | None = None,
     pair: int = 0,
 ) -> Answer:
-    """All three pictures of one head and pair; nothing for a network that turns nothing."""
+    """All three pictures of one head and pair; nothing for a network that rotates nothing."""
     if not is_rotary(item) or site.endswith("cross"):
         return {"turns": False}
     stack = site.split(".")[0]
@@ -51,7 +51,7 @@ VIEW = View(
     tab="Positions",
     order=320,
     title=mark("Rotary positions"),
-    help=mark("Queries and keys are turned by an angle that grows with their place."),
+    help=mark("Queries and keys are rotated by an angle that grows with their position."),
     pictures=(
         Picture(
             name="rotary",
@@ -62,7 +62,7 @@ VIEW = View(
         ),
         Picture(
             name="rotary_pair",
-            title=mark("One pair, turned"),
+            title=mark("One pair, rotated"),
             help=mark("One pair of features of a query and a key, before and after the rotation."),
             figure=rotary_pair,
             parameters=(SITE, _HEAD, _QUERY, _KEY, _PAIR),

@@ -1,4 +1,4 @@
-// Rotary positions: shown where the run's network turns its queries and keys.
+// Rotary positions: shown where the run's network rotates its queries and keys.
 
 import { declaredFields } from "../../web/fields.js";
 import { say } from "../../web/messages.js";
@@ -35,7 +35,7 @@ const Rotary = () => {
   const picture = (name, height) =>
     html`${says(name)}<${Figure} part=${part} name=${name} figure=${answer?.[name]} height=${height} />`;
   return html`<div class="rotary" hidden=${!page.run?.turns} ...${part.shows({ run: of?.run, pair: of?.pair })}>
-    <p>${say("This network adds nothing to its tokens to tell where they stand. Instead each head turns its queries and keys: feature i and feature i + half are a point in a plane, which is turned by the token's place times the pair's own speed. Rotating both of two tokens equally leaves their score unchanged: it knows their distance, and nothing else of their places.")}</p>
+    <p>${say("This network adds no positions to its tokens. Instead each head rotates its queries and keys: feature i and feature i + half are a point in a plane, which is rotated by the token's position times the pair's own speed. Rotating two tokens equally leaves their score unchanged: it depends on their distance, and on nothing else of their positions.")}</p>
     <h3>${say("By what angle, token by pair")}</h3>
     ${picture("angles", 420)}
     <div class="positions-head">

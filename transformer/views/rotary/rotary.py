@@ -65,18 +65,18 @@ class RotatedPair:
 
 
 def is_rotary(run: Run) -> bool:
-    """Whether this run's network turns queries and keys."""
+    """Whether this run's network rotates queries and keys."""
     return run.config.positions == "rotary"
 
 
 def angles_of(run: Run, stack: str) -> Doubles:
     """(max_len, R / 2) radians, from the network's own cosines and sines.
 
-    Raises ValueError for a network that turns nothing, and for a stack that it does not have.
+    Raises ValueError for a network that rotates nothing, and for a stack that it does not have.
     """
     if not is_rotary(run):
         raise invalid(
-            "only rotary positions turn queries and keys; this network's are {positions}",
+            "only rotary positions rotate queries and keys; this network's are {positions}",
             positions=run.config.positions,
         )
     check_choice("stack", stack, run.position_matrices)
@@ -90,13 +90,13 @@ def rotated_pair(
 ) -> RotatedPair:
     """A query and a key of a head; by default the last query, and the key before it.
 
-    Raises ValueError for an unknown place, head or site, and for cross-attention, which turns
+    Raises ValueError for an unknown position, head or site, and for cross-attention: it rotates
     nothing.
     """
     record = record_of(run, site)
     angles = angles_of(run, record.site.stack)
     if record.site.kind == "cross":
-        raise invalid("cross-attention turns nothing; needed: self-attention")
+        raise invalid("cross-attention rotates nothing; needed: self-attention")
     check_head(head, record.pattern.shape[1])
     assert record.q is not None
     assert record.k is not None
@@ -131,8 +131,8 @@ def rotary_angles(run: Run, stack: str = "decoder", *, dark: bool = False) -> go
     )
     return style.figure(
         [cells],
-        say("By what angle each pair is turned"),
-        say("pair 0 turns quickest: once in {n} tokens; the last once in {many}",
+        say("By what angle each pair is rotated"),
+        say("pair 0 rotates fastest: once in {n} tokens; the last once in {many}",
             n=numeral(_period(angles_of(run, stack)[:, 0]), ",.1f"),
             many=numeral(_period(angles_of(run, stack)[:, -1]), ",.0f")),
         xaxis=style.axis(say("pair"), range=[-0.5, used.shape[1] - 0.5]),
@@ -178,7 +178,7 @@ def rotary_pair(
     degrees = np.degrees(found.angles[[found.query, found.key], pair])
     return style.figure(
         arrows,
-        say("Pair {pair} of layer {layer}, head {head}: turned by its place",
+        say("Pair {pair} of layer {layer}, head {head}: rotated by its position",
             pair=pair, layer=found.site.layer, head=head),
         say("query {a} by {x}°, key {b} by {y}°",
             a=style.label(found.labels[0]), x=numeral(degrees[0], ".1f"),
@@ -239,7 +239,7 @@ def rotary_distance(
 
 
 def _rotated(vector: Doubles, angles: Doubles) -> Doubles:
-    """(D,) with its first R features turned by (R / 2,) angles."""
+    """(D,) with its first R features rotated by (R / 2,) angles."""
     half = len(angles)
     first, second, rest = vector[:half], vector[half : 2 * half], vector[2 * half :]
     cosines, sines = np.cos(angles), np.sin(angles)
