@@ -62,9 +62,17 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slow]:
 
 
 @pytest.fixture
-def page(visit: Callable[..., Visit], slow: Slow) -> Visit:
+def page(windows: Any, slow: Slow) -> Iterator[Visit]:
+    """What the console tells of a lost server is no complaint."""
     slow.wait_for_running(0, IDLE_WITHIN_S)
-    return visit(slow.url)
+    window = windows.free()
+    opened: Page = window.take()
+    opened.set_default_timeout(WAIT_MS)
+    opened.set_viewport_size({"width": 1440, "height": 900})
+    opened.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    opened.goto(slow.url)
+    yield Visit(opened)
+    window.leave()
 
 
 def wait_for_status(page: Page, part: str) -> str:

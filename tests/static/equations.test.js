@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { axesText, shownNumber } from "../../transformer/views/equations/columns.js";
+import { axesText, shownNumber } from "../../transformer/views/equations/equations.js";
 
 test("a tensor's numbers have three digits, a lone whole one none, and tiny and huge ones a power", () => {
   assert.deepEqual(

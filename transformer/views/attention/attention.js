@@ -18,7 +18,7 @@ import {
   useState,
 } from "../../web/preact.js";
 import { labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
-import { HeadFinding } from "../head_metrics/finding.js";
+import { HeadFinding } from "../head_metrics/ranking.js";
 import { knownHeads } from "../head_metrics/known.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
 import { Large } from "./large.js";

@@ -1,13 +1,239 @@
 // Two runs side by side: A is the shown one, B another of this visit.
 
+import { say, sayN, numeral, sayWith, colourEnds } from "../../web/messages.js";
+import { useAnswer, usePart, mounted } from "../../web/part.js";
+import { html, useLayoutEffect, useState } from "../../web/preact.js";
+import { page, setQuery, setHead } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { Figure, useMeta } from "../../web/figure.js";
+import { Asked, before, placeAsked } from "../../web/looked_at.js";
+import { fitPairs } from "../../web/plots.js";
+import { fitBars } from "../prediction/token_columns.js";
+import { kindOf, siteName, sitesOf } from "../../web/sites.js";
+import { Select } from "../../web/controls.js";
 import { beside, pastRun, pastRuns, runName, useGone } from "../../ui/static/history.js";
-import { say, sayN } from "../../web/messages.js";
-import { mounted, usePart } from "../../web/part.js";
-import { html } from "../../web/preact.js";
-import { page } from "../../web/store.js";
-import { Difference } from "./compare_attention.js";
-import { Outcomes, Weighed } from "./compare_outcomes.js";
-import { Texts } from "./compare_texts.js";
+
+// The tokens of two runs, side by side.
+
+const SAID = {
+  equal: (count) => say("{count} in both", { count }),
+  replaced: (count) => sayN("{n} replaced", "{n} replaced", count),
+  "only A": (count) => say("{count} only in A", { count }),
+  "only B": (count) => say("{count} only in B", { count }),
+};
+const LISTS = {
+  source: say("Tokens of the source of both"),
+  text: say("Tokens of the text of both"),
+};
+const HEADS = {
+  source: (counts) => say("Source: {counts}.", { counts }),
+  text: (counts) => say("Text: {counts}.", { counts }),
+};
+
+const LOOKS = { A: "side-a", B: "side-b" };
+// One run's tokens of a text; what the other does not have stands out. A's choose their token.
+const Side = ({ text: { name, a, b, pairs }, side, label }) => {
+  const [labels, at] = side === "A" ? [a, 0] : [b, 1];
+  const token = (pair) => {
+    const look = `pair ${pair[2].replace(" ", "-").toLowerCase()}`;
+    const words = html`<${Token} label=${labels[pair[at]]} />`;
+    const choose = () => setQuery({ stack: page.run.stack, index: pair[0] });
+    return name === "text" && side === "A"
+      ? html`<li><button type="button" class=${look} onClick=${choose}>${words}</button></li>`
+      : html`<li><span class=${look}>${words}</span></li>`;
+  };
+  return html`<div class=${LOOKS[side]}>
+    <h5>${side}</h5>
+    <ul class="pairs" aria-label=${`${label}, ${side}`}>${pairs.filter((pair) => pair[at] !== null).map(token)}</ul>
+  </div>`;
+};
+
+const List = ({ text, many }) => {
+  const counts = Object.entries(SAID)
+    .filter(([how]) => text.counts[how])
+    .map(([how, said]) => said(text.counts[how]))
+    .join(", ");
+  const label = many ? LISTS[text.name] : say("Tokens of both");
+  return html`<div class="compare-text">
+    <p class="hint">${many ? HEADS[text.name](counts) : say("{sentence}.", { sentence: counts })}</p>
+    <div class="two">${["A", "B"].map((side) => html`<${Side} ...${{ text, side, label }} />`)}</div>
+  </div>`;
+};
+
+// pair: {run, other}, the ids of A and B.
+const Texts = ({ pair }) => {
+  const part = usePart();
+  const { answer, asked } = useAnswer(part, "compare", pair);
+  const texts = answer?.texts ?? [];
+  const many = texts.length > 1;
+  return html`<section class="compare-texts" ...${part.shows(asked)}>
+    <h4>${say("Tokens")}</h4>
+    <div class="compare-lists">${texts.map((text) => html`<${List} ...${{ text, many }} />`)}</div>
+  </section>`;
+};
+
+// How likely each token of two runs was, and what each run weighed at the chosen one.
+
+const numbersOf = ({ data: [bars], layout }) => ({
+  rows: layout.meta.labels.map((label, place) => `${layout.meta.pairs[place][0]} ${label}`),
+  columns: [say("in A"), say("in B"), "B − A"],
+  value: (row, column) => {
+    const [a, b] = bars.customdata[row];
+    return numeral([a, b, b - a][column].toFixed(4));
+  },
+  corner: say("token"),
+});
+const chooseBefore = ({ points }, { layout: { meta } }) =>
+  setQuery(before(meta.pairs[Math.round(points[0].x)][0]));
+
+// pair: {run, other}, the ids of A and B.
+const Outcomes = ({ pair }) => {
+  const part = usePart();
+  const { answer, asked } = useAnswer(part, "outcomes", { ...pair, dark: page.dark });
+  const none = answer?.none;
+  return html`<section class="compare-outcomes" ...${part.shows(asked)}>
+    <h4>${say("How likely each generated token was: B − A")}</h4>
+    <p class="compare-says">${none && say("There is nothing to draw: {reason}.", { reason: none })}</p>
+    <div class="compare-drawn" hidden=${Boolean(none)}>
+      <p>${say("Up: the token was likelier in B. Down: it was likelier in A. These are the network's probabilities, before temperature and filters. Hatched: two different tokens. Click a bar to choose the token before it.")}</p>
+      <${Figure} part=${part} name="outcomes" figure=${answer?.figure} table=${numbersOf}
+        wide=${say("Bars, one a token that both generated")} change=${fitBars(part, 16)}
+        on=${{ plotly_click: chooseBefore }} />
+    </div>
+  </section>`;
+};
+
+// What follows the chosen token if A generated it, else the first one that A generated.
+const placeOfA = () => {
+  const { n_prompt: first, labels } = page.run;
+  const at = placeAsked();
+  return at >= first && at < labels.length ? at : first;
+};
+const bothOf = ({ data, layout: { meta } }) => ({
+  rows: meta.labels,
+  columns: ["A", "B"],
+  value: (row, column) => data[column].customdata[row],
+  corner: say("next token"),
+});
+
+const title = ({ none, labels, places }, { place }) => {
+  if (none) {
+    return say("Candidates for token {place} of A: {reason}.", { place, reason: none });
+  }
+  const [a, b] = labels.map((label) => html`<${Token} label=${label} />`);
+  return sayWith(
+    "Candidates for token {place_a} of A, which became “{token_a}”, and for token {place_b} " +
+      "of B, which became “{token_b}”",
+    { place_a: places[0], token_a: a, place_b: places[1], token_b: b },
+  );
+};
+const Weighed = ({ pair }) => {
+  const part = usePart();
+  const wanted = { ...pair, place: placeOfA(), dark: page.dark };
+  const { answer, asked } = useAnswer(part, "weighed", wanted);
+  return html`<section class="compare-weighed" ...${part.shows(asked)}>
+    <${Asked} of=${before(wanted.place).index} />
+    <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>
+    <${Figure} part=${part} name="weighed" figure=${answer?.figure} hidden=${Boolean(answer?.none)}
+      change=${fitPairs} table=${bothOf} />
+  </section>`;
+};
+
+// How the attention of two runs differs, in heads that are chosen here.
+
+const WIDEST_PX = 720; // of the difference of two heads
+
+const alike = (a, b) =>
+  a.n_heads === b.n_heads && sitesOf(a).map(siteName).join() === sitesOf(b).map(siteName).join();
+const headsOf = ({ n_heads: count }) => [
+  ...Array.from({ length: count }, (_, head) => [head, String(head)]),
+  ["mean", say("mean of all")],
+];
+const inWords = (site) => [
+  siteName(site),
+  say("{attention}, layer {layer}", { attention: kindOf(site), layer: site.layer }),
+];
+const nearest = (facts, { stack, layer, kind, head }) => {
+  const sites = sitesOf(facts);
+  const found =
+    sites.find((site) => siteName(site) === siteName({ stack, layer, kind })) ??
+    sites.find((site) => site.kind === kind) ??
+    sites[0];
+  return { ...found, head: head === "mean" || head < facts.n_heads ? head : 0 };
+};
+const share = (part) => `${numeral((100 * part).toFixed(1))} %`;
+const says = ({ limit, kept: [a, b] }) =>
+  say(
+    "Orange: read more in B. Blue: read more in A. The colours go from {least} to {most}. Of " +
+      "all weight in these rows, {share_a} in A and {share_b} in B is on tokens of both.",
+    {
+      ...colourEnds(limit),
+      share_a: share(a),
+      share_b: share(b),
+    },
+  );
+
+// The heads of A and of B that are compared, [A's, B's]: the page's chosen one is A's, and B's as far
+// as it has such a one. choose(heads) picks others.
+const useHeads = (a, b) => {
+  const [heads, choose] = useState(/** @type {any[]} */ ([]));
+  const { head } = page;
+  useLayoutEffect(() => {
+    if (!head) return;
+    const first = nearest(a, head);
+    choose([first, nearest(b, alike(a, b) ? first : (heads[1] ?? first))]);
+  }, [a.run, b.run, head && siteName(head), head?.head]);
+  return { heads, choose };
+};
+
+// pair: {run, other}, the ids of A and B; a, b: all of them.
+const Difference = ({ pair, a, b }) => {
+  const part = usePart();
+  const { heads, choose } = useHeads(a, b);
+  const [first, second] = heads;
+  const wanted = first && {
+    ...pair,
+    site: siteName(first),
+    head: first.head,
+    other_site: siteName(second),
+    other_head: second.head,
+  };
+  const { answer, asked } = useAnswer(part, "difference", wanted && { ...wanted, dark: page.dark });
+  const meta = useMeta(answer?.figure);
+  const pick = (place, changed) => {
+    const now = heads.map((head, at) => (at === place ? { ...head, ...changed } : head));
+    choose(alike(a, b) ? [now[0], now[0]] : now);
+    if (now[0].head !== "mean") setHead(now[0]);
+  };
+  const pickers = (place, facts, [ofSite, ofHead], classes) => {
+    const sites = sitesOf(facts);
+    const hidden = place === 1 && alike(a, b);
+    const at = heads[place] ?? { ...sites[0], head: 0 };
+    const pickSite = (name) =>
+      pick(
+        place,
+        sites.find((site) => siteName(site) === name),
+      );
+    const pickHead = (head) => pick(place, { head: head === "mean" ? head : Number(head) });
+    return html`<label hidden=${hidden}>${ofSite} <${Select} class=${classes[0]}
+        options=${sites.map(inWords)} value=${siteName(at)} set=${pickSite} /></label>
+      <label hidden=${hidden}>${ofHead} <${Select} class=${classes[1]}
+        options=${headsOf(facts)} value=${at.head} set=${pickHead} /></label>`;
+  };
+  const none = answer?.none;
+  return html`<section class="compare-attention" ...${part.shows(asked)}>
+    <h4>${say("Attention: weights in B − weights in A, on the tokens of both")}</h4>
+    <div class="whatif-head">
+      ${pickers(0, a, [say("Attention"), say("head")], ["pick-site", "pick-of-heads"])}
+      ${pickers(1, b, [say("in B"), say("head")], ["pick-other-site", "pick-other-heads"])}
+    </div>
+    <p class="difference-says">${
+      none ? say("There is nothing to draw: {reason}.", { reason: none }) : meta.kept && says(meta)
+    }</p>
+    <${Figure} part=${part} name="difference" figure=${answer?.figure} hidden=${Boolean(none)}
+      fit=${{ side: { width: Math.min(WIDEST_PX, part.width), height: WIDEST_PX }, bar: true }} />
+  </section>`;
+};
 
 const NONE = say("There is no second run yet: generate one, or branch above.");
 

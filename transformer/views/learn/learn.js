@@ -1,6 +1,10 @@
 // Learn: a small network learns in front of the visitor: its curves, its heads, what it answers; and
 // afterwards it is a model of this visit.
 
+import { HeadGrid, atlasOf } from "../../web/head_grid.js";
+import { say, numeral, sayN } from "../../web/messages.js";
+import { html, useMemo, useLayoutEffect, useState } from "../../web/preact.js";
+import { attentionOf, siteName } from "../../web/sites.js";
 import { apply } from "../../ui/static/link.js";
 import { saveFile } from "../../ui/static/share.js";
 import { staying } from "../../ui/static/touring.js";
@@ -9,12 +13,55 @@ import { Control } from "../../web/controls.js";
 import { declaredFields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { fieldsOf } from "../../web/link_text.js";
-import { numeral, say, sayN } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
-import { siteName } from "../../web/sites.js";
 import { page, reactive, showProblem } from "../../web/store.js";
-import { LearnedHeads, LookBack, isLive } from "./learn_heads.js";
+
+// All heads of an exercise's example, small.
+
+// The heads of one attention as the server sends them; the rest: see HeadGrid.
+export const SmallHeads = ({ picture, ...grid }) => {
+  const atlas = useMemo(() => atlasOf(picture), [picture]);
+  return html`<${HeadGrid} atlas=${atlas} ...${grid} />`;
+};
+
+// Those of each attention that the network has. best: {site, head, label} of the head that is to carry
+// a sign, or null; picked: the chosen one, {name, layer, head}, name as in "decoder.self".
+const LearnedHeads = ({ pictures, best, picked, pick }) => {
+  const one = ([name, picture]) => {
+    const [stack, kind] = name.split(".");
+    const [at, layer, sort] = best?.site.split(".") ?? [];
+    const signs =
+      at === stack && sort === kind
+        ? [{ layer: Number(layer), head: best.head, sign: "★", label: best.label }]
+        : [];
+    return html`<div class="learn-kind" key=${name}>
+      <p>${attentionOf({ stack, kind })}</p>
+      <${SmallHeads} chosen=${picked?.name === name ? picked : null}
+        choose=${(a, b) => pick({ name, layer: a, head: b })} ...${{ picture, signs }} />
+    </div>`;
+  };
+  return html`<div class="learn-heads">${Object.entries(pictures ?? {}).map(one)}</div>`;
+};
+
+/** @type {(facts: any) => boolean} */
+const isLive = (facts) => ["waiting", "running", "paused"].includes(facts?.state);
+
+// Goes back to the steps whose network is kept.
+const LookBack = ({ facts, shown }) => {
+  const { kept, at, step } = facts ?? { kept: [], at: "–", step: 0 };
+  const places = isLive(facts) && !kept.includes(step) ? [...kept, null] : kept;
+  const last = Math.max(0, places.length - 1);
+  const choose = ({ target }) => {
+    const place = Number(target.value);
+    shown.at = place === last ? null : places[place];
+  };
+  return html`<label class="learn-slider">
+    <span>${`${say("Look back: step")} `}<output class="learn-at">${at}</output></span>
+    <input type="range" class="learn-back" min="0" max=${last} disabled=${places.length < 2}
+      value=${shown.at === null ? last : places.indexOf(shown.at)} onInput=${choose}
+      aria-valuetext=${say("step {step}", { step: at })} />
+  </label>`;
+};
 
 const RECORDED = "recorded-"; // see ui/learning.py
 const TRAINING = "viz-training"; // in sessionStorage: the visitor's own, for when the page is loaded again

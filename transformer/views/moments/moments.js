@@ -11,7 +11,7 @@ import { headName } from "../../web/head_grid.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { SmallHeads } from "../learn/learn_heads.js";
+import { SmallHeads } from "../learn/learn.js";
 
 const MOST_NATS = 8; // of the darkest shade
 const HIGHEST_PX = 560; // of the large head

@@ -1,20 +1,38 @@
 // One generated token's candidates; every token's surprisal; what each layer would have said; and the
 // tree of a beam search.
 
-import { branchAt } from "../../ui/static/history.js";
-import { declaredFields } from "../../web/fields.js";
+import { say, asSentence, numeral, percentText, sayN, sayWith } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, before, placeAsked, placeRead } from "../../web/looked_at.js";
-import { asSentence, numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
-import { fitPairs } from "../../web/plots.js";
-import { Section, mounted, useAnswer, usePart } from "../../web/part.js";
+import { useAnswer, usePart, Section, mounted } from "../../web/part.js";
+import { trimTop, fitPairs } from "../../web/plots.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
+import { branchAt } from "../../ui/static/history.js";
+import { declaredFields } from "../../web/fields.js";
+import { Asked, before, placeAsked, placeRead } from "../../web/looked_at.js";
 import { Token } from "../../web/text.js";
 import { useJourney } from "../journey/asked.js";
-import { Lens } from "./lens.js";
-import { SearchTree } from "./search_tree.js";
-import { Surprisal } from "./surprisal.js";
+import { Lens, Surprisal } from "./token_columns.js";
+
+// The tree of a beam search.
+
+const SearchTree = () => {
+  const part = usePart();
+  const { run, dark } = page;
+  const searched = (run?.hypotheses.length ?? 0) > 0;
+  const { answer } = useAnswer(part, "beams", searched && { run: run.run, dark });
+  const change = ({ layout }) => {
+    layout.width = Math.max(answer.figure.layout.width, part.width);
+    trimTop(layout, 40);
+  };
+  return html`<div class="tree-box" ...${part.shows({})}>
+    <section class="searched" hidden=${!searched}>
+      <p>${say("Each column is a step, with the best extension on top. Lines lead from a text to its extensions; the path of the chosen translation is bold.")}</p>
+      <${Figure} part=${part} class="tree" figure=${searched && answer?.figure} change=${change}
+        wide=${say("Tree of the beam search, scrollable")} label=${say("Tree of the beam search")} />
+    </section>
+  </div>`;
+};
 
 const MOST_TOKENS = 60; // of the text before a step
 
