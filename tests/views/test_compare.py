@@ -121,13 +121,6 @@ def test_each_cell_is_the_weight_in_b_minus_the_weight_in_a(run, branch, head):
     assert [label for label in meta["key_labels"] if " → " in label] == changed
 
 
-def test_a_run_differs_from_itself_in_nothing(run):
-    figure = attention_difference(run, run, "decoder.0.self", 0)
-    assert np.nanmax(np.abs(figure.data[0].z)) == 0
-    assert figure.layout.meta["kept"] == pytest.approx([1, 1])
-    assert figure.data[0].zmax == 1
-
-
 def test_two_heads_of_two_networks_are_compared(run, tiny_encoder_decoder, tiny_model):
     silent = tiny_model.generate(
         run.request.text, max_new_tokens=6, interventions=[Ablate("decoder", 0, [0])]
@@ -138,6 +131,10 @@ def test_two_heads_of_two_networks_are_compared(run, tiny_encoder_decoder, tiny_
     weights = silent.trace["decoder.1.self"].pattern[0, 1].numpy()
     assert figure.data[0].customdata[1, 0, 1] == pytest.approx(weights[1, 0])
     assert "decoder.1.self, head 1 in B − decoder.0.self, head 0 in A" in figure.layout.title.text
+    same = attention_difference(run, run, "decoder.0.self", 0)
+    assert np.nanmax(np.abs(same.data[0].z)) == 0
+    assert same.layout.meta["kept"] == pytest.approx([1, 1])
+    assert same.data[0].zmax == 1
     translation = tiny_encoder_decoder.generate("the fox said", max_new_tokens=3)
     with pytest.raises(NothingShared, match="no token in common"):
         attention_difference(run, relabelled(translation, ("~",)), "decoder.0.self", 0)

@@ -1,4 +1,4 @@
-"""Equation, code and numbers: every number is what plain PyTorch makes of the same weights."""
+"""Equation, code and numbers: every number is what the network computed, as hooks see it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import inspect
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from builders import model_of, tiny
 from torch import Tensor
 
@@ -71,176 +71,102 @@ def pair(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> tuple[Model, R
     return found
 
 
-# --- the same by plain PyTorch --------------------------------------------------------------------
+# --- the same as PyTorch's own hooks saw it -------------------------------------------------------
 
 
-def normed(x: Tensor, norm: Any) -> Tensor:
-    size = x.shape[-1:]
-    if isinstance(norm, torch.nn.LayerNorm):
-        return F.layer_norm(x, size, norm.weight, norm.bias, norm.eps)
-    return F.rms_norm(x, size, norm.weight, norm.eps)
+def angles(query: int, size: int) -> Tensor:
+    """Radians of each pair at a place: p times the pair's own."""
+    return query * 10_000.0 ** (-torch.arange(0, size, 2).double() / size)
 
 
-def angles(length: int, size: int) -> Tensor:
-    """(length, size / 2) radians: p times each pair's own."""
-    return torch.arange(length)[:, None] * 10_000.0 ** (-torch.arange(0, size, 2).double() / size)
-
-
-def rotated(x: Tensor) -> Tensor:
-    """(H, T, D) as complex numbers, turned by their angles."""
-    half = x.shape[-1] // 2
-    pairs = torch.complex(x[..., :half], x[..., half:]).to(torch.complex128)
-    turn = angles(x.shape[1], 2 * half)
-    pairs = pairs * torch.polar(torch.ones_like(turn), turn)
-    return torch.cat([pairs.real, pairs.imag], dim=-1).float()
-
-
-def attended(made: Any, config: Any, x: Tensor, memory: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """Every number of an attention over x (T, C), by head, and what it adds."""
-    before, k, v = (
-        F.linear(of, one.weight, one.bias).unflatten(-1, (-1, config.d_head)).transpose(0, 1)
-        for one, of in ((made.query, x), (made.key, memory), (made.value, memory))
-    )
-    turns = config.positions == "rotary"
-    q, k = (rotated(before), rotated(k)) if turns else (before, k)
-    k, v = (one.repeat_interleave(config.heads_per_key, dim=0) for one in (k, v))
-    scores = q @ k.mT / math.sqrt(config.d_head)
-    heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    return {
-        "before": before, "q": q, "k": k, "v": v, "scores": scores, "output": heads,
-        "filled": scores.masked_fill(~mask, -math.inf), "mask": mask.expand_as(scores),
-        "added": F.linear(heads.transpose(0, 1).flatten(1), made.output.weight, made.output.bias),
-    }  # fmt: skip
-
-
-def fed(made: Any, config: Any, x: Tensor) -> dict[str, Tensor]:
-    """Every number of a feed-forward."""
-    activation = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}[config.activation]
-    found = {"x": x, "wide": F.linear(x, made.expand.weight, made.expand.bias)}
-    if config.gated:
-        found["gate"] = F.linear(x, made.gate.weight, made.gate.bias)
-        found["inner"] = activation(found["gate"]) * found["wide"]
-    else:
-        found["inner"] = activation(found["wide"])
-    return found | {"out": F.linear(found["inner"], made.contract.weight, made.contract.bias)}
-
-
-def way_back(norm: Any, first: bool, x: Tensor, read: Tensor, added: Tensor) -> dict[str, Any]:
-    """A sub-layer's norm and residual connection. first: the norm comes before the sub-layer."""
-    of = x if first else x + added
-    found = {"x": x, "added": added, "out": x + added if first else normed(of, norm)}
-    found |= {"normed": read} if first else {"y": of}
-    if isinstance(norm, torch.nn.LayerNorm):
-        found |= {"mean": of.mean(-1), "variance": of.var(-1, correction=0), "shift": norm.bias}
-    else:
-        found["square"] = of.square().mean(-1)
-    return found | {"gain": norm.weight}
-
-
-def embedded(config: Any, embedding: Any, ids: tuple[int, ...]) -> dict[str, Tensor]:
-    token = embedding.tokens.weight[list(ids)]
-    token = token * math.sqrt(config.d_model) if config.scale_embeddings else token
-    added = torch.zeros_like(token)
-    if config.positions == "learned":
-        added = embedding.positions.table.weight[: len(ids)]
-    elif config.positions == "sinusoidal":  # a sine and a cosine in turn
-        angle = angles(len(ids), config.d_model)
-        added = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
-    return {"token": token, "position": added, "sum": token + added}
-
-
-class Reference:
-    """A run once more, by F.linear, F.layer_norm and the like from the bare weights.
-
-    By place: attentions, (stack, layer, kind); fed, (stack, layer); ways, as attentions and with
-    "feed_forward"; inputs, stack; each with its numbers by name. logits: (T, V).
-    """
+class Seen:
+    """One pass over a run's text: what each module read and gave, by its name. logits: (T, V)."""
 
     @torch.no_grad()
     def __init__(self, model: Model, run: Run) -> None:
-        self.config, self.run, network = run.config, run, model.network
-        self.attentions: dict[Any, dict[str, Tensor]] = {}
-        self.fed: dict[Any, dict[str, Tensor]] = {}
-        self.ways: dict[Any, dict[str, Tensor]] = {}
-        self.inputs: dict[str, dict[str, Tensor]] = {}
-        made: Any = network
-        stacks = [("decoder", getattr(made, "embedding", None), run.ids)]
-        if run.source_ids:
-            stacks = [("encoder", made.source_embedding, run.source_ids),
-                      ("decoder", made.target_embedding, run.ids)]  # fmt: skip
-        memory = None
-        for name, embedding, ids in stacks:
-            self.inputs[name] = embedded(self.config, embedding, ids)
-            x, stack = self.inputs[name]["sum"], getattr(made, name)
-            for at, layer in enumerate(stack.layers):
-                x = self.layer((name, at), layer, x, memory)
-            memory = x = x if stack.norm is None else normed(x, stack.norm)
-        self.logits = F.linear(x, made.head.weight, made.head.bias)
+        self.run, self.config = run, run.config
+        self.modules = dict(model.network.named_modules())
+        self.read: dict[str, Tensor] = {}
+        self.gave: dict[str, Tensor] = {}
+        hooks = [
+            module.register_forward_hook(partial(self.see, name))
+            for name, module in self.modules.items()
+        ]
+        texts = [run.source_ids, run.ids] if run.source_ids else [run.ids]
+        self.logits = model.network(*(torch.tensor([ids]) for ids in texts))[0]
+        for hook in hooks:
+            hook.remove()
 
-    def layer(self, place: tuple[str, int], layer: Any, x: Tensor, memory: Tensor | None) -> Tensor:
-        first = self.config.norm == "pre"
-        for kind in ["self", *(["cross"] if memory is not None else []), "feed_forward"]:
-            norm = getattr(layer, f"{kind}_residual").norm
-            read = normed(x, norm) if first else x
-            if kind == "feed_forward":
-                self.fed[place] = fed(layer.feed_forward, self.config, read)
-                added = self.fed[place]["out"]
-            else:
-                source = read if kind == "self" or memory is None else memory
-                causal = place[0] == "decoder" and kind == "self"
-                mask = torch.ones(len(read), len(source)).bool()
-                mask = mask.tril() if causal else mask
-                attention = getattr(layer, f"{kind}_attention")
-                numbers = attended(attention, self.config, read, source, mask)
-                self.attentions[(*place, kind)], added = numbers, numbers["added"]
-            self.ways[(*place, kind)] = way_back(norm, first, x, read, added)
-            x = self.ways[(*place, kind)]["out"]
-        return x
+    def see(self, name: str, _: Any, read: tuple[Any, ...], gave: Any) -> None:
+        if read and isinstance(gave, Tensor):
+            self.read[name], self.gave[name] = (one.squeeze(0) for one in (read[0], gave))
 
     def numbers(self, topic: str, site: Site, query: int) -> dict[str, Any]:
         """Every tensor of a topic, of head 1 and a token: its row, or its only number."""
-        of = {name: one[1] for name, one in self.attentions[site].items() if name != "added"}
-        filled, size = of["filled"][query], self.config.d_head
-        shares, best = filled.softmax(-1), int(filled.argmax())
-        if topic == "attention":
-            rows = {name: of[name][query] for name in ("q", "scores", "output")}
-            mixed = {"k": of["k"][best], "v": of["v"][best], "weights": shares}
-            return rows | mixed | {"root": math.sqrt(size)}
-        if topic == "softmax":
-            powers = (filled - filled.max()).exp()
-            sums = {"largest": float(filled.max()), "sum": float(powers.sum())}
-            return {"scores": filled, "exponentials": powers, "weights": shares, **sums}
-        if topic == "mask":
-            return self._masks(of, site, query)
-        if topic == "positions":
-            return self._positions(of, site, query)
+        layer = f"{site.stack}.layers.{site.layer}"
         if topic == "norm":
-            way = self.ways[site].items()
-            return {n: one if n in ("gain", "shift") else one[query] for n, one in way}
-        return {name: one[query] for name, one in self.fed[site[:2]].items()}
-
-    def _masks(self, of: dict[str, Tensor], site: Site, query: int) -> dict[str, Any]:
-        may, padding = of["mask"][query], self.config.padding_id is not None
-        causal = (site.stack, site.kind) == ("decoder", "self")
-        if not causal and not padding:
-            return {}
-        each = ({"causal": may} if causal else {}) | (
-            {"padding": torch.ones_like(may)} if padding else {}
-        )
-        scores = {"scores": of["scores"][query], "filled": of["filled"][query]}
-        return each | scores | {"mask": may, "fill": torch.finfo(torch.float32).min}
-
-    def _positions(self, of: dict[str, Tensor], site: Site, query: int) -> dict[str, Any]:
-        if self.config.positions != "rotary":
-            parts = {name: one[query] for name, one in self.inputs[site.stack].items()}
-            waves = self.config.positions == "sinusoidal"
-            angle = {"angle": angles(24, self.config.d_model)[query]} if waves else {}
-            return parts | angle | {"p": float(query)}
-        turn = angles(24, self.config.d_head)
-        vectors = {"before": of["before"][query], "after": of["q"][query]}
-        return vectors | {
-            "p": float(query), "theta": turn[1], "cos": turn[query].cos(), "sin": turn[query].sin(),
+            return self._norm(f"{layer}.{site.kind}", query)
+        if topic == "feed-forward":
+            part = f"{layer}.feed_forward"
+            gate = {"gate": self.gave[f"{part}.gate"][query]} if self.config.gated else {}
+            return gate | {
+                "x": self.read[part][query],
+                "wide": self.gave[f"{part}.expand"][query],
+                "inner": self.read[f"{part}.contract"][query],
+                "out": self.gave[part][query],
+            }
+        if topic == "positions":
+            return self._positions(site, query)
+        record = self.run.trace[site]
+        scores, weights = record.scores[0, 1, query], record.pattern[0, 1, query]
+        may, best = record.allowed[0, query], int(weights.argmax())
+        filled = scores.masked_fill(~may, -math.inf)
+        if topic == "softmax":
+            sums = {"largest": filled.max(), "sum": (filled - filled.max()).exp().sum()}
+            powers = (filled - filled.max()).exp()
+            return {"scores": filled, "exponentials": powers, "weights": weights, **sums}
+        if topic == "mask":
+            causal = (site.stack, site.kind) == ("decoder", "self")
+            kinds = {"causal": causal, "padding": self.config.padding_id is not None}
+            each = {name: may | (name == "padding") for name, there in kinds.items() if there}
+            rows = {"scores": scores, "filled": filled, "mask": may}
+            return each | rows | {"fill": torch.finfo(torch.float32).min} if each else {}
+        size = self.config.d_head
+        values = self.gave[f"{layer}.{site.kind}_attention.value"].unflatten(-1, (-1, size))
+        return {
+            "q": record.q[0, 1, query], "k": record.k[0, 1, best], "root": math.sqrt(size),
+            "scores": scores, "weights": weights,
+            "v": values[best, 1 // self.config.heads_per_key],
+            "output": self.read[f"{layer}.{site.kind}_attention.output"][query, size : 2 * size],
         }  # fmt: skip
+
+    def _norm(self, place: str, query: int) -> dict[str, Any]:
+        norm, name = self.modules[f"{place}_residual.norm"], f"{place}_residual.norm"
+        of, normed = self.read[name][query], self.gave[name][query]
+        added = self.gave[f"{place}_attention"][query]
+        first = self.config.norm == "pre"
+        found = {"added": added, "gain": norm.weight, "x": of if first else of - added}
+        found |= {"normed": normed, "out": of + added} if first else {"y": of, "out": normed}
+        if not isinstance(norm, torch.nn.LayerNorm):
+            return found | {"square": of.square().mean()}
+        return found | {"mean": of.mean(), "variance": of.var(correction=0), "shift": norm.bias}
+
+    def _positions(self, site: Site, query: int) -> dict[str, Any]:
+        size, kind = self.config.d_head, self.config.positions
+        if kind == "rotary":
+            turn = angles(query, size)
+            before = self.gave[f"{site.stack}.layers.{site.layer}.{site.kind}_attention.query"]
+            return {
+                "p": query, "theta": angles(1, size), "cos": turn.cos(), "sin": turn.sin(),
+                "before": before[query, size : 2 * size],
+                "after": self.run.trace[site].q[0, 1, query],
+            }  # fmt: skip
+        sides = {"encoder": "source_embedding", "decoder": "target_embedding"}
+        name = sides[site.stack] if self.run.source_ids else "embedding"
+        token, position = (self.gave[f"{name}.{part}"][query] for part in ("tokens", "positions"))
+        token = token * math.sqrt(self.config.d_model) if self.config.scale_embeddings else token
+        angle = {"angle": angles(query, self.config.d_model)} if kind == "sinusoidal" else {}
+        return {"p": query, "token": token, "position": position, "sum": token + position} | angle
 
 
 def check(answer: dict[str, Any], part: str, expected: Any) -> None:
@@ -264,14 +190,14 @@ def check(answer: dict[str, Any], part: str, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("query", [1, 4])
-def test_every_number_is_plain_pytorchs(pair, query):
+def test_every_number_is_what_the_network_computed(pair, query):
     model, run = pair
-    expected = Reference(model, run)
+    seen = Seen(model, run)
     for site, topic in itertools.product(run.trace.sites, list(TOPICS)[:-1]):
         answer = asked(model, run, topic, site=str(site), query=query)
         wanted = {}
         if topic != "positions" or (run.config.positions, site.kind) != ("rotary", "cross"):
-            wanted = expected.numbers(topic, site, query)
+            wanted = seen.numbers(topic, site, query)
         assert {one["part"] for one in answer["tensors"]} == set(wanted), (topic, site)
         for part, numbers in wanted.items():
             check(answer, part, numbers)
@@ -282,7 +208,7 @@ def test_every_number_is_plain_pytorchs(pair, query):
 
 def test_the_filters_of_a_step_are_those_of_its_logits(pair):
     model, run = pair
-    every = Reference(model, run).logits
+    every = Seen(model, run).logits
     for step in run.steps:
         place = run.n_prompt + step.index
         answer = asked(model, run, "sampling", place=place)
@@ -418,7 +344,7 @@ def test_a_beam_search_is_told_with_its_texts_and_their_ranks(tokenizer):
     assert "found by a beam search with 3 beams" in answer["says"][0]
     assert parts_of(answer["formula"]) == in_code(answer)
     best = run.search.hypotheses[0]
-    logits = Reference(model, run).logits[run.n_prompt - 1 :][: len(best.ids)]
+    logits = Seen(model, run).logits[run.n_prompt - 1 :][: len(best.ids)]
     gains = logits.log_softmax(dim=-1)[range(len(best.ids)), list(best.ids)]
     total, size = float(gains.sum()), len(best.ids)
     for part, expected in {"gain": gains, "score": total, "length": size, "penalty": 0.7}.items():

@@ -1,86 +1,206 @@
-"""Masks, positions and candidates, by their data."""
+"""Heads, masks, candidates and what changes a token, by the figures' data."""
 
 from __future__ import annotations
 
+import base64
+import dataclasses
+import io
+import math
+
 import numpy as np
 import pytest
+import torch
+from pictured import planted, relabelled
+from PIL import Image
 
+from transformer.analysis.ablation import HeadImportance, NextToken
+from transformer.analysis.masked_token import MaskedToken
+from transformer.interventions.descriptions import Break
 from transformer.views import (
+    PICTURES,
+    atlas,
+    attention_heatmap,
     candidates,
+    foreseen,
+    head_grid,
+    importance,
     mask_figure,
     masks_of,
     padded_batch,
-    position_curves,
-    position_matrix,
 )
+from transformer.views.corpus import heads_over_texts
+from transformer.views.drawing import style
+from transformer.views.learn.curves import MOST, learning_curves
+from transformer.views.masked import masked
+from transformer.views.moments import recorded_head
+
+# --- one head -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", ["scores", "masked", "weights"])
+@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
+@pytest.mark.parametrize(
+    ("site", "head"), [("decoder.1.self", 0), ("decoder.0.self", "mean"), ("decoder.1.cross", 1)]
+)
+def test_cells_and_hover_are_the_traces_numbers(translation, site, head, stage, scale):
+    figure = attention_heatmap(translation, site, head, stage=stage, scale=scale)
+    (trace,), record = figure.data, translation.trace[site]
+    scores, weights = (
+        (each[0].mean(0) if head == "mean" else each[0, head]).numpy()
+        for each in (record.scores, record.pattern)
+    )
+    allowed = record.allowed[0].numpy()
+    for column, numbers in enumerate((scores, weights, allowed)):
+        np.testing.assert_allclose(trace.customdata[..., column], numbers, atol=1e-6)
+    coloured = {
+        "linear": weights, "sqrt": np.sqrt(weights), "log": 1 + np.log10(weights.clip(1e-4)) / 4,
+    }[scale]  # fmt: skip
+    shown = np.ones_like(allowed) if stage == "scores" else allowed
+    expected = coloured if stage == "weights" else scores
+    assert trace.z.dtype == np.float32
+    np.testing.assert_allclose(trace.z[shown], expected[shown], atol=1e-6)
+    assert np.isnan(trace.z[~shown]).all()
+    bound = float(np.abs(scores).max())  # the same before and after the mask
+    ends = (0, 1) if stage == "weights" else (-bound, bound)
+    assert (trace.zmin, trace.zmax) == pytest.approx(ends, rel=1e-6)
+    if stage == "weights":
+        assert (trace.colorbar.tickvals[-1], trace.colorbar.ticktext[-1]) == (1, "1")
+        own = attention_heatmap(translation, site, head, scale=scale, range_="own").data[0]
+        assert own.zmax == pytest.approx(coloured[shown].max(), rel=1e-6)
+    cross, meta = site.endswith("cross"), figure.layout.meta
+    assert tuple(meta["query_labels"]) == translation.labels
+    assert tuple(meta["key_labels"]) == (translation.source_labels if cross else translation.labels)
+
+
+def test_row_selects_the_sentence_of_a_batch(batch):
+    for row in range(3):
+        figure = attention_heatmap(batch, "decoder.0.self", 0, stage="scores", row=row)
+        np.testing.assert_array_equal(
+            figure.data[0].z, batch.trace["decoder.0.self"].scores[row, 0].numpy()
+        )
+        assert tuple(figure.layout.meta["key_labels"]) == batch.labels[row]
+
+
+def test_query_0_is_on_top_and_repeated_or_long_tokens_keep_their_places(run):
+    figure = attention_heatmap(relabelled(run, ("w" * 300,)), "decoder.0.self", 0)
+    layout, n = figure.layout, len(run.ids)
+    assert layout.yaxis.range == (n - 0.5, -0.5)
+    assert layout.xaxis.range == (-0.5, n - 0.5)
+    assert layout.yaxis.scaleanchor == "x"
+    assert layout.yaxis.title.text.startswith("query")
+    assert layout.xaxis.title.text.startswith("key")
+    assert "layer 0, head 0" in layout.title.text
+    assert list(layout.xaxis.tickvals) == list(range(n))
+    assert max(map(len, layout.xaxis.ticktext)) <= style.TICK_CHARACTERS + 2
+    assert "w" * 59 + "…" in figure.data[0].text[0][0]
+    named = attention_heatmap(run, "decoder.0.self", 0).data[0].text[2][1]
+    assert named == f"{style.hover(run.labels[2])} reads {style.hover(run.labels[1])}"
+    for length in (1, 32, 33, 64, 65, 512):
+        places, texts = style.axis_labels([str(place) for place in range(length)])
+        assert length / 32 <= len(places) <= 32
+        assert [text.strip("\u2068\u2069") for text in texts] == [str(p) for p in places]
+
+
+def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model):
+    asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
+    text, most = "the fox said " * 8, 40
+    long = tiny_model.generate(text, max_new_tokens=most)
+    answer = PICTURES["heatmap"].ask(long, given=asked, item=long)
+    assert not {"figure", "scores"} & answer.keys()
+    scores = answer["queries"] @ answer["keys"].T / answer["keys"].shape[1] ** 0.5
+    record = long.trace["decoder.1.self"]
+    assert answer["shape"] == list(scores.shape) == list(record.scores.shape[2:])
+    np.testing.assert_allclose(scores, record.scores[0, 1].numpy(), atol=1e-5)
+    # What altered the network may stand between its queries and its scores.
+    altered = tiny_model.generate(text, max_new_tokens=most, interventions=[Break("no-scale")])
+    answer = PICTURES["heatmap"].ask(altered, given=asked, item=altered)
+    np.testing.assert_array_equal(answer["scores"], altered.trace["decoder.1.self"].scores[0, 1])
+    assert "queries" not in answer
+
+
+def test_what_is_dark_is_the_same_in_other_colours(run):
+    light, dark = (attention_heatmap(run, "decoder.0.self", 0, dark=one) for one in (False, True))
+    np.testing.assert_array_equal(dark.data[0].z, light.data[0].z)
+    scales = [[colour for _, colour in one.data[0].colorscale] for one in (light, dark)]
+    assert scales == [list(style.LIGHT.weights), list(style.DARK.weights)]
+    boxes = [PICTURES["architecture"].figure(run, dark=one).data[0] for one in (False, True)]
+    assert [style.LIGHT.accent, style.DARK.accent] == [
+        next(line for line, name in zip(one.marker.line.color, one.customdata, strict=True)
+             if name == "decoder.self") for one in boxes
+    ]  # fmt: skip
+    assert boxes[1].marker.color[0] != boxes[0].marker.color[0]  # rgba(…), half see-through
+
+
+# --- all heads ------------------------------------------------------------------------------------
+
+
+def test_the_atlas_is_the_square_root_of_the_weights(run):
+    small = atlas(run, "decoder", "self")
+    weights = run.trace.weights("decoder")[:, 0].numpy()
+    assert small.pixels.shape == weights.shape
+    assert small.pixels.dtype == small.masked.dtype == np.uint8
+    np.testing.assert_allclose((small.pixels / 255.0) ** 2, weights, atol=0.004)
+    allowed = run.trace["decoder.0.self"].allowed[0].numpy()
+    np.testing.assert_array_equal(small.masked, ~allowed)
+
+
+@pytest.mark.parametrize("length", [64, 65, 200])
+def test_a_single_bright_cell_survives_the_reduction(run, length):
+    for cell in ((length - 1, 0), (length // 2, length // 3), (length - 1, length - 1)):
+        small = atlas(planted(run, length, cell, 0.81), "decoder", "self")
+        assert small.pixels.shape == (2, 2, 64, 64)
+        assert small.pixels[1, 1].max() == round(255 * 0.9)
+        assert (small.pixels[1, 1] > 100).sum() == 1
+        assert small.pixels[0].max() == round(255 * 0.01)
+
+
+def test_a_reduced_pixel_is_masked_only_if_all_its_cells_are(run):
+    small = atlas(planted(run, 128, (5, 5), 0.5), "decoder", "self")
+    np.testing.assert_array_equal(small.masked, np.triu(np.ones((64, 64)), 1))
+
+
+def test_the_head_grid_shows_each_head_at_its_place(run):
+    figure, small = head_grid(run, "decoder", "self"), atlas(run, "decoder", "self")
+    png = base64.b64decode(figure.data[0].source.split(",", 1)[1])
+    pixels = np.asarray(Image.open(io.BytesIO(png)))  # places in the palette
+    side, pointer, shown = small.pixels.shape[-1], figure.data[1], small.masked == 0
+    for layer, head in np.ndindex(2, 2):
+        top, left = (
+            round(at - (side - 1) / 2) for at in (pointer.y[layer], pointer.x[head])
+        )  # fmt: skip
+        tile = pixels[top : top + side, left : left + side]
+        np.testing.assert_array_equal(tile[shown], np.maximum(small.pixels[layer, head], 1)[shown])
+        assert not tile[~shown].any()
+        assert list(pointer.customdata[layer][head]) == [layer, head]
+
 
 # --- masks ----------------------------------------------------------------------------------------
 
 
-def test_padding_and_causal_masks_make_up_the_recorded_one(batch):
-    for row in range(3):
-        found = masks_of(batch, row)
-        np.testing.assert_array_equal(found["padding"] & found["causal"], found["combined"])
-        assert found["padding"].sum() == batch.padding[row].sum() * batch.ids.shape[1]
-    assert not masks_of(batch, 0)["padding"].all()
-    assert not masks_of(batch, 0)["causal"].all()
-
-
 @pytest.mark.parametrize("which", ["padding", "causal", "combined"])
 def test_a_mask_figure_fills_the_allowed_cells_only(batch, which):
+    found = masks_of(batch, 2)
+    np.testing.assert_array_equal(found["padding"] & found["causal"], found["combined"])
     figure = mask_figure(batch, 2, which)
-    allowed = masks_of(batch, 2)[which]
-    np.testing.assert_array_equal(np.isnan(figure.data[0].z), ~allowed)
-    assert (figure.data[0].z[allowed] == 1).all()
+    np.testing.assert_array_equal(np.isnan(figure.data[0].z), ~found[which])
+    assert (figure.data[0].z[found[which]] == 1).all()
     assert which.capitalize() in figure.layout.title.text
 
 
 def test_the_padded_batch_shows_where_text_ends(batch):
     figure = padded_batch(batch)
     assert (figure.layout.xaxis.tick0, figure.layout.xaxis.dtick) == (0, 1)  # whole positions
-    z = figure.data[0].z
-    np.testing.assert_array_equal(~np.isnan(z), batch.padding.numpy())
+    np.testing.assert_array_equal(~np.isnan(figure.data[0].z), batch.padding.numpy())
 
 
-# --- positions ------------------------------------------------------------------------------------
-
-
-def test_the_position_matrix_is_the_stacks_own(run, translation):
-    for made, stack in ((run, "decoder"), (translation, "encoder"), (translation, "decoder")):
-        figure, used = position_matrix(made, stack), len(made.queries(stack))
-        matrix = made.position_matrices[stack].numpy()
-        np.testing.assert_array_equal(figure.data[0].z, matrix)
-        assert figure.data[0].zmin == -figure.data[0].zmax == -float(np.abs(matrix).max())
-        assert figure.layout.meta["used"] == used
-        assert figure.layout.shapes[0].y0 == used - 0.5
-    assert position_matrix(translation).layout.meta["stack"] == "decoder"
-    with pytest.raises(ValueError, match=r"stack must be one of \['encoder', 'decoder'\]"):
-        position_matrix(translation, "middle")
-
-
-def test_curves_are_columns_of_the_matrix(run):
-    figure = position_curves(run, [5, 0])
-    matrix = run.position_matrices["decoder"].numpy()
-    for line, dimension in zip(figure.data, (5, 0), strict=True):
-        assert line.name == f"dimension {dimension}"
-        np.testing.assert_array_equal(line.y, matrix[:, dimension])
-
-
-@pytest.mark.parametrize("dimensions", [[16], [-1], [0, 0], [], list(range(13)), [True], [1.5]])
-def test_unknown_dimensions_are_refused(run, dimensions):
-    with pytest.raises(ValueError, match=r"from 0 to 15|1 to 12 different"):
-        position_curves(run, dimensions)
-
-
-# --- prediction -----------------------------------------------------------------------------------
+# --- what could be taken --------------------------------------------------------------------------
 
 
 def test_candidates_are_the_steps_own_numbers(run):
     step = run.steps[2]
     figure = candidates(run, 2)
     shown = list(step.candidates[:10])
-    if step.chosen not in shown:
-        shown.append(step.chosen)
+    shown += [step.chosen] if step.chosen not in shown else []
     before, after = figure.data
     assert list(before.x) == [c.probability for c in shown]
     assert list(after.x) == [c.sampling_probability for c in shown]
@@ -89,18 +209,100 @@ def test_candidates_are_the_steps_own_numbers(run):
     marked = [place for place, text in enumerate(figure.layout.yaxis.ticktext) if "▶" in text]
     assert marked == [shown.index(step.chosen)]
     assert "top-k 5" in figure.layout.title.subtitle.text
-
-
-def test_a_chosen_token_outside_the_shown_ones_is_added(run):
     step = next(s for s in run.steps if s.candidates[0].id != s.token)
-    figure = candidates(run, step.index, limit=1)
+    figure = candidates(run, step.index, limit=1)  # the chosen one is added
     assert len(figure.data[0].x) == 2
     assert "▶" in figure.layout.yaxis.ticktext[1]
 
 
-def test_an_unknown_step_is_refused(run, tiny_model):
-    with pytest.raises(ValueError, match="step_index must be a whole number from 0 to 5; got 6"):
-        candidates(run, 6)
-    read = tiny_model.trace("the fox")
-    with pytest.raises(ValueError, match="generated nothing"):
-        candidates(read, 0)
+NEXT = NextToken(
+    place=3, target=4, ids=(9, 4, 2), intact=torch.tensor([0.6, 0.3, 0.0004]),
+    intervened=torch.tensor([0.1, 0.0, 0.7]),
+)  # fmt: skip
+
+
+def test_paired_bars_are_both_networks_probabilities():
+    figure = foreseen(NEXT, ["fox", "bird", "dog"], here=4)
+    intact, altered = figure.data
+    np.testing.assert_allclose(intact.x, NEXT.intact)
+    np.testing.assert_allclose(altered.x, NEXT.intervened)
+    assert list(intact.y) == list(altered.y) == [0, 1, 2]
+    assert list(intact.text) == ["60.0%", "30.0%", "&lt;0.1%"]
+    assert list(altered.text) == ["10.0%", "0.0%", "70.0%"]
+    assert [("▶" in text) for text in figure.layout.yaxis.ticktext] == [False, True, False]
+    assert intact.marker.pattern.shape != altered.marker.pattern.shape  # not by colour alone
+    assert figure.layout.xaxis.range[1] > 0.7
+    both, left = masked(
+        MaskedToken(
+            place=1, token=4, label="cat", ids=(9, 4), labels=("dog", "cat"),
+            probabilities=(0.7, 0.3), from_left=(0.2, 0.1),
+        )
+    ).data  # fmt: skip
+    assert (list(both.x), list(left.x)) == ([0.7, 0.3], [0.2, 0.1])
+
+
+# --- what a head does -----------------------------------------------------------------------------
+
+CHANGES = {
+    ("encoder", "self"): torch.tensor([[0.5, -0.1, 0.0]]),
+    ("decoder", "cross"): torch.tensor([[0.2, 0.3, -2.0], [0.0, 0.1, 1.0]]),
+}
+FOUND = HeadImportance(place=7, target=2, log_probability=math.log(0.25), change=CHANGES)
+
+
+def test_the_map_of_ablations_has_layers_down_and_heads_across():
+    figure = importance(FOUND, "decoder", "cross", "fox")
+    (cells,) = figure.data
+    np.testing.assert_array_equal(cells.z, CHANGES["decoder", "cross"].numpy())
+    np.testing.assert_allclose(cells.customdata, np.exp(cells.z))
+    assert figure.layout.yaxis.range == (1.5, -0.5)
+    assert figure.layout.meta["row_labels"] == ["layer 0", "layer 1"]
+    assert figure.layout.meta["column_labels"] == ["head 0", "head 1", "head 2"]
+    small = importance(FOUND, "encoder", "self", "fox").data[0]
+    assert (small.zmin, small.zmax) == (cells.zmin, cells.zmax) == (-2, 2)  # of all attentions
+    assert cells.texttemplate == "%{z:+.2f}"
+    tiny = dataclasses.replace(FOUND, change={("decoder", "self"): torch.full((2, 3), 1e-3)})
+    assert importance(tiny, "decoder", "self", "fox").data[0].texttemplate == "%{z:+.4f}"
+    still = dataclasses.replace(FOUND, change={("decoder", "self"): torch.zeros(2, 3)})
+    (trace,) = importance(still, "decoder", "self", "fox").data
+    assert trace.zmin < 0 < trace.zmax
+    with pytest.raises(ValueError, match="ablated: encoder self, decoder cross"):
+        importance(FOUND, "decoder", "self", "fox")
+
+
+def test_a_head_over_texts_stands_where_its_two_means_are():
+    heads = [
+        {"kind": "decoder.self", "layer": 0, "head": head, "cost": 0.5 + head, "metrics": {
+            "first": {"mean": 0.1 * head, "strongest": [[0.9, 0]]}}}
+        for head in range(3)
+    ]  # fmt: skip
+    found = {"n_texts": 1, "heads": heads, "texts": {"0": "the fox"}}
+    figure = heads_over_texts(found, "decoder.self", "first", "cost", (0, 2))
+    shown = {}
+    for one in figure.data:
+        places = zip(one.x, one.y, one.marker.line.width, strict=True)
+        shown |= dict(zip(one.text, places, strict=True))
+    assert shown == {"0·0": (0.0, 0.5, 1), "0·1": (0.1, 1.5, 1), "0·2": (0.2, 2.5, 3)}
+    by_text = heads_over_texts(found, "decoder.self", "cost", "first").data[0].customdata[0]
+    assert "0.900 in:" in by_text
+
+
+# --- trainings ------------------------------------------------------------------------------------
+
+
+def test_a_recorded_head_is_masked_above_its_diagonal():
+    weights = np.array([[1, 0, 0], [0.25, 0.75, 0], [0.04, 0.36, 0.6]], dtype=np.float32)
+    (cells,) = recorded_head(weights, ["a", "b", "c"], 1, 0).data
+    expected = np.where(np.tri(3, dtype=bool), np.sqrt(weights), np.nan)
+    np.testing.assert_allclose(cells.z, expected, rtol=1e-6)
+    np.testing.assert_array_equal(cells.customdata, weights)
+
+
+def test_curves_are_the_losses_at_their_steps():
+    losses = [10.0 - 0.01 * step for step in range(1, 2 * MOST + 1)]
+    figure = learning_curves(losses, [1, 500], [0.1, 0.9], total=1000, at=500)
+    loss, share = figure.data
+    assert len(loss.x) <= MOST
+    assert [losses[step - 1] for step in loss.x] == list(loss.y)
+    assert (list(share.x), list(share.y)) == ([1, 500], [0.1, 0.9])
+    assert figure.layout.shapes[0].x0 == 500

@@ -16,6 +16,7 @@ from transformer import Model, Run
 from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
 from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
+from transformer.views.drawing import style
 from transformer.views.patching import variants
 from transformer.views.patching.patching import paired_labels, patching
 
@@ -51,37 +52,23 @@ def ask(experiments: Experiments, view: str, **data: Any) -> dict[str, Any]:
 # --- the picture ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_map_has_layers_down_and_places_across_with_zero_in_the_middle(dark):
-    figure = patching(FOUND, ["a", "cat", "sat"], ["a", "dog", "sat"], "end", dark=dark)
-    cells, meta = figure.data[0], figure.layout.meta
+def test_the_map_has_layers_down_places_across_and_zero_in_the_middle():
+    figure = patching(FOUND, ["a", "cat", "sat", "x"], ["a", "dog"], "end")
+    cells, layout, meta = figure.data[0], figure.layout, figure.layout.meta
     np.testing.assert_array_equal(cells.z, CHANGE)
     assert (cells.zmin, cells.zmax, meta["limit"]) == (-3, 3, 3)
     assert meta["row_labels"] == ["layer 0", "layer 1"]
-    assert meta["column_labels"] == ["a", "cat ← dog", "sat"]
-    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # layer 0 on top
-    below, above = figure.layout.xaxis.ticktext, figure.layout.xaxis2.ticktext
-    assert ["cat" in text and "<b>" in text for text in below] == [False, True, False]
-    assert ["dog" in text and "<b>" in text for text in above] == [False, True, False]
-
-
-def test_hover_says_the_probability_before_and_after():
-    figure = patching(FOUND, ["a", "cat", "sat"], ["a", "dog", "sat"], "end")
-    text = figure.data[0].hovertext[1][1]
+    assert meta["column_labels"] == ["a", "cat ← dog", "sat ← –"]  # as many as the map has
+    assert layout.yaxis.range[0] > layout.yaxis.range[1]  # layer 0 on top
+    below, above = layout.xaxis.ticktext, layout.xaxis2.ticktext
+    assert [("<b>" in text, style.label("cat") in text) for text in below] == [
+        (False, False), (True, True), (True, False),
+    ]  # fmt: skip
+    assert ["dog" in text and "<b>" in text for text in above] == [False, True]
+    text = cells.hovertext[1][1]
     assert "ln p +3.0000: -4.0000 → -1.0000" in text
     assert f"p {math.exp(-4):.4f} → {math.exp(-1):.4f}" in text
-    assert "ln p is -4.00 here and -0.50 in the other run" in figure.layout.title.subtitle.text
-
-
-def test_texts_of_different_length_keep_their_own_places():
-    assert paired_labels(["a", "b", "c"], ["a", "x"]) == ["a", "b ← x", "c ← –"]
-    figure = patching(FOUND, ["a", "b", "c", "d"], ["a", "x"], "end")
-    assert figure.layout.meta["column_labels"] == ["a", "b ← x", "c ← –"]  # as many as the map has
-    assert len(figure.layout.xaxis.ticktext) == 3
-    assert len(figure.layout.xaxis2.ticktext) == 2
-
-
-def test_a_patch_that_changes_nothing_leaves_a_scale_with_two_ends():
+    assert "ln p is -4.00 here and -0.50 in the other run" in layout.title.subtitle.text
     same = PatchEffect(target=7, before=-4.0, other=-4.0, change=torch.zeros(2, 3))
     cells = patching(same, ["a"] * 3, ["a"] * 3, "end").data[0]
     assert cells.zmin < 0 < cells.zmax

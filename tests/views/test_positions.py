@@ -16,6 +16,7 @@ from transformer.ui.store import RunStore
 from transformer.views import (
     input_strips,
     input_token,
+    position_curves,
     position_matrix,
     position_shift,
     position_similarity,
@@ -39,6 +40,30 @@ def ask(name: str, run: Run, **data: object) -> dict[str, object]:
     return asking(store, name)({"run": store.put(run), **data})
 
 
+# --- the matrix -----------------------------------------------------------------------------------
+
+
+def test_the_matrix_is_the_stacks_own_and_curves_are_its_columns(run, translation):
+    for made, stack in ((run, "decoder"), (translation, "encoder"), (translation, "decoder")):
+        figure, used = position_matrix(made, stack), len(made.queries(stack))
+        matrix = made.position_matrices[stack].numpy()
+        np.testing.assert_array_equal(figure.data[0].z, matrix)
+        assert figure.data[0].zmin == -figure.data[0].zmax == -float(np.abs(matrix).max())
+        assert figure.layout.meta == {"stack": stack, "used": used}
+        assert figure.layout.shapes[0].y0 == used - 0.5
+    for line, dimension in zip(position_curves(translation, [5, 0]).data, (5, 0), strict=True):
+        assert line.name == f"dimension {dimension}"
+        np.testing.assert_array_equal(line.y, matrix[:, dimension])
+    with pytest.raises(ValueError, match=r"stack must be one of \['encoder', 'decoder'\]"):
+        position_matrix(translation, "middle")
+
+
+@pytest.mark.parametrize("dimensions", [[16], [-1], [0, 0], [], list(range(13)), [True], [1.5]])
+def test_unknown_dimensions_are_refused(run, dimensions):
+    with pytest.raises(ValueError, match=r"from 0 to 15|1 to 12 different"):
+        position_curves(run, dimensions)
+
+
 # --- token + position = input ---------------------------------------------------------------------
 
 
@@ -46,16 +71,21 @@ def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
     embedding = tiny_model.network.embedding
     tokens = embedding.tokens.weight[list(run.ids)].numpy()
     positions = embedding.positions.matrix[: len(run.ids)].numpy()
-    strips = input_strips(run)
-    for found, rows, note in zip(
-        strips.data, (tokens, positions, tokens + positions), strips.layout.annotations, strict=True
-    ):
-        np.testing.assert_array_equal(found.z, rows)
+    strips, lines = input_strips(run), input_token(run, 2)
+    for cells, line, rows, note in zip(
+        strips.data, lines.data, (tokens, positions, tokens + positions),
+        strips.layout.annotations, strict=True,
+    ):  # fmt: skip
+        np.testing.assert_array_equal(cells.z, rows)
+        np.testing.assert_array_equal(line.y, rows[2])
         lengths = [math.sqrt(sum(float(x) ** 2 for x in row)) for row in rows]
         assert f"mean length {sum(lengths) / len(lengths):.2f}" in note.text
+    assert [line.name for line in lines.data] == ["token", "position", "sum"]
+    assert len({line.line.dash for line in lines.data}) == 3
     assert len({(cells.zmin, cells.zmax) for cells in strips.data}) == 1
     beyond = np.abs(np.stack([cells.z for cells in strips.data])) > strips.data[0].zmax
     assert 0 < beyond.mean() <= 0.006
+    assert input_token(run).layout.meta["place"] == len(run.ids) - 1
 
 
 def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(run, translation, normed):
@@ -68,27 +98,12 @@ def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(run, transl
         assert "norms the sum" not in input_strips(made, stack).layout.title.subtitle.text
     assert input_parts(normed).difference > 0.01
     assert "norms the sum" in input_strips(normed).layout.title.subtitle.text
-    with pytest.raises(ValueError, match=r"stack must be one of \['encoder', 'decoder'\]"):
-        input_strips(translation, "middle")
-
-
-def test_one_tokens_lines_are_its_row_of_each_strip(run):
-    figure = input_token(run, 2)
-    parts = input_parts(run)
-    for line, name in zip(figure.data, ("token", "position", "sum"), strict=True):
-        assert line.name == name
-        np.testing.assert_array_equal(line.y, parts.part(name)[2])
-    assert len({line.line.dash for line in figure.data}) == 3
-    assert input_token(run).layout.meta["place"] == len(run.ids) - 1
-    for place in (-1, len(run.ids), True, 1.0):
-        with pytest.raises(ValueError, match=f"from 0 to {len(run.ids) - 1}; got"):
-            input_token(run, place)
 
 
 # --- the formula beside the model's own -----------------------------------------------------------
 
 
-def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run):
+def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run, translation):
     z = position_matrix(run, formula=True).data[0].z
     assert z.shape == run.position_matrices["decoder"].shape
     for position, dimension in ((0, 0), (5, 3), (31, 14)):
@@ -97,7 +112,6 @@ def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run):
         assert z[position, dimension] == pytest.approx(expected, abs=1e-6)
     title = position_matrix(run, formula=True).layout.title.text
     assert "formula, not used by this model" in title
-    assert "not used" not in position_matrix(run).layout.title.text
     cosine = position_similarity(run, formula=True).data[0].z
     expected = torch.nn.functional.cosine_similarity(
         torch.tensor(z)[:, None], torch.tensor(z)[None], dim=-1
@@ -105,15 +119,8 @@ def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run):
     np.testing.assert_allclose(cosine, expected.numpy(), atol=1e-6)
     own = run.position_matrices["decoder"].numpy()
     assert formula_difference(run) == np.abs(own - z).max()
-
-
-def test_a_sinusoidal_matrix_is_the_formula_itself(translation):
-    for stack in ("encoder", "decoder"):
-        assert formula_difference(translation, stack) == 0
+    assert formula_difference(translation, "encoder") == 0  # its matrix is the formula itself
     assert "not used" not in position_matrix(translation, formula=True).layout.title.text
-
-
-def test_an_odd_size_has_no_formula(run):
     odd = dataclasses.replace(run, position_matrices={"decoder": torch.zeros(9, 7)})
     with pytest.raises(ValueError, match="even d_model; got 7"):
         position_matrix(odd, formula=True)

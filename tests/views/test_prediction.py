@@ -1,0 +1,242 @@
+"""Surprisal and the logit lens, against plain computations, and the tree of a beam search."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from pictured import sampled_run
+
+from transformer import Model, Run, with_lens
+from transformer.inference.beam import BeamNode, Hypothesis
+from transformer.runs.steps import Search
+from transformer.views import beam_nodes, beam_tree, logit_lens, surprisal
+from transformer.views.drawing import style
+
+END = 2
+STATES = ("went on", "ended here", "cut")
+
+
+@pytest.fixture(scope="module")
+def slid(tiny_model: Model) -> Run:
+    """A text longer than the window of 32 tokens."""
+    settings = {"max_new_tokens": 31, "temperature": 1.0, "seed": 3}
+    made = with_lens(tiny_model, tiny_model.generate("the fox said", **settings))
+    assert made.trace_start > 0
+    return made
+
+
+# --- surprisal ------------------------------------------------------------------------------------
+
+
+def test_bars_are_minus_log2_of_each_tokens_probability(run, tiny_model):
+    with torch.no_grad():
+        logits = tiny_model.network(torch.tensor([run.ids]))[0].double()
+    shares = logits.softmax(dim=-1)[range(len(run.ids) - 1), list(run.ids[1:])]
+    expected = (-shares.log2()).tolist()
+    figure = surprisal(run)
+    (bars,), meta = figure.data, figure.layout.meta
+    assert math.isnan(bars.y[0])
+    np.testing.assert_allclose(bars.y[1:], expected, rtol=1e-4)
+    assert list(bars.x) == list(range(len(run.ids)))
+    assert meta["labels"] == list(run.labels)
+    assert meta["probabilities"][1:] == pytest.approx(shares.tolist(), rel=1e-4)
+    mean = sum(expected) / len(expected)
+    given, generated = expected[: run.n_prompt - 1], expected[run.n_prompt - 1 :]
+    assert meta["summary"] == pytest.approx(
+        {
+            "mean_bits": mean, "perplexity": math.exp(mean * math.log(2)),
+            "n_tokens": len(expected), "given_bits": sum(given) / len(given),
+            "generated_bits": sum(generated) / len(generated),
+        },
+        rel=1e-4,
+    )  # fmt: skip
+    assert f"mean {mean:.2f} bits" in figure.layout.title.subtitle.text
+    assert list(bars.marker.pattern.shape) == ["/"] * run.n_prompt + [""] * len(run.steps)
+    for place, hover in enumerate(bars.customdata[1:], start=1):
+        assert ("given" if place < run.n_prompt else "generated") in hover
+        assert f"{expected[place - 1]:.3f} bits" in hover
+
+
+def test_bars_of_a_text_that_slid_start_at_its_first_traced_token(slid):
+    meta = surprisal(slid).layout.meta
+    assert meta["labels"] == list(slid.labels[-32:])
+    assert meta["first"] == slid.trace_start
+    assert meta["given"] == max(0, slid.n_prompt - slid.trace_start) > 0
+
+
+def test_where_nothing_is_predicted_a_sentence_says_so(tiny_encoder, tiny_encoder_decoder):
+    with pytest.raises(ValueError, match="an encoder reads the whole text at once"):
+        surprisal(with_lens(tiny_encoder, tiny_encoder.trace("the fox")))
+    with pytest.raises(ValueError, match="only the first token was read"):
+        surprisal(with_lens(tiny_encoder_decoder, tiny_encoder_decoder.trace("the fox")))
+
+
+# --- the lens -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder", "tiny_encoder_decoder"])
+def test_cells_are_the_heads_reading_of_each_residual_stream(name, request):
+    model: Model = request.getfixturevalue(name)
+    read = model.trace("the fox said") if name == "tiny_encoder" else sampled_run(model)
+    run = with_lens(model, read)
+    network: Any = model.network
+    stack = network.last_stack.name
+    figure = logit_lens(run)
+    assert len(figure.layout.meta["row_labels"]) == model.config.n_layers + 1
+    for row, stream in enumerate(run.trace.residuals[stack]):
+        x = stream[0]
+        if model.config.norm == "pre":
+            norm = network.last_stack.norm
+            x = torch.nn.functional.layer_norm(x, x.shape[-1:], norm.weight, norm.bias)
+        logits = torch.nn.functional.linear(x, network.head.weight, network.head.bias)
+        best = logits.softmax(-1).max(-1)
+        np.testing.assert_allclose(figure.data[0].z[row], best.values.numpy(), atol=1e-5)
+        labels = model.tokenizer.labels(best.indices.tolist())
+        assert figure.layout.meta["best"][row] == labels
+        for column, hover in enumerate(figure.data[0].hovertext[row]):
+            assert f"{style.hover(labels[column])} {best.values[column]:.4f}" in hover
+
+
+def test_the_top_row_is_the_models_own_prediction(run):
+    figure = logit_lens(run)
+    meta = figure.layout.meta
+    assert meta["row_labels"] == ["input", "after layer 0", "model's own"]
+    assert figure.layout.yaxis.range == (-0.5, 2.5)  # the last row on top
+    for step in run.steps:
+        column = run.n_prompt + step.index - 1
+        assert meta["best"][-1][column] == run.candidate_labels[step.candidates[0].id]
+        assert meta["next"][column] == run.labels[run.n_prompt + step.index]
+        assert "came next" in figure.data[0].hovertext[0][column]
+    assert meta["next"][-1] is None
+    assert "came next" not in figure.data[0].hovertext[0][-1]
+    assert meta["column_labels"] == list(run.labels)
+
+
+def test_underlined_cells_say_the_same_as_the_top_row(run):
+    figure = logit_lens(run)
+    ids = run.lens.ids[:, :, 0].numpy()
+    drawn = set()
+    for shape in figure.layout.shapes:
+        for piece in shape.path.split("M")[1:]:
+            (x0, y0), (x1, y1) = (map(float, end.split(",")) for end in piece.split("L"))
+            assert y0 == y1
+            row, column = round(y0), round((x0 + x1) / 2)
+            drawn.add((row, column))
+            light = figure.data[0].z[row][column] <= 0.625
+            assert shape.line.color == ("#000000" if light else "#ffffff")
+    assert drawn == set(map(tuple, np.argwhere(ids == ids[-1]).tolist()))
+    for column, lowest in enumerate(figure.layout.meta["stands"]):
+        assert (ids[lowest:, column] == ids[-1, column]).all()
+        assert lowest == 0 or ids[lowest - 1, column] != ids[-1, column]
+
+
+def test_a_part_of_the_columns_is_that_part(slid):
+    whole, part = logit_lens(slid), logit_lens(slid, first=5, count=7)
+    np.testing.assert_array_equal(part.data[0].z, whole.data[0].z[:, 5:12])
+    for name in ("column_labels", "next", "stands"):
+        assert part.layout.meta[name] == whole.layout.meta[name][5:12]
+    assert (part.layout.meta["first"], part.layout.meta["total"]) == (5, 32)
+    assert part.layout.meta["n_earlier"] == slid.trace_start
+    assert whole.layout.width > part.layout.width
+
+
+# --- beams ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def drawn_up(tiny_encoder_decoder: Model) -> Run:
+    """Three steps by hand, the second's nodes not in the order of their scores."""
+
+    def node(token: int, parent: int, score: float, state: str) -> BeamNode:
+        return BeamNode(token=token, parent=parent, score=score, state=state)
+
+    tree = (
+        (node(3, -1, -0.5, "alive"), node(4, -1, -1.0, "alive"), node(END, -1, -3.0, "cut")),
+        (node(5, 1, -1.75, "alive"), node(END, 0, -1.5, "ended"), node(3, 0, -2.0, "alive")),
+        (node(END, 0, -2.5, "ended"), node(4, 2, -4.0, "cut")),
+    )
+    hypotheses = (
+        Hypothesis(ids=(4, 5, END), score=-2.5, normalised=-0.8, ended=True),
+        Hypothesis(ids=(3, END), score=-1.5, normalised=-0.9, ended=True),
+    )
+    search = Search(hypotheses=hypotheses, texts=("", ""), tree=tree)
+    labels = {token: f"t{token}" for token in range(12)}
+    run = tiny_encoder_decoder.trace("the fox")
+    return dataclasses.replace(run, search=search, candidate_labels=labels)
+
+
+def test_nodes_are_ranked_by_score_and_keep_their_parents(drawn_up):
+    assert [dataclasses.astuple(one) for one in beam_nodes(drawn_up)] == [
+        # step, rank, label, parent, score, state, best
+        (0, 0, "t3", -1, -0.5, "alive", False),
+        (0, 1, "t4", -1, -1.0, "alive", True),
+        (0, 2, "t2", -1, -3.0, "cut", False),
+        (1, 0, "t2", 0, -1.5, "ended", False),
+        (1, 1, "t5", 1, -1.75, "alive", True),
+        (1, 2, "t3", 0, -2.0, "alive", False),
+        (2, 0, "t2", 1, -2.5, "ended", True),
+        (2, 1, "t4", 2, -4.0, "cut", False),
+    ]
+
+
+def test_the_best_path_of_a_real_search_spells_its_best_hypothesis(tiny_encoder_decoder):
+    run = tiny_encoder_decoder.generate("the fox", beams=3, max_new_tokens=8)
+    best, path = run.search.hypotheses[0], [one for one in beam_nodes(run) if one.best]
+    assert [one.label for one in path] == [run.candidate_labels[token] for token in best.ids]
+    assert [one.step for one in path] == list(range(len(best.ids)))
+    assert path[0].parent == -1
+    assert all(child.parent == parent.rank for parent, child in itertools.pairwise(path))
+    assert path[-1].score == best.score
+
+
+def lines(figure: go.Figure) -> dict[str, set[tuple[int, int, int]]]:
+    """By trace, (step, rank of the parent, rank of the child) of each line."""
+    found = {}
+    for trace in figure.data:
+        if trace.mode == "lines":
+            x, y = (
+                np.array(values, dtype=float).reshape(-1, 3)[:, :2].astype(int)
+                for values in (trace.x, trace.y)
+            )
+            assert (x[:, 1] - x[:, 0] == 1).all()
+            found[trace.name] = set(zip(x[:, 1].tolist(), *y.T.tolist(), strict=True))
+    return found
+
+
+def test_lines_lead_from_parents_to_children_and_the_hover_tells_each(drawn_up):
+    figure = beam_tree(drawn_up)
+    assert lines(figure) == {
+        "to cut ones": {(0, 0, 2), (2, 2, 1)},
+        "to kept ones": {(0, 0, 0), (1, 0, 0), (1, 0, 2)},
+        "best hypothesis": {(0, 0, 1), (1, 1, 1), (2, 1, 0)},
+    }
+    widths = {trace.name: trace.line.width for trace in figure.data if trace.mode == "lines"}
+    assert widths["best hypothesis"] > 2 * max(widths["to cut ones"], widths["to kept ones"])
+    traces = {trace.name: trace for trace in figure.data if trace.name in STATES}
+    assert traces["ended here"].customdata[1].split("<br>") == [
+        style.label("t2"),
+        "step 2, rank 0: ended here",
+        "sum of log-probabilities -2.5000",
+        f"probability of the hypothesis so far {math.exp(-2.5):.3g}",
+        "the best hypothesis: -0.8000 per length",
+    ]
+    assert "step 1, rank 2: went on" in traces["went on"].customdata[3]
+    assert "rank 2: cut" in traces["cut"].customdata[0]
+
+
+def test_an_unfinished_hypothesis_can_be_the_best(drawn_up):
+    open_end = Hypothesis(ids=(3, 3), score=-2.0, normalised=-0.1, ended=False)
+    tree = drawn_up.search.tree[:2]
+    search = dataclasses.replace(drawn_up.search, tree=tree, hypotheses=(open_end,))
+    run = dataclasses.replace(drawn_up, search=search)
+    assert [(one.step, one.rank) for one in beam_nodes(run) if one.best] == [(0, 0), (1, 2)]
+    (went_on,) = [trace for trace in beam_tree(run).data if trace.name == "went on"]
+    said = [("not ended when the search stopped" in text) for text in went_on.customdata]
+    assert said == [False, False, True, True]
