@@ -26,7 +26,7 @@ from transformer.model.transformer import build_transformer
 from transformer.tokenizer import MASK, hidden_ids
 from transformer.training.__main__ import main
 from transformer.training.mlm import Hiding, Words, hidden_places, score_hidden
-from transformer.training.tasks.fill_in import passages
+from transformer.training.tasks import passages
 
 STORY = 'Tom had a dog. "Run!" said Tom. The dog ran up the hill and Tom ran after the dog.'
 

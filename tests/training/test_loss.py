@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from builders import ids, network
 
-from transformer.training.loss import NUMBERS, summed_nats
+from transformer.training.updates import NUMBERS, summed_nats
 
 V = 5000
 ROWS = NUMBERS // V  # in a slice

@@ -1,4 +1,4 @@
-"""A training's log: a line of JSON for each step, each step once."""
+"""A training's log, a line of JSON for each step, and the loss curve drawn from it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
+
 FILE = "log.jsonl"
+POINTS = 100  # of the curve of training losses
 
 
 def append(folder: Path, entry: dict[str, Any]) -> None:
@@ -34,3 +37,24 @@ def keep_until(folder: Path, step: int) -> None:
     unfinished = path.with_name(f"{FILE}.unfinished")
     unfinished.write_text("".join(kept.values()), encoding="utf-8")
     os.replace(unfinished, path)
+
+
+def write_curve(folder: Path) -> dict[str, list[list[float]]]:
+    """Write folder/loss.html from folder/log.jsonl; returns the plotted points.
+
+    "train": [step, mean nats a token] in POINTS stretches; "valid": [step, nats a token].
+    """
+    lines = entries(folder)
+    stretch = max(1, len(lines) // POINTS)
+    train = []
+    for start in range(0, len(lines), stretch):
+        part = lines[start : start + stretch]
+        train.append([part[-1]["step"], round(sum(e["loss"] for e in part) / len(part), 4)])
+    valid = [[e["step"], round(e["valid_loss"], 4)] for e in lines if "valid_loss" in e]
+    figure = go.Figure(layout={"title": {"text": "Loss (nats a token)"}, "template": "none"})
+    for name, points in (("training (with dropout)", train), ("validation", valid)):
+        figure.add_scatter(x=[p[0] for p in points], y=[p[1] for p in points], name=name)
+    figure.update_xaxes(title_text="step")
+    offline = {"showSendToCloud": False, "plotlyServerURL": ""}
+    figure.write_html(folder / "loss.html", include_plotlyjs="directory", config=offline)
+    return {"train": train, "valid": valid}

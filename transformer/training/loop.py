@@ -18,9 +18,7 @@ from transformer.model.transformer import build_transformer
 from transformer.tokenizer import Tokenizer
 from transformer.training import log
 from transformer.training.card import begin_session, card_text, metadata_of, phases_of
-from transformer.training.curve import write_curve
 from transformer.training.data import Batches
-from transformer.training.interrupt import Interrupt
 from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Recipe
 from transformer.training.setup import (
@@ -32,7 +30,7 @@ from transformer.training.setup import (
     on_cpu,
     precision,
 )
-from transformer.training.state import STATE, load_state, save_state
+from transformer.training.state import STATE, Interrupt, load_state, save_state
 from transformer.training.tasks import Row, Task
 from transformer.training.updates import Batch, Objective, Update, updates
 
@@ -211,7 +209,7 @@ class _Training:
         if self.main:
             self.raw.eval()
             scores = {"scores": self.task.scores(self._model())}
-            self._write(self._metadata() | scores | {"curve": write_curve(self.folder)})
+            self._write(self._metadata() | scores | {"curve": log.write_curve(self.folder)})
         self.accelerator.wait_for_everyone()
         self.accelerator.end_training()
         return self.out

@@ -1,10 +1,13 @@
-"""What a killed training needs to go on as if nothing had happened, in one safetensors file."""
+"""What a killed training needs to go on as if nothing had happened, and how Ctrl-C ends one."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -70,3 +73,31 @@ def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Any], dic
             return json.loads(file.metadata()["progress"]), tensors
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is not a readable training state: {error}") from error
+
+
+class Interrupt:
+    """A context in which the first Ctrl-C, or the system's wish to end, is noted as `asked`.
+
+    A second Ctrl-C interrupts as usual, but not where several processes end together: whoever
+    started them may pass it on. Outside of the main thread nothing is noted.
+    """
+
+    def __init__(self, *, several: bool = False) -> None:
+        self.asked = False
+        self._several = several
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        if self.asked and number == signal.SIGINT and not self._several:
+            raise KeyboardInterrupt
+        self.asked = True

@@ -26,10 +26,9 @@ from transformer.model.transformer import (
 )
 from transformer.training.exercises import EXERCISES, Exercise
 from transformer.training.exercises.asking import predictions, share_right
-from transformer.training.loss import summed_nats
 from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Settings
-from transformer.training.updates import Batch, Objective, updates
+from transformer.training.updates import Batch, Objective, summed_nats, updates
 
 Network = DecoderOnly | EncoderOnly | EncoderDecoder
 

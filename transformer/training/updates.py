@@ -1,4 +1,4 @@
-"""One loop for every training: a network, batches, and an update at a time."""
+"""One loop for every training: a network, batches, and an update at a time; and the loss."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
@@ -16,6 +17,7 @@ from transformer.training.attention import network_with_own_gradient
 from transformer.training.optimizer import updated_by
 from transformer.training.recipe import Settings
 
+NUMBERS = 2**20  # logits at a time: 4 MB of float32, which nearly stay in a core's cache
 Batch = tuple[int, int, list[Any]]  # the epoch, the batch's place in it, its rows
 
 
@@ -121,3 +123,17 @@ def updates(
         )  # fmt: skip
         if n_ending > 0:
             return
+
+
+def summed_nats(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
+    """The summed cross-entropy of (N, V) logits and (N,) token ids, in nats; a float32 scalar.
+
+    smoothing: the share of each target spread evenly over all V tokens (Szegedy et al. 2016).
+    The sums are float32 whatever the logits' dtype; the gradient has the logits' dtype.
+    """
+    n_rows = max(1, NUMBERS // logits.shape[1])
+    parts = [
+        F.cross_entropy(rows.float(), wanted, reduction="sum", label_smoothing=smoothing)
+        for rows, wanted in zip(logits.split(n_rows), targets.split(n_rows), strict=True)
+    ]
+    return torch.stack(parts).sum()
