@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _run(arguments)
     except ValueError as error:
         return _fail(str(error))
-    except BrokenPipeError:  # whoever read the text has enough
+    except BrokenPipeError:  # the reader, such as `head`, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         return _fail(f"cannot print the text: {error.strerror}")

@@ -159,7 +159,7 @@ def needs_package(what: str, package: str) -> str:
 def check_file(path: Path) -> None:
     """Raise OSError for what is no plain file (a pipe would be waited for) or is far too large."""
     if not path.exists():
-        return  # whoever opens it says so
+        return  # opening the file reports the error
     if not path.is_file():
         raise OSError(say("{path} is no plain file", path=path))
     size = path.stat().st_size

@@ -38,7 +38,7 @@ def check(folder: str, names: list[str]) -> int:
 
 
 def export(name: str, names: list[str], language: str, out: Path) -> None:
-    """Write a lesson's file. Raises ValueError for a lesson that there is not."""
+    """Write a lesson's file. Raises ValueError for an unknown lesson."""
     known = all_lessons()
     check_choice("lesson", name, known)
     with speaking(language):

@@ -58,7 +58,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reader:
     """What a model makes of a typed text. source_text: PLAIN_ENGLISH, which is made plain;
-    ENGLISH_STORIES, which is read as it is; or None: nothing is known of what it learned.
+    ENGLISH_STORIES, which is read as it is; or None: unknown.
 
     What was learned is in a checkpoint's metadata, as "source_text".
     """

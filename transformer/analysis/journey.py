@@ -58,7 +58,7 @@ def journey(
     recorded what it reads.
 
     place: None = `last_read`. target: None = the likeliest. Raises ValueError for a place that the
-    network does not read, and for an id that there is not.
+    network does not read, and for an unknown id.
     """
     place = last_read(model, run) if place is None else place
     text = TextBefore.up_to(model, run, place)
@@ -88,7 +88,7 @@ def without_head(
 ) -> Tensor:
     """(V,) logits as of `journey`, with the output of one head ablated (0) at every place.
 
-    Raises ValueError for a head that there is not; else as `journey`.
+    Raises ValueError for an unknown head; else as `journey`.
     """
     place = last_read(model, run) if place is None else place
     found = Site.parse(site) if isinstance(site, str) else site

@@ -64,7 +64,7 @@ def logit_contribution(
 
     target: id of a token; None = that which stands there, after the end the likeliest. The scale of
     every norm that the stream passes is held. Raises ValueError for a token that nothing predicts,
-    for an id that there is not, and for a network whose logits are no such sum.
+    for an unknown id, and for a network whose logits are no such sum.
     """
     is_encoder = isinstance(model.network, EncoderOnly)
     text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, place)

@@ -95,10 +95,10 @@ def without_mask(batch: Batch, row: int, site: SiteLike, head: int | str, which:
 def masks_of(
     batch: Batch, row: int, stack: str | None = None, kind: str = "self"
 ) -> dict[str, BoolArray]:
-    """The masks of one sentence in one kind of attention, by default the first that there is.
+    """The masks of one sentence in one kind of attention, by default the first recorded.
 
     Returns "padding", "causal" and "combined", each (Tq, Tk) bool, True = may attend. combined is
-    what the network used, from the trace; padding and causal are made anew. Causal allows
+    what the network used, from the trace; padding and causal are rebuilt. Causal allows
     everything but in a decoder's self-attention; padding allows everything where the network read
     padding.
     Raises ValueError for a row or an attention that the batch does not have.

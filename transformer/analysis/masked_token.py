@@ -22,7 +22,7 @@ class MaskedToken:
     ids, labels: the N_BEST likeliest tokens with it masked, the likeliest first; those of the
     N_FROM_LEFT likeliest from the left alone that are not among them; and the token itself, where
     it is not either and the text does not hide it. probabilities: theirs; from_left: theirs where
-    what stands to the right of the place is cut off.
+    the text to the right of the position is cut off.
     """
 
     place: int
@@ -37,7 +37,7 @@ class MaskedToken:
 @torch.inference_mode()
 def masked_token(model: LoadedModel, run: Run, place: int) -> MaskedToken:
     """What an encoder says of the token at `place` of the run's ids once it is masked: from the
-    whole text, and from what stands to the left of it.
+    whole text, and from the text to its left.
 
     Raises ValueError for another family, for a tokenizer without a token that masks, and for a
     place that the run does not have.

@@ -50,7 +50,7 @@ def patch_effect(
 ) -> PatchEffect:
     """Patch what the network does with another text into the run, one layer and place at a time.
 
-    place: the token of the run's ids that is predicted; only what stands before it is read. target:
+    place: the token of the run's ids that is predicted; only the text before it is read. target:
     the id to look at; None = the likeliest one after the other text (of a translator: after the
     same target tokens, from the other source). Raises ValueError for what the network has not.
     """

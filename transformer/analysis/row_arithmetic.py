@@ -1,6 +1,6 @@
 """The arithmetic of one row of attention: from q, K and V to one head's output for one query.
 
-It is done anew, in float64, from the recorded queries, keys and values; what the network itself
+It is computed in float64, from the recorded queries, keys and values; what the network itself
 recorded is only compared with it.
 """
 

@@ -55,7 +55,7 @@ class TextBefore:
     @classmethod
     def up_to(cls, model: LoadedModel, run: Run, place: int) -> TextBefore:
         """Up to the token at `place`, for what follows it; an encoder reads the whole text and says
-        what stands there. Raises ValueError for a place that the network does not read."""
+        the token there. Raises ValueError for a position that the network does not read."""
         check_whole("place", place, run.trace_start, _last_read(run))
         if isinstance(model.network, EncoderOnly):
             return cls(model.network, (), run.ids, place)

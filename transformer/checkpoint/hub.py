@@ -57,7 +57,7 @@ def short_name(source: str) -> str:
 
 
 def _whole(folder: Path) -> Path:
-    """The folder, if nothing of it is missing; else OSError."""
+    """The folder; raises OSError if a file is missing."""
     index = folder / "model.safetensors.index.json"
     names = {"model.safetensors"}
     if index.is_file():

@@ -56,7 +56,7 @@ class Model(LoadedModel):
     def save(self, folder: str | Path, *, dtype: str = "float16", card: str | None = None) -> None:
         """Write it as a checkpoint folder that `load` reads, see `checkpoint.save`.
 
-        card: the model card's text; None = the one that it was loaded with.
+        card: the model card's text; None = the card it was loaded with.
         """
         checkpoint.save(
             folder,
@@ -235,7 +235,7 @@ def load(
     engine: what generates one text at a time, one of "auto", "compiled", "packed" and "network"
     (see `inference/engines/`). max_len: tokens that another project's network reads at once, where
     it would read more. Raises CheckpointError (a ValueError) for an unknown name or a
-    damaged folder, ValueError for a device or an engine that there is not.
+    damaged folder, ValueError for an unknown device or engine.
     """
     place = device_of(device)
     found = checkpoint.read(name_or_folder, max_len)

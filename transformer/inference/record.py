@@ -208,7 +208,7 @@ def _why_stopped(
 
 
 def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor:
-    """(max_len, C), what is added; or (max_len, R), the cosines and sines of what turns."""
+    """(max_len, C), what is added; or (max_len, R), the cosines and sines of the rotation."""
     found = (layers.rotation or embedding.positions).matrix
-    assert found is not None  # positions that add nothing turn
+    assert found is not None  # positions that add nothing rotate
     return found

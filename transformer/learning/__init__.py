@@ -1,4 +1,4 @@
-"""Watching a small network learn: what is kept of a training, and a process that trains."""
+"""Watching a small network learn: its recorded states, and the process that trains."""
 
 from transformer.learning.plan import Plan
 from transformer.learning.record import Moment, Record, Snapshot

@@ -29,7 +29,7 @@ SHARED = {"llama", "qwen3"}  # presets whose heads share keys: two to one
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """A training. Raises ValueError for what cannot be trained.
+    """A training. Raises ValueError for an impossible plan.
 
     task: one of EXERCISES. preset: one of PRESETS. n_layers: per stack. width: d_model.
     feed_forward False: attention alone. The same plan gives the same network.
@@ -99,7 +99,7 @@ class Plan:
 
 
 def held_out(exercise: Exercise, count: int) -> list[Row]:
-    """Questions that no training sees, always the same."""
+    """Held-out questions, always the same."""
     return exercise.rows(Random(HELD_OUT_SEED), count, held_out=True)
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a training, as data: its curves, and the network at some of its steps."""
+"""A recorded training, as data: its curves, and the network at some of its steps."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Record:
 
 
 def _snapshot(step: int, shapes: dict[str, list[int]], arrays: Any) -> Snapshot:
-    """One of those that a file holds. shapes: of its weights, by name and in their order."""
+    """A snapshot from a file. shapes: of its weights by name, in order."""
     flat, weights, begin = arrays[f"{step}/weights"], {}, 0
     for name, shape in shapes.items():
         end = begin + int(np.prod(shape))
@@ -149,6 +149,6 @@ def _snapshot(step: int, shapes: dict[str, list[int]], arrays: Any) -> Snapshot:
 
 
 def half_weights(network: nn.Module) -> Weights:
-    """A network's own weights in half precision, each array with memory of its own."""
+    """Copies of a network's weights in half precision."""
     found = weights_of(network)
     return {name: value.detach().half().cpu().numpy().copy() for name, value in found.items()}

@@ -30,7 +30,7 @@ PLANS = {
 
 
 def recorded(task: str) -> Record:
-    """The training of an exercise, read anew. KeyError for an unknown one."""
+    """The training of an exercise, read from its file. KeyError for an unknown one."""
     return Record.of_bytes((FOLDER / f"{PLANS[task].task}.npz").read_bytes())
 
 

@@ -41,7 +41,7 @@ class Trainer:
         self.tell(key, "begin", job)
 
     def tell(self, key: str, what: str, value: Any = None) -> None:
-        """Nothing where the process has ended, which is heard of anyway."""
+        """Send a message; the listening thread reports a process that has ended."""
         with self._lock:
             if self._process is None or self._process.stdin is None:
                 return

@@ -1,4 +1,4 @@
-"""A training that is watched: after each measured step, what the network is and does by now."""
+"""A watched training: a report on the network after each measured step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCORED = 50  # held-out questions that the heads are measured on
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Report:
-    """What is new since the last one. weights: where the network is to be kept.
+    """What is new since the last report. weights: only where the network is kept.
 
     answer: to the question that was asked.
     """
@@ -33,7 +33,7 @@ class Report:
     weights: Weights | None = None
 
     def put_into(self, record: Record) -> None:
-        """Add it to what is known."""
+        """Append it to a record."""
         record.losses.extend(self.losses)
         if not record.moments or record.moments[-1].step < self.step:
             record.moments.append(self.moment)

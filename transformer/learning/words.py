@@ -1,4 +1,4 @@
-"""What happened in a training, in sentences: of a record, and of recorded moments."""
+"""What happened in a training, in sentences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROSE = {
 
 
 def told(record: Record, step: int) -> list[str]:
-    """How it stands after a step, and the most sudden fall of the loss up to there."""
+    """The measurements after a step, and the steepest fall of the loss up to there."""
     now = record.moment(step)
     if now is None:
         return []
@@ -81,8 +81,8 @@ def _fall(record: Record, step: int) -> list[str]:
 
 
 def sudden_fall(losses: Sequence[float]) -> tuple[int, int] | None:
-    """The steps between which the loss fell most, STRETCH apart; None where it never fell so much
-    in so few steps, or did at once."""
+    """The STRETCH steps in which the loss fell most; None where no fall is steep, or it fell from
+    the first step on."""
     ends = range(STRETCH + SMOOTH, len(losses) + 1, SMOOTH)
     falls = [(_smooth(losses, end - STRETCH) - _smooth(losses, end), end) for end in ends]
     fall, end = max(falls, default=(0.0, 0))

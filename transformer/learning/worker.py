@@ -1,7 +1,7 @@
 """The process that trains: one thread, low priority, told what to do on its standard input.
 
-It is a process of its own since a training in one of the server's threads would hold Python's
-interpreter lock while others generate. Its messages are JSON, with arrays as NPZ behind it; nothing
+It is a separate process: a training in a thread of the server would hold Python's interpreter
+lock while others generate. Its messages are JSON, with arrays as NPZ behind it; nothing
 is pickled:
 
     in   (key, "begin", Job), then (key, "pause" | "go" | "step" | "stop", None)
@@ -37,7 +37,7 @@ from transformer.learning.watch import Report, report
 from transformer.messages import speaking, translated
 
 BEAT_S = 1.0  # how often the process says that it is alive
-NICENESS = 5  # a third of the time that a thread of the server gets where both want it
+NICENESS = 5  # a third of a server thread's CPU time where both compete
 DONE, STOPPED, LATE = "done", "stopped", "time"
 Message = tuple[str, str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -55,7 +55,7 @@ class Job:
 
 
 def send(file: IO[bytes], message: Message) -> None:
-    """Write a message, all of it at once."""
+    """Write a whole message at once."""
     key, what, value = message
     arrays: Arrays = {}
     if isinstance(value, Job):
@@ -74,7 +74,7 @@ def send(file: IO[bytes], message: Message) -> None:
 
 
 def receive(file: IO[bytes]) -> Message:
-    """The next message. Raises EOFError where there is none, or only a part of one."""
+    """The next message. Raises EOFError at the end, or for a partial message."""
     n_text, n_packed = SIZES.unpack(_whole(file, SIZES.size))
     key, what, value = json.loads(_whole(file, n_text))
     packed = _whole(file, n_packed)
@@ -134,7 +134,7 @@ class Training:
         kept = set(job.plan.kept())
         began = time.monotonic()
         for step in job.plan.steps():
-            if step.number == 1:  # only now has torch loaded all that it needs
+            if step.number == 1:  # torch has loaded its libraries by now
                 self._send("state", "running")
                 began = time.monotonic()
             losses.append(step.loss)
@@ -154,7 +154,7 @@ class Training:
         return DONE
 
     def _wait(self, step: Any) -> None:
-        """Until it is to go on; meanwhile questions are answered."""
+        """Wait until resumed; meanwhile answer questions."""
         self._send("state", "paused")
         while self._paused and not self._stopped and not self._single:
             self._obey(self._commands.get())
@@ -210,7 +210,7 @@ def main() -> None:
         os.nice(NICENESS)
     torch.set_num_threads(1)
     commands: SimpleQueue[Message] = SimpleQueue()
-    out, sys.stdout = sys.stdout.buffer, sys.stderr  # nothing else may stand among the messages
+    out, sys.stdout = sys.stdout.buffer, sys.stderr  # keep stray prints out of the messages
     threading.Thread(target=listen, args=(sys.stdin.buffer, commands), daemon=True).start()
     threading.Thread(target=beat, args=(out,), daemon=True).start()
     while True:

@@ -151,7 +151,7 @@ class Click(Check):
         return (max(values), min(values)) if self.least else (min(values), max(values))
 
     def value(self, context: GradingContext, got: Answer) -> float:
-        """The number of what is clicked. Raises ValueError for what has none."""
+        """The measured number of a click. Raises ValueError if it cannot be measured."""
         given = {k: v for k, v in self.arguments.items() if k != "kind"}
         said = dict(zip(self.free, (got[name] for name in CLICKED[self.kind]), strict=True))
         return of(context, self.of, given | said)

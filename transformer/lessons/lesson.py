@@ -24,7 +24,7 @@ IN_STEP = ("state", "types", "check", "solution", "hints")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """state: fields of a link, or a link's own text (what stands behind the "#").
+    """state: fields of a link, or a link's own text (the part after the "#").
 
     check: what is asked, if anything is. types: whether the text and the settings are in sight, to
     be changed; they are where the network is to say something. solution: a state that answers it,
@@ -121,7 +121,7 @@ def _step(part: Part) -> Step:
 
 
 def _hints(given: Mapping[str, Any], part: Part) -> dict[int, Mapping[str, Any]]:
-    """What hints select, by their numbers. Raises ValueError for a hint that there is not."""
+    """What hints select, by their numbers. Raises ValueError for an unknown hint number."""
     numbers = {str(number): number for number in range(1, len(part.hints) + 1)}
     for number in given:
         check_choice("hint", number, numbers)

@@ -49,7 +49,7 @@ def say_n(one: str, many: str, n: int, /, **values: object) -> str:
 
 
 def invalid(sentence: str, /, **values: object) -> ValueError:
-    """The error of whoever gave a value that cannot be: to raise, with its reason said."""
+    """The error to raise for an invalid value, its sentence in the language of this request."""
     return ValueError(say(sentence, **values))
 
 

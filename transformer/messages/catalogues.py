@@ -65,7 +65,7 @@ class Catalogue:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Every language that there is a catalogue of, English first."""
+    """Every language with a catalogue, English first."""
     return (ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.po")))
 
 

@@ -11,7 +11,7 @@ from transformer.messages.catalogues import catalogue, glossary
 # A script or a style, as a whole; or a text, with the space around it.
 _PART = re.compile(r"<(script|style)\b.*?</\1>|(?<=>)(\s*)([^<>]*?)(\s*)(?=<)", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]{2}")
-_FILLED_IN = re.compile(r"/\*\w+\*/")  # what stands for a value that is put in later
+_FILLED_IN = re.compile(r"/\*\w+\*/")  # a placeholder that is filled in later
 _SPACE = re.compile(r"\s+")
 
 

@@ -1,4 +1,4 @@
-"""Keys and values already computed, so that a text that grows is not read anew."""
+"""Keys and values already computed, so that a growing text is not read again from its start."""
 
 from __future__ import annotations
 

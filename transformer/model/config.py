@@ -120,7 +120,7 @@ class ModelConfig:
 
     @property
     def output_padding_id(self) -> int | None:
-        """The padding of what the last stack reads."""
+        """The padding id of the last stack's input."""
         return self.padding_id if self.target_padding_id is None else self.target_padding_id
 
     def vocab_size_of(self, stack: str) -> int:

@@ -202,7 +202,7 @@ def moved(trace: Trace, device: str | torch.device) -> Trace:
 
 
 def own(trace: Trace) -> Trace:
-    """The same trace in tensors of its own: a view pickles all of what it is a view of."""
+    """The same trace in tensors of its own: pickling a view pickles the whole storage behind it."""
     copies: dict[int, Tensor] = {}  # by their address, which is theirs as long as the trace lives
 
     def copy(x: Tensor) -> Tensor:

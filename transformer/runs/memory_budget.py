@@ -86,7 +86,7 @@ class MemoryBudget:
     def put(
         self, kind: str, key: Hashable, value: Any, n_bytes: int, owner: Hashable = None
     ) -> None:
-        """Keep a value, in place of what had its key. owner: None if nobody is known."""
+        """Keep a value; it replaces one of the same key. owner: None if unknown."""
         now = time.monotonic()
         with self._lock:
             self._discard(kind, key)

@@ -61,7 +61,7 @@ class TheirTokenizer(Tokenizer):
         return self.ids.ends
 
     def label(self, index: int) -> str:
-        """A token as shown to people; what stands for nothing is written ‹no token 7›."""
+        """A token as shown to people; an id without a token is written ‹no token 7›."""
         if not self.names[index]:
             return say("‹no token {index}›", index=index)
         return super().label(index)

@@ -219,7 +219,7 @@ def _memorised(arguments: list[str]) -> None:
     parser.add_argument("--samples", type=int, default=100, help="how many texts (default 100)")
     options = parser.parse_args(arguments)
     model = load(options.checkpoint, options.device)
-    documents = read_documents(options.data)  # a mistake is told before anything is sampled
+    documents = read_documents(options.data)  # a bad file is reported before anything is sampled
     stories = sample_stories(model, options.samples)
     length, passage = longest_shared_passage(stories, documents)
     print(f"{options.samples} samples; longest shared passage: {length} words")

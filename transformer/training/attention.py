@@ -26,8 +26,8 @@ PART = 128  # queries at a time, where the keys that none of them may read are l
 
 @contextmanager
 def network_with_own_gradient(network: nn.Module) -> Iterator[None]:
-    """What the network's attentions compute inside the block learns by what is written here,
-    wherever that computes in bfloat16 on a CPU."""
+    """Inside the block the network's attentions use the gradient written here, wherever they
+    compute in bfloat16 on a CPU."""
     attentions = [part for part in network.modules() if isinstance(part, MultiHeadAttention)]
     for each in attentions:
         each.shortcut = shortcut
@@ -39,8 +39,8 @@ def network_with_own_gradient(network: nn.Module) -> Iterator[None]:
 
 
 def shortcut(attention: MultiHeadAttention, x: Tensor, context: ForwardContext) -> Tensor | None:
-    """What the heads read, (B, Tq, H D), with a gradient that is not PyTorch's fused kernel's; None
-    where nothing is learned in bfloat16 on a CPU."""
+    """The heads' outputs, (B, Tq, H D), without the fused kernel's gradient; None where no
+    gradient is needed or the CPU does not compute in bfloat16."""
     if not _learns_in_bfloat16(x, attention.query.weight):
         return None
     mask, causal = context.masks_of(attention.site)
@@ -78,7 +78,7 @@ def _is_plain(attention: MultiHeadAttention, mask: Tensor | None, context: Forwa
 
 
 def projected(x: Tensor, *layers: nn.Linear) -> Tensor:
-    """What each layer makes of x, by one product: (B, T, C) -> (B, T, layers * C)."""
+    """The output of each layer for x, by one product: (B, T, C) -> (B, T, layers * C)."""
     weight = torch.cat([layer.weight for layer in layers])
     bias = None if layers[0].bias is None else torch.cat([layer.bias for layer in layers])
     return F.linear(x, weight, bias)
@@ -159,7 +159,7 @@ def _parts(n_queries: int, n_keys: int, causal: bool) -> list[tuple[int, int, in
 
 @lru_cache(maxsize=4)
 def _future(length: int, dtype: torch.dtype) -> Tensor:
-    """What hides the future from each query of a part, (T, T)."""
+    """The bias that hides the future from each query of a part, (T, T)."""
     lowest = torch.full((length, length), torch.finfo(dtype).min, dtype=dtype)
     return lowest.triu(diagonal=1)
 

@@ -1,6 +1,6 @@
-"""Make a language model exactly as sure as it should be.
+"""Temperature scaling: make a language model's confidence match its accuracy.
 
-A network that has seen its text many times is too sure of itself on other text. One number mends
+A network that has seen its text many times is over-confident on other text. One number corrects
 that: the temperature by which all logits are divided, fitted on text held out from training and
 folded into the weights of the last norm, so that nothing else needs to know of it.
 Source: Guo et al. 2017, arXiv 1706.04599.

@@ -26,7 +26,7 @@ def metadata_of(
 ) -> dict[str, Any]:
     """A checkpoint's metadata, without its scores.
 
-    counts: `Task.counts`. before: the phases that its first weights had behind them.
+    counts: `Task.counts`. before: the phases of the start model.
     """
     told = recipe.to_dict()
     phase = {
@@ -51,7 +51,7 @@ def metadata_of(
 
 
 def phases_of(model: Model | None) -> list[dict[str, Any]]:
-    """What a model that begins a training has behind it; of an older one, its name alone."""
+    """The earlier training phases of a start model; for an older checkpoint, its name alone."""
     if model is None:
         return []
     found: list[dict[str, Any]] = (model.metadata or {}).get("phases", [])
@@ -59,7 +59,7 @@ def phases_of(model: Model | None) -> list[dict[str, Any]]:
 
 
 def is_whole(metadata: dict[str, Any]) -> bool:
-    """Whether its last phase came to its end."""
+    """Whether its last phase was completed."""
     last = metadata["phases"][-1]
     return bool(last["steps"] == last["settings"]["steps"])
 
@@ -174,7 +174,7 @@ def _phase(phase: dict[str, Any]) -> str:
 
 
 def _planned(sessions: list[dict[str, Any]]) -> str:
-    """How many steps it was to have, and from where on another number."""
+    """The planned number of steps, and where the plan changed."""
     plans = [one for place, one in enumerate(sessions)
              if place == 0 or one["steps"] != sessions[place - 1]["steps"]]  # fmt: skip
     later = [f", from step {one['from_step']:,} on of {one['steps']:,}" for one in plans[1:]]

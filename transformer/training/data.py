@@ -150,7 +150,7 @@ def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) 
         stream = load_dataset(name, split=split, streaming=True)
         rows = stream if count is None else stream.take(count)
         yield from (row["text"] for row in rows if row["text"].strip())
-    except Exception as error:  # whatever the network or the Hub raises
+    except Exception as error:  # anything that the network or the Hub raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(
             f"cannot stream {name!r} ({split}) from the Hugging Face Hub: {reason}; with no "
@@ -213,7 +213,7 @@ class Batches(Generic[Row]):
         return batches
 
     def starting_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[Row]]]:
-        """(epoch, index, batch) from a place on, for ever."""
+        """(epoch, index, batch) from there on, endlessly."""
         while True:
             batches = self.epoch(epoch)
             for place in range(index, len(batches)):

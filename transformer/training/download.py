@@ -146,7 +146,7 @@ def _usable(pair: Pair) -> bool:
 
 
 def _key(text: str) -> str:
-    """What two sentences have in common that differ in case and punctuation alone."""
+    """A key that is equal for sentences that differ only in case and punctuation."""
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
@@ -192,7 +192,7 @@ def _fetch(url: str) -> bytes:
             "train.tsv and valid.tsv"
         ) from error
     body = b"".join(parts)
-    if not zipfile.is_zipfile(io.BytesIO(body)):  # a page that says no, or half an archive
+    if not zipfile.is_zipfile(io.BytesIO(body)):  # an HTML page, or a truncated archive
         raise ValueError(f"{url} must answer with a zip archive; got {body[:40]!r}")
     return body
 

@@ -21,7 +21,7 @@ from transformer.training.data import encode_documents
 HIDDEN_SHARE = 0.15  # of the tokens, as in Devlin et al. 2019
 BATCH_TOKENS = 8192
 
-Hidden = tuple[list[int], list[int]]  # what is read, and what stood there, IGNORED elsewhere
+Hidden = tuple[list[int], list[int]]  # what is read, and the hidden ids, IGNORED elsewhere
 
 
 class Words:
@@ -34,7 +34,7 @@ class Words:
         self.ends = [text[-1:].isalnum() or text[-1:] > b"\x7f" or text == b" " for text in texts]
 
     def of(self, ids: Sequence[int]) -> list[list[int]]:
-        """The places of each word of ids, in order; the special token at place 0 is none."""
+        """The positions of each word of ids, in order, without the special token at 0."""
         found: list[list[int]] = []
         for place in range(1, len(ids)):
             if found and self.ends[ids[place - 1]] and self.begins[ids[place]]:
@@ -68,7 +68,7 @@ class Hiding:
 
     def for_training(self, ids: Sequence[int], rng: Random) -> Hidden:
         """Of the chosen words 80 % are masked, 10 % are other tokens, 10 % stay as they are: so
-        the network cannot know which of the tokens that it reads are true."""
+        the network cannot know which tokens of its input are true."""
         read, wanted = list(ids), [IGNORED] * len(ids)
         for word in self.chosen(ids, rng):
             fate = rng.random()
@@ -90,7 +90,7 @@ class Hiding:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filled:
-    """How a network did at hidden tokens. nats: summed; right: where its likeliest was the one."""
+    """How a network did at hidden tokens. nats: summed; right: how many it predicted."""
 
     nats: float
     right: int
@@ -100,7 +100,7 @@ class Filled:
 
     @property
     def top_1(self) -> float:
-        """The share of places whose likeliest token is the one that stood there, 0 to 1."""
+        """The share of hidden tokens that are the network's likeliest prediction, 0 to 1."""
         return self.right / self.places
 
     def numbers(self) -> dict[str, float]:
@@ -129,10 +129,10 @@ def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) 
 def score_hidden(
     model: Model, tokenizer: Tokenizer, documents: Sequence[str], max_len: int
 ) -> Filled:
-    """How much of what is hidden a network finds: an encoder alone from both sides, a decoder from
-    the tokens before each place, none of them hidden.
+    """How many hidden tokens a network finds: an encoder from both sides, a decoder from
+    the tokens before each one, none of them hidden.
 
-    tokenizer: the one that masks; the model's own must give the same ids. Raises ValueError for an
+    tokenizer: has the mask token; the model's own must give the same ids. Raises ValueError for an
     encoder-decoder, and for another vocabulary.
     """
     network = model.network
@@ -161,7 +161,7 @@ def score_hidden(
 def _read(
     network: EncoderOnly | DecoderOnly, rows: Sequence[Hidden], padding_id: int
 ) -> tuple[Tensor, Tensor]:
-    """Logits (N, V) at the N hidden places of rows, and the ids (N,) that stood there."""
+    """Logits (N, V) at the N hidden positions of rows, and the true ids (N,)."""
     read = pad([ids for ids, _ in rows], padding_id)
     wanted = pad([targets for _, targets in rows], IGNORED)
     if isinstance(network, DecoderOnly):

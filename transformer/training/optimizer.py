@@ -1,4 +1,4 @@
-"""The optimizers: AdamW over parameters that lie side by side, and Muon for matrices."""
+"""The optimizers, over flattened parameters: AdamW, and Muon for matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEWTON_SCHULZ_STEPS = 5
 
 
 def orthogonalise(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Push all singular values of matrices (..., R, C) to about 1 (0.7 to 1.2), each for itself;
+    """Push all singular values of matrices (..., R, C) to about 1 (0.7 to 1.2), matrix by matrix;
     multiplies in dtype."""
     a, b, c = NEWTON_SCHULZ
     wide = matrices.shape[-2] <= matrices.shape[-1]

@@ -1,4 +1,4 @@
-"""Recipes: small TOML files that say everything about a training but where the data lies."""
+"""Recipes: small TOML files that define a training, except for where its data is."""
 
 from __future__ import annotations
 
@@ -79,18 +79,18 @@ class Recipe:
     card: dict[str, str] = field(default_factory=dict)
 
     def tokenizer_of(self, texts: Iterable[str]) -> Tokenizer:
-        """A tokenizer that has learned from texts."""
+        """A tokenizer trained on texts."""
         if self.tokenizer == CHARACTERS:
             return Tokenizer.of_characters(texts)
         return Tokenizer.train(texts, self.vocab_size)
 
     def model_config(self, vocab_size: int) -> ModelConfig:
-        """The preset with its changes. Raises ValueError for what a network cannot have."""
+        """The preset with its changes. Raises ValueError for impossible values."""
         changes = {name: value for name, value in self.model.items() if name != "preset"}
         return preset(self.model["preset"], vocab_size=vocab_size, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON: what the result depends on, so not where the text comes from."""
+        """Plain values, for JSON: what the result depends on; not the download address."""
         values = dataclasses.asdict(self)
         values["data"].pop("download", None)
         return values
@@ -102,7 +102,7 @@ def recipe_names() -> list[str]:
 
 
 def downloading_recipe_names() -> list[str]:
-    """Those of them that say where their text can be downloaded."""
+    """The bundled recipes with a download address."""
     return [name for name in recipe_names() if "download" in load_recipe(name).data]
 
 

@@ -1,4 +1,4 @@
-"""What a training is put together from, before its first step."""
+"""What is checked and prepared before a training's first step."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def may_go_on(
 ) -> bool:
     """Whether out holds a training to go on with; called before a folder is made.
 
-    text: the fingerprint of what is to be learned. masks: whether a token that hides others is
+    text: the fingerprint of the training text. masks: whether a mask token is
     added to a start's vocabulary. Raises ValueError for a training of another
-    recipe or on other text, and for a model that there cannot be.
+    recipe or on other text, and for an impossible model.
     """
     earlier = read_progress(out / STATE)
     if earlier is not None and earlier["recipe"] != identity(recipe):
@@ -110,12 +110,12 @@ def on_cpu(asked: bool) -> bool:
 
 
 def n_processes() -> int:
-    """How many whoever started this one (torchrun, accelerate launch) says there are."""
+    """The number of processes, as torchrun or `accelerate launch` set it."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def is_first_process() -> bool:
-    """Whether this is the process that speaks for all."""
+    """Whether this process prints for all."""
     return os.environ.get("RANK", "0") == "0"
 
 

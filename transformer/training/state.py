@@ -76,10 +76,10 @@ def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Any], dic
 
 
 class Interrupt:
-    """A context in which the first Ctrl-C, or the system's wish to end, is noted as `asked`.
+    """A context in which the first Ctrl-C, or SIGTERM, is noted as `asked`.
 
-    A second Ctrl-C interrupts as usual, but not where several processes end together: whoever
-    started them may pass it on. Outside of the main thread nothing is noted.
+    A second Ctrl-C interrupts as usual, but not where several processes end together: the
+    launcher may pass it on. Outside of the main thread nothing is noted.
     """
 
     def __init__(self, *, several: bool = False) -> None:

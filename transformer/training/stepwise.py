@@ -37,7 +37,7 @@ HELD_OUT = 100  # questions that the accuracy is measured with
 SMALL: dict[str, Any] = dict(
     d_model=64, n_heads=4, n_layers=2, d_ff=128, dropout=0.0, attention_dropout=0.0, padding_id=0
 )  # fmt: skip
-# What of a preset is of the size of its own heads.
+# Fields of a preset that depend on the size of its heads.
 SMALL_HEADS: dict[str, dict[str, Any]] = {
     "llama": dict(n_key_heads=2),
     "qwen3": dict(n_key_heads=2, head_size=16),
@@ -47,11 +47,11 @@ SMALL_HEADS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Step:
-    """What is so after an update.
+    """The state of the training after an update.
 
     number: from 1 to total. loss: nats a token of this update's questions. accuracy: the share of
     held-out questions that the network would answer without a mistake, as last measured.
-    network: the one that learns; it changes with the next step.
+    network: the network itself; the next step changes it.
     """
 
     number: int
@@ -93,8 +93,8 @@ def steps(
     task: one of EXERCISES. preset: one of PRESETS, made small; changes: fields of ModelConfig, such
     as n_layers. n_steps: None = what is enough for all presets. batch: questions an update.
     feed_forward False: the feed-forward layers add nothing, ever, and attention does it all. To
-    stop, stop asking; the same arguments give the same steps, whatever else is drawn in the
-    process. Raises ValueError for what is unknown.
+    stop, stop iterating; the same arguments give the same steps, whatever else draws random
+    numbers in the process. Raises ValueError for unknown names.
     """
     check_choice("task", task, EXERCISES)
     exercise = EXERCISES[task]
@@ -113,7 +113,7 @@ def steps(
 
 def small_config(exercise: Exercise, preset: str, **changes: Any) -> ModelConfig:
     """A preset made small for an exercise; changes: fields of ModelConfig. Raises ValueError for
-    what no network can have."""
+    impossible values."""
     small = {**SMALL, **SMALL_HEADS.get(preset, {}), "max_len": exercise.longest + 4}
     return preset_of(preset, **{**small, **changes, "vocab_size": exercise.tokenizer().vocab_size})
 

@@ -74,7 +74,7 @@ class Task(ABC):
 
     @abstractmethod
     def texts(self) -> Iterable[str]:
-        """All that it learns from and validates with, in its order."""
+        """All training and validation text, in order."""
 
     def fingerprint(self) -> str:
         """The same for the same text: whether a training may go on with it."""
@@ -105,7 +105,7 @@ class Task(ABC):
 
     @abstractmethod
     def sample(self, model: Model, prompt: str, seed: int) -> str:
-        """What the model makes of a prompt."""
+        """The model's continuation or translation of a prompt."""
 
 
 class LanguageModel(Task):

@@ -39,8 +39,8 @@ def translate(
 ) -> list[str]:
     """The best translation of each sentence; one beam is greedy decoding.
 
-    Sentences of like length are translated together. Raises ValueError for a model that is not an
-    encoder-decoder, or for a sentence that is too long for it.
+    Sentences of similar length are translated together. Raises ValueError for a model that is
+    not an encoder-decoder, or for a sentence that is too long for it.
     """
     network, tokenizer = model.network, model.tokenizer
     model.check_translator()

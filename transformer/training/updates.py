@@ -50,7 +50,7 @@ class Alone:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Objective:
-    """What a row is worth. nats: the loss of rows, summed over their predicted tokens.
+    """How rows are scored. nats: the loss of rows, summed over their predicted tokens.
     count: how many tokens a row predicts."""
 
     nats: Callable[[nn.Module, list[Any], torch.device], Tensor]
@@ -59,8 +59,8 @@ class Objective:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Update:
-    """What an update was. step: from 1. loss: nats a token. norm: of the gradients, before they
-    were clipped. stopping: whether a process asked for the end."""
+    """One update. step: from 1. loss: nats a token. norm: of the gradients, before they
+    were clipped. stopping: whether a process asked to stop."""
 
     step: int
     epoch: int
@@ -85,7 +85,7 @@ def updates(
     before: Callable[[int, int], None] = lambda step, rank: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[Update]:
-    """Yields after each update; whoever stops asking has stopped the training.
+    """Yields after each update; to stop the training, stop iterating.
 
     first: the steps that were made before. dtype: what matrices are multiplied in. before: called
     with (step, rank) ahead of each, for a seed where the network draws. stopping: whether this

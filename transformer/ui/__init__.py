@@ -62,7 +62,7 @@ def launch(
     process.limit_arenas()
     raise_file_limit()
     shorten_logs()
-    # uvicorn reads it; unless somebody says so, nobody speaks for others' addresses.
+    # uvicorn reads it; by default no proxy is trusted to state a client's address.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE if "SPACE_ID" in os.environ else "")
     MODULES.warm()
     service = Service(models, gpu, trainings)

@@ -1,4 +1,4 @@
-"""Gradio's own controls: a generation's settings, and what stands in the tabs beside the views."""
+"""Gradio's own controls: a generation's settings, and what the tabs hold beside the views."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Experiments:
         return self._broken.get(name, [])
 
     def _answered(self, question: Callable[..., T], run: Run, arguments: Mapping[str, Any]) -> T:
-        """A question's answer, once it is its turn."""
+        """A question's answer, when its turn has come."""
         n_tokens = _n_tokens(question, run, arguments)
         operations = 2.0 * self.service.model(run.model).n_parameters * n_tokens
         if question in QUICK or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):

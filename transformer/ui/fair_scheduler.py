@@ -82,7 +82,7 @@ class Place:
         self.ready = threading.Event()
 
     def wait(self, is_wanted: Callable[[], bool]) -> None:
-        """Block until it runs or is refused; give it up once it is no longer wanted."""
+        """Block until it runs or is refused; give up when the caller has left."""
         while not self.ready.wait(LOOK_S):
             if not is_wanted():
                 self.leave()

@@ -81,7 +81,7 @@ class Quiet:
 
     @staticmethod
     def print_exc() -> None:
-        """Where the mistake was, and of what kind; a visitor's own is none of the server's."""
+        """Where and what the error was; a visitor's mistake is not logged as the server's."""
         error = sys.exc_info()[1]
         if error is not None and not isinstance(error, VISITORS):
             print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)

@@ -187,9 +187,7 @@ def lesson_file(lesson: Lesson, experiments: Experiments) -> str:
     for step, part in zip(lesson.steps, parts, strict=True):
         opened = _opened(experiments, step, opened)
         steps.append(_file_step(step, part, opened, runs))
-        if isinstance(
-            step.check, OutputCheck
-        ):  # the visitor makes another run, which nobody knows here
+        if isinstance(step.check, OutputCheck):  # the visitor makes another run, unknown here
             opened = None
     seen = [experiments.with_lens(run) for run in runs]
     return lesson_page.page(title.title, steps, seen)

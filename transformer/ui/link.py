@@ -46,7 +46,7 @@ _PAGE = (
     Text(name="site", use="place"),  # of the chosen head
     Int(name="head", default=0, use="place"),
     Text(name="read", use="place"),  # the chosen token: the last one that is read
-    Text(name="token", use="place"),  # the same in links of before, see static/main.js
+    Text(name="token", use="place"),  # the same in older links, see static/main.js
     Text(name="more", former=FORMER_SECTIONS),  # the open section
     Choice(name="projector", options=_ON, optional=True),
     Text(name="tour"),  # the card's number
@@ -137,7 +137,7 @@ def page_fields() -> dict[str, Parameter]:
 def fields_schema() -> dict[str, Any]:
     """A link's names and what the views declare, as plain values for the page's scripts.
 
-    renamed: those of links of before, with the names that they have now.
+    renamed: field names of older links, with today's names.
     """
     return {
         "settings": SETTINGS, "request": REQUEST, "batch": BATCH,

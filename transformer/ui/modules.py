@@ -44,7 +44,7 @@ TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf
 PREFIX = "modules/"
 MAIN = "ui/static/main.js"
 PAGE = "ui/static/page.js"  # a bundle of MAIN and of all that is mounted as the page opens
-LATER = "ui/static/later.js"  # of what is mounted once another tab is opened
+LATER = "ui/static/later.js"  # mounted when another tab is first opened
 STYLE = "ui/static/style.css"
 # What components share, before their own.
 SHARED = ("web/theme.css", "ui/static/pictures.css", "ui/static/page.css")

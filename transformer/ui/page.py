@@ -1,4 +1,4 @@
-"""The page: what stands where."""
+"""The page's layout."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def batch_of(service: Service, state: PageState, interventions: Sequence[Any] = 
 
 
 class Regenerator:
-    """Makes what questions are about and the store does not have; each run once, whoever asks."""
+    """Makes again the runs of questions that the store has dropped, each once for all callers."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

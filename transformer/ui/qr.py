@@ -40,7 +40,7 @@ def code_question(page: gr.Blocks) -> Question:
 def code_of(*, page: Any, query: Any, host: str | None, port: int | None) -> dict[str, Any]:
     """{"address", "picture"} of a link to a state; the picture is an SVG as a data: address.
 
-    page: the address at which the asking browser sees the page. query: what stands behind its "#".
+    page: the address at which the asking browser sees the page. query: the part after its "#".
     host, port: where the server listens. Raises ValueError, with what can be done, where nobody
     else could open the address, or nobody could read the code.
     """

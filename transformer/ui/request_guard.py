@@ -198,7 +198,7 @@ def takes_brotli(headers: Headers) -> bool:
 
 
 class _Packed:
-    """Sends an answer once it is there as a whole."""
+    """Sends an answer when it is complete."""
 
     def __init__(self, send: Send) -> None:
         self._send, self._body = send, bytearray()

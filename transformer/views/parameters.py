@@ -25,7 +25,7 @@ from transformer.runs.run import Batch, Run
 Item = Run | Batch
 Use = Literal["control", "place", "selection", "request"]
 
-LONGEST = 2000  # characters of a text, and of what is told back of a wrong value
+LONGEST = 2000  # characters of a text, and of a wrong value quoted in an error
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

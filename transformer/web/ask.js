@@ -69,7 +69,7 @@ const storageOf = () => {
   }
 };
 export const storage = storageOf();
-// What the page of before has left there, if this is the same page, loaded again.
+// What this page left there before it was reloaded, if it was.
 /** @type {(name: string) => string | null} */
 export const takeLeft = (name) => {
   const left = storage?.getItem(name) ?? null;

@@ -11,7 +11,7 @@ import { numeral, say } from "./messages.js";
 /** @typedef {Float32Array | Float64Array | Uint8Array | number[]} Numbers */
 
 export const FLOOR = 1e-4; // weights below this share the darkest colour of the log scale
-const AT_ONCE = 4; // keys whose products are summed side by side, each for itself
+const AT_ONCE = 4; // keys whose products are summed side by side, separately
 
 /** @type {Record<string, string>} */
 export const STAGE_NAMES = {

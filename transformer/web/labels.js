@@ -131,7 +131,7 @@ export const squareCells = (figure, { side, top = 8, bar = false, least = 0, pan
   layout.height = top + height + bottom;
 };
 
-// A title longer than its side says only what stands before its explanation.
+// A title longer than its side shows only the part before its explanation.
 /** @type {(axis: any, side: number) => void} */
 const fitTitle = (axis, side) => {
   if (textWidth(axis.title.text) > side) axis.title.text = axis.title.text.split(" (")[0];

@@ -11,7 +11,7 @@ const none = { settings: [], request: [], batch: [], renamed: {}, page: {}, view
  * @property {string[]} settings
  * @property {string[]} request all that makes a run again
  * @property {string[]} batch
- * @property {Record<string, string>} renamed fields of links of before
+ * @property {Record<string, string>} renamed fields of older links
  * @property {Record<string, any>} page its own fields
  * @property {any[]} views
  */
@@ -45,7 +45,7 @@ const EMBED = "embed"; // how the page is shown, whatever it shows
 const isOwn = (name) => !name.startsWith("__") && name !== "view" && name !== EMBED; // else the framework's
 /** @type {(text: string) => [string, string][]} */
 const named = (text) => [...new URLSearchParams(text)];
-// Whether a query string says anything of what is shown.
+// Whether a query string holds any field of the page's state.
 /** @type {(text: string) => boolean} */
 export const holdsOwn = (text) => text.includes("=") && named(text).some(([name]) => isOwn(name));
 // The rest of a query string, which is not ours.

@@ -13,7 +13,7 @@ import { views } from "./link_text.js";
 // name: of the opened section, "" for none. brought: how often one was opened by something else than a
 // press on its heading; leads: whether the focus goes there too.
 const opened = reactive({ name: "", brought: 0, leads: false });
-const OF_BEFORE = "1"; // in links of before: "More" was pressed
+const OF_BEFORE = "1"; // in older links: "More" was pressed
 
 const bring = (name, leads) =>
   Object.assign(opened, { name, leads, brought: name ? opened.brought + 1 : 0 });

@@ -31,7 +31,7 @@ export const loadPlotly = () => {
   return loading;
 };
 
-// The library once it is loaded, else null.
+// The library, null until it is loaded.
 export const plotlyIfLoaded = () => library;
 
 // ---- what is kept of each picture that Plotly has drawn ----
@@ -115,9 +115,9 @@ const cellsOf = ({ z, text }) => {
 
 // ---- drawing ----
 
-const HEADS_BESIDE_PX = 130; // what stands beside the cells of a map of heads
+const HEADS_BESIDE_PX = 130; // the width beside the cells of a map of heads
 
-// The same object at every draw: Plotly would else build the picture anew.
+// The same object at every draw: otherwise Plotly would rebuild the picture.
 export const PLAIN = {
   displaylogo: false,
   responsive: false,
@@ -128,7 +128,7 @@ export const PLAIN = {
   plotlyServerURL: "",
 };
 
-// Take a picture that is no longer seen off the page; its next draw makes it anew.
+// Take a picture that is no longer seen off the page; its next draw rebuilds it.
 const purge = (box) => {
   plotlyIfLoaded()?.purge(box);
   box.replaceChildren();

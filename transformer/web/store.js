@@ -24,7 +24,7 @@ import { batch as together, signal } from "./preact.js";
  * @property {number} n_heads
  * @property {number} heads_per_key how many heads of queries share one of keys and values
  * @property {number} d_model
- * @property {boolean} turns whether it turns queries and keys in place of adding positions
+ * @property {boolean} turns whether it rotates queries and keys instead of adding positions
  * @property {number} n_prompt how many tokens were given
  * @property {number} trace_start the first token that the recorded attention is of
  * @property {number[]} ids
@@ -80,7 +80,7 @@ export const reactive = (start) => {
   return made;
 };
 
-// Each is null until there is one, and whoever may be earlier asks. dark: whether the page is shown
+// Each is null until there is one, so an earlier caller must check. dark: whether the page is shown
 // in dark colours.
 export const page = reactive({
   run: /** @type {Run} */ (/** @type {unknown} */ (null)),

@@ -68,7 +68,7 @@ class Corpus:
     part: int = PART
 
     def parts(self) -> Iterator[Part]:
-        """One after the other; in memory is only the one that is given."""
+        """One after the other; only the current one is kept in memory."""
         texts, start = islice(self.texts(), self.n_texts), 0
         while some := tuple(islice(texts, self.part)):
             yield Part(start=start, texts=some, n_ablated=self.n_ablated)

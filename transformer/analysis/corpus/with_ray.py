@@ -30,7 +30,7 @@ def by_ray(corpus: Corpus, folder: Path, workers: int, address: str) -> Iterator
 
     address: LOCAL, or a running cluster's ("auto", "HOST:PORT"), of which this machine is one. The
     other machines need this package, nothing else. A worker that dies is started again, and its
-    part worked on anew. Raises ValueError without the package ray.
+    part retried. Raises ValueError without the package ray.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")

@@ -162,7 +162,7 @@ class Stored:
         return found
 
     def finish(self) -> None:
-        """Raise ValueError where something is left that nobody took."""
+        """Raise ValueError if a weight is left that no part of the network takes."""
         if self._left:
             raise invalid(
                 "it has a weight {name} that this network has no place for",

@@ -32,7 +32,7 @@ from transformer.messages import say
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
 PAGE_BYTES = 2**21
-COLLAPSE = 25  # MADV_COLLAPSE of Linux 6.1: makes one large page of what is there, at once
+COLLAPSE = 25  # MADV_COLLAPSE of Linux 6.1: merges small pages into large ones at once
 AHEAD, AHEAD_BYTES = 16, 2**29  # tokens of one call, and weights that it reads: some 50 ms
 
 
@@ -141,7 +141,7 @@ class _CompiledText:
 
 
 def use_huge_pages(tensors: Iterable[Tensor]) -> int:
-    """How many large pages now hold numbers of these tensors: 0 where there are none to be had.
+    """How many large pages now hold numbers of these tensors: 0 where the system has none.
 
     The CPU looks up where each page of four kilobytes lies, and reads ahead within one alone: a
     step, which reads all weights once, takes 4 to 20 percent less time when they lie in pages of

@@ -45,7 +45,7 @@ def kept(
 
     command: the compiler's, without where the output goes. note: makes the note about a new
     library; fits: whether a note that was read may be one about it. None if the compiler refuses
-    or if what comes of it cannot be loaded; raises OSError where the folder is of no use.
+    or if its output cannot be loaded; raises OSError where the folder cannot be used.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _check(folder)
@@ -65,7 +65,7 @@ def _found(folder: Path, name: str, symbol: str, fits: Fits) -> Noted | None:
 
 
 def _check(path: Path) -> None:
-    """Raise NotSafe unless it is the user's own, and nobody else may write to it."""
+    """Raise NotSafe unless the user owns it, and is the only one who may write to it."""
     found = path.lstat()
     ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
     if not ours or stat.S_ISLNK(found.st_mode) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -94,7 +94,7 @@ def _loaded(path: Path, symbol: str) -> ctypes.CDLL | None:
 
 
 def _remove(path: Path) -> None:
-    """A folder of that name too; what cannot be removed is in nobody's way."""
+    """Remove a file or folder; one that cannot be removed is left, and does no harm."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -17,7 +17,7 @@ Row = tuple[str, str]  # a question and its answer
 class Exercise:
     """Questions with one right answer each, written in characters.
 
-    letters: those that occur. sign: what stands between question and answer where one network
+    letters: those that occur. sign: the separator of question and answer where one network
     reads both. longest: characters of a question and its answer together. n_steps: updates
     after which every preset can do it. example: a question. reads: what it is called that a head
     reads the letter which is to be said next; "" where the answer's letters do not stand in the

@@ -23,7 +23,7 @@ class Predictions(NamedTuple):
 
     logits: (N, V). wanted: (N,), the tokens that they should predict. row, place: (N,), whose each
     of them is, and the query that says it. question: (B, Tk), what is read of the questions, the
-    padding where a key is none of it.
+    padding elsewhere.
     """
 
     logits: Tensor
@@ -72,7 +72,7 @@ def predictions(
 
 
 def _places(real: Tensor) -> tuple[Tensor, Tensor]:
-    """(N,) rows and (N,) columns of what is true."""
+    """(N,) rows and (N,) columns of the True entries."""
     row, place = real.nonzero().unbind(dim=1)
     return row, place
 

@@ -112,7 +112,7 @@ const Status = ({ value }) => {
 // ---- at the window's lower edge: each change, what it changes in the text, and how it is taken back ----
 
 const NARROW_PX = 700;
-// Tokens that are shown of what both texts begin with, and from the first that differs.
+// Tokens shown of the common beginning, and from the first difference on.
 const shared = () => (window.innerWidth < NARROW_PX ? 2 : 6);
 const SHOWN = 24;
 

@@ -105,7 +105,7 @@ const TYPED = "input, textarea, select, [contenteditable]";
 /** @type {(focused: Element | null) => boolean} */
 const isControl = (focused) =>
   focused !== null && focused !== document.body && !focused.matches(".card-title, dialog");
-// How far a key leafs, 0 for one that is none of these.
+// How many cards a key moves, 0 for any other key.
 /** @type {(event: KeyboardEvent) => number} */
 const leafing = ({ key, ctrlKey, altKey, metaKey, shiftKey, defaultPrevented }) => {
   const focused = document.activeElement;
@@ -173,7 +173,7 @@ const Guide = ({ props }) => {
     const by = leafing(event);
     if (!by) return;
     event.preventDefault(); // else the page would scroll
-    emit("leaf"); // what stands over the card goes
+    emit("leaf"); // close what covers the card
     leaf(by);
   });
   // The focus comes from the button that began the tour, and goes back there.

@@ -33,7 +33,7 @@ const choose = async ({ target }) => {
     askedIn(window.location.search, target.value) + (shown ? `#${shown}` : window.location.hash),
   );
 };
-// Once it is kept here, the address need not say it any more, and nobody copies it from there.
+// Once it is kept here, the address need not hold it any more, and it is not copied from there.
 const tidy = () => {
   const { pathname, search, hash } = window.location;
   if (new URLSearchParams(search).has(ASKED) && keep(LANGUAGE))

@@ -1,5 +1,5 @@
 // The page's address: its whole state stands behind the "#", which a browser sends to no server, so
-// that what a visitor typed comes into nobody's log. Links of before have it behind the "?", and are
+// that a visitor's text enters no server log. Older links have it behind the "?", and are
 // read too. `apply(state)` shows a state: a link, Back and Forward, a run of before, a lesson's step.
 
 import { isReloaded } from "../../web/ask.js";

@@ -58,7 +58,7 @@ const choose = (token) => {
   return setQuery({ stack, index: wholeNumber("read", index, 0, labelsOf(stack).length - 1) });
 };
 keptBy("read", tokenShown, choose);
-// Links of before: there these tabs were about the chosen token itself, and not the one that follows.
+// Older links: there these tabs were about the chosen token itself, and not the one that follows.
 const OF_ITSELF = ["prediction", "what-if"];
 keptBy(
   "token",
@@ -134,9 +134,9 @@ const EmbedLine = () => {
   return html`<p class="embed-line"><a target="_blank" rel="noopener" href=${address} ...${near}>${say("Open the whole page")}</a></p>`;
 };
 
-// ---- what stands over the page ----
+// ---- overlays ----
 
-// Escape lets go of what is chosen.
+// Escape clears the selection.
 const letGo = ({ key }) => {
   if (key !== "Escape") return;
   emit("escape");

@@ -112,7 +112,7 @@ const caretAt = (x, y) => {
 };
 const holds = ({ left, right, top, bottom }, { clientX: x, clientY: y }) =>
   x >= left && x <= right && y >= top - GAP_PX && y <= bottom + GAP_PX;
-// The term under the pointer, {term, box}; but: a selector of what is not looked into.
+// The term under the pointer, {term, box}; but: a selector of elements to skip.
 const termAt = (event, but) => {
   const [text, offset] = caretAt(event.clientX, event.clientY);
   if (!(text instanceof Text) || text.parentElement?.closest(but)) return null;

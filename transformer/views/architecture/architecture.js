@@ -114,7 +114,7 @@ const Architecture = () => {
   const { run, dark } = page;
   const { answer, asked } = useAnswer(part, "architecture", run && { run: run.run, dark });
   const layout = answer?.figure.layout;
-  const [name, setName] = useState(/** @type {string | null} */ (null)); // of the block that is told of
+  const [name, setName] = useState(/** @type {string | null} */ (null)); // of the described block
   useEvent("run", () => setName(null));
   const blocks = layout?.meta.blocks ?? [];
   const blockOf = (wanted) => blocks.find((block) => block.name === wanted);

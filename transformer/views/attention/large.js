@@ -13,8 +13,8 @@ import { headLabel } from "../head_metrics/known.js";
 import { AblateButton } from "../ablation/ablation.js";
 import { headShown, isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
 
-const LEAST_PX = 480; // of the cells' side, where the screen is so wide
-const MOST_ABOVE_PX = 200; // what stands above on a phone is scrolled away
+const LEAST_PX = 480; // the least side of the cells on a wide screen
+const MOST_ABOVE_PX = 200; // on a phone the rest above is scrolled away
 const SEEN_MS = 900; // of each stage, in motion
 const WIDEST_PX = 640; // longer lines say no more
 const NARROW_PX = 480;

@@ -193,7 +193,7 @@ const Worked = () => {
   </div>`;
 };
 const labelOf = (stack, row) => labelsOf(stack)[row + tracedFrom(stack)];
-// Of which row it is, so that nobody need open it to know.
+// Which row it is about, visible while it is folded.
 const finding = () => {
   const { site, head, query } = headLookedAt() ?? {};
   const places = { layer: site?.split(".")[1], head, query };

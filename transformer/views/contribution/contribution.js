@@ -91,7 +91,7 @@ const sumInWords = ({ limit, total, logit }) =>
     },
   );
 
-// The map for one token, once it is asked for.
+// The map for one token, made on request.
 const Found = ({ part, answer, place }) => {
   const [{ of, cell, says }, tell] = useState(/** @type {any} */ ({}));
   const title = (token) =>

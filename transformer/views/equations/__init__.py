@@ -49,7 +49,7 @@ def answer_equation(
     """A topic's formula, its code and the run's own numbers, of one head and one token.
 
     query: a row of the site's trace; None, or beyond the trace: the last. place: of sampling, the
-    token in the run's ids; None: the last. Raises ValueError for a site or head that there is not.
+    token in the run's ids; None: the last. Raises ValueError for an unknown site or head.
     """
     found = item.trace.find(site)
     check_head(head, item.config.n_heads)

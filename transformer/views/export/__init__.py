@@ -1,4 +1,4 @@
-"""A run as a file for the visitor, made in memory: nothing of it comes to the server's disk."""
+"""A run as a file for the visitor, made in memory, never on the server's disk."""
 
 from __future__ import annotations
 

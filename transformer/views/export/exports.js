@@ -115,7 +115,7 @@ const Exports = () => {
   const [seen, setSeen] = useState(/** @type {any[]} */ ([]));
   const [picked, setPicked] = useState(null); // the box of the picture that the visitor chose
   const look = () => setSeen(picturesSeen());
-  // A picture is offered as soon as it is drawn, and no longer once it is out of date.
+  // A picture is offered from when it is drawn until it is out of date.
   useLayoutEffect(() => {
     if (!isOpen) return undefined;
     look();

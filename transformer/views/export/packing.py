@@ -46,7 +46,7 @@ class Pack:
         self._arrays: list[tuple[str, bytes]] = []
 
     def array(self, values: NDArray[Any]) -> dict[str, Any]:
-        """Keep an array of float32, float64 or small integers; returns what stands for it."""
+        """Keep an array of float32, float64 or small integers; returns its placeholder."""
         kind = values.dtype.str[1:]
         raw = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
         return {"array": self._place(kind, raw), "shape": list(values.shape)}

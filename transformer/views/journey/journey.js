@@ -134,7 +134,7 @@ const useAtlases = (part, kinds) => {
   );
 };
 
-// What is left of the window, within bounds; what stands above on a phone is scrolled away.
+// The height left in the window, within bounds; on a phone the rest above is scrolled away.
 const heightLeft = (element, isAlone) => {
   const { most, beside, above } = HEIGHT;
   const least = isAlone || page.projector ? HEIGHT.alone : HEIGHT.least;

@@ -205,7 +205,7 @@ def _reads(item: Run, found: Journey, kind: str, layer: int, head: int) -> str:
 
 
 def _relation(item: Run, found: Journey, key: int) -> str:
-    """How the token that is read stands to the one that reads and to the one that is expected."""
+    """How the token read relates to the token that reads it and to the predicted one."""
     if key == found.place:
         return "itself"
     if key > item.trace_start and item.ids[key - 1] == item.ids[found.place]:

@@ -248,5 +248,5 @@ def _rotated(vector: Doubles, angles: Doubles) -> Doubles:
 
 
 def _period(angles: Doubles) -> float:
-    """After how many places a pair, given its angle at each, has turned once."""
+    """The number of positions in which a pair, given its angle at each, rotates once."""
     return 2 * math.pi / float(angles[1]) if len(angles) > 1 and angles[1] else math.inf

@@ -88,7 +88,7 @@ const cosines = (matrix, [count, size]) => {
   return found;
 };
 
-// A value with the numbers themselves in the place of what stands for them.
+// A value with the placeholders replaced by the numbers themselves.
 /** @type {(value: any) => any} */
 export const filled = (value) => {
   if (value === null || typeof value !== "object") return value;
