@@ -27,11 +27,12 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks import command_line, results
 from benchmarks.tables import page_table
-from tests.chromium import ARGUMENTS, find
+from tests.chromium import ARGUMENTS, LAYOUT_SHIFT, find
 
 ROOT = Path(__file__).resolve().parent.parent
 CLICKS = 7  # the phone shows one layer at a time, the first head is chosen
 DESK: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
+PROJECTOR: dict[str, Any] = {"viewport": {"width": 1280, "height": 720}}
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 844},
     "device_scale_factor": 3, "is_mobile": True, "has_touch": True,
@@ -43,6 +44,8 @@ SERVED = """() => new Promise(done => new PerformanceObserver(list => {
     if (found) done(found.startTime);
 }).observe({ type: "largest-contentful-paint", buffered: true }))"""
 DRAWN = ".journey[data-rev]"  # the large head by Plotly too
+SETTLED = ":is(.journey, .attention)[data-rev]:visible"
+SETTLED_MS = 1500  # until nothing moves any more
 # Looked for in every frame: the large head's cells, on a canvas or by Plotly, and the bars.
 USABLE = """const look = () => {
     const [cells, bar] = [".journey :is(canvas.cells, .main-svg)", ".next-words li"]
@@ -70,11 +73,16 @@ def main() -> None:
         url = f"http://127.0.0.1:{options.port}/"
         seen = {}
         for name, settings in (("desk", DESK), ("phone", PHONE)):
-            url = f"http://127.0.0.1:{options.port}/"
             loads = [_first_pictures(browser, settings, url) for _ in range(options.rounds)]
             medians = (statistics.median(times) for times in zip(*loads, strict=True))
-            seen[name] = dict(zip(("picture_s", "usable_s", "head_s"), medians, strict=True))
+            seen[name] = dict(
+                zip(("picture_s", "usable_s", "head_s", "shift"), medians, strict=True)
+            )
             seen[name]["click_ms"] = statistics.median(_clicks(browser, settings, url))
+        loads = [
+            _layout_shift(browser, PROJECTOR, f"{url}#projector=1") for _ in range(options.rounds)
+        ]
+        seen["projector"] = {"shift": statistics.median(loads)}
         browser.close()
     part = {
         "rounds": options.rounds,
@@ -138,17 +146,28 @@ def _opened(browser: Browser, settings: dict[str, Any]) -> Iterator[Page]:
 
 def _first_pictures(
     browser: Browser, settings: dict[str, Any], url: str
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, float]:
     """Seconds from the request to the served picture, until the page is of use, and to the large
-    heatmap by Plotly."""
+    heatmap by Plotly; and how far what is seen moves meanwhile."""
     with _opened(browser, settings) as page:
-        page.add_init_script(USABLE)
+        page.add_init_script(USABLE + LAYOUT_SHIFT)
         page.goto(url, wait_until="commit")
         picture = float(page.evaluate(SERVED))
         page.wait_for_selector(DRAWN, state="attached")
         usable = float(page.evaluate("window.usableMs"))
         large = float(page.locator(DRAWN).get_attribute("data-first-ms") or "nan")
-        return picture / 1000, usable / 1000, large / 1000
+        page.wait_for_timeout(SETTLED_MS)
+        return picture / 1000, usable / 1000, large / 1000, float(page.evaluate("layoutShift"))
+
+
+def _layout_shift(browser: Browser, settings: dict[str, Any], url: str) -> float:
+    """How far what is seen moves by itself until it stands."""
+    with _opened(browser, settings) as page:
+        page.add_init_script(LAYOUT_SHIFT)
+        page.goto(url)
+        page.wait_for_selector(SETTLED)
+        page.wait_for_timeout(SETTLED_MS)
+        return float(page.evaluate("layoutShift"))
 
 
 def _clicks(browser: Browser, settings: dict[str, Any], url: str) -> list[float]:

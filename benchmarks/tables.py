@@ -169,6 +169,10 @@ def page_table(part: dict[str, Any]) -> str:
             f"{phone['click_ms']:.0f} ms",
         ],
     ]
+    if "shift" in desk:
+        shifts = [f"{one['shift']:.2f}" for one in (desk, phone)]
+        on = f"; {part['projector']['shift']:.2f} on a projector"
+        rows.append(["how far what is seen moves by itself (CLS)", shifts[0] + on, shifts[1]])
     head = ["the page, as bundled", "here", "processor 4 times as slow, 10 Mbit/s, 40 ms away"]
     return table(head, rows)
 

@@ -33,6 +33,12 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Adds up, as browsers measure it (CLS), how far what is seen moves by itself while a page opens.
+LAYOUT_SHIFT = """window.layoutShift = 0;
+new PerformanceObserver((list) => {
+    for (const { value, hadRecentInput } of list.getEntries())
+        if (!hadRecentInput) window.layoutShift += value;
+}).observe({ type: "layout-shift", buffered: true });"""
 
 
 def find(*, whole: bool = False) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from chromium import LAYOUT_SHIFT
 from playwright.sync_api import expect
 
 PAGE_JS = "**/ui/static/page.js"
@@ -39,12 +40,50 @@ def test_a_picture_stands_before_any_script_and_gives_way_to_the_pages_own(memor
     page.context.close()
 
 
-def test_it_does_not_hide_what_a_link_shows(memory, server):
+def test_of_a_link_nothing_is_seen_but_what_it_shows(memory, server):
     page = memory().new_page()
+    held = []
+    page.route(PAGE_JS, lambda route: held.append(route))
+    page.goto(f"{server.url}#tab=masks", wait_until="commit")
+    look = page.locator("#first-look")
+    expect(look.locator("[role=status]")).to_be_visible()
+    expect(look.locator("img").first).to_be_hidden()  # of the stored example
+    expect(page.locator("gradio-app")).to_be_hidden()
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    expect(page.get_by_role("tab", name="Masks")).to_have_attribute("aria-selected", "true")
+    expect(look).to_be_hidden()
+    page.goto("about:blank")
+    page.unroute(PAGE_JS)
     page.route(PAGE_JS, lambda route: route.abort())
-    for address in ("#tab=masks", "?embed=attention"):
-        page.goto(f"{server.url}{address}", wait_until="commit")
-        expect(page.locator("gradio-app")).to_be_attached()
-        expect(page.locator("#first-look")).to_have_count(0)
-        page.goto("about:blank")
+    page.goto(f"{server.url}?embed=attention", wait_until="commit")
+    expect(page.locator("gradio-app")).to_be_attached()
+    expect(look).to_have_count(0)  # nor does it stand where the scripts do not come
     page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("size", "slower", "address", "drawn"),
+    [
+        pytest.param((1440, 900), 1, "", ".journey", id="wide"),
+        pytest.param((390, 844), 4, "", ".journey", id="phone"),
+        pytest.param(
+            (390, 844), 4, "#text=The+dog&length=4&tab=prediction", ".prediction", id="phone-link"
+        ),
+        pytest.param((1280, 720), 1, "#projector=1&tab=attention", ".attention", id="projector"),
+    ],
+)
+def test_what_is_seen_hardly_moves_while_the_page_opens(
+    memory, server, size, slower, address, drawn
+):
+    width, height = size
+    context = memory(viewport={"width": width, "height": height})
+    page = context.new_page()
+    context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
+    page.add_init_script(LAYOUT_SHIFT)
+    page.goto(f"{server.url}{address}")
+    expect(page.locator(f"{drawn}[data-rev]:not([aria-busy])")).to_be_visible()
+    expect(page.locator(".next-words[data-rev]:not([aria-busy])")).to_be_attached()
+    assert page.evaluate("layoutShift") <= 0.1
+    context.close()

@@ -3,7 +3,7 @@
 
 import { mounted, openSection, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useState, useMemo, useRef } from "../../web/preact.js";
-import { isOwn, page, setRun } from "../../web/store.js";
+import { emit, isOwn, page, setRun } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
 import { numeral, say } from "../../web/messages.js";
@@ -17,6 +17,7 @@ const Tokens = ({ props, value, submit }) => {
   const take = (given) => {
     if (!given?.labels) return;
     setFacts(given);
+    if (given.state !== "done") emit("writing");
     // The framework gives a finished run twice: the page hears of it once.
     if (given.state === "done" && given.run !== page.run?.run) setRun(given);
   };

@@ -15,10 +15,11 @@ import {
   stateOf,
 } from "../../web/link_text.js";
 import { effect, signal } from "../../web/preact.js";
-import { emit, page, showProblem } from "../../web/store.js";
-import { goOn, isLast, isNew, request, showTabs, typeText } from "./gradio.js";
+import { emit, on, page, showProblem } from "../../web/store.js";
+import { goOn, isLast, isNew, request, showTabs, typeText, uncover } from "./gradio.js";
 
 const PAUSE_MS = 300;
+const LONG_MS = 1500; // that a text is written
 const WAIT_MS = 60_000; // the answer is there, the run that it names is on its way
 const HUB = "https://huggingface.co"; // shows a Space inside a page of its own
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
@@ -234,3 +235,8 @@ const open = (text, kept) => {
 export const reopen = (typed) => open(given(), typed);
 // Loaded again, the list of models has those of the visit.
 if (given() !== "" || isReloaded) open(given(), {});
+
+// The page is seen as its link says, or as it is written where that takes long; see first_look.html.
+effect(() => void (isOpening() || uncover()));
+on("waiting", uncover);
+on("writing", () => setTimeout(uncover, LONG_MS));
