@@ -272,7 +272,7 @@ def test_a_few_rows_give_no_label(run):
     [
         (0.41, 0.13, 0.30, "reads the previous token"),
         (0.39, 0.10, 0.30, None),  # too little weight
-        (0.41, 0.14, 0.30, None),  # not three times an even head's
+        (0.41, 0.14, 0.30, None),  # not three times a uniform head's
         (0.41, 0.13, 0.42, None),  # a shuffled copy reaches more
     ],
 )
@@ -346,7 +346,7 @@ def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run, dark):
         expected = [[h.values[metric.name] for h in found.heads if h.layer == at] for at in (0, 1)]
         np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
         assert metric.title in figure.layout.title.text
-        assert f"an even head: {found.even[metric.name]:.2f}" in figure.layout.title.subtitle.text
+        assert f"a uniform head: {found.even[metric.name]:.2f}" in figure.layout.title.subtitle.text
         assert (figure.layout.yaxis.title.text, figure.layout.xaxis.title.text) == ("layer", "head")
         assert figure.layout.meta["row_labels"] == ["layer 0", "layer 1"]
         assert figure.data[0].zmin == 0

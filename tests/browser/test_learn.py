@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from serving import Server
 from visit import Visit
 
-from transformer.learning.moments import story_moments
+from transformer.learning.checkpoints import story_training
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
@@ -25,7 +25,7 @@ ON_ITS_WAY = """n => { const d = document.querySelector(".learn")?.dataset ?? {}
 
 def look_back_at_the_story_model(page: Page) -> None:
     """From the opened tab: a button, the slider, a head; a link holds all of it."""
-    moments = story_moments()
+    moments = story_training()
     assert moments is not None
     shown, wait_ms = page.locator(".moments"), 60_000
     page.get_by_role("button", name="See the story model’s own training").click()

@@ -282,13 +282,13 @@ def lines_of_the_document(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(lines_of_the_document, capsys):
     """It begins with a decoder's weights, finds what it was shown often, and its card says so."""
     root, (training, evaluating) = lines_of_the_document
-    assert main([*training, "--steps", "150", "--moments", "4", "--cpu"]) == 0
+    assert main([*training, "--steps", "150", "--checkpoints", "4", "--cpu"]) == 0
     start, learned = transformer.load(root / "left"), transformer.load(root / "both")
     assert learned.tokenizer.vocab_size == start.tokenizer.vocab_size + 1
     scores = learned.metadata["scores"]["valid"]
     assert scores["top_1"] > 0.8
     assert f"| valid | {scores['top_1']:.2%} |" in (root / "both" / "README.md").read_text()
-    moments = sorted((root / "both" / "training" / "moments").iterdir())
+    moments = sorted((root / "both" / "training" / "checkpoints").iterdir())
     assert [one.name for one in moments] == ["000000", "000010", "000039", "000150"]
     first, last = transformer.load(moments[0]), transformer.load(moments[-1])
     assert first.metadata["validation"]["loss"] > last.metadata["validation"]["loss"] + 2

@@ -36,13 +36,13 @@ def test_every_preset_can_be_watched(preset):
     assert (first.step, last.step) == (1, 2)
     for small in last.pictures.values():
         assert small.pixels.shape[:2] == (1, 4)
-    assert 0 <= last.moment.score <= 1
+    assert 0 <= last.measurement.score <= 1
 
 
 def test_a_training_is_written_and_read_back():
     record = make(TINY)
     again = Record.of_bytes(record.to_bytes())
-    assert (again.plan, again.moments) == (record.plan, record.moments)
+    assert (again.plan, again.measurements) == (record.plan, record.measurements)
     assert again.losses == pytest.approx(record.losses)
     assert sorted(again.snapshots) == TINY.kept() == [1, 10, 12]
     one, other = (each.model(10, "x").network.state_dict() for each in (record, again))
@@ -70,7 +70,7 @@ def test_the_command_makes_the_recorded_trainings(task):
 def test_a_recorded_network_is_as_good_as_its_curve_says(task):
     record = recorded(task)
     model = record.model(record.step, "learned")
-    last = record.moments[-1]
+    last = record.measurements[-1]
     exercise = EXERCISES[task]
     assert last.accuracy >= 0.97
     rows = exercise.rows(Random(-1), 100, held_out=True)

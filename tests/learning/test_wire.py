@@ -43,7 +43,7 @@ def test_reports_come_with_every_number_with_and_without_the_network():
     for report in (sent, bare):
         key, what, found = through(("k", "report", report))
         assert (key, what) == ("k", "report")
-        for name in ("step", "losses", "moment", "answer"):
+        for name in ("step", "losses", "measurement", "answer"):
             assert getattr(found, name) == getattr(report, name)
         assert found.pictures.keys() == report.pictures.keys()
         for kind, small in report.pictures.items():

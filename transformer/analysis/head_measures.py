@@ -17,7 +17,7 @@ class Metric:
     """One number of a head. definition: one sentence, without a full stop.
 
     against: the baseline that can differ from the head: "shuffled" or "even".
-    label: what a head is said to do if the number is high (entropy: near that of an even head);
+    label: what a head is said to do if the number is high (entropy: near that of a uniform head);
     None if that says nothing. short, sign: the same in one or two words and in one character, for
     the grid of heads.
     place: it is the mean weight of certain cells, see `cells_of`. repeats: of rows whose token

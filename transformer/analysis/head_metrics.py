@@ -39,13 +39,13 @@ def rule() -> str:
     """When a head gets a label, in words."""
     return say(
         "A head gets a label only if its number is at least {least}, at least {times} times that "
-        "of an even head and, for a place, above that of every shuffled copy of it; of several, "
-        "the one that is the most times an even head's. Induction, duplicate and backwards ask for "
-        "{again}, for {times_again} times an even head's and for {rows} rows, because full stops "
-        "and little words come again by chance. “Reads evenly” asks for {evenly} of the even "
-        "head's entropy; “reads in order” for an order of {order}, above every shuffled copy's, "
-        "and a largest weight of {least}. With fewer than {rows} rows no head gets a label. No "
-        "label only means that none of these numbers is high.",
+        "of a uniform head and, for a place, above that of every shuffled copy of it; of several, "
+        "the one that is the most times a uniform head's. Induction, duplicate and backwards ask "
+        "for {again}, for {times_again} times a uniform head's and for {rows} rows, because full "
+        "stops and little words come again by chance. “Reads evenly” asks for {evenly} of the "
+        "uniform head's entropy; “reads in order” for an order of {order}, above every shuffled "
+        "copy's, and a largest weight of {least}. With fewer than {rows} rows no head gets a "
+        "label. No label only means that none of these numbers is high.",
         least=numeral(LEAST_WEIGHT, "g"),
         times=numeral(TIMES_EVEN, "g"),
         again=numeral(LEAST_AGAIN, "g"),
@@ -188,7 +188,7 @@ def named_after(
     shuffled: Mapping[str, tuple[float, float]],
 ) -> str | None:
     """The metric that says clearly what the head does (see `rule`): the place that is the most
-    times an even head's, else one token, else order, else entropy (it reads evenly), else None."""
+    times a uniform head's, else one token, else order, else entropy (reads evenly), else None."""
 
     def clear(name: str) -> bool:
         again = ALL[name].repeats
@@ -209,11 +209,11 @@ def named_after(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """What one head does on this text, further above an even head than all others.
+    """What one head does on this text, further above a uniform head than all others.
 
     clear: whether it has a label. Else no head has one, and this is the nearest: TIMES_EVEN times
-    an even head's number at the least, and above that of every shuffled copy.
-    value, even: the number of `metric`, of the head and of an even head (of an order the largest
+    a uniform head's number at the least, and above that of every shuffled copy.
+    value, even: the number of `metric`, of the head and of a uniform head (of an order the largest
     weight of a row); n_rows: the rows that it is a mean of.
     query, key, weight: of these rows the one where the head reads so most clearly.
     """
@@ -278,7 +278,7 @@ def _nearly(found: Metrics) -> list[tuple[HeadMetrics, str]]:
 
 
 def _number(name: str) -> str:
-    """The metric that can be held against an even head's: of an order there is none."""
+    """The metric that can be held against a uniform head's: of an order there is none."""
     return "largest" if name == "order" else name
 
 

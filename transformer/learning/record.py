@@ -20,13 +20,13 @@ from transformer.learning.plan import Plan, sample_of
 from transformer.model.weights import network_with, weights_of
 from transformer.runs.memory_budget import bytes_of
 
-NUMBER_BYTES, MOMENT_BYTES = 32, 250  # of a number in a list; of a Moment
+NUMBER_BYTES, MEASUREMENT_BYTES = 32, 250  # of a number in a list; of a Measurement
 Weights = dict[str, NDArray[np.float16]]
 Pictures = dict[str, Atlas]  # by stack and kind, "decoder.self"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Moment:
+class Measurement:
     """What was measured after a step. accuracy: the share of held-out questions answered right.
 
     score: the weight that the best head puts on the letter which is to be said next, from 0 to 1;
@@ -60,7 +60,7 @@ class Record:
 
     plan: Plan
     losses: list[float] = field(default_factory=list)
-    moments: list[Moment] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
 
     @property
@@ -72,21 +72,21 @@ class Record:
     def size(self) -> int:
         """Bytes of the kept networks, and of the curves."""
         kept = sum(snapshot.size for snapshot in list(self.snapshots.values()))
-        return kept + NUMBER_BYTES * len(self.losses) + MOMENT_BYTES * len(self.moments)
+        return kept + NUMBER_BYTES * len(self.losses) + MEASUREMENT_BYTES * len(self.measurements)
 
-    def moment(self, step: int) -> Moment | None:
+    def measured_by(self, step: int) -> Measurement | None:
         """The last one measured up to a step."""
-        return next((one for one in reversed(self.moments) if one.step <= step), None)
+        return next((one for one in reversed(self.measurements) if one.step <= step), None)
 
     def model(self, step: int, name: str, card: str = "") -> Model:
         """The network as it was kept after a step, ready to be asked. KeyError if it was not."""
         config, exercise = self.plan.config(), self.plan.exercise
         kept = self.snapshots[step].weights
         weights = {key: torch.from_numpy(value).float() for key, value in kept.items()}
-        moment = self.moment(step)
+        last = self.measured_by(step)
         about = {
             "exercise": exercise.name, "steps": step, "training": self.plan.to_dict(),
-            "accuracy": moment.accuracy if moment else None,
+            "accuracy": last.accuracy if last else None,
         }  # fmt: skip
         sample: HeldOutSample | None = sample_of(exercise, config.family)
         return Model(
@@ -113,7 +113,7 @@ class Record:
         about = {
             "plan": self.plan.to_dict(),
             "shapes": shapes,
-            "moments": [dataclasses.asdict(one) for one in self.moments],
+            "moments": [dataclasses.asdict(one) for one in self.measurements],
         }
         file = io.BytesIO()
         losses = np.asarray(self.losses, dtype=np.float32)
@@ -128,9 +128,9 @@ class Record:
             losses = [float(loss) for loss in arrays["losses"]]
             steps = sorted(int(name.split("/")[0]) for name in arrays.files if "/weights" in name)
             kept = {step: _snapshot(step, about["shapes"], arrays) for step in steps}
-        moments = [Moment(**one) for one in about["moments"]]
+        measurements = [Measurement(**one) for one in about["moments"]]
         plan = Plan(**about["plan"])
-        return cls(plan=plan, losses=losses, moments=moments, snapshots=kept)
+        return cls(plan=plan, losses=losses, measurements=measurements, snapshots=kept)
 
 
 def _snapshot(step: int, shapes: dict[str, list[int]], arrays: Any) -> Snapshot:

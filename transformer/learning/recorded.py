@@ -53,7 +53,7 @@ def main() -> None:
         record = make(PLANS[task])
         path = FOLDER / f"{task}.npz"
         path.write_bytes(record.to_bytes())
-        print(f"{path.name}: {path.stat().st_size:,} bytes, {record.moments[-1]}", flush=True)
+        print(f"{path.name}: {path.stat().st_size:,} bytes, {record.measurements[-1]}", flush=True)
 
 
 if __name__ == "__main__":

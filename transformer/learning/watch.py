@@ -9,7 +9,14 @@ from transformer.analysis.atlas import atlas
 from transformer.inference.engines.choice import NETWORK
 from transformer.inference.model import Model
 from transformer.learning.plan import Plan, held_out, prompt_of
-from transformer.learning.record import Moment, Pictures, Record, Snapshot, Weights, half_weights
+from transformer.learning.record import (
+    Measurement,
+    Pictures,
+    Record,
+    Snapshot,
+    Weights,
+    half_weights,
+)
 from transformer.runs.run import Run
 from transformer.training.exercises import Exercise
 from transformer.training.exercises.asking import answer_of, weight_on_wanted
@@ -27,7 +34,7 @@ class Report:
 
     step: int
     losses: list[float]
-    moment: Moment
+    measurement: Measurement
     pictures: Pictures
     answer: str
     weights: Weights | None = None
@@ -35,8 +42,8 @@ class Report:
     def put_into(self, record: Record) -> None:
         """Append it to a record."""
         record.losses.extend(self.losses)
-        if not record.moments or record.moments[-1].step < self.step:
-            record.moments.append(self.moment)
+        if not record.measurements or record.measurements[-1].step < self.step:
+            record.measurements.append(self.measurement)
         if self.weights is not None:
             record.snapshots[self.step] = Snapshot(
                 step=self.step, weights=self.weights, pictures=self.pictures
@@ -49,7 +56,7 @@ def report(step: Step, losses: list[float], question: str, *, keep: bool) -> Rep
     return Report(
         step=step.number,
         losses=losses,
-        moment=moment_of(step, model),
+        measurement=measurement_of(step, model),
         pictures=pictures_of(example_run(model, step.task)),
         answer=answer_of(model, step.task, question),
         weights=half_weights(step.network) if keep else None,
@@ -67,15 +74,17 @@ def watched(plan: Plan) -> Iterator[Report]:
             losses = []
 
 
-def moment_of(step: Step, model: Model) -> Moment:
+def measurement_of(step: Step, model: Model) -> Measurement:
     """What is measured of the network after a step."""
     if not step.task.reads:
-        return Moment(step=step.number, accuracy=step.accuracy)
+        return Measurement(step=step.number, accuracy=step.accuracy)
     weights = weight_on_wanted(model.network, step.task, held_out(step.task, SCORED))
     site = max(weights, key=lambda one: float(weights[one].max()))
     head = int(weights[site].argmax())
     score = float(weights[site][head])
-    return Moment(step=step.number, accuracy=step.accuracy, score=score, site=str(site), head=head)
+    return Measurement(
+        step=step.number, accuracy=step.accuracy, score=score, site=str(site), head=head
+    )
 
 
 def example_run(model: Model, exercise: Exercise) -> Run:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from transformer.analysis.head_measures import ALL
-from transformer.learning.moments import HeadNumber, Moments, Standing
-from transformer.learning.record import Moment, Record
+from transformer.learning.checkpoints import CheckpointedTraining, CheckpointScores, HeadNumber
+from transformer.learning.record import Measurement, Record
 from transformer.messages import mark, numeral, say
 from transformer.model.sites import Site
 
@@ -33,7 +33,7 @@ _ROSE = {
 
 def told(record: Record, step: int) -> list[str]:
     """The measurements after a step, and the steepest fall of the loss up to there."""
-    now = record.moment(step)
+    now = record.measured_by(step)
     if now is None:
         return []
     loss = numeral(_smooth(record.losses, step), ".2f")
@@ -45,7 +45,7 @@ def told(record: Record, step: int) -> list[str]:
     return [words, *_best_head(record, now), *_fall(record, step)]
 
 
-def _best_head(record: Record, now: Moment) -> list[str]:
+def _best_head(record: Record, now: Measurement) -> list[str]:
     if now.score is None:
         return []
     sentence = say(
@@ -61,7 +61,7 @@ def _fall(record: Record, step: int) -> list[str]:
     if found is None:
         return []
     first, last = found
-    before, after = record.moment(first), record.moment(last)
+    before, after = record.measured_by(first), record.measured_by(last)
     assert after is not None
     high, low = (numeral(_smooth(record.losses, one), ".2f") for one in found)
     rise = 0.0 if before is None else (after.score or 0.0) - (before.score or 0.0)
@@ -89,11 +89,11 @@ def sudden_fall(losses: Sequence[float]) -> tuple[int, int] | None:
     return (end - STRETCH, end) if falls and fall >= SUDDEN * _smooth(losses, 1) else None
 
 
-def head_words(moment: Moment) -> str:
-    """Which head a moment's score is of."""
-    assert moment.site is not None
-    site = Site.parse(moment.site)
-    return say("layer {layer}, head {head}", layer=site.layer, head=moment.head)
+def head_words(found: Measurement) -> str:
+    """The head that a measured score is of."""
+    assert found.site is not None
+    site = Site.parse(found.site)
+    return say("layer {layer}, head {head}", layer=site.layer, head=found.head)
 
 
 def _smooth(losses: Sequence[float], step: int) -> float:
@@ -106,34 +106,34 @@ def _percent(share: float) -> str:
     return say("{percent} %", percent=numeral(100 * share, ".0f"))
 
 
-def told_at(moments: Moments, place: int) -> list[str]:
-    """How it stands at a moment, and what has formed since the one before."""
-    now = moments.standings[place]
-    n_layers, n_heads = moments.shape
+def told_at(training: CheckpointedTraining, place: int) -> list[str]:
+    """The scores at a checkpoint, and what has formed since the one before."""
+    now = training.standings[place]
+    n_layers, n_heads = training.shape
     even = say(
-        "{n} of {total} heads read evenly.",
+        "{n} of {total} heads read uniformly.",
         n=numeral(now.n_even),
         total=numeral(n_layers * n_heads),
     )
-    before = moments.standings[place - 1] if place else None
-    return [_loss_at(moments, now), even, *_formed(now, before)]
+    before = training.standings[place - 1] if place else None
+    return [_loss_at(training, now), even, *_formed(now, before)]
 
 
-def about(moments: Moments) -> str:
+def about(training: CheckpointedTraining) -> str:
     """Which training it is, in a sentence."""
-    n_layers, n_heads = moments.shape
+    n_layers, n_heads = training.shape
     return say(
-        "A second training of the same recipe, kept at {n} moments: {n_layers} layers of {n_heads} "
-        "heads as in the model of this page, whose weights are another, longer training's. After "
-        "its {total} steps this one costs {loss} nats a token, {bits} bits per byte, on held-out "
-        "text.",
-        n=numeral(len(moments.steps)), n_layers=n_layers, n_heads=n_heads,
-        total=numeral(moments.total), loss=numeral(moments.standings[-1].loss, ".2f"),
-        bits=numeral(moments.standings[-1].bits_per_byte, ".3f"),
+        "A second training of the same recipe, kept at {n} checkpoints: {n_layers} layers of "
+        "{n_heads} heads as in the model of this page, whose weights are another, longer "
+        "training's. After its {total} steps this one costs {loss} nats a token, {bits} bits per "
+        "byte, on held-out text.",
+        n=numeral(len(training.steps)), n_layers=n_layers, n_heads=n_heads,
+        total=numeral(training.total), loss=numeral(training.standings[-1].loss, ".2f"),
+        bits=numeral(training.standings[-1].bits_per_byte, ".3f"),
     )  # fmt: skip
 
 
-def _loss_at(moments: Moments, now: Standing) -> str:
+def _loss_at(training: CheckpointedTraining, now: CheckpointScores) -> str:
     loss, bits = numeral(now.loss, ".2f"), numeral(now.bits_per_byte, ".3f")
     if now.step == 0:
         return say(
@@ -142,11 +142,11 @@ def _loss_at(moments: Moments, now: Standing) -> str:
         )  # fmt: skip
     return say(
         "After step {step} of {total}: {loss} nats a token, {bits} bits per byte on held-out text.",
-        step=numeral(now.step), total=numeral(moments.total), loss=loss, bits=bits,
+        step=numeral(now.step), total=numeral(training.total), loss=loss, bits=bits,
     )  # fmt: skip
 
 
-def _formed(now: Standing, before: Standing | None) -> list[str]:
+def _formed(now: CheckpointScores, before: CheckpointScores | None) -> list[str]:
     """What stands out by now; new ones first."""
     clear = [one for one in now.best if one.clear]
     if before is None:
@@ -163,10 +163,10 @@ def _reads(one: HeadNumber, since: int | None = None) -> str:
     """What a head does; since: the step before which no head did."""
     label = ALL[one.metric].label
     assert label is not None
-    sentence = mark("Layer {layer}, head {head} {does} ({value}; an even head: {even}).")
+    sentence = mark("Layer {layer}, head {head} {does} ({value}; a uniform head: {even}).")
     if since is not None:
         sentence = mark(
-            "New since step {step}: layer {layer}, head {head} {does} ({value}; an even head: "
+            "New since step {step}: layer {layer}, head {head} {does} ({value}; a uniform head: "
             "{even})."
         )
     return say(

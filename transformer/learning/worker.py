@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from transformer.analysis.atlas import Atlas
 from transformer.command_line import Parser
 from transformer.learning.plan import Plan
-from transformer.learning.record import Moment
+from transformer.learning.record import Measurement
 from transformer.learning.watch import Report, report
 from transformer.messages import speaking, translated
 
@@ -64,7 +64,7 @@ def send(file: IO[bytes], message: Message) -> None:
         arrays = _arrays(value)
         value = {
             "step": value.step, "losses": value.losses, "answer": value.answer,
-            "moment": dataclasses.asdict(value.moment),
+            "measurement": dataclasses.asdict(value.measurement),
         }  # fmt: skip
     text, packed = json.dumps([key, what, value]).encode(), io.BytesIO()
     if arrays:
@@ -107,9 +107,9 @@ def _report(value: dict[str, Any], arrays: Arrays) -> Report:
 
     masked = below("masked/")
     pictures = {kind: Atlas(pixels, masked[kind]) for kind, pixels in below("pixels/").items()}
-    moment = Moment(**value["moment"])
+    measurement = Measurement(**value["measurement"])
     return Report(
-        **value | {"moment": moment}, pictures=pictures, weights=below("weights/") or None
+        **value | {"measurement": measurement}, pictures=pictures, weights=below("weights/") or None
     )
 
 

@@ -77,8 +77,8 @@ def _train(arguments: list[str]) -> None:
         "--from", dest="start", metavar="CHECKPOINT", help="begin with its weights and tokenizer"
     )
     parser.add_argument(
-        "--moments", type=int, default=0, metavar="N", help="also keep N checkpoints on the way, "
-        "ever farther apart, in OUT/training/moments; default 0",
+        "--checkpoints", "--moments", type=int, default=0, metavar="N",
+        help="also keep N checkpoints on the way, ever farther apart, in OUT/training/checkpoints",
     )  # fmt: skip
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
     options = parser.parse_args(arguments)
@@ -93,7 +93,9 @@ def _train(arguments: list[str]) -> None:
         print(f"{recipe.name}: seed {recipe.settings.seed}, {recipe.model}, {recipe.settings}")
     task = TASKS[recipe.task](recipe, options.data)
     start = load(options.start) if options.start else None
-    train(recipe, task, options.out, cpu=options.cpu, start=start, n_moments=options.moments)
+    train(
+        recipe, task, options.out, cpu=options.cpu, start=start, n_checkpoints=options.checkpoints
+    )
     if first:
         print(f"wrote {options.out}{_how_to_score(options.out, task.held_out)}")
 

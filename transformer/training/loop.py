@@ -42,31 +42,31 @@ def train(
     *,
     cpu: bool = False,
     start: Model | None = None,
-    n_moments: int = 0,
+    n_checkpoints: int = 0,
 ) -> Path:
     """Fit the recipe's model to the task's text, or go on where a killed training stopped.
 
     Writes out/ (a checkpoint that `transformer.load` reads, at each save and at the end) and
     out/training/ (state, log.jsonl, loss.html). start: a model whose weights and tokenizer a new
-    training begins with. n_moments: how many checkpoints out/training/moments/ is to hold, from
-    before the first step to the last, see `moments_of`. Returns out.
+    training begins with. n_checkpoints: how many to keep in out/training/checkpoints/, from before
+    the first step to the last, see `checkpoint_steps`. Returns out.
     Raises ValueError if out holds a training of another recipe or on other text, KeyboardInterrupt
     after Ctrl-C, when the step under way has ended and all is saved.
     """
-    return _Training(recipe, task, out, cpu=cpu, start=start, n_moments=n_moments).run()
+    return _Training(recipe, task, out, cpu=cpu, start=start, n_checkpoints=n_checkpoints).run()
 
 
-def moments_of(n_steps: int, n_moments: int) -> list[int]:
+def checkpoint_steps(n_steps: int, n_checkpoints: int) -> list[int]:
     """Steps to keep the network at: 0, then ever farther apart, each by the same factor from
-    FIRST_MOMENT to n_steps. Fewer where steps coincide; none for 0."""
-    if n_moments < 1:
+    FIRST_CHECKPOINT to n_steps. Fewer where steps coincide; none for 0."""
+    if n_checkpoints < 1:
         return []
-    ratio = (n_steps / FIRST_MOMENT) ** (1 / max(1, n_moments - 2))
-    later = (round(FIRST_MOMENT * ratio**place) for place in range(n_moments - 1))
+    ratio = (n_steps / FIRST_CHECKPOINT) ** (1 / max(1, n_checkpoints - 2))
+    later = (round(FIRST_CHECKPOINT * ratio**place) for place in range(n_checkpoints - 1))
     return sorted({0, *(min(n_steps, step) for step in later)})
 
 
-FIRST_MOMENT = 10  # after step 0: by then only how often each token occurs has been learned
+FIRST_CHECKPOINT = 10  # after step 0: by then only how often each token occurs has been learned
 
 
 class _Training:
@@ -78,11 +78,11 @@ class _Training:
         *,
         cpu: bool,
         start: Model | None,
-        n_moments: int = 0,
+        n_checkpoints: int = 0,
     ) -> None:
         self.recipe, self.settings, self.task, self.out = recipe, recipe.settings, task, out
         self.folder = out / STATE
-        self.moments = moments_of(self.settings.steps, n_moments)
+        self.checkpoints = checkpoint_steps(self.settings.steps, n_checkpoints)
         cpu = on_cpu(cpu)
         self.dtype = precision(self.settings.precision, cpu)
         # Autocast is our own: Accelerate's would copy all logits into float32.
@@ -117,7 +117,7 @@ class _Training:
         settings, batches = self.settings, self._batches()
         if self.main:
             log.keep_until(self.folder, self.progress["step"])
-            self._keep_moment()
+            self._keep_checkpoint()
         bar = tqdm(
             total=settings.steps, initial=self.progress["step"], desc=self.recipe.name,
             disable=not self.main, mininterval=1.0, smoothing=0.05,
@@ -176,18 +176,18 @@ class _Training:
             if step % settings.validate_every == 0 or last:
                 entry |= self._validate()
             log.append(self.folder, entry)
-            self._keep_moment()
+            self._keep_checkpoint()
             if step % settings.save_every == 0 or last or self.stopped:
                 saved = self.progress | {"recipe": identity(self.recipe)}
                 save_state(self.folder, self.raw, self.optimizer, saved)
                 self._write(self._metadata())
         self.accelerator.wait_for_everyone()
 
-    def _keep_moment(self) -> None:
-        """A checkpoint of its own, where this step is one of the moments."""
+    def _keep_checkpoint(self) -> None:
+        """Keep a separate checkpoint, if this step is one of `checkpoint_steps`."""
         step = self.progress["step"]
-        folder = self.folder / "moments" / f"{step:06}"
-        if step in self.moments and not (folder / "config.json").is_file():
+        folder = self.folder / "checkpoints" / f"{step:06}"
+        if step in self.checkpoints and not (folder / "config.json").is_file():
             self._validate()
             self._write(self._metadata(), folder)
 

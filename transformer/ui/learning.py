@@ -1,5 +1,5 @@
-"""What the tab Learn asks the server, each in the caller's own visit, and what Moments asks of the
-story model's recorded training: plain values in and out."""
+"""What the tab Learn asks the server, each in the caller's own visit, and the story model's
+recorded training: plain values in and out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from transformer.checks import check_choice, check_whole
 from transformer.inference.model import Model
 from transformer.interventions.descriptions import Ablate, Break, interventions_of
 from transformer.interventions.hooks import hooks_of
-from transformer.learning.moments import HeadNumber, Moments, story_moments
+from transformer.learning.checkpoints import CheckpointedTraining, HeadNumber, story_training
 from transformer.learning.plan import Plan, held_out
 from transformer.learning.record import Record, Snapshot
 from transformer.learning.recorded import PLANS, recorded
@@ -94,7 +94,7 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
     pictures = training.pictures if at is None else {}
     if not pictures and record.snapshots:
         pictures = _kept(record, at).pictures
-    best = record.moment(step)  # with the head that reads what comes next, where there is one
+    best = record.measured_by(step)  # with the head that reads what comes next, where there is one
     return facts | {
         "at": step,
         "kept": sorted(record.snapshots),
@@ -210,8 +210,8 @@ def _kept(record: Record, at: Any) -> Snapshot:
 
 
 def _model(record: Record, snapshot: Snapshot, name: str) -> Model:
-    exercise, moment = record.plan.exercise, record.moment(snapshot.step)
-    right = "–" if moment is None else f"{moment.accuracy:.0%}"
+    exercise, found = record.plan.exercise, record.measured_by(snapshot.step)
+    right = "–" if found is None else f"{found.accuracy:.0%}"
     card = CARD.format(
         title=exercise.title, words=exercise.words, step=snapshot.step, right=right,
         plan=record.plan,
@@ -231,41 +231,41 @@ def _answer(training: Training, at: Any) -> str:
 
 
 def _curves(record: Record, at: int | None, dark: bool) -> Any:
-    moments = list(record.moments)
+    measured = list(record.measurements)
     return learning_curves(
         list(record.losses),
-        [moment.step for moment in moments],
-        [moment.accuracy for moment in moments],
+        [one.step for one in measured],
+        [one.accuracy for one in measured],
         total=record.plan.n_steps,
-        score=[moment.score for moment in moments],
+        score=[one.score for one in measured],
         score_name=say(record.plan.exercise.reads) if record.plan.exercise.reads else "",
         at=at,
         dark=dark,
     )
 
 
-# --- the view Moments ---------------------------------------------------------------------------
+# --- the view moments ---------------------------------------------------------------------------
 
 
-def moment(data: Mapping[str, Any]) -> dict[str, Any]:
-    """{"step", "sentence", "layer", "head", "dark"}: what was kept of a moment.
+def recorded_checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:
+    """{"step", "sentence", "layer", "head", "dark"}: what was recorded at a checkpoint.
 
     step None: the last one; layer, head None: the head that came to stand out. Raises ValueError
     for what was not kept.
     """
-    moments = story_moments()
-    if moments is None:
-        raise invalid("no moments of a training come with this page")
-    place, sentence, layer, head = _chosen_moment(moments, data)
-    now, read = moments.standings[place], moments.sentences[sentence]
+    training = story_training()
+    if training is None:
+        raise invalid("no checkpoints of a training come with this page")
+    place, sentence, layer, head = _chosen_checkpoint(training, data)
+    now, read = training.standings[place], training.sentences[sentence]
     dark = data.get("dark") is True
     surprisal = read.surprisal[place]
     return {
-        "about": about(moments),
-        "steps": moments.steps, "total": moments.total, "step": now.step,
-        "said": told_at(moments, place),
-        "start": moments.start, "wrote": now.wrote.removeprefix(moments.start),
-        "sentences": [one.text for one in moments.sentences],
+        "about": about(training),
+        "steps": training.steps, "total": training.total, "step": now.step,
+        "said": told_at(training, place),
+        "start": training.start, "wrote": now.wrote.removeprefix(training.start),
+        "sentences": [one.text for one in training.sentences],
         "labels": read.labels,
         "surprisal": [None if np.isnan(one) else round(float(one), 2) for one in surprisal],
         "mean": float(np.nanmean(surprisal)),
@@ -275,20 +275,22 @@ def moment(data: Mapping[str, Any]) -> dict[str, Any]:
         "large": recorded_head(
             read.weights(place, layer, head), read.labels, layer, head, dark=dark
         ),
-        "curves": _moment_curves(moments, now.step, dark),
+        "curves": _checkpoint_curves(training, now.step, dark),
     }  # fmt: skip
 
 
-def _chosen_moment(moments: Moments, data: Mapping[str, Any]) -> tuple[int, int, int, int]:
-    """(place of the moment, sentence, layer, head)."""
+def _chosen_checkpoint(
+    training: CheckpointedTraining, data: Mapping[str, Any]
+) -> tuple[int, int, int, int]:
+    """(number of the checkpoint, sentence, layer, head)."""
     values = {
         one.name: one.check(data.get(one.name, one.default)) for one in VIEWS["moments"].parameters
     }
-    steps, (n_layers, n_heads) = moments.steps, moments.shape
+    steps, (n_layers, n_heads) = training.steps, training.shape
     step = steps[-1] if values["step"] is None else values["step"]
     check_choice("step", step, steps)
-    check_whole("sentence", values["sentence"], 0, len(moments.sentences) - 1)
-    last = moments.standings[-1]
+    check_whole("sentence", values["sentence"], 0, len(training.sentences) - 1)
+    last = training.standings[-1]
     found = [last.best_by(metric) for metric in OPENED]
     first = next((one for one in found if one is not None and one.clear), last.best[0])
     layer = first.layer if values["layer"] is None else values["layer"]
@@ -306,17 +308,17 @@ def _sign(one: HeadNumber) -> dict[str, Any]:
     return {"layer": one.layer, "head": one.head, "sign": metric.sign, "label": label}
 
 
-def _moment_curves(moments: Moments, step: int, dark: bool) -> Any:
+def _checkpoint_curves(training: CheckpointedTraining, step: int, dark: bool) -> Any:
     def values(metric: str) -> list[float | None]:
-        found = (one.best_by(metric) for one in moments.standings)
+        found = (one.best_by(metric) for one in training.standings)
         return [None if one is None else one.value for one in found]
 
     return moment_curves(
-        moments.curve,
-        moments.steps,
-        [one.loss for one in moments.standings],
+        training.curve,
+        training.steps,
+        [one.loss for one in training.standings],
         {say(ALL[metric].short): values(metric) for metric in DRAWN},
-        total=moments.total,
+        total=training.total,
         at=step,
         dark=dark,
     )

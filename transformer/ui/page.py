@@ -15,7 +15,7 @@ import numpy as np
 
 from transformer.analysis.atlas import atlas
 from transformer.inference.model import Model
-from transformer.learning.moments import story_moments
+from transformer.learning.checkpoints import story_training
 from transformer.messages import language, mark
 from transformer.messages.markup import translated
 from transformer.runs.head_data import head_view
@@ -83,7 +83,7 @@ def _lay_out(experiments: Experiments) -> None:
         # The small pictures of all heads.
         "first": place | {part: in_base64(value) for part, value in small.items()},
         "tasks": {one.name: {"title": one.title, "words": one.words} for one in EXERCISES.values()},
-        "moments": story_moments() is not None,
+        "moments": story_training() is not None,
     }
     # Plotly's first figure is slow
     answer(experiments, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})

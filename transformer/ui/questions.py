@@ -38,7 +38,7 @@ def questions(experiments: Experiments) -> dict[str, Question]:
     is not kept here, or no longer."""
     service = experiments.service
     works: dict[str, Callable[[dict[str, Any]], Answer]] = {
-        "moment": learning.moment,
+        "moment": learning.recorded_checkpoint,
         "kept": partial(exists, experiments.store),
         "export": partial(_file, experiments),
     }

@@ -122,7 +122,9 @@ VIEW = View(
     order=120,
     folded=True,
     title=mark("What each head does, in numbers"),
-    help=mark("One number for every head, such as its entropy, with an even head as the baseline."),
+    help=mark(
+        "One number for every head, such as its entropy, with a uniform head as the baseline."
+    ),
     parameters=(
         Choice(
             name="sort",
@@ -145,7 +147,7 @@ VIEW = View(
             name="metrics",
             title=mark("Head metrics"),
             help=mark(
-                "One number for every head, such as its entropy, with an even head as baseline."
+                "One number for every head, such as its entropy, with a uniform head as baseline."
             ),
             figure=metrics_figure,
             answer=answer_metrics,

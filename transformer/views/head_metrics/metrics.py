@@ -75,9 +75,9 @@ def _baselines(found: Metrics, metric: str) -> str:
     parts = (
         []
         if math.isnan(found.even[metric])
-        else [say("an even head: {even}", even=numeral(found.even[metric], ".2f"))]
+        else [say("a uniform head: {even}", even=numeral(found.even[metric], ".2f"))]
     )
     if ALL[metric].against == "shuffled":
         largest = [head.shuffled[metric][1] for head in found.heads]
         parts.append(say("keys shuffled: at most {largest}", largest=numeral(max(largest), ".2f")))
-    return ", ".join(parts) or say("no baseline: an even head's does not vary")
+    return ", ".join(parts) or say("no baseline: a uniform head's does not vary")

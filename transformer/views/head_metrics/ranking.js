@@ -47,14 +47,14 @@ const sentence = ({ stack, kind }, found) => {
     // What reads a source is about to write its next token: the alignment is one place on.
     next
       ? sayWith(
-          "{number} {value} on average over {rows} tokens, {times} times that of an " +
-            "even head. Clearest at “{query}”: about to write “{next}”, it reads “{key}” " +
+          "{number} {value} on average over {rows} tokens, {times} times that of a " +
+            "uniform head. Clearest at “{query}”: about to write “{next}”, it reads “{key}” " +
             "({weight}).",
           values,
         )
       : sayWith(
-          "{number} {value} on average over {rows} tokens, {times} times that of an " +
-            "even head. Clearest at “{query}”: it reads “{key}” ({weight}).",
+          "{number} {value} on average over {rows} tokens, {times} times that of a " +
+            "uniform head. Clearest at “{query}”: it reads “{key}” ({weight}).",
           values,
         ),
   ];
@@ -125,7 +125,7 @@ const Baselines = ({ metrics, by }) => {
   const line = (title, values) => html`<tr><th scope="row">${title}</th>
     ${cells(metrics, by, values)}<td class="label">${say("baseline")}</td></tr>`;
   return html`<tbody class="baselines">
-    ${line(say("an even head"), (metric) => metric.even)}
+    ${line(say("a uniform head"), (metric) => metric.even)}
     ${line(say("keys shuffled, mean"), (metric) => metric.shuffled)}
     ${line(say("keys shuffled, most"), (metric) => metric.shuffled_most)}
   </tbody>`;
@@ -210,7 +210,7 @@ const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
   const terms = [
     ...metrics.map((metric) => [titleOf(metric), `${metric.definition}.`]),
     [
-      say("an even head"),
+      say("a uniform head"),
       say(
         "the same numbers of a head that reads all keys that its mask allows with the same weight.",
       ),

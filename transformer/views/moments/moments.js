@@ -38,7 +38,7 @@ const Tokens = ({ labels, surprisal, mean }) => {
 
 const Slider = ({ steps = [], step, total, choose }) => html`<label
   class="learn-slider moments-slider">
-  <span>${`${say("Moment: step")} `}<output class="moments-at">${steps.length ? wholeText(step) : "–"}</output></span>
+  <span>${`${say("Checkpoint: step")} `}<output class="moments-at">${steps.length ? wholeText(step) : "–"}</output></span>
   <input type="range" class="moments-back" min="0" max=${Math.max(0, steps.length - 1)}
     disabled=${!steps.length} value=${Math.max(0, steps.indexOf(step))}
     aria-valuetext=${say("step {step} of {total}", { step, total })}
@@ -69,7 +69,7 @@ const Moments = () => {
         <h4>${say("What it writes")}</h4>
         <p class="moments-wrote" aria-live="polite"><bdi><b class="moments-start">${answer?.start}</b><span
           class="moments-rest">${answer?.wrote}</span></bdi></p>
-        <p class="hint">${say("The same start and the same seed at every moment. The networks themselves are not kept: they would be fifty million numbers.")}</p>
+        <p class="hint">${say("The same start and the same seed at every checkpoint. The networks themselves are not kept: they would be fifty million numbers.")}</p>
         <label class="moments-choice">${`${say("Sentence")} `}<${Select} class="moments-sentence"
           options=${[...(answer?.sentences ?? []).entries()]} value=${fields["moments.sentence"]}
           set=${(place) => set({ sentence: Number(place) })} /></label>
@@ -82,7 +82,7 @@ const Moments = () => {
           html`<${SmallHeads} class="moments-heads" chosen=${{ layer, head }} choose=${(a, b) => set({ layer: a, head: b })}
             picture=${answer.picture} signs=${answer.signs} />`
         }
-        <p class="hint">${say("A sign says what a head does. It is measured on ten texts: the head's number is three times an even head's, and above that of every shuffled copy of the head.")}</p>
+        <p class="hint">${say("A sign says what a head does. It is measured on ten texts: the head's number is three times a uniform head's, and above that of every shuffled copy of the head.")}</p>
       </div>
       <div>
         <h4 class="moments-title">${name}</h4>

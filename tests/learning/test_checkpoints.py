@@ -1,4 +1,4 @@
-"""The moments of a training: what the command keeps of them is what their networks say."""
+"""The checkpoints of a training: what the command records is what their networks say."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from builders import tiny
 
 import transformer
 from transformer import Model, Tokenizer
-from transformer.learning import moments as reading
-from transformer.learning import record_moments
-from transformer.learning.moments import HeadNumber, Moments, story_moments
-from transformer.learning.record_moments import SENTENCES, curve, recorded_moments
+from transformer.learning import checkpoints as reading
+from transformer.learning import record_checkpoints
+from transformer.learning.checkpoints import CheckpointedTraining, HeadNumber, story_training
+from transformer.learning.record_checkpoints import SENTENCES, curve, recorded_checkpoints
 from transformer.learning.words import about, told_at
 from transformer.training import log
-from transformer.ui.learning import moment
+from transformer.ui.learning import recorded_checkpoint
 
 STEPS = (0, 3, 12)
 TEXTS = ("Tom and Mia saw the dog. The dog saw Tom and Mia.", "The red ball and the red bird.")
@@ -34,7 +34,7 @@ def checkpoint_of(model: Model, folder: Path, step: int) -> None:
             "step": step, "examples": 7, "loss": 6.0 - step / 10, "bits_per_byte": 3.0 - step / 20,
         },
     }  # fmt: skip
-    dataclasses.replace(model, metadata=about).save(folder / "moments" / f"{step:06}")
+    dataclasses.replace(model, metadata=about).save(folder / "checkpoints" / f"{step:06}")
 
 
 @pytest.fixture(scope="module")
@@ -55,22 +55,22 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def kept(training: Path) -> Moments:
-    return recorded_moments(training / "moments", texts=TEXTS)
+def kept(training: Path) -> CheckpointedTraining:
+    return recorded_checkpoints(training / "checkpoints", texts=TEXTS)
 
 
 @pytest.fixture(scope="module")
 def models(training: Path) -> list[Model]:
-    return [transformer.load(training / "moments" / f"{step:06}") for step in STEPS]
+    return [transformer.load(training / "checkpoints" / f"{step:06}") for step in STEPS]
 
 
 def test_the_command_writes_the_file_that_is_read(training, tmp_path, kept, monkeypatch, capsys):
-    monkeypatch.setattr(record_moments, "_sample", lambda: list(TEXTS))
-    out = tmp_path / "moments.npz"
-    monkeypatch.setattr(sys, "argv", ["", str(training / "moments"), "--out", str(out)])
-    record_moments.main()
+    monkeypatch.setattr(record_checkpoints, "_sample", lambda: list(TEXTS))
+    out = tmp_path / "checkpoints.npz"
+    monkeypatch.setattr(sys, "argv", ["", str(training / "checkpoints"), "--out", str(out)])
+    record_checkpoints.main()
     assert "step 12: 2.4000 bits per byte" in capsys.readouterr().out
-    found = Moments.of_bytes(out.read_bytes())
+    found = CheckpointedTraining.of_bytes(out.read_bytes())
     assert (found.steps, found.shape) == (list(STEPS), (2, 2))
     assert found.standings == kept.standings
     assert [one.text for one in found.sentences] == list(SENTENCES)
@@ -129,14 +129,14 @@ def test_the_curve_is_a_mean_of_each_stretch_of_steps():
 
 
 def test_what_cannot_be_recorded_is_told(training, tmp_path):
-    with pytest.raises(ValueError, match="holds no moment of a training"):
-        recorded_moments(tmp_path)
+    with pytest.raises(ValueError, match="holds no checkpoint of a training"):
+        recorded_checkpoints(tmp_path)
     with pytest.raises(ValueError, match="a sentence may have 64 tokens; got"):
-        recorded_moments(training / "moments", sentences=["q x z " * 40], texts=TEXTS)
+        recorded_checkpoints(training / "checkpoints", sentences=["q x z " * 40], texts=TEXTS)
 
 
-def test_the_moments_that_are_shipped_are_of_the_story_model():
-    found, config = story_moments(), transformer.load("stories").config
+def test_the_checkpoints_that_are_shipped_are_of_the_story_model():
+    found, config = story_training(), transformer.load("stories").config
     assert reading.FILE.stat().st_size <= 2_000_000
     assert (found.recipe, found.shape) == ("stories", (config.n_layers, config.n_heads))
     assert found.steps[0] == 0
@@ -160,7 +160,7 @@ def number(metric: str, value: float, *, clear: bool) -> HeadNumber:
     return HeadNumber(layer=1, head=0, metric=metric, value=value, even=0.05, clear=clear)
 
 
-def formed(moments: Moments) -> Moments:
+def formed(moments: CheckpointedTraining) -> CheckpointedTraining:
     """The same, with a head that came to stand out after 3 steps, and one after 12."""
     bests = (
         (number("previous", 0.06, clear=False), number("induction", 0.05, clear=False)),
@@ -177,15 +177,15 @@ def formed(moments: Moments) -> Moments:
 def test_it_says_when_which_kind_of_head_formed(kept):
     before, early, late = (told_at(formed(kept), place) for place in range(3))
     assert before[0].startswith("Before the first step: 6.00 nats a token, 3.000 bits per byte")
-    assert before[1:] == ["4 of 4 heads read evenly."]
+    assert before[1:] == ["4 of 4 heads read uniformly."]
     assert early[2:] == [
-        "New since step 0: layer 1, head 0 reads the previous token (0.40; an even head: 0.05)."
+        "New since step 0: layer 1, head 0 reads the previous token (0.40; a uniform head: 0.05)."
     ]
     assert late[0].startswith("After step 12 of 12: 4.80 nats")
     assert late[2:] == [
-        "New since step 3: layer 1, head 0 reads what followed the last time (0.30; an even head: "
-        "0.05).",
-        "Layer 1, head 0 reads the previous token (0.50; an even head: 0.05).",
+        "New since step 3: layer 1, head 0 reads what followed the last time (0.30; a uniform "
+        "head: 0.05).",
+        "Layer 1, head 0 reads the previous token (0.50; a uniform head: 0.05).",
     ]
     same = dataclasses.replace(kept, standings=(kept.standings[0], kept.standings[0]))
     assert "no new kind of head has formed" in told_at(same, 1)[2]
@@ -193,18 +193,20 @@ def test_it_says_when_which_kind_of_head_formed(kept):
 
 
 @pytest.fixture
-def on_the_page(kept: Moments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moments:
+def on_the_page(
+    kept: CheckpointedTraining, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> CheckpointedTraining:
     path = tmp_path / "stories.npz"
     path.write_bytes(formed(kept).to_bytes())
     monkeypatch.setattr(reading, "FILE", path)
-    return story_moments()
+    return story_training()
 
 
-def test_the_page_is_told_of_a_moment(on_the_page):
-    last = moment({})
+def test_the_page_is_told_of_a_checkpoint(on_the_page):
+    last = recorded_checkpoint({})
     assert (last["step"], last["layer"], last["head"]) == (12, 1, 0)
     assert [sign["sign"] for sign in last["signs"]] == ["←", "↻"]
-    early = moment({"step": 3, "sentence": 1, "layer": 0, "head": 1, "dark": True})
+    early = recorded_checkpoint({"step": 3, "sentence": 1, "layer": 0, "head": 1, "dark": True})
     sentence = on_the_page.sentences[1]
     assert early["labels"] == sentence.labels
     assert (early["picture"]["pixels"] == sentence.pixels[1]).all()
@@ -232,10 +234,10 @@ def test_what_was_not_kept_is_told(on_the_page):
         ({"head": "x"}, "head must be a whole number"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            moment(given)
+            recorded_checkpoint(given)
 
 
 def test_without_the_file_there_are_none(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "FILE", tmp_path / "none.npz")
-    with pytest.raises(ValueError, match="no moments of a training come with this page"):
-        moment({})
+    with pytest.raises(ValueError, match="no checkpoints of a training come with this page"):
+        recorded_checkpoint({})

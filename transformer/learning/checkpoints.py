@@ -1,8 +1,8 @@
-"""A language model at a few moments of its training, as data; its weights are not among it.
+"""A language model at a few checkpoints of its training, as data, without its weights.
 
-The weights of ten moments of `stories` are fifty million numbers. What is kept of each is what the
-page shows: every head's weights for a few sentences, the surprisal of their tokens, a text that the
-network wrote, its held-out loss, and the heads that stood out.
+The weights of ten checkpoints of `stories` are fifty million numbers. What is kept of each is what
+the page shows: every head's weights for a few sentences, their tokens' surprisal, a generated text,
+its held-out loss, and the heads that stood out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE = Path(__file__).parent / "recorded_runs" / "stories.npz"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeadNumber:
-    """One head's number by a metric of `head_measures`, and what an even head's would be.
+    """One head's number by a metric of `head_measures`, and what a uniform head's would be.
 
     clear: whether it is TIMES_EVEN times that, and above every shuffled copy's.
     """
@@ -39,12 +39,12 @@ class HeadNumber:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
-    """How the network stood after a step.
+class CheckpointScores:
+    """The network after a step.
 
-    loss, bits_per_byte: on held-out text, nats a token and bits. wrote: from Moments.start on.
-    n_even: how many heads read evenly (see `head_metrics.rule`). best: of each metric about a
-    place, the head with the largest number.
+    loss, bits_per_byte: on held-out text, nats a token and bits. wrote: continues `start`.
+    n_even: how many heads read uniformly (see `head_metrics.rule`). best: of each metric about a
+    position, the head with the largest number.
     """
 
     step: int
@@ -61,7 +61,7 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Sentence:
-    """What the network of each moment made of a sentence of T tokens.
+    """What the network at each checkpoint computed for a sentence of T tokens.
 
     labels: of the T tokens. pixels: (M, L, H, T, T) uint8, round(255 * sqrt(weight)), so that a
     weight is known to within 0.004. surprisal: (M, T) float32, nats; NaN for the first token.
@@ -73,18 +73,18 @@ class Sentence:
     surprisal: NDArray[np.float32]
 
     def atlas(self, place: int) -> Atlas:
-        """All heads of a moment, as the page draws them small."""
+        """All heads at a checkpoint, as the page draws them small."""
         side = len(self.labels)
         return Atlas(self.pixels[place], np.triu(np.ones((side, side), dtype=np.uint8), 1))
 
     def weights(self, place: int, layer: int, head: int) -> NDArray[np.float32]:
-        """(T, T) of one head at a moment, to within 0.004; a row sums to 1 only about."""
+        """(T, T) of one head at a checkpoint, to within 0.004; a row sums to 1 only about."""
         return np.square(self.pixels[place, layer, head] / np.float32(255))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Moments:
-    """A whole training at M moments, in the order of their steps.
+class CheckpointedTraining:
+    """A whole training at M checkpoints, in the order of their steps.
 
     total: steps of the training. curve: (steps, nats a token): the mean training loss of the steps
     since the one before. examples: held-out documents that a loss is of. start, seed: of the texts
@@ -97,12 +97,12 @@ class Moments:
     start: str
     seed: int
     curve: tuple[tuple[int, ...], tuple[float, ...]]
-    standings: tuple[Standing, ...]
+    standings: tuple[CheckpointScores, ...]
     sentences: tuple[Sentence, ...]
 
     @property
     def steps(self) -> list[int]:
-        """Of the moments."""
+        """Of the checkpoints."""
         return [one.step for one in self.standings]
 
     @property
@@ -128,7 +128,7 @@ class Moments:
         return file.getvalue()
 
     @classmethod
-    def of_bytes(cls, written: bytes) -> Moments:
+    def of_bytes(cls, written: bytes) -> CheckpointedTraining:
         """The inverse of `to_bytes`."""
         with np.load(io.BytesIO(written), allow_pickle=False) as arrays:
             about = json.loads(str(arrays["about"]))
@@ -144,15 +144,15 @@ class Moments:
         return cls(**about, curve=curve, standings=standings, sentences=sentences)
 
 
-def _standing(value: dict[str, Any]) -> Standing:
-    return Standing(**value | {"best": tuple(HeadNumber(**one) for one in value["best"])})
+def _standing(value: dict[str, Any]) -> CheckpointScores:
+    return CheckpointScores(**value | {"best": tuple(HeadNumber(**one) for one in value["best"])})
 
 
-def story_moments() -> Moments | None:
+def story_training() -> CheckpointedTraining | None:
     """Those of `stories`, which come with the project; None where the file is not there."""
     return _read(FILE) if FILE.is_file() else None
 
 
 @cache
-def _read(path: Path) -> Moments:
-    return Moments.of_bytes(path.read_bytes())
+def _read(path: Path) -> CheckpointedTraining:
+    return CheckpointedTraining.of_bytes(path.read_bytes())

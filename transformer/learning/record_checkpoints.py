@@ -1,8 +1,8 @@
-"""Records what the networks of a training's moments make of a few sentences.
+"""Records what the checkpoints of a training make of a few sentences.
 
-python -m transformer.learning.record_moments OUT/training/moments      # writes the page's file
+python -m transformer.learning.record_checkpoints OUT/training/checkpoints    # the page's file
 
-OUT/training/moments/STEP are checkpoint folders; OUT/training/log.jsonl is the training's log.
+OUT/training/checkpoints/STEP are checkpoint folders; OUT/training/log.jsonl is the training's log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from transformer.checkpoint import BUNDLED
 from transformer.checkpoint.parts import read_config, read_sample
 from transformer.command_line import Parser
 from transformer.inference.model import Model, load
-from transformer.learning.moments import FILE, HeadNumber, Moments, Sentence, Standing
+from transformer.learning.checkpoints import (
+    FILE,
+    CheckpointedTraining,
+    CheckpointScores,
+    HeadNumber,
+    Sentence,
+)
 from transformer.runs.run import Run
 from transformer.training import log
 
@@ -37,22 +43,22 @@ START, SEED, LENGTH = "Once upon a time", 0, 60
 POINTS = 300  # of the curve
 
 
-def recorded_moments(
+def recorded_checkpoints(
     folder: Path, sentences: Sequence[str] = SENTENCES, texts: Sequence[str] | None = None
-) -> Moments:
-    """All moments of a folder. texts: what the heads are measured on, by default the bundled
+) -> CheckpointedTraining:
+    """All checkpoints of a folder. texts: what the heads are measured on, by default the bundled
     `stories`' sample.
 
-    Raises ValueError for a folder without moments, for one that does not say its held-out loss, and
-    for a sentence of more than MAX_SIDE tokens.
+    Raises ValueError for a folder without checkpoints, for one without a held-out loss, and for
+    a sentence of more than MAX_SIDE tokens.
     """
     models = [load(path.parent) for path in sorted(folder.glob("*/config.json"))]
     if not models:
-        raise ValueError(f"{folder} holds no moment of a training")
+        raise ValueError(f"{folder} holds no checkpoint of a training")
     measured = texts or _sample()
     about = _about(models[-1])
     entries = log.entries(folder.parent)
-    return Moments(
+    return CheckpointedTraining(
         recipe=about["recipe"]["name"],
         total=about["recipe"]["settings"]["steps"],
         examples=about["validation"]["examples"],
@@ -64,19 +70,19 @@ def recorded_moments(
     )
 
 
-def standing(model: Model, texts: Sequence[str]) -> Standing:
-    """One moment's numbers. texts: what its heads are measured on."""
+def standing(model: Model, texts: Sequence[str]) -> CheckpointScores:
+    """One checkpoint's numbers. texts: what its heads are measured on."""
     validation = _about(model)["validation"]
     best, n_even = heads_over([_read(model, text) for text in texts])
     run = model.generate(START, max_new_tokens=LENGTH, temperature=0.7, seed=SEED)
-    return Standing(
+    return CheckpointScores(
         step=validation["step"], loss=validation["loss"],
         bits_per_byte=validation["bits_per_byte"], wrote=run.text, n_even=n_even, best=best,
     )  # fmt: skip
 
 
 def heads_over(runs: Sequence[Run]) -> tuple[tuple[HeadNumber, ...], int]:
-    """(the best head of each metric about a place, how many heads read evenly), over several texts.
+    """(the best head of each metric about a place, how many read uniformly), over several texts.
 
     A number is the mean over all rows of all texts, a shuffled copy's too: the largest of them is
     the mean of each text's largest.
@@ -168,16 +174,16 @@ def _sample() -> list[str]:
 def main() -> None:
     """Write the file, and say what is in it."""
     parser = Parser()
-    parser.add_argument("folder", type=Path, help="OUT/training/moments")
+    parser.add_argument("folder", type=Path, help="OUT/training/checkpoints")
     parser.add_argument("--out", type=Path, default=FILE, help="the file; default: the page's")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    moments = recorded_moments(given.folder)
-    given.out.write_bytes(moments.to_bytes())
-    for one in moments.standings:
+    found = recorded_checkpoints(given.folder)
+    given.out.write_bytes(found.to_bytes())
+    for one in found.standings:
         heads = [f"{best.metric} {best.value:.2f}{'*' * best.clear}" for best in one.best]
         print(f"step {one.step:,}: {one.bits_per_byte:.4f} bits per byte;", *heads, one.n_even)
-    print(f"{given.out}: {given.out.stat().st_size:,} bytes, {len(moments.steps)} moments")
+    print(f"{given.out}: {given.out.stat().st_size:,} bytes, {len(found.steps)} checkpoints")
 
 
 if __name__ == "__main__":
