@@ -13,9 +13,6 @@ from tokenizers import Tokenizer as BPETokenizer
 from torch import Tensor, nn
 
 from transformer import Model, ModelConfig, Tokenizer, build_transformer, checkpoint
-from transformer.inference.engines.buffers import unknown_in
-from transformer.inference.engines.choice import KINDS
-from transformer.model.presets import PRESETS, preset
 from transformer.tokenizer import SPECIALS
 
 M = TypeVar("M", bound=nn.Module)
@@ -23,18 +20,12 @@ ONE_FILE = "model-00001-of-00001.safetensors"
 # Sizes that all differ, so that a swapped axis cannot pass.
 V, C, H, L, FF, T_MAX = 13, 12, 3, 2, 20, 9
 
-# What of a preset goes with heads of 8 features, and which engine knows which preset's parts.
+# What of a preset goes with heads of 8 features.
 EIGHT = {
     "llama": dict(n_key_heads=1),
     "qwen3": dict(n_key_heads=1, head_size=8),
     "neox": dict(rotary_size=4),
 }
-KNOWN_PRESETS = [
-    (name, kind.name)
-    for name in PRESETS
-    for kind in KINDS
-    if not unknown_in(preset(name, vocab_size=V))
-]
 
 
 def config(family: str = "decoder", **changes: Any) -> ModelConfig:

@@ -12,7 +12,7 @@ from drawn import FIELDS, N_READ, configurations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from transformer import ModelConfig, Sampling, build_transformer
+from transformer import ModelConfig, Sampling, Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.buffers import unknown_in
 from transformer.inference.engines.choice import KINDS, engine_of
@@ -20,21 +20,7 @@ from transformer.inference.generation import generate
 from transformer.model.activations import ACTIVATIONS, Activation
 from transformer.model.norms import NORMS, Norm
 
-SOURCE, PROMPT, REST = [3, 1, 4], [2, 5], [1, 4, 3, 2]
-assert len(PROMPT + REST) <= N_READ
-
-
-@torch.inference_mode()
-def by_the_network(network):
-    """(n, V) logits for the tokens after the prompt and after each further one."""
-    ids = torch.tensor([PROMPT + REST])
-    given = [torch.tensor([SOURCE])] if network.config.family == "encoder-decoder" else []
-    return network(*given, ids)[0, len(PROMPT) - 1 :]
-
-
-def by_the_engine(engine):
-    session = DecodeSession(engine)
-    return torch.stack([session.begin(PROMPT, SOURCE), *map(session.read, REST)])
+SOURCE = [3, 1, 4]
 
 
 @contextmanager
@@ -48,24 +34,42 @@ def threads(count):
 
 def agree(found, wanted):
     size = float(wanted.abs().max()) + 1
+    assert found.shape == wanted.shape
     assert float((found - wanted).abs().max()) < 2e-4 * size
 
 
-@settings(
-    max_examples=60,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@torch.inference_mode()
+def read_by(network, ids):
+    """The network's own logits after each of ids, and its trace."""
+    trace = Trace()
+    given = [torch.tensor([SOURCE])] if network.config.family == "encoder-decoder" else []
+    return network(*given, torch.tensor([ids]), trace=trace)[0], trace
+
+
+def same_trace(found, wanted):
+    assert found.sites == wanted.sites
+    for ours, theirs in zip(found, wanted, strict=True):
+        for name in ("scores", "pattern", "q", "k", "v"):
+            agree(getattr(ours, name), getattr(theirs, name))
+        assert ours.allowed.equal(theirs.allowed)
+    for name in ("embed", "pos_embed", "residuals"):
+        ours, theirs = getattr(found, name), getattr(wanted, name)
+        assert ours.keys() == theirs.keys()
+        for stack, x in theirs.items():
+            agree(*(torch.stack(list(one)) for one in (ours[stack], x)))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     config=configurations(),
     stored=st.sampled_from([torch.float32, torch.bfloat16, torch.float16]),
-    n_threads=st.integers(1, 3),
+    n_threads=st.integers(1, 2),
+    pieces=st.lists(st.integers(1, 3), min_size=1, max_size=4).filter(lambda n: sum(n) <= N_READ),
 )
-def test_every_engine_that_supports_a_configuration_computes_what_the_network_does(
-    config, stored, n_threads
+def test_every_engine_that_supports_a_configuration_reads_as_the_network_does(
+    config, stored, n_threads, pieces
 ):
+    """pieces: how many tokens are read at once; the first of them by `begin`."""
     for kind in KINDS:
         if config.family == "encoder":  # it generates nothing
             assert engine_of(build_transformer(config), kind.name) is None
@@ -75,9 +79,19 @@ def test_every_engine_that_supports_a_configuration_computes_what_the_network_do
                 engine_of(build_transformer(config), kind.name)
             continue
         network = spread(build_transformer(config)).eval().to(stored).float()
-        wanted = by_the_network(network)
+        start = 0 if config.padded_start else 2  # 0 is the padding, which is read there
+        ids = [start, 5, 1, 4, 3, 2][: sum(pieces)]
+        logits, trace = read_by(network, ids)
         with threads(n_threads):
-            agree(by_the_engine(kind(network)), wanted)
+            session, parts = DecodeSession(kind(network)), torch.tensor(ids).split(pieces)
+            for n, part in enumerate(parts):
+                tokens = part.tolist()
+                last = session.read(*tokens) if n else session.begin(tokens, SOURCE)
+                agree(last, logits[len(session.ids) - 1])
+                if n == 0:
+                    early = session.trace()
+            same_trace(session.trace(), trace)
+        same_trace(early, read_by(network, ids[: pieces[0]])[1])  # later tokens left it as it was
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -130,7 +144,7 @@ def test_weights_are_read_as_they_were_stored(stored):
     engine = engine_of(network, "compiled")
     assert engine.about.startswith(f"{str(stored).removeprefix('torch.')} in vectors of ")
     assert ";" not in engine.about
-    agree(by_the_engine(engine), by_the_network(network))
+    agree(DecodeSession(engine).begin([2, 5]), read_by(network, [2, 5])[0][-1])
 
 
 @pytest.mark.parametrize("table", ["activation", "norm"])
