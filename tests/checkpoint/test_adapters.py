@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from hf_tokenizers import byte_fallback, word_piece
+from hf_tokenizers import byte_fallback
 from published import change, write
 from safetensors.torch import load_file, save_file
 
@@ -49,22 +49,6 @@ def test_a_llama_is_loaded_and_writes_what_transformers_writes(llama):
     assert run.labels[1].startswith("␣")
     assert model.metadata["stored_in"] == "bfloat16"
     assert transformer.load(folder, max_len=12).config.max_len == 12
-
-
-def test_a_marian_translates_and_a_bert_reads(tmp_path):
-    write(tmp_path / "marian", "marian")
-    translator = transformer.load(tmp_path / "marian")
-    run = translator.generate("The black cat", max_new_tokens=9, beams=2)
-    assert run.source_labels[-1] == "</s>"
-    assert run.labels[0] == "<pad>"
-    assert not run.text.startswith(" ")
-    both = translator.translate_batch(["The cat", "The black cat is sleeping"], max_new_tokens=5)
-    assert both.target_padding[:, 0].all()
-    write(tmp_path / "bert", "bert", tokenizer=word_piece)
-    bert = transformer.load(tmp_path / "bert")
-    read = bert.trace("The cat")
-    assert (read.labels[0], read.labels[-1]) == ("[CLS]", "[SEP]")
-    assert read.trace["encoder.0.self"].pattern.shape[-2:] == (len(read.ids), len(read.ids))
 
 
 def test_any_of_several_ends_ends_a_text(copied):

@@ -41,7 +41,12 @@ def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
         found = batch.trace.weights(stack)[:, [row]]
         close(found[..., :length, :length], wanted)
         assert (found[..., :length, length:] == 0).all()
-    if model.config.family != "encoder":
+    if marian:
+        run = model.generate(TEXTS[1], max_new_tokens=5, beams=2)
+        assert (run.source_labels[-1], run.labels[0]) == ("</s>", "<pad>")
+        assert not run.text.startswith(" ")
+        assert model.translate_batch(TEXTS, max_new_tokens=5).target_padding[:, 0].all()
+    elif model.config.family != "encoder":
         assert 1 <= len(model.generate(TEXTS[1], max_new_tokens=5).steps) <= 5
     else:
         assert len(model.fill("The [MASK] is sleeping", 3).guesses[0]) == 3

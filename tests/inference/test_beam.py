@@ -117,7 +117,7 @@ def test_no_tokens_give_one_empty_hypothesis(network):
         assert (only.ids, only.score, only.ended) == ((), 0.0, False)
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+@pytest.mark.parametrize("length_penalty", [0.0, 0.5, 2.0])
 def test_wide_beams_find_what_exhaustive_search_finds(length_penalty):
     network = network_of(4, seed=5)
     source = [3, 3, END]
@@ -129,6 +129,9 @@ def test_wide_beams_find_what_exhaustive_search_finds(length_penalty):
     # 16 beams hold every unfinished text of up to two tokens; the row never stops early.
     (result,) = search(network, [source], beams=16, max_new_tokens=3, length_penalty=length_penalty)
     assert result.hypotheses[0].ids == best
+    ranks = [hypothesis.normalised for hypothesis in result.hypotheses]
+    assert ranks == sorted(ranks, reverse=True)
+    assert ranks[0] == pytest.approx(scores[best] / len(best) ** length_penalty, abs=1e-4)
     assert result.hypotheses[0].score == pytest.approx(scores[best], abs=1e-4)
 
 

@@ -58,15 +58,6 @@ def test_its_steps_are_those_of_one_pass_over_the_best(
     assert run.search.hypotheses[0].score == pytest.approx(score, abs=1e-4)
 
 
-def test_the_length_penalty_is_the_power_of_the_length(tiny_encoder_decoder: Model) -> None:
-    for penalty in (0.0, 1.0, 2.0):
-        run = tiny_encoder_decoder.generate(TEXT, beams=4, max_new_tokens=8, length_penalty=penalty)
-        assert run.search is not None
-        ranks = [h.score / len(h.ids) ** penalty for h in run.search.hypotheses]
-        assert ranks == pytest.approx([h.normalised for h in run.search.hypotheses])
-        assert ranks == sorted(ranks, reverse=True)
-
-
 def test_a_search_streams_its_steps_at_the_end(tiny_encoder_decoder: Model) -> None:
     stream = tiny_encoder_decoder.stream(TEXT, beams=2, max_new_tokens=6)
     tokens = [step.token for step in stream]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -207,22 +206,3 @@ def test_a_batch_of_silenced_heads_is_each_of_them_alone():
         for row, (site, head) in enumerate(heads):
             alone = hooks_of([Ablate(*site[:2], [head], site.kind, by)], model.config)
             close(together[row : row + 1], read(model, text, hooks=alone))
-
-
-def test_eight_threads_with_different_changes_do_not_mix():
-    model = network("decoder", positions="learned")
-    text = given(model)
-    asked = [
-        [Ablate("decoder", n % 2, [n % 3])] if n % 4 else [Break("no-positions")] for n in range(8)
-    ]
-    asked[7] = []
-    alone = [read(model, text, hooks=hooks_of(each, model.config)) for each in asked]
-
-    def again(number):
-        each = asked[number % 8]
-        return [read(model, text, hooks=hooks_of(each, model.config)) for _ in range(5)]
-
-    with ThreadPoolExecutor(8) as pool:
-        for number, results in enumerate(pool.map(again, range(24))):
-            for result in results:
-                assert torch.equal(result, alone[number % 8])

@@ -65,17 +65,6 @@ def test_a_given_mask_and_a_cache_read_a_text_piece_by_piece():
     close(torch.cat([first, rest], dim=1), whole)
 
 
-def test_the_parts_of_an_encoder_decoder_have_the_tutorials_names():
-    model, source, target = network("encoder-decoder"), ids(2, TS), ids(2, T)
-    memory = model.encode(source)
-    close(model.decode(target, memory, source), model(source, target))
-    x = torch.randn(2, T, model.config.d_model)
-    close(model.project(x), x @ model.head.weight.T + model.head.bias)
-    where = torch.zeros(2, T, dtype=torch.bool)
-    where[1, 2] = where[0, 5] = True
-    close(model.project(x, where), model.project(x)[where])
-
-
 @pytest.mark.parametrize(
     ("mask", "sentence"),
     [

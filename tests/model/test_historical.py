@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-import torch
 from altered import FAMILIES, attention_of, close, given, read
-from builders import C, H, network, save_model, tiny
+from builders import C, H, network
 
-from transformer import Trace, load, read_npz
-from transformer.analysis.row_arithmetic import row_arithmetic
+from transformer import Trace
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Break
 from transformer.interventions.hooks import hooks_of
@@ -53,23 +51,6 @@ def test_one_small_projection_may_serve_all_heads(family):
     for head in range(H):
         share = x[..., head * D : (head + 1) * D]
         close(trace[first].q[:, head], share @ query.weight.T + query.bias)
-
-
-@pytest.mark.parametrize("option", [{"score_divisor": "d_model"}, {"shared_projection": True}])
-def test_a_run_holds_what_such_a_network_did_and_travels_with_it(option, tokenizer, tmp_path):
-    model = tiny("history", "decoder", tokenizer, **option)
-    run = model.generate("the fox said", max_new_tokens=5)
-    trace = Trace()
-    read(model.network, (torch.tensor([run.ids]),), trace=trace)
-    run.to_npz(tmp_path / "run.npz")
-    for each in (run, read_npz(tmp_path / "run.npz")):
-        close(each.trace.weights("decoder"), trace.weights("decoder"))
-        close(each.trace.scores("decoder"), trace.scores("decoder"))
-    assert row_arithmetic(run, "decoder.1.self", 1).agrees
-    save_model(model, tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.engine is None
-    assert again.generate("the fox said", max_new_tokens=5).ids == run.ids
 
 
 def test_the_drawing_labels_them_as_history():

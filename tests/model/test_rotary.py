@@ -35,55 +35,31 @@ def test_a_pair_is_a_complex_number_that_is_turned():
     assert got[..., 6:].equal(x[..., 6:])
 
 
-def test_the_score_depends_on_the_distance_alone():
-    rotation = Rotation(settings(), 64)
-    q, k = torch.randn(2, 1, 1, 1, 8).double()
-
-    def score(a, b):
-        places = torch.tensor([a, b])
-        turn = rotation(places)
-        both = rotated(torch.cat([q, k], dim=2), turn)
-        return float(both[0, 0, 0] @ both[0, 0, 1])
-
-    for distance in (0, 1, 7, 30):
-        scores = [score(place + distance, place) for place in range(0, 64 - distance, 9)]
-        assert max(scores) - min(scores) < 1e-4
-    assert abs(score(9, 2) - score(9, 3)) > 1e-3
-
-
-def test_scalings_slow_pairs_down():
-    plain, linear = frequencies_of(settings()), frequencies_of(settings(scaling="linear"))
-    torch.testing.assert_close(linear, plain / 4)
-    assert frequencies_of(settings(scaling="dynamic")).equal(plain)
-    some = frequencies_of(settings(scaling="llama3"))
-    assert some[0] == plain[0]  # turns often within the trained length
-    torch.testing.assert_close(some[-1], plain[-1] / 4)
-    assert (some <= plain).all()
-
-
 EDGE = 64 / (2 * math.pi)  # with it the first pair's wavelength is exactly the longest
 
 
 @given(
+    scaling=st.sampled_from(["none", "dynamic", "linear", "llama3"]),
     length=st.integers(8, 2_000),
     bounds=st.floats(0.1, 20).flatmap(lambda low: st.tuples(st.just(low), st.floats(low + 1, 60))),
     base=st.sampled_from([100.0, 10_000.0]),
     factor=st.sampled_from([2.0, 8.0]),
 )
-@example(length=64, bounds=(EDGE, 4 * EDGE), base=100.0, factor=4.0)
-@example(length=64, bounds=(EDGE / 4, EDGE), base=100.0, factor=4.0)
-def test_llama_3s_scaling_is_that_of_transformers(length, bounds, base, factor):
+@example(scaling="llama3", length=64, bounds=(EDGE, 4 * EDGE), base=100.0, factor=4.0)
+@example(scaling="llama3", length=64, bounds=(EDGE / 4, EDGE), base=100.0, factor=4.0)
+def test_scaled_frequencies_are_those_of_transformers(scaling, length, bounds, base, factor):
     import transformers
-    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
     low, high = bounds
-    rope = {
-        "rope_type": "llama3", "rope_theta": base, "factor": factor, "low_freq_factor": low,
-        "high_freq_factor": high, "original_max_position_embeddings": length,
-    }  # fmt: skip
+    rope = {"rope_type": "default" if scaling == "none" else scaling, "rope_theta": base}
+    rope |= {"factor": factor} if scaling in ("dynamic", "linear", "llama3") else {}
+    if scaling == "llama3":
+        rope |= {"low_freq_factor": low, "high_freq_factor": high}
+        rope["original_max_position_embeddings"] = length
     theirs = transformers.LlamaConfig(head_dim=32, rope_parameters=rope)
-    wanted, _ = ROPE_INIT_FUNCTIONS["llama3"](theirs)
-    asked = dict(scaling="llama3", size=32, base=base, factor=factor, low=low, high=high)
+    wanted = LlamaRotaryEmbedding(theirs).inv_freq
+    asked = dict(scaling=scaling, size=32, base=base, factor=factor, low=low, high=high)
     assert frequencies_of(settings(**asked, trained_len=length)).equal(wanted)
 
 
