@@ -146,6 +146,10 @@ def test_a_generation_ends_at_its_deadline_or_when_nobody_waits_and_says_why(mon
         assert (deadline.is_over(), one.why) == (True, deadline.CANCELLED)  # as it was first
         with pytest.raises(ValueError, match="nobody waits for this any more"):
             deadline.check()
+    with deadline.renewed(3):  # of a request without a limit
+        deadline.check()
+        now[0] += 3
+        assert deadline.is_over()
     deadline.check()
     assert deadline.why_over() is None
 

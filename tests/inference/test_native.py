@@ -30,11 +30,11 @@ COMMAND = [
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """An empty cache folder."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nested"))
     monkeypatch.setattr(native, "FLAGS", QUICK)
     monkeypatch.setattr(native, "quickest", lambda library: (1, 0, 2))
     native._temporary.cache_clear()
-    return tmp_path / "transformer-attention-visualizer"
+    return tmp_path / "nested" / "transformer-attention-visualizer"
 
 
 def built():
@@ -128,9 +128,16 @@ def test_a_library_without_the_function_is_compiled_again(cache, tmp_path):
 
 @pytest.mark.parametrize("mode", [0o770, 0o707])
 def test_a_folder_that_others_may_write_to_is_not_used(cache, mode):
-    cache.mkdir()
+    cache.mkdir(parents=True)
     cache.chmod(mode)
     assert built() is not None
+    assert list(cache.iterdir()) == []
+
+
+def test_a_folder_of_another_user_is_not_used(cache, monkeypatch):
+    cache.mkdir(parents=True, mode=0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
+    assert built() is None  # the temporary one is as little ours
     assert list(cache.iterdir()) == []
 
 

@@ -22,19 +22,34 @@ from transformer.interventions.descriptions import (
 )
 from transformer.runs.request import MAX_SEED, Request
 
+# Each, and how people read it.
 ALL = [
-    Ablate("decoder", 1, [2, 0]),
-    Ablate("decoder", 0, heads=[1], kind="cross", by="mean"),
-    EditMask("decoder", without=["causal"], forbid=[(1, None), (None, 2)], allow=[(0, 3)]),
-    EditMask("encoder", 1, without=["padding"]),
-    Break("no-scale"),
-    Patch("decoder", 1, [3, 1], "Another text", part="z", heads=[0]),
+    (Ablate("decoder", 1, [2, 0]), "layer 1, heads 0, 2 switched off"),
+    (
+        Ablate("decoder", 0, heads=[1], kind="cross", by="mean"),
+        "cross-attention layer 0, head 1 replaced by its mean",
+    ),
+    (
+        EditMask("decoder", without=["causal"], forbid=[(1, None), (None, 2)], allow=[(0, 3)]),
+        "mask of decoder self-attention: without the causal mask, 1 allowed, 2 forbidden",
+    ),
+    (
+        EditMask("encoder", 1, without=["padding"]),
+        "mask of encoder self-attention of layer 1: without the padding mask",
+    ),
+    (EditMask("decoder"), "mask of decoder self-attention: unchanged"),
+    (Break("no-scale"), "no scale"),
+    (Patch("decoder", 1, [3, 1], "Other", "z", [0]), "layer 1, head 0 at places 1, 3"),
+    (Patch("encoder", 0, [3], "Other", "z"), "encoder layer 0, all heads at place 3"),
+    (Patch("decoder", 1, [3], "Other", "mlp_out"), "layer 1, feed-forward at place 3"),
+    (Patch("decoder", 1, [3], "Other"), "layer 1, residual stream at place 3"),
 ]
 TEXT = "The fox said"
 
 
-@pytest.mark.parametrize("intervention", ALL, ids=str)
-def test_plain_values_travel_as_json_and_come_back_equal(intervention):
+@pytest.mark.parametrize(("intervention", "said"), ALL, ids=str)
+def test_plain_values_travel_as_json_and_come_back_equal(intervention, said):
+    assert str(intervention) == said
     (back,) = interventions_of([json.loads(json.dumps(to_dict(intervention)))])
     assert back == intervention
 
@@ -221,6 +236,8 @@ def test_a_patch_reads_another_text(tiny_model, tiny_encoder_decoder):
     same = tiny_model.trace(TEXT, [Patch("decoder", 0, [1, 2], TEXT)])
     intact = tiny_model.trace(TEXT)
     assert torch.equal(same.trace.weights("decoder"), intact.trace.weights("decoder"))
+    same = tiny_model.trace(TEXT, [Patch("decoder", 0, [1, 2], "The fox")])  # a shorter one
+    torch.testing.assert_close(same.trace.weights("decoder"), intact.trace.weights("decoder"))
     model, other = tiny_encoder_decoder, "The fox sang"
     n_read = len(model.prepare(other).source)
     text = "One day"

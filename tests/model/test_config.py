@@ -97,7 +97,7 @@ def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
 
 def test_an_unknown_or_missing_field_is_named():
     with pytest.raises(ValueError, match=r"unknown model setting 'heads'; allowed: .*n_heads"):
-        ModelConfig.from_dict({**SMALL, "heads": 3})
+        ModelConfig.from_dict({**SMALL, "layers": 2, "heads": 3})
     with pytest.raises(ValueError, match="needs vocab_size"):
         ModelConfig.from_dict({"d_model": 12})
 
