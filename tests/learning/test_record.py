@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from transformer.learning.plan import Plan
-from transformer.learning.record import Record
+from transformer.learning.record import Record, watched
 from transformer.learning.recorded import PLANS, make, recorded
-from transformer.learning.watch import watched
 from transformer.learning.words import sudden_fall, told
 from transformer.model.presets import PRESETS
 from transformer.training.exercises import EXERCISES

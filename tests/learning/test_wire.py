@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from transformer.learning.plan import Plan
-from transformer.learning.watch import Report, watched
+from transformer.learning.record import Report, watched
 from transformer.learning.worker import Job, receive, send
 
 LEARNING = Path(__file__).resolve().parents[2] / "transformer" / "learning"

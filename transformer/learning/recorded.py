@@ -12,8 +12,7 @@ import torch
 
 from transformer.command_line import Parser
 from transformer.learning.plan import Plan
-from transformer.learning.record import Record
-from transformer.learning.watch import watched
+from transformer.learning.record import Record, watched
 
 FOLDER = Path(__file__).parent / "recorded_runs"
 # Small, so that all networks of all of them take less than 2 MB.

@@ -1,8 +1,7 @@
 """The process that trains: one thread, low priority, told what to do on its standard input.
 
 It is a separate process: a training in a thread of the server would hold Python's interpreter
-lock while others generate. Its messages are JSON, with arrays as NPZ behind it; nothing
-is pickled:
+lock while others generate. Its messages are NPZ files, JSON and arrays; nothing is pickled:
 
     in   (key, "begin", Job), then (key, "pause" | "go" | "step" | "stop", None)
          and (key, "ask", a question)
@@ -32,8 +31,7 @@ from numpy.typing import NDArray
 from transformer.analysis.atlas import Atlas
 from transformer.command_line import Parser
 from transformer.learning.plan import Plan
-from transformer.learning.record import Measurement
-from transformer.learning.watch import Report, report
+from transformer.learning.record import Measurement, Report, report
 from transformer.messages import speaking, translated
 
 BEAT_S = 1.0  # how often the process says that it is alive
@@ -41,7 +39,7 @@ NICENESS = 5  # a third of a server thread's CPU time where both compete
 DONE, STOPPED, LATE = "done", "stopped", "time"
 Message = tuple[str, str, Any]
 Arrays = dict[str, NDArray[Any]]
-SIZES = struct.Struct(">QQ")  # bytes of the JSON and of the NPZ
+SIZE = struct.Struct(">Q")  # of a message, in bytes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,23 +64,22 @@ def send(file: IO[bytes], message: Message) -> None:
             "step": value.step, "losses": value.losses, "answer": value.answer,
             "measurement": dataclasses.asdict(value.measurement),
         }  # fmt: skip
-    text, packed = json.dumps([key, what, value]).encode(), io.BytesIO()
-    if arrays:
-        np.savez(packed, **arrays)  # type: ignore[arg-type]
-    file.write(SIZES.pack(len(text), len(packed.getvalue())) + text + packed.getvalue())
+    packed = io.BytesIO()
+    np.savez(packed, message=json.dumps([key, what, value]), **arrays)  # type: ignore[arg-type]
+    file.write(SIZE.pack(len(packed.getvalue())) + packed.getvalue())
     file.flush()
 
 
 def receive(file: IO[bytes]) -> Message:
     """The next message. Raises EOFError at the end, or for a partial message."""
-    n_text, n_packed = SIZES.unpack(_whole(file, SIZES.size))
-    key, what, value = json.loads(_whole(file, n_text))
-    packed = _whole(file, n_packed)
+    packed = _whole(file, *SIZE.unpack(_whole(file, SIZE.size)))
+    with np.load(io.BytesIO(packed), allow_pickle=False) as found:
+        arrays = {name: found[name] for name in found.files}
+    key, what, value = json.loads(str(arrays.pop("message")))
     if what == "begin":
         value = Job(**value | {"plan": Plan(**value["plan"])})
     elif what == "report":
-        with np.load(io.BytesIO(packed), allow_pickle=False) as found:
-            value = _report(value, {name: found[name] for name in found.files})
+        value = _report(value, arrays)
     return key, what, value
 
 
