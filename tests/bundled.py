@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 from playwright.sync_api import Locator, Page
-from visit import Visit
+from visit import Open
 
 import transformer
 from transformer import Model, Run
 from transformer.ui.examples import example_of
 
-Open = Callable[..., Visit]
 MODELS = ("stories", "translate-en-fr", "fill-in")
 MOST = 3  # actions a question of a class takes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,11 @@ class Visit:
             arg=[selector, before],
         )
 
+    def press(self, button: Locator, draws: str) -> None:
+        """Click something that leads to a new draw of a part."""
+        with self.drawn(draws):
+            button.click()
+
     def shown_run(self) -> str:
         """The run that the tokens are of."""
         return str(self.page.locator("#tokens [data-state]").get_attribute("data-run"))
@@ -207,6 +212,11 @@ class Visit:
         box = self.page.locator("#text textarea")
         box.fill(text)
         box.press("Enter")
+
+    def show_masks(self, *lines: str) -> None:
+        """Of these texts, on the tab Masks."""
+        self.page.locator("#lines textarea").fill("\n".join(lines))
+        self.press(self.page.locator("#show-masks"), draws=".masks")
 
     def set_length(self, count: int) -> None:
         """Ask for so many new tokens."""
@@ -334,3 +344,6 @@ class Visit:
         """What the stored example of a text generator was asked for."""
         example = EXAMPLES["decoder"]
         return {"text": example.text, **example.settings}
+
+
+Open = Callable[..., Visit]  # the fixture `visit`

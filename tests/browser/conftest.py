@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import chromium
@@ -12,17 +13,22 @@ import pytest
 import serving
 from bundled import MODELS
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
-from visit import PAGE_MODULES, WAIT_MS, Visit
-from whatif import WhatIf
+from visit import PAGE_MODULES, WAIT_MS, Open, Visit
 
+HERE = Path(__file__).parent
 STORED = "[localStorage.length, document.cookie]"
 
-Open = Callable[..., Visit]
 Profile = Callable[..., BrowserContext]
 expect.set_options(timeout=WAIT_MS)
 
 Scheme = Literal["light", "dark"]
 Motion = Literal["reduce", "no-preference"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("browser")
 
 
 @pytest.fixture(scope="session")
@@ -97,12 +103,6 @@ def still(
     chosen, the first head."""
     with _opening(memory, windows, server, slowdown) as open_page:
         yield open_page()
-
-
-@pytest.fixture
-def whatif(visit: Open, server: serving.Server) -> WhatIf:
-    """The tab What if?, with a short run of the first model."""
-    return WhatIf(visit(), server.model)
 
 
 @dataclass

@@ -9,7 +9,6 @@ import pytest
 from serving import Server
 from visit import COLOURS, Visit, complaints
 
-pytestmark = pytest.mark.browser
 DRAWN = {
     "Journey": (".journey",),
     "Attention": (".attention", ".ranking", ".attention-math"),
@@ -55,8 +54,7 @@ def look_at(
         for part in others if sections else ():
             page.wait_drawn(part)
             for button in page.page.locator(f"{part} :is({ASKS})").all():
-                with page.drawn(part):
-                    button.click()
+                page.press(button, draws=part)
             assert complaints(page, part) == [], part
 
 

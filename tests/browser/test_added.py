@@ -3,16 +3,13 @@ heads, and views that a folder declares, on the page, in links and for programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import serving
 from gradio_client import Client
 from playwright.sync_api import expect
-from visit import Visit
+from visit import Open, Visit
 
-pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore")]
-Open = Callable[..., Visit]
+pytestmark = pytest.mark.filterwarnings("ignore")
 TABS = {
     "Attention": ".attention", "Masks": ".masks", "Positions": ".positions",
     "Prediction": ".prediction", "What if?": ".breaks", "Model": ".architecture",
@@ -59,8 +56,7 @@ def keys_are_shared_and_turned(page: Visit) -> None:
 
 def a_hidden_word_is_guessed_as_the_api_guesses_it(page: Visit, address: str) -> None:
     page.tab("Prediction")
-    with page.drawn(".masked"):
-        page.page.locator(".masked-tokens button").nth(2).click()
+    page.press(page.page.locator(".masked-tokens button").nth(2), draws=".masked")
     masked = page.page.locator(".masked")
     expect(masked).to_have_attribute("data-place", "2")
     assert page.page.get_by_role("button", name="Generate").count() == 0

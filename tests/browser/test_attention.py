@@ -21,7 +21,6 @@ from transformer.inference.engines.choice import engine_of
 from transformer.ui.examples import EXAMPLES
 from transformer.views import head_metrics, query_links, row_arithmetic
 
-pytestmark = pytest.mark.browser
 EXAMPLE = EXAMPLES["decoder"]
 AT_FIRST = "model=tiny&tab=attention&site=decoder.0.self&head=0"
 # The values of the large picture, the row's dotted line and all.
@@ -57,8 +56,7 @@ def run(server: Server) -> Run:
 def switch(page: Visit, group: str, value: str) -> None:
     """Choose one of the switches above the picture."""
     page.show_more()
-    with page.drawn(".attention"):
-        page.page.locator(f".{group} input[value='{value}']").check()
+    page.press(page.page.locator(f".{group} input[value='{value}']"), draws=".attention")
 
 
 # --- the picture ----------------------------------------------------------------------------------
@@ -176,8 +174,7 @@ def test_stages_scales_and_pictures_of_many_heads_are_switched(page: Visit, run:
         switch(page, "pictures", picture)
         assert page.page.locator(".picture-note").is_visible()
         np.testing.assert_allclose(page.page.evaluate(Z)[6][:7], weights[6, :7], atol=1e-5)
-    with page.drawn(".attention"):
-        page.page.locator(".depths label").first.click()
+    page.press(page.page.locator(".depths label").first, draws=".attention")
     wanted = mean_weights(run, "decoder", "self", 0)
     np.testing.assert_allclose(page.page.evaluate(Z)[6][:7], wanted[6, :7], atol=1e-5)
     switch(page, "pictures", "heatmap")
@@ -189,8 +186,7 @@ def test_stages_scales_and_pictures_of_many_heads_are_switched(page: Visit, run:
 def test_lines_follow_the_chosen_token_and_the_threshold(page: Visit, run: Run) -> None:
     switch(page, "pictures", "lines")
     assert len({query for query, *_ in page.page.evaluate(LINKS)}) > 1
-    with page.drawn(".attention"):
-        page.tokens.nth(5).click()
+    page.press(page.tokens.nth(5), draws=".attention")
     switch(page, "thresholds", "0.2")
     links = query_links(run, "decoder.0.self", 0, 5, 0.2)
     np.testing.assert_allclose(page.page.evaluate(LINKS), links, atol=1e-5)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
+from serving import Server
+from visit import Visit
 from whatif import WhatIf
 
-pytestmark = pytest.mark.browser
 ADDRESS = """fields => {
     location.hash = new URLSearchParams({ ...viz.run.link, ...fields }); }"""
 ASKING = (  # a part, its button, and what its answer is about
     (".contribution", ".contributes", ".contribution-title bdi"),
     (".ablation", ".matter", ".matter-title bdi"),
 )
+
+
+@pytest.fixture
+def whatif(still: Visit, server: Server) -> WhatIf:
+    return WhatIf(still, server.model)
 
 
 def test_every_view_names_the_word_that_follows_the_chosen_token(whatif: WhatIf) -> None:
@@ -23,19 +29,14 @@ def test_every_view_names_the_word_that_follows_the_chosen_token(whatif: WhatIf)
     said = f"Last token read: {read} ({place}). Asked about: {word}, token {place + 1}"
     expect(page.locator(".token-says strong").nth(1)).to_have_text(word)
     expect(page.locator(".next-word").filter(has_text="✓").locator("bdi")).to_have_text(word)
-    for part, button, title in ASKING:
+    is_asked_about(whatif, said, word, f"“{word}”, token {place + 1}")
+    for part, title in (
+        (".patching", ".show-map bdi"),
+        (".branches", ".branch-title bdi"),
+        (".compare", ".weighed-title bdi"),
+    ):
         whatif.see(part)
-        expect(page.locator(f"{part} .asked")).to_contain_text(said)
-        expect(page.locator(button)).to_contain_text(f"“{word}”, token {place + 1}")
-        with visit.drawn(part):
-            page.locator(button).click()
-        expect(page.locator(title)).to_have_text(word)
-    whatif.see(".patching")
-    expect(page.locator(".show-map bdi")).to_have_text(word)
-    whatif.see(".branches")
-    expect(page.locator(".branch-title bdi")).to_have_text(word)
-    visit.wait_drawn(".compare")
-    expect(page.locator(".weighed-title bdi").first).to_have_text(word)
+        expect(page.locator(title).first).to_have_text(word)
     visit.tab("Prediction")
     visit.wait_drawn(".prediction")
     expect(page.locator(".step-title bdi")).to_have_text(word)
@@ -47,19 +48,22 @@ def test_after_the_end_the_likeliest_word_is_asked_about(whatif: WhatIf) -> None
     last = page.evaluate("viz.run.labels.length") - 1
     expect(visit.tokens.nth(last)).to_have_class("token generated last-read")
     visit.tokens.nth(last).click()
-    likeliest = page.locator(".next-word bdi").first
-    page.wait_for_function("place => document.querySelector('.next-words').dataset.place === place",
-                           arg=str(last))  # fmt: skip
-    word = likeliest.inner_text()
-    for part, button, title in ASKING:
-        whatif.see(part)
-        expect(page.locator(f"{part} .asked")).to_contain_text("Nothing follows it yet")
-        with visit.drawn(part):
-            page.locator(button).click()
-        expect(page.locator(title)).to_have_text(word)
+    page.wait_for_selector(f".next-words[data-place='{last}']")
+    word = page.locator(".next-word bdi").first.inner_text()
+    is_asked_about(whatif, "Nothing follows it yet", word, "the likeliest token?")
     visit.tab("Prediction")
     visit.wait_drawn(".prediction")
     expect(page.locator(".coming li bdi").first).to_have_text(word)
+
+
+def is_asked_about(whatif: WhatIf, said: str, word: str, question: str) -> None:
+    page = whatif.page
+    for part, button, title in ASKING:
+        whatif.see(part)
+        expect(page.locator(f"{part} .asked")).to_contain_text(said)
+        expect(page.locator(button)).to_contain_text(question)
+        whatif.visit.press(page.locator(button), draws=part)
+        expect(page.locator(title)).to_have_text(word)
 
 
 def test_an_old_links_token_shows_the_prediction_that_it_showed(whatif: WhatIf) -> None:

@@ -13,7 +13,6 @@ from visit import Visit
 
 import transformer
 
-pytestmark = pytest.mark.browser
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<b>x</b> =1+1 {{value}} ${value} </script>"
 
@@ -76,8 +75,7 @@ def test_a_picture_of_an_earlier_run_is_not_offered(page: Visit) -> None:
 def test_the_run_is_saved_as_json_npz_csv_and_a_page_and_a_refusal_is_told(page: Visit) -> None:
     page.set_length(6)
     page.generate(HOSTILE)
-    with page.drawn(".attention"):
-        page.head(1, 2).click()
+    page.press(page.head(1, 2), draws=".attention")
     labels = page.labels()
     found = transformer.from_json(saved(page, "[data-form=json]").path().read_text("utf-8"))
     assert (list(found.labels), found.request.text) == (labels, HOSTILE)

@@ -19,7 +19,6 @@ from visit import WAIT_MS, Visit
 from benchmarks.visitor import page_inputs
 from transformer.ui.limits import AT_ONCE, BUSY, ENDING
 
-pytestmark = pytest.mark.browser
 LEFT_WITHIN_S = 2.0
 IDLE_WITHIN_S = 60.0
 
@@ -97,8 +96,7 @@ def test_a_server_that_dies_is_told_and_text_settings_and_view_are_there_when_it
 ) -> None:
     page.set_length(6)
     page.generate("The little dog")
-    with page.drawn(".attention"):
-        page.head(2, 3).click()
+    page.press(page.head(2, 3), draws=".attention")
     page.tab("Prediction")
     page.wait_drawn(".prediction")
     page.wait_for_address("text=The+little+dog", "&site=decoder.2.self&head=3", "tab=prediction")

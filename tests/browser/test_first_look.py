@@ -9,8 +9,6 @@ from playwright.sync_api import expect
 PAGE_JS = "**/ui/static/page.js"
 PLOTLY_JS = "**/plotly-cartesian.min.js"
 
-pytestmark = pytest.mark.browser
-
 
 def test_a_picture_stands_before_any_script_and_gives_way_to_the_pages_own(memory, server):
     page = memory(viewport={"width": 390, "height": 844}).new_page()

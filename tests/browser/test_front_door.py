@@ -16,7 +16,6 @@ from visit import complaints
 
 from transformer.ui.tour import cards
 
-pytestmark = pytest.mark.browser
 LAST = 31  # the L at which the opening's text ends
 MOST_CONTROLS = 40  # with words, in the first screen, that are no tokens, tabs or tabs' contents
 SHADES = """() => [...document.querySelectorAll("#tokens .text-tokens button.token")]
@@ -44,8 +43,9 @@ def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(visitor: Coun
     a_head_that_finishes_names_is_shown(visitor)
     softmax_is_watched_from_scores_to_weights(visitor)
     a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor)
-    generate_completes_the_name_and_keeps_what_is_chosen(visitor)
-    the_head_switched_off_loses_it_in_words_beside_the_text(visitor)
+    visitor.visit.tab("Attention")
+    visitor.generate()
+    assert visitor.visit.labels() == list(continued().labels)
     the_text_is_played_token_by_token_with_what_each_reads(visitor)
 
 
@@ -83,36 +83,6 @@ def a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor: Counte
     box = visitor.visit.tokens.first.bounding_box()
     assert box is not None
     assert 0 <= box["y"] < 900
-
-
-def generate_completes_the_name_and_keeps_what_is_chosen(visitor: Counted) -> None:
-    run, page = continued(), visitor.page
-    visitor.visit.tab("Attention")
-    visitor.visit.tokens.nth(LAST).click()
-    visitor.generate()
-    assert run.labels[LAST : LAST + 4] == ("␣L", "o", "k", "i")
-    assert visitor.visit.labels() == list(run.labels)
-    assert page.evaluate("[viz.query.index, viz.siteName(viz.head), viz.head.head]") == [
-        LAST, "decoder.5.self", 0,
-    ]  # fmt: skip
-    expect(page.locator(".head-finding")).to_contain_text("Layer 5, head 0 goes on as last time")
-
-
-def the_head_switched_off_loses_it_in_words_beside_the_text(visitor: Counted) -> None:
-    page = visitor.page
-    page.locator(".ablate-head").click()
-    expect(page.locator(".altered li bdi")).to_have_text("layer 5, head 0 switched off")
-    for which, text in (
-        ("before", "oki! I am so big"),
-        ("after", "ittle bird! I am a very hungry"),
-    ):
-        line = page.locator(f"[data-text={which}]")
-        expect(line).to_contain_text(text.replace(" ", "␣"))
-        expect(line).to_be_in_viewport()
-    assert page.evaluate("viz.query.index") == LAST
-    page.locator(".intact").click()
-    page.wait_for_function("() => !viz.run.interventions.length")
-    assert visitor.visit.labels() == list(continued().labels)
 
 
 def the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> None:
@@ -165,24 +135,17 @@ def test_the_first_screen_has_few_controls_and_its_header_one_line(
     assert top["height"] < 60
 
 
-@pytest.mark.parametrize("sizes", [[(1440, 900), (1280, 720), (1024, 768)], [(390, 844)]])
-def test_the_picture_is_large_and_the_text_in_sight(
-    visit: Open, address: str, sizes: list[tuple[int, int]]
-) -> None:
+def test_the_picture_is_large_and_the_text_in_sight(visit: Open, address: str) -> None:
     """In a window of the first size, which then takes the others."""
-    page = visit(address, width=sizes[0][0], height=sizes[0][1])
-    page.tab("Attention")
-    page.wait_drawn(".attention")
-    for width, height in sizes:
+    page = visit(address)
+    for width, height in ((1440, 900), (1280, 720), (1024, 768), (390, 844)):
         page.page.set_viewport_size({"width": width, "height": height})
         page.page.evaluate("window.scrollTo(0, 0)")
         page.page.wait_for_function(LARGE, arg=[width, 480 if width >= 1024 else 10 * (LAST + 1)])
         labels = page.page.locator(".attention .axis-labels .yaxis:not(.title)")
-        page.page.mouse.move(0, 0)  # on the phone the tab's content has come under it
         if width >= 1024:  # at least every second, one of them the chosen one
             assert labels.count() >= len(opening("stories").labels) / 2
         expect(page.page.locator(".attention .axis-labels .chosen")).to_have_text(["␣L", "␣L"])
-        page.wait_drawn(".attention-math")
         page.tokens.nth(LAST - 2).click()
         expect(page.page.locator(".token-says")).to_contain_text("At Hello")
         says = page.page.locator(".token-says").bounding_box()

@@ -5,18 +5,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from urllib.parse import parse_qs, urlencode, urlparse
 
-import pytest
 from playwright.sync_api import expect
 from serving import MARKUP, Server
-from visit import Visit
+from visit import Open, Visit
 
 from transformer import Run, with_lens
-
-pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
 
 TEXT = "".join(MARKUP) + "<s><b>x</b><s>"  # some of them again
 SETTINGS = {"max_new_tokens": 6, "temperature": 0.7, "top_k": 40, "seed": 3}
@@ -102,9 +97,7 @@ class Hostile:
             for part in (*parts, *more.get(tab.lower(), "").split()):
                 self.visit.wait_drawn(part)
                 if part == ".masks":
-                    self.page.locator("#lines textarea").fill(f"{TEXT}\n<s></script><b>x</b>")
-                    with self.visit.drawn(part):
-                        self.page.locator("#show-masks").click()
+                    self.visit.show_masks(TEXT, "<s></script><b>x</b>")
                 if part in ASKED_FOR:
                     button, answer = ASKED_FOR[part]
                     if part == ".patching":
@@ -118,8 +111,7 @@ class Hostile:
     def switch(self, value: str) -> None:
         """Choose another picture of attention."""
         self.visit.show_more()
-        with self.visit.drawn(".attention"):
-            self.page.locator(f".pictures input[value='{value}']").check()
+        self.visit.press(self.page.locator(f".pictures input[value='{value}']"), draws=".attention")
 
     def table(self, selector: str) -> list[list[str]]:
         """The rows of the table behind a picture, opened, heads first."""
@@ -225,9 +217,7 @@ def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(
         assert page.labels()[1 : len(prompt) + 1] == prompt
     page.tab("Masks")
     page.wait_drawn(".masks")
-    page.page.locator("#lines textarea").fill("\n".join(ATTACKS))
-    with page.drawn(".masks"):
-        page.page.locator("#show-masks").click()
+    page.show_masks(*ATTACKS)
     assert page.page.locator(".sentence bdi").all_inner_texts() == list(ATTACKS)
     page.page.locator("#lines textarea").fill("\n".join(["a"] * 9))
     page.page.locator("#show-masks").click()
@@ -254,8 +244,7 @@ def a_patch_of_another_text_is_text(page: Visit, attack: str) -> None:
     """In the box, in what the run is said to have been altered by, and in the link to it."""
     page.wait_drawn(".patching")
     page.page.locator(".patch-text").fill(attack)
-    with page.drawn(".patching"):
-        page.page.locator(".show-map").click()
+    page.press(page.page.locator(".show-map"), draws=".patching")
     page.page.locator("[data-picture=patching]").focus()
     page.page.keyboard.press("ArrowRight")
     expect(page.page.locator(".patch-said")).not_to_be_empty()

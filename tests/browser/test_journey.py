@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from playwright.sync_api import Locator, expect
 from serving import Server
-from visit import COLOURS, Visit, complaints
+from visit import COLOURS, Open, Visit, complaints
 
-pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
 WIDTHS = """() => [...document.querySelectorAll(".next-word .drawn")]
     .map(bar => parseFloat(bar.style.width))"""
 
@@ -51,8 +48,7 @@ def bars(page: Visit) -> Locator:
 
 def choose(page: Visit, place: int) -> None:
     """A token as the last one read."""
-    with page.drawn(".next-words"):
-        page.tokens.nth(place).click()
+    page.press(page.tokens.nth(place), draws=".next-words")
     page.page.wait_for_function(
         "place => document.querySelector('.journey').dataset.place === String(place)", arg=place
     )
@@ -69,10 +65,9 @@ def test_the_picture_and_the_bars_say_what_the_server_says(page: Visit, server: 
     shown = bars(page).locator("bdi").all_inner_texts()
     assert shown[:5] == [one["label"] for one in said["likeliest"][:5]]
     assert bars(page).filter(has_text="✓").locator("bdi").inner_text() == page.labels()[5]
-    for layer, amount in enumerate(said["feed_forward"]):
-        title = page.page.locator(".feed-forward").nth(layer).get_attribute("title") or ""
-        assert f"{abs(amount):.2f}" in title
-        assert ("−" in title) == (amount < 0)
+    amount = said["feed_forward"][1]
+    title = page.page.locator(".feed-forward").nth(1).get_attribute("title") or ""
+    assert f"{'−' if amount < 0 else '+'}{abs(amount):.2f}" in title
     assert page.page.locator(".head-side .finding").inner_text() == said["finding"]
 
 

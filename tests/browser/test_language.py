@@ -14,7 +14,6 @@ from visit import OPEN, SECTIONS, Visit
 
 from transformer.views.declaration import tab_name
 
-pytestmark = pytest.mark.browser
 XX = {"Accept-Language": "eo-CH, en;q=0.5"}
 # Names of the field and of the code, what the tests' models say of themselves, Gradio's own slider.
 NAMES = re.compile(

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
 from playwright.sync_api import Page, expect
 from serving import Server
-from visit import Visit
+from visit import Open
 
 from transformer.learning.checkpoints import story_training
-
-pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
 
 PLAN = {
     "task": "copy", "preset": "vaswani-2017", "n_layers": 1, "n_heads": 2, "n_steps": 150,

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from serving import LESSONS, second, tiny_model
-from visit import Visit, opened_alone
+from visit import Open, Visit, opened_alone
 
-from transformer.lessons.lesson import check_of, read_lesson
+from transformer.lessons.lesson import read_lesson
 from transformer.lessons.measures import GradingContext
 from transformer.ui.examples import example_of
 from transformer.ui.experiments import Experiments
 from transformer.ui.lessons import lesson_file
 from transformer.ui.service import Service
 
-pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
 SITE = "decoder.1.self"
 
 
@@ -134,12 +131,11 @@ def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(
 
 
 def test_the_answer_is_shown_where_it_stands_and_a_link_leads_to_the_step(
-    visit: Open, address: str, ground: GradingContext, best_head: tuple[str, int]
+    visit: Open, address: str, best_head: tuple[str, int]
 ):
-    seen = visit(f"{address}#lesson=twice.2", width=390, height=844)
-    page = seen.page
-    expect(page.locator(".card-title")).to_have_text("A token")
     other = (best_head[1] + 1) % 3
+    seen = visit(address, width=390, height=844)
+    page = seen.page
     page.goto(f"{address}#model=tiny&lesson=twice.1&site={SITE}&head={other}&read=3")
     expect(page.locator(".card-title")).to_have_text("A head")
     seen.wait_for_link()
@@ -149,10 +145,7 @@ def test_the_answer_is_shown_where_it_stands_and_a_link_leads_to_the_step(
     verdict(page, "Right.")
     page.wait_for_function("site => viz.siteName(viz.head) === site", arg=best_head[0])
     assert page.evaluate("viz.head.head") == best_head[1]
-    wide = "document.documentElement.scrollWidth"
-    assert page.evaluate(wide) <= 390
-    check = check_of({"number": "hidden", "site": SITE, "query": 6})
-    assert check.right_answer(ground) == {"number": len(ground.run.labels) - 7}
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.goto(f"{address}#lesson=none.1")
     expect(page.locator("#status .problem")).to_contain_text("lesson must be one of")
 
@@ -169,12 +162,12 @@ def test_a_check_is_failed_and_passed_without_a_network(
         expect(tab.locator(".card-title")).to_have_text("A token")
         tokens = tab.locator("#tokens .text-tokens button.token")
         row = ground.run.trace[SITE].pattern[0, 0, 6]
+        best = int(row.argmax())
         shade = "box => Number(box.style.getPropertyValue('--read'))"
-        shades = [one.evaluate(shade) for one in tokens.all()[:7]]
-        assert shades == pytest.approx([float(one) ** (2 / 3) for one in row[:7]], abs=1e-3)
+        shown = tokens.nth(best).evaluate(shade)
+        assert shown == pytest.approx(float(row[best]) ** (2 / 3), abs=1e-3)
         tokens.nth(int(row[:6].argmin())).click()
         verdict(tab, "Not yet. The weight is")
-        best = int(row.argmax())
         tokens.nth(best).click()
         check = lesson.steps[1].check
         assert check is not None

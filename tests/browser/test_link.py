@@ -3,7 +3,7 @@ neither tells others what it holds nor runs it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlencode, urlparse
@@ -12,12 +12,9 @@ import pytest
 import serving
 from playwright.sync_api import Page, Route, expect
 from serving import Server
-from visit import Visit
+from visit import Open, Visit
 
 from transformer.ui.limits import MAX_VISITOR_RUNS
-
-pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
 
 ALTERED = '{ type: "ablate", stack: "decoder", layer: 0, heads: [1] }'
 SEEN = """() => {
@@ -89,12 +86,10 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
     page.generate("The fox & the <b>bird</b>")
     alter(page, f"viz.alter([{ALTERED}])")
     alter(page, "viz.continueFrom([60, 61])")
-    with page.drawn(".attention"):
-        page.head(1, 2).click()
+    page.press(page.head(1, 2), draws=".attention")
     page.show_more()
     for value in ("log", "own", "masked"):
-        with page.drawn(".attention"):
-            page.page.locator(f"#attention input[value={value}]").check()
+        page.press(page.page.locator(f"#attention input[value={value}]"), draws=".attention")
     page.page.mouse.click(*page.cell(7, 4))
     page.page.mouse.move(5, 5)
     address = page.wait_for_address(
@@ -121,11 +116,8 @@ def test_every_tab_opens_as_it_was_left(page: Visit) -> None:
     page.page.locator(".ranking th button").nth(1).click()
     page.tab("Masks")
     page.wait_drawn(".masks")
-    page.page.locator("#lines textarea").fill("The fox.\nThe dog ran.")
-    with page.drawn(".masks"):
-        page.page.locator("#show-masks").click()
-    with page.drawn(".masks"):
-        page.page.locator(".sentence").nth(1).click()
+    page.show_masks("The fox.", "The dog ran.")
+    page.press(page.page.locator(".sentence").nth(1), draws=".masks")
     page.wait_drawn(".mask-scores")
     with page.drawn(".mask-scores"):
         page.page.locator(".mask-scores .pick-head").select_option("2")
@@ -164,8 +156,7 @@ def test_a_link_to_a_translation_draws_its_search_and_its_source_token(page: Vis
     page.choose_model("tiny-translator")
     page.generate("The dog ran")
     for group, place in (("pictures", 1), ("over", 2)):
-        with page.drawn(".attention"):
-            page.page.locator(f".{group} label").nth(place).click()
+        page.press(page.page.locator(f".{group} label").nth(place), draws=".attention")
     page.sources.nth(2).click()
     address = page.wait_for_address(
         "method=beam", "&picture=alignment", "&over_heads=all", "&read=encoder.2"
@@ -267,11 +258,9 @@ def test_who_only_looks_asks_nothing_copies_the_link_and_is_followed_by_a_space(
     page.wait_for_address("model=tiny")
     page.wait_drawn(".attention")
     entries = page.page.evaluate("history.length")
-    with page.drawn(".attention"):
-        page.head(1, 1).click()
+    page.press(page.head(1, 1), draws=".attention")
     page.wait_for_address("model=tiny&site=decoder.1.self&head=1")
-    with page.drawn(".attention"):
-        page.head(0, 0).click()
+    page.press(page.head(0, 0), draws=".attention")
     page.page.wait_for_function("location.hash === '#model=tiny'")
     assert page.page.evaluate("history.length") == entries
     assert not [url for url in asked if "queue/join" in url]
@@ -283,8 +272,7 @@ def the_outer_page_of_a_space_follows_and_no_other_is_told(page: Visit, server: 
     page.page.evaluate(
         "() => { window.told = []; window.onmessage = ({ data }) => told.push(data); }"
     )
-    with page.drawn(".attention"):
-        page.head(1, 1).click()
+    page.press(page.head(1, 1), draws=".attention")
     page.wait_for_address("head=1")
     assert page.page.evaluate("told") == []
     expected = {"model": ["tiny"], "site": ["decoder.1.self"], "head": ["1"]}
@@ -367,8 +355,7 @@ def test_words_in_a_link_go_to_the_page_alone_and_are_not_logged(
     assert "".join(page.labels()).startswith(f"<|endoftext|>{secret[0]}")
     assert any(one.startswith(f"{server.url}?__theme=dark{{") for one in asked)  # the page itself
     page.generate("The dog")
-    with page.drawn(".attention"):
-        page.head(1, 1).click()
+    page.press(page.head(1, 1), draws=".attention")
     assert not [one for one in asked if secret in one]
     referrer = page.page.locator("meta[name=referrer]")
     assert referrer.get_attribute("content") == "no-referrer"

@@ -16,7 +16,6 @@ import serving
 from playwright.sync_api import Browser
 from visit import Visit
 
-pytestmark = pytest.mark.browser
 SECRET = "Xanthippe whispers quokka"
 STORED = """async () => ({
     local: Object.keys(localStorage), session: Object.keys(sessionStorage), cookie: document.cookie,
@@ -43,9 +42,7 @@ def test_what_is_typed_leaves_no_trace_elsewhere_in_the_browser_in_the_log_or_on
     page.enter(SECRET * 100)
     page.wait_for_alert()
     page.tab("Masks")
-    page.page.locator("#lines textarea").fill(f"{SECRET}\n{SECRET} too")
-    with page.drawn(".masks"):
-        page.page.locator("#show-masks").click()
+    page.show_masks(SECRET, f"{SECRET} too")
     assert origins == {urlparse(server.url).netloc}
     assert page.page.context.cookies() == []
     kept = page.page.evaluate(STORED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 import torch
 from bundled import Counted, Open, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
@@ -15,7 +14,6 @@ from transformer.analysis.journey import reading_weights
 from transformer.analysis.mask_removal import without_mask
 from transformer.ui.examples import example_of
 
-pytestmark = pytest.mark.browser
 LAST = 31  # the L at which the opening's text ends
 IT = "Lily loved the dog because it"  # one of the texts that the page suggests
 CELLS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import expect
 from serving import Server
-from visit import Visit
-
-pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
+from visit import Open
 
 MARKED = {  # what each tab is about
     "Attention": "heads",

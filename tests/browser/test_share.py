@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import chromium
@@ -13,10 +13,8 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import Browser, Playwright, expect
 from serving import Server
-from visit import PAGE_MODULES, WAIT_MS, Visit
+from visit import PAGE_MODULES, WAIT_MS, Open, Visit
 
-pytestmark = pytest.mark.browser
-Open = Callable[..., Visit]
 PUBLIC = "class.example"  # the name at which a proxy would offer the page
 
 

@@ -22,7 +22,6 @@ from transformer.views.positions.inputs import input_parts
 from transformer.views.positions.positions import formula_difference
 from transformer.views.positions.rotation import shift
 
-pytestmark = pytest.mark.browser
 EXAMPLE = EXAMPLES["decoder"]
 COUNTING = """
     const frame = window.requestAnimationFrame.bind(window);
@@ -79,9 +78,7 @@ def test_the_masks_are_of_the_visitors_own_lines_and_one_is_taken_away(
     page.wait_drawn(".masks")
     expect(page.page.locator(".sentence")).to_have_count(len(EXAMPLE.batch))
     lines = ["The fox.", "The dog ran to the park."]
-    page.page.locator("#lines textarea").fill("\n\n".join(lines))
-    with page.drawn(".masks"):
-        page.page.locator("#show-masks").click()
+    page.show_masks(*lines)
     batch = server.model.trace(lines)
     lengths, width = batch.padding.sum(dim=1).tolist(), batch.ids.shape[1]
     combined = [min(row + 1, lengths[0]) for row in range(width)]
@@ -92,16 +89,13 @@ def test_the_masks_are_of_the_visitors_own_lines_and_one_is_taken_away(
     page.wait_drawn(".mask-scores")
     assert page.filled("masked") == combined
     a_mask_is_taken_away_in_one_head(page, server, lines)
-    with page.drawn(".masks"):
-        page.page.locator("#without-padding").click()
+    page.press(page.page.locator("#without-padding"), draws=".masks")
     assert "read without the padding mask" in page.page.locator("#status").inner_text()
     assert page.filled("padding") == [width] * width
     expect(page.page.locator(".combined-note")).to_contain_text("Only the causal mask is left")
-    with page.drawn(".masks"):
-        page.page.locator("#without-padding").click()
+    page.press(page.page.locator("#without-padding"), draws=".masks")
     expect(page.page.locator("#without-padding")).to_have_attribute("aria-pressed", "false")
-    with page.drawn(".masks"):
-        page.page.locator(".sentence").nth(1).click()
+    page.press(page.page.locator(".sentence").nth(1), draws=".masks")
     assert page.filled("padding") == [width] * width  # it is the longest
 
 
@@ -138,8 +132,7 @@ def test_learned_positions_stand_beside_the_formula_and_get_a_fit(
     assert "from 0 to 23" in page.wait_for_alert()
     page.wait_drawn(".position-inputs")
     parts = input_parts(run)
-    with page.drawn(".position-inputs"):
-        page.tokens.nth(3).click()
+    page.press(page.tokens.nth(3), draws=".position-inputs")
     lines = "document.querySelector('[data-picture=token]').calcdata.map(l => l.map(p => p.y))"
     np.testing.assert_allclose(page.numbers("strips", 2), parts.sum, atol=1e-6)
     np.testing.assert_allclose(page.page.evaluate(lines)[2], parts.sum[3], atol=1e-6)
@@ -169,8 +162,7 @@ def test_sinusoidal_positions_are_the_formula_and_turn(page: Visit, server: Serv
     assert float(miss) == pytest.approx(shift(run, 5, "encoder").largest_miss)
     assert "Tried on all 35 pairs" in page.page.locator(".shift-says").inner_text()
     page.wait_drawn(".position-inputs")
-    with page.drawn(".position-inputs"):
-        page.page.locator(".positions .kinds button").nth(1).click()
+    page.press(page.page.locator(".positions .kinds button").nth(1), draws=".position-inputs")
     np.testing.assert_allclose(page.numbers("strips"), input_parts(run, "decoder").token, atol=1e-6)
 
 
@@ -188,8 +180,7 @@ def test_candidates_surprisal_and_lens_are_of_the_chosen_token(page: Visit, run:
     expect(page.page.locator(".step-window")).to_contain_text(
         f"It read all {step.window[1]} tokens before it."
     )
-    with page.drawn(".prediction"):
-        page.page.locator(".next").click()
+    page.press(page.page.locator(".next"), draws=".prediction")
     expect(page.page.locator(".prediction")).to_have_attribute("data-step", "3")
     expect(page.tokens.nth(run.n_prompt + 2)).to_have_attribute("aria-pressed", "true")
     a_bar_of_surprisal_chooses_the_token_before(page, run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 from serving import Server
@@ -10,9 +9,7 @@ from visit import Visit
 
 from transformer import Run
 from transformer.ui.examples import EXAMPLES
-from transformer.views import head_metrics
 
-pytestmark = pytest.mark.browser
 EXAMPLE = EXAMPLES["encoder-decoder"]
 LINKS = "document.querySelector('.lines').layout.meta.links"
 WORKED = """([site, query]) => { const d = document.querySelector('.attention-math')?.dataset ?? {};
@@ -40,11 +37,6 @@ def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(
     page.generate("The fox")
     first, address = page.shown_run(), page.wait_for_address("text=The+fox")
     choice, box = page.page.locator("#model input"), page.page.locator("#text textarea")
-    for leave in ("Escape", "Tab"):
-        choice.click()
-        page.page.get_by_role("option", name="tiny", exact=True).wait_for()
-        page.page.keyboard.press(leave)
-        box.click()
     choice.click()
     page.page.get_by_role("option", name="tiny", exact=True).click()  # which is shown already
     assert page.shown_run() == first
@@ -54,11 +46,8 @@ def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(
     expect(page.tokens).to_have_text(run.labels)  # its tokens may still be on their way
     assert page.page.locator("#generate").inner_text() == EXAMPLE.action
     assert page.sources.count() == len(run.source_ids)
-    assert page.wait_for_address("model=tiny-translator") != address
     page.page.go_back()
     page.page.wait_for_function("() => viz.run.model === 'tiny' && !viz.isOpening()")
-    counts = page.page.evaluate("[viz.run.labels.length - viz.run.n_prompt, viz.run.text]")
-    assert counts == [6, "The fox"]
     assert page.wait_for_address("text=The+fox") == address
 
 
@@ -84,15 +73,6 @@ def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(
         page.wait_drawn(".attention-math")
         last = str(len(run.queries(stack)) - 1)
         page.page.wait_for_function(WORKED, arg=[f"{stack}.0.{kind}", last])
-    page.wait_drawn(".ranking")
-    page.page.wait_for_selector(f".ranking[data-run='{page.shown_run()}'][data-kind=cross]")
-    found = head_metrics(run, "decoder", "cross")
-    rows = page.page.locator(".ranking-table .rows tr")
-    for row, head in zip(rows.all(), found.heads, strict=True):
-        told = row.locator("td").all_inner_texts()[: len(found.metrics)]
-        shown = [np.nan if text == "–" else float(text) for text in told]
-        expected = [head.values[metric.name] for metric in found.metrics]
-        np.testing.assert_allclose(shown, expected, atol=0.0051)
 
 
 def test_source_and_target_tokens_light_their_row_or_column(page: Visit) -> None:
@@ -116,8 +96,7 @@ def test_alignment_draws_the_most_read_source_token(page: Visit, run: Run) -> No
     for group, place, wanted in (
         ("pictures", 1, weights[0, 0, :-1]), ("over", 2, mean[:-1]), ("by", 1, mean[1:]),
     ):  # fmt: skip
-        with page.drawn(".attention"):
-            page.page.locator(f".{group} label").nth(place).click()
+        page.press(page.page.locator(f".{group} label").nth(place), draws=".attention")
         links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
         assert links[1] == int(wanted[0].argmax())
         assert links[2] == int(wanted[1].argmax())
@@ -145,9 +124,7 @@ def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> Non
     page.tab("Masks")
     page.wait_drawn(".masks")
     texts = ["The fox.", "The dog ran to the park."]
-    page.page.locator("#lines textarea").fill("\n".join(texts))
-    with page.drawn(".masks"):
-        page.page.locator("#show-masks").click()
+    page.show_masks(*texts)
     batch = server.translator.translate_batch(texts, max_new_tokens=200)
     assert batch.target_padding is not None
     sources, targets = batch.padding.sum(dim=1).tolist(), batch.target_padding.sum(dim=1).tolist()

@@ -32,7 +32,6 @@ from transformer.views.compare.compare import align
 from transformer.views.compare.outcomes import generated_pairs
 from transformer.views.contribution.contribution import sentence, table
 
-pytestmark = pytest.mark.browser
 CELL = """([name, row, column]) => {
     const box = document.querySelector(`[data-picture=${name}]`);
     const at = viz.cellBox(box, column, column, row, row);
@@ -118,8 +117,7 @@ def heads_are_chosen_by_keyboard(whatif: WhatIf) -> None:
 def test_a_head_is_switched_off_where_it_is_looked_at(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.visit.tab("Attention")
-    with whatif.visit.drawn(".attention"):
-        page.locator(".ablate-head").click()
+    whatif.visit.press(page.locator(".ablate-head"), draws=".attention")
     whatif.wait_for({"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0]})
     crossed = page.locator(".head-grid .ablated")
     expect(crossed).to_have_attribute("title", "Layer 0, head 0, switched off")
