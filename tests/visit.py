@@ -57,6 +57,17 @@ SECTIONS = {
     ".position-shift": "shift", ".targets": "targets", ".mask-scores": "scores",
     ".removal": "removal", ".equations": "equations", ".moments": "moments",
 }  # fmt: skip
+PARTS = {  # of each tab, the one that it opens on first
+    "Journey": (".journey",),
+    "Attention": (".attention", ".attention-math", ".ranking"),
+    "Masks": (".masks", ".mask-scores", ".removal"),
+    "Positions": (".positions", ".position-inputs", ".position-curves", ".position-formula",
+                  ".position-shift"),
+    "Prediction": (".prediction", ".surprisal-box", ".lens-box"),
+    "What if?": (".breaks", ".ablation", ".contribution", ".maskedit", ".branches", ".patching"),
+    "Learn": (".learn",),
+    "Model": (".architecture", ".equations"),
+}  # fmt: skip
 OURS = ".html-container"  # what the project draws; the rest is Gradio's
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 

@@ -7,18 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 from serving import Server
-from visit import COLOURS, Visit, complaints
+from visit import COLOURS, PARTS, Visit, complaints
 
-DRAWN = {
-    "Journey": (".journey",),
-    "Attention": (".attention", ".ranking", ".attention-math"),
-    "Masks": (".masks", ".mask-scores", ".removal"),
-    "Positions": (".positions", ".position-inputs", ".position-curves", ".position-shift"),
-    "Prediction": (".prediction", ".surprisal-box", ".lens-box"),
-    "What if?": (".breaks", ".ablation", ".contribution", ".maskedit", ".branches", ".patching"),
-    "Learn": (".learn",),
-    "Model": (".architecture", ".equations"),
-}  # fmt: skip
 ASKS = ".matter, .contributes"  # what is there only when it is asked for
 MORE_OF_A_TRANSLATOR = ("Journey", "Attention", "Masks", "Prediction")
 
@@ -33,9 +23,9 @@ def test_axe_finds_nothing_on_the_whole_page(
     page = visit(color_scheme=scheme)
     page.page.get_by_role("button", name="Settings").click()
     if scheme == "dark":
-        look_at(page, DRAWN, rules=COLOURS)
+        look_at(page, PARTS, rules=COLOURS)
         return
-    look_at(page, DRAWN, sections=True)
+    look_at(page, PARTS, sections=True)
     page.tab("Attention")
     page.choose_model(server.translator.name)
     look_at(page, MORE_OF_A_TRANSLATOR)
@@ -47,7 +37,7 @@ def look_at(
     """sections: also at each section, of which one at a time is open."""
     for tab in tabs:
         page.tab(tab)
-        first, *others = DRAWN[tab]
+        first, *others = PARTS[tab]
         page.wait_drawn(first)
         whole = "body" if tab == "Journey" else "#right"
         assert complaints(page, whole, rules=rules) == [], tab

@@ -7,13 +7,9 @@ import pytest
 import serving
 from gradio_client import Client
 from playwright.sync_api import expect
-from visit import Open, Visit
+from visit import PARTS, Open, Visit
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-TABS = {
-    "Attention": ".attention", "Masks": ".masks", "Positions": ".positions",
-    "Prediction": ".prediction", "What if?": ".breaks", "Model": ".architecture",
-}  # fmt: skip
 INSTEAD = {
     "tiny-llama": {"Positions": ".rotary"},
     "tiny-bert": {"Prediction": ".masked", "What if?": ".compare"},
@@ -31,9 +27,9 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(visit: Open, address: s
     page = visit(f"{address}#model=tiny-llama")
     for name, instead in INSTEAD.items():
         page.go(f"model={name}&tab=attention")
-        for tab, part in {**TABS, **instead}.items():
+        for tab, (first, *_) in PARTS.items():
             page.tab(tab)
-            page.wait_drawn(part)
+            page.wait_drawn(instead.get(tab, first))
             told = page.page.locator("#status .problem:not([hidden])").all_inner_texts()
             assert told == [], (name, tab)
         if name == "tiny-llama":

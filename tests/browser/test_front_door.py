@@ -12,7 +12,7 @@ import pytest
 import torch
 from bundled import MODELS, Counted, Open, continued, model, opening
 from playwright.sync_api import expect
-from visit import complaints
+from visit import PARTS, SECTIONS, complaints
 
 from transformer.ui.tour import cards
 
@@ -242,11 +242,6 @@ def test_projected_the_type_is_large_and_the_settings_are_away(visit: Open, addr
 
 HEIGHT = """() => [...document.querySelectorAll("#right .tabitem")]
     .reduce((most, tab) => Math.max(most, tab.getBoundingClientRect().height), 0)"""
-FIRST = {
-    "Attention": ".attention", "Masks": ".masks", "Positions": ".positions",
-    "Prediction": ".prediction", "What if?": "#whatif-introduction", "Learn": ".learn",
-    "Model": ".architecture",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -255,9 +250,9 @@ def test_a_tab_opens_at_most_1200_px_tall_with_its_sections_closed(
 ) -> None:
     page = visit(f"{address}#model={name}", width=1440, height=900)
     page.wait_for_link()
-    for tab, part in FIRST.items():
+    for tab, (part, *_) in PARTS.items():
         page.tab(tab)
-        if part.startswith("."):
+        if part not in SECTIONS:
             page.wait_drawn(part)
         assert page.page.evaluate(HEIGHT) <= 1200, tab
         assert page.page.locator(".section[open]").count() == 0

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 from playwright.sync_api import expect
 from serving import MARKUP, Server
-from visit import Open, Visit
+from visit import PARTS, Open, Visit
 
 from transformer import Run, with_lens
 
@@ -21,21 +21,13 @@ ATTACKS = (
     "${alert(2)}{{value}}<b>x</b>",
     "</script><script>alert(3)",
 )
-PARTS = {
-    "Attention": (".attention", ".attention-math", ".ranking"),
-    "Masks": (".masks", ".mask-scores", ".removal"),
-    "Positions": (".positions", ".position-inputs", ".position-curves", ".position-formula",
-                  ".position-shift"),
-    "Prediction": (".prediction", ".surprisal-box", ".lens-box"),
-    "What if?": (".ablation", ".contribution", ".maskedit", ".breaks", ".branches", ".compare",
-                 ".compare-texts", ".compare-outcomes", ".compare-weighed", ".compare-attention",
-                 ".patching"),
-    "Model": (".architecture", ".equations"),
-}  # fmt: skip
+COMPARED = (".compare", ".compare-texts", ".compare-outcomes", ".compare-weighed",
+            ".compare-attention")  # fmt: skip
 NAMELESS = {  # parts in which no token stands
     ".ranking", ".ablation", ".contribution", ".maskedit", ".breaks", ".positions",
     ".position-curves", ".position-formula", ".position-shift", ".architecture", ".equations",
-    ".mask-scores", ".removal", ".compare-outcomes", ".compare-attention", ".compare",
+    ".mask-scores", ".removal", ".compare-outcomes", ".compare-attention", ".compare", ".journey",
+    ".learn",
 }  # fmt: skip
 ASKED_FOR = {  # a button, and when its answer is there
     ".ablation": (".matter", ".ablation[data-matter]"),
@@ -90,11 +82,12 @@ class Hostile:
         assert width <= (self.page.viewport_size or {})["width"], part
         assert self.page.evaluate(CUT_OFF) == [], part
 
-    def through_all_parts(self, **more: str) -> None:
-        """Each section of each tab, opened and asked; more: others of a tab, by its name."""
+    def through_all_parts(self, *of_prediction: str) -> None:
+        """Each section of each tab, opened and asked."""
+        more = {"What if?": COMPARED, "Prediction": of_prediction}
         for tab, parts in PARTS.items():
             self.visit.tab(tab)
-            for part in (*parts, *more.get(tab.lower(), "").split()):
+            for part in (*parts, *more.get(tab, ())):
                 self.visit.wait_drawn(part)
                 if part == ".masks":
                     self.visit.show_masks(TEXT, "<s></script><b>x</b>")
@@ -173,7 +166,7 @@ def test_a_translation_on_a_phone(visit: Open, server: Server) -> None:
     for picture in ("mean", "rollout", "joint", "lines"):
         page.switch(picture)
         page.is_clean(picture)
-    page.through_all_parts(prediction=".tree-box")
+    page.through_all_parts(".tree-box")
     assert page.page.locator(".architecture-drawing").is_visible()
 
 

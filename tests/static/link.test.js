@@ -69,17 +69,13 @@ test("a link's text gives the state that it was written from", async () => {
   assert.equal(await stateOf("z=broken"), null);
 });
 
-test("?embed is how a page is shown, and no part of what it shows", async () => {
+test("?embed is how a page is shown: it stays in the address, and is no part of what it shows", async () => {
   for (const search of ["?embed", "?embed=", "?embed=1", "?__theme=dark&embed"])
     assert.equal(isEmbedded(search), true, search);
   assert.equal(isEmbedded("?text=embed"), false);
   assert.equal(holdsOwn("embed=1"), false);
   assert.deepEqual(await stateOf("embed=1&tab=masks"), { tab: "masks" });
-});
-
-test("it stays in the address, and the whole page's address is the same without it", () => {
   assert.equal(foreignPart("embed&text=a&__theme=dark"), "embed&__theme=dark");
-  assert.equal(foreignPart("text=a"), "");
   assert.equal(withoutEmbed("?embed"), "");
   assert.equal(withoutEmbed("?__theme=dark&embed=1"), "?__theme=dark");
 });

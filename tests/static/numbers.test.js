@@ -5,8 +5,9 @@ import test from "node:test";
 import { decodeBytes, decodeFloats, unpackBits } from "../../transformer/web/ask.js";
 import { colourAt, paletteWords, scaleOf, weightWords } from "../../transformer/web/colours.js";
 import { tinyNumber } from "../../transformer/web/messages.js";
+import { axesText, shownNumber } from "../../transformer/views/equations/equations.js";
 import { siteName, sitesOf } from "../../transformer/web/sites.js";
-import { colourValues, headNumbers, softmaxRow } from "../../transformer/web/head_numbers.js";
+import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js";
 import {
   cellShown,
   headFigure,
@@ -38,15 +39,6 @@ test("bytes are read without the browser's own decoder too", () => {
     assert.deepEqual([...decodeBytes(vectors.binary.bytes.base64)], vectors.binary.bytes.values);
   } finally {
     if (own) bytes.fromBase64 = own;
-  }
-});
-
-test("masked softmax is the network's, also for a row that may read nothing", () => {
-  for (const { scores, allowed, weights } of vectors.softmax) {
-    const found = new Float32Array(scores.length + 2).fill(7);
-    softmaxRow([9, ...scores, 9], [1, ...allowed, 1], found, 1, scores.length);
-    assert.ok(apart(found.subarray(1, -1), weights) < 1e-6);
-    assert.deepEqual([found[0], found.at(-1)], [7, 7]);
   }
 });
 
@@ -199,4 +191,27 @@ test("round values lie within the colours, as many as there is room for", () => 
       assert.ok(values.every((value) => Math.abs(value) <= bound * 1.000001));
     }
   }
+});
+
+test("a tensor's numbers have three digits, a lone whole one none, and tiny and huge ones a power", () => {
+  assert.deepEqual(
+    [0.24749, -1.3941, 1, 0, "−∞", "True"].map((one) => shownNumber(one)),
+    ["0.247", "−1.394", "1.000", "0.000", "−∞", "True"],
+  );
+  assert.equal(shownNumber(4, true), "4");
+  assert.equal(shownNumber(5.65685, true), "5.657");
+  assert.equal(shownNumber(2.1e-5), "2.1e−5");
+  assert.equal(shownNumber(-2.1e-5), "−2.1e−5");
+  assert.equal(shownNumber(-3.4028234663852886e38, true), "−3.4e38");
+});
+
+test("a shape tells its letters and sizes, a single number none", () => {
+  const axes = /** @type {[string, number][]} */ ([
+    ["B", 1],
+    ["H", 8],
+    ["Tq", 17],
+    ["D", 32],
+  ]);
+  assert.equal(axesText(axes), "B × H × Tq × D = 1 × 8 × 17 × 32");
+  assert.equal(axesText([]), "");
 });

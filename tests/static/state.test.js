@@ -13,7 +13,6 @@ import {
   setRun,
   tracedFrom,
 } from "../../transformer/web/store.js";
-import { effect } from "../../transformer/web/preact.js";
 
 const heard = [];
 for (const name of ["run", "query", "head"]) on(name, (detail) => heard.push([name, detail]));
@@ -35,24 +34,13 @@ test("the same choice is told once", () => {
   const head = { stack: "decoder", kind: "self", layer: 1, head: 2 };
   setHead(head);
   setHead({ ...head });
-  setQuery({ stack: "decoder", index: 4 });
-  setQuery({ stack: "decoder", index: 4 });
+  for (const index of [4, 4]) setQuery({ stack: "decoder", index });
   assert.deepEqual(
     told().map(([name]) => name),
     ["head", "query"],
   );
   assert.equal(sameToken(null, undefined), true);
   assert.equal(sameToken(null, { stack: "decoder", index: 0 }), false);
-});
-
-test("what reads a part of the page while it is made follows its changes alone", () => {
-  const seen = [];
-  const stop = effect(() => void seen.push(page.query?.index));
-  setQuery({ stack: "decoder", index: 7 });
-  page.dark = true;
-  setQuery({ stack: "decoder", index: 4 });
-  stop();
-  assert.deepEqual(seen, [4, 7, 4]);
 });
 
 test("a token's row counts from the first that is traced; another stack has none", () => {

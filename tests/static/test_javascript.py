@@ -29,7 +29,6 @@ from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.inference.sampling import apply_sampling
 from transformer.interventions.descriptions import Ablate, EditMask, interventions_of, to_dict
 from transformer.interventions.hooks import edited_mask
-from transformer.model.functional import masked_softmax
 from transformer.runs.compact_trace import Heads
 from transformer.runs.request import Sampling
 from transformer.ui.link import read_link
@@ -78,17 +77,6 @@ def arrays() -> dict[str, Any]:
         "bytes": {"base64": plain(whole), "values": whole.tolist()},
         "bits": {"base64": plain(np.packbits(bits)), "values": bits.astype(int).tolist()},
     }
-
-
-def softmaxes() -> list[dict[str, Any]]:
-    found = []
-    for count in (1, 2, 9):
-        for allowed in (torch.rand(count) < 0.6, torch.zeros(count, dtype=torch.bool)):
-            scores = 30 * torch.randn(count)
-            weights = masked_softmax(scores.view(1, 1, 1, -1), allowed.view(1, 1, 1, -1))
-            row = {"scores": scores, "allowed": allowed.int(), "weights": weights.flatten()}
-            found.append({name: value.tolist() for name, value in row.items()})
-    return found
 
 
 def one_head(run: Run) -> dict[str, Any]:
@@ -281,7 +269,6 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
     folder = tmp_path_factory.mktemp("vectors")
     vectors = {
         "binary": arrays(),
-        "softmax": softmaxes(),
         "head": one_head(run),
         "looks": {
             "figures": looks_of_a_head(run),
@@ -310,11 +297,10 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
         "ablations": ablations(),
         "states": STATES,
         "dark": {"table": in_the_dark(), "pictures": modes(run) + modes(translation)},
-        "labels": [{"text": text, "label": label(text, 999)} for text in TOKENS],
-        "short": [
-            {"text": escape(text), "limit": limit, "label": label(text, limit)}
+        "labels": [
+            {"text": text, "escaped": escape(text), "limit": limit, "label": label(text, limit)}
             for text in TOKENS
-            for limit in (3, 7, 14)
+            for limit in (3, 7, 999)
         ],
     }
     (folder / "vectors.json").write_text(json.dumps(vectors, allow_nan=False), encoding="utf-8")
