@@ -16,11 +16,11 @@ WIDTHS = """() => [...document.querySelectorAll(".next-word .drawn")]
 
 
 @pytest.fixture
-def page(visit: Open) -> Visit:
-    page = visit(tab="Journey")
-    page.wait_drawn(".next-words")
-    page.wait_drawn(".journey")
-    return page
+def page(still: Visit) -> Visit:
+    still.go("model=tiny&tab=journey&site=decoder.0.self&head=0")
+    still.wait_drawn(".next-words")
+    still.wait_drawn(".journey")
+    return still
 
 
 def told(page: Visit, name: str = "journey", **given: Any) -> dict[str, Any]:

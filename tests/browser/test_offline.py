@@ -85,6 +85,7 @@ def test_heads_stages_pointer_keys_and_table_have_the_runs_numbers(
         ("query", f"{labels[5]} at 5"), ("key", f"{labels[3]} at 3"), ("allowed", "allowed"),
     ):  # fmt: skip
         expect(page.locator(f".readout [data-field={name}]")).to_have_text(told)
+    expect(page.locator(".to-arithmetic")).to_be_hidden()  # a view that is not here
     weight = float(page.locator(".readout [data-field=weight]").inner_text())
     assert weight == pytest.approx(float(record.pattern[0, 1, 5, 3]), abs=2e-4)
     page.mouse.move(0, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import count
 
 import numpy as np
 import pytest
@@ -46,6 +47,7 @@ BAR = """row => {
     return [at.left + xaxis._offset + xaxis.l2p(bar.s / 2),
             at.top + yaxis._offset + yaxis.l2p(row) - 6];
 }"""
+TEXTS = count(1)
 META = "document.querySelector('[data-picture=candidates]').layout.meta"
 
 
@@ -56,9 +58,9 @@ def whatif(still: Visit, server: Server) -> WhatIf:
 
 
 @pytest.fixture
-def writing(still: Visit, server: Server, request: pytest.FixtureRequest) -> WhatIf:
+def writing(still: Visit, server: Server) -> WhatIf:
     """With a text of the test's own: the tree has no branch of another test's."""
-    return WhatIf(still, server.model, f"Tom {len(request.node.name)}", 12)
+    return WhatIf(still, server.model, f"Tom {next(TEXTS)}", 12)
 
 
 def click_cell(whatif: WhatIf, picture: str, row: int, column: int) -> None:

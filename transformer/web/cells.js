@@ -157,6 +157,22 @@ export const movedCell = (key, { row, column }, last) => {
   return { row: clamp(row + down, last.row), column: clamp(column + right, last.column) };
 };
 
+// Buttons in rows and columns that the keys walk, gives the props of the one at a cell; last: see
+// movedCell; walked(cell) follows.
+export const useButtonKeys = (last, walked) => {
+  const buttons = useRef(/** @type {Record<string, any>} */ ({}));
+  return (row, column) => ({
+    ref: (made) => void (buttons.current[`${row} ${column}`] = made),
+    onKeyDown: (event) => {
+      const to = movedCell(event.key, { row, column }, last);
+      if (!to) return;
+      event.preventDefault();
+      buttons.current[`${to.row} ${to.column}`].focus();
+      walked(to);
+    },
+  });
+};
+
 // Listeners for the arrow keys, Home and End, which walk over the cells of a picture, and for Enter,
 // which pins the cell, as a click does; Shift and Enter its row, if `rows`. Escape is the page's.
 // last(box): the last {row, column}, or null while nothing is drawn; start(box): where to begin;

@@ -1,6 +1,7 @@
 // All heads small: layers down, heads across, one small canvas each. A large grid scrolls.
 
 import { paintWords, weightWords } from "./colours.js";
+import { useButtonKeys } from "./cells.js";
 import { decodeBytes } from "./ask.js";
 import { say } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef } from "./preact.js";
@@ -98,7 +99,19 @@ const Across = ({ head, nHeads, share }) => {
   return html`<span class=${look} title=${title || undefined}>${head}</span>`;
 };
 
-const Head = ({ atlas, layer, head, isChosen, isStop, isAblated, sign, choose, press, apart }) => {
+const Head = ({
+  atlas,
+  layer,
+  head,
+  isChosen,
+  isStop,
+  isAblated,
+  sign,
+  choose,
+  press,
+  apart,
+  keys,
+}) => {
   const [nLayers, nHeads] = atlas.shape;
   const name = headName(layer, head);
   const known = isAblated ? say("{name}, switched off", { name }) : name;
@@ -111,22 +124,8 @@ const Head = ({ atlas, layer, head, isChosen, isStop, isAblated, sign, choose, p
   const look = ["head", isAblated && "ablated", sign && "signed", apart].filter(Boolean).join(" ");
   return html`<button type="button" class=${look} aria-label=${name} aria-pressed=${String(isChosen)}
     title=${sign ? `${known}: ${sign.label}` : known} tabindex=${isStop ? 0 : -1}
-    onPointerDown=${press && (() => press(layer, head))} onClick=${() => choose(layer, head)}
+    onPointerDown=${press && (() => press(layer, head))} onClick=${() => choose(layer, head)} ...${keys}
   >${picture}${sign && html`<span class="sign" aria-hidden="true">${sign.sign}</span>`}</button>`;
-};
-
-const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
-// Arrow keys move among the heads.
-const walk = (nLayers, nHeads) => (event) => {
-  const buttons = [...event.currentTarget.querySelectorAll("button")];
-  const here = buttons.indexOf(document.activeElement);
-  if (here < 0 || !(event.key in STEPS)) return;
-  const [down, right] = STEPS[event.key];
-  const [layer, head] = [Math.floor(here / nHeads) + down, (here % nHeads) + right];
-  if (layer < 0 || layer >= nLayers || head < 0 || head >= nHeads) return;
-  event.preventDefault();
-  buttons[layer * nHeads + head].focus();
-  buttons[layer * nHeads + head].click();
 };
 
 // Scrolls the grid alone, never the page.
@@ -164,6 +163,8 @@ export const HeadGrid = ({
   const all = useMemo(() => (nLayers * nHeads > FEW ? allInOne(atlas) : ""), [atlas, page.dark]);
   const place = chosen ? chosen.layer * nHeads + chosen.head : -1;
   const isMany = Math.max(nLayers, nHeads) > MANY;
+  const last = { row: nLayers - 1, column: nHeads - 1 };
+  const keysOf = useButtonKeys(last, ({ row: layer, column: head }) => choose(layer, head));
   useLayoutEffect(() => {
     const button = grid.current.querySelectorAll("button")[place];
     if (isMany && button) bringIntoView(grid.current, button);
@@ -185,12 +186,12 @@ export const HeadGrid = ({
       const at = layer * nHeads + head;
       const signed = signs.find((each) => each.layer === layer && each.head === head && each.sign);
       return html`<${Head} isChosen=${at === place} isStop=${at === Math.max(0, place)}
-        isAblated=${isAblated(layer, head)} sign=${signed} ...${{ atlas, layer, head, choose, press, apart }} />`;
+        isAblated=${isAblated(layer, head)} sign=${signed} keys=${keysOf(layer, head)} ...${{ atlas, layer, head, choose, press, apart }} />`;
     };
     return [html`<span class=${`number ${apart}`}>${layer}</span>`, heads.map(one)];
   };
   return html`<div ...${attributes} class=${look.filter(Boolean).join(" ")} style=${style} ref=${grid}
-    data-heads=${nHeads} data-layers=${nLayers} data-rev=${rev} onKeyDown=${walk(nLayers, nHeads)}>
+    data-heads=${nHeads} data-layers=${nLayers} data-rev=${rev}>
     <span class="corner"></span>
     ${heads.map((head) => html`<${Across} ...${{ head, nHeads, share }} />`)}
     ${Array.from({ length: nLayers }, (_, layer) => row(layer))}

@@ -24,7 +24,7 @@ export const STAGE_NAMES = {
 
 // softmax over the allowed keys of a row; a row that may read nothing is uniform, as in the network
 /** @type {<T extends Numbers>(scores: Numbers, allowed: Numbers, weights: T, start: number, count: number) => T} */
-export const softmaxRow = (scores, allowed, weights, start, count) => {
+const softmaxRow = (scores, allowed, weights, start, count) => {
   let highest = -Infinity;
   for (let at = start; at < start + count; at += 1) {
     if (allowed[at] && scores[at] > highest) highest = scores[at];

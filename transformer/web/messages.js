@@ -90,9 +90,7 @@ export const sayN = (one, many, n, values = {}) => {
 export const tinyNumber = (value) =>
   value === 0 ? "0" : numeral(value.toExponential(1)).replace("-", "−");
 
-// A probability as a bar says it: "86 %", "1.7 %".
-/** @type {(p: number) => string} */
-export const percentText = (p) => {
-  if (p > 0 && p < 0.001) return `<${numeral("0.1")} %`;
-  return `${numeral((100 * p).toFixed(p < 0.0995 ? 1 : 0))} %`;
-};
+// A probability as a bar says it: "86 %", "1.7 %"; or with so many digits.
+/** @type {(p: number, digits?: number) => string} */
+export const percentText = (p, digits = p < 0.0995 ? 1 : 0) =>
+  p > 0 && p < 0.001 ? `<${numeral("0.1")} %` : `${numeral((100 * p).toFixed(digits))} %`;

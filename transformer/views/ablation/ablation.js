@@ -14,11 +14,11 @@ import { Figure } from "../../web/figure.js";
 import { Asked, placeAsked, tokenAt } from "../../web/looked_at.js";
 import { colourEnds, numeral, say, sayWith, sayN } from "../../web/messages.js";
 import { headMap } from "../../web/plots.js";
-import { html, useRef, useState } from "../../web/preact.js";
+import { html, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { movedCell } from "../../web/cells.js";
+import { useButtonKeys } from "../../web/cells.js";
 import { KindButtons, Switch } from "../../web/controls.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 
@@ -136,18 +136,11 @@ const useChoices = () => {
 
 // colours: of the strip under each head, [layer][head].
 const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours }) => {
-  const buttons = useRef(/** @type {any[]} */ ([]));
   const [stop, setStop] = useState({ row: 0, column: 0 }); // the one in the tab order
   const across = page.run.n_heads;
   const last = { row: layers - 1, column: across - 1 };
   const at = stop.row > last.row || stop.column > last.column ? { row: 0, column: 0 } : stop;
-  const press = (event, from) => {
-    const to = movedCell(event.key, from, last);
-    if (!to) return;
-    event.preventDefault();
-    setStop(to);
-    buttons.current[to.row * across + to.column].focus();
-  };
+  const keysOf = useButtonKeys(last, setStop);
   const button = (layer, head) => {
     const cell = { row: layer, column: head };
     const one = { stack, kind, layer, head };
@@ -159,8 +152,7 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
       aria-label=${say("Switch off layer {layer}, head {head}", { layer, head })}
       aria-pressed=${String(isAblated(one, chosen))}
       tabindex=${at.row === layer && at.column === head ? 0 : -1}
-      onKeyDown=${(event) => press(event, cell)}
-      ref=${(made) => (buttons.current[layer * across + head] = made)}>
+      ...${keysOf(layer, head)}>
       <span>${head}</span><i style=${{ background: colours?.[layer][head] ?? "" }} />
     </button>`;
   };

@@ -1,5 +1,6 @@
 // The cell of an attention picture that is pointed at, pinned or chosen by a token, and its numbers.
 
+import { views } from "../../web/link_text.js";
 import { numeral, say } from "../../web/messages.js";
 import { useEvent, openSection } from "../../web/part.js";
 import { html, signal, useMemo, useSignalEffect } from "../../web/preact.js";
@@ -187,14 +188,15 @@ const pinNote = ({ pin }, at) => {
   return at ? say("Click to pin.") : say("Point at a cell for its numbers; click to pin.");
 };
 
-// From a weight to the row that it was worked out in.
+// From a weight to the row that it was worked out in, where the page has that view.
+const isWorkedOut = views.some(({ name }) => name === "attention_math");
 const Arithmetic = ({ cell, at }) => {
   const open = () => {
     if (!cell.pin) cell.moves.pin(at);
     openSection("attention_math");
   };
   return html`<button type="button" class="to-arithmetic" onClick=${open}
-    hidden=${!at || at.row === null || at.column === null}>${say("Where does this weight come from?")}</button>`;
+    hidden=${!isWorkedOut || !at || at.row === null || at.column === null}>${say("Where does this weight come from?")}</button>`;
 };
 
 // more: a sentence about the head; keys: the id of the text about the keyboard.

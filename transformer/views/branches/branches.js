@@ -3,7 +3,7 @@
 import { experiment } from "../../ui/static/interventions.js";
 import { beside, branchAt, pastRun, pastRuns, showRun, useGone } from "../../ui/static/history.js";
 import { before, placeAsked, tokenAt } from "../../web/looked_at.js";
-import { numeral, say, sayN, sayWith } from "../../web/messages.js";
+import { numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
@@ -11,9 +11,6 @@ import { Token } from "../../web/text.js";
 import { Tree } from "./run_tree.js";
 
 // ---- the tokens of one step ----
-
-const percent = (p) =>
-  p > 0 && p < 0.001 ? `<${numeral("0.1")} %` : `${numeral((100 * p).toFixed(1))} %`;
 
 // The step that is looked at: of what follows the chosen token, while it is one; else the one before,
 // first 0.
@@ -34,7 +31,7 @@ const Choice = ({ answer, at, branch }) => {
     : say("{token}, probability {probability}: branch here", { token, probability });
   return html`<li><button type="button" class="choice" disabled=${taken} aria-label=${label}
     style=${{ "--p": p.toFixed(4) }} data-id=${id} onClick=${() => branch(id)}>
-    <${Token} label=${token} /><span class="value">${`${percent(p)}${taken ? " ✓" : ""}`}</span>
+    <${Token} label=${token} /><span class="value">${`${percentText(p, 1)}${taken ? " ✓" : ""}`}</span>
   </button></li>`;
 };
 

@@ -9,7 +9,7 @@ import { page, showProblem } from "../../web/store.js";
 
 // How many items two lists begin with in common.
 /** @type {<T>(a: T[], b: T[]) => number} */
-export const sharedLength = (a, b) => {
+const sharedLength = (a, b) => {
   let at = 0;
   while (at < a.length && at < b.length && a[at] === b[at]) at += 1;
   return at;

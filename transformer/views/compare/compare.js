@@ -1,6 +1,6 @@
 // Two runs side by side: A is the shown one, B another of this visit.
 
-import { say, sayN, numeral, sayWith, colourEnds } from "../../web/messages.js";
+import { percentText, say, sayN, numeral, sayWith, colourEnds } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, setQuery, setHead } from "../../web/store.js";
@@ -161,15 +161,14 @@ const nearest = (facts, { stack, layer, kind, head }) => {
     sites[0];
   return { ...found, head: head === "mean" || head < facts.n_heads ? head : 0 };
 };
-const share = (part) => `${numeral((100 * part).toFixed(1))} %`;
 const says = ({ limit, kept: [a, b] }) =>
   say(
     "Orange: read more in B. Blue: read more in A. The colours go from {least} to {most}. Of " +
       "all weight in these rows, {share_a} in A and {share_b} in B is on tokens of both.",
     {
       ...colourEnds(limit),
-      share_a: share(a),
-      share_b: share(b),
+      share_a: percentText(a, 1),
+      share_b: percentText(b, 1),
     },
   );
 

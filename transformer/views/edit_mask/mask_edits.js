@@ -22,7 +22,7 @@ export const isEdited = ({ without, allow, forbid }) => without.size + allow.siz
 
 // "allow" or "forbid" where the edits say something of a cell, else null.
 /** @type {(edits: Omit<Edits, "without">, query: number, key: number) => Said} */
-export const editOf = ({ allow, forbid }, query, key) => {
+const editOf = ({ allow, forbid }, query, key) => {
   if (has(forbid, query, key)) return "forbid";
   return has(allow, query, key) ? "allow" : null;
 };

@@ -6,9 +6,9 @@ import { numeral, say, percentText } from "../../web/messages.js";
 import { openTab } from "../../ui/static/gradio.js";
 import { isAblated } from "../../ui/static/interventions.js";
 import { attentionOf } from "../../web/sites.js";
-import { movedCell, inPx } from "../../web/cells.js";
+import { useButtonKeys, inPx } from "../../web/cells.js";
 import { headName, SmallHead } from "../../web/head_grid.js";
-import { html, useRef } from "../../web/preact.js";
+import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { useFilling } from "./asked.js";
@@ -38,7 +38,7 @@ const nameOf = (head) =>
 // ---- heads ----
 
 // view: see Picture; box: where it stands, in px, unless it stands in a row.
-const HeadButton = ({ head, view, box, press, keep, isStop }) => {
+const HeadButton = ({ head, view, box, keys, isStop }) => {
   const { answer, atlases, small, chosen, choose, point, lit } = view;
   const { layer, kind } = head;
   const amount = amountOf(answer, head, page.run.n_heads);
@@ -58,31 +58,23 @@ const HeadButton = ({ head, view, box, press, keep, isStop }) => {
   const title = answer.heads?.[kind] ? inWords(name, amount, answer.target_label) : name;
   return html`<button type="button" class=${look.filter(Boolean).join(" ")} style=${style}
     aria-label=${name} title=${title} aria-pressed=${String(isChosen)} tabindex=${isStop ? 0 : -1}
-    ref=${keep} onClick=${() => choose(head)} onKeyDown=${press} onPointerDown=${() => view.press(head)}
+    ...${keys} onClick=${() => choose(head)} onPointerDown=${() => view.press(head)}
     onPointerEnter=${(event) => event.pointerType === "mouse" && point(head)} onFocus=${() => point(head)}
   >${small && atlas && html`<${SmallHead} class="small" ...${{ atlas, place }} />`}</button>`;
 };
 
 // Buttons of heads that the arrow keys walk. columns: lists of heads, top to bottom; boxOf(head).
 const Heads = ({ columns, view, boxOf = /** @type {any} */ (() => null) }) => {
-  const buttons = useRef(/** @type {any} */ ({}));
   const last = { row: columns[0].length - 1, column: columns.length - 1 };
   const { chosen } = view;
   const is = (head) => ["kind", "layer", "head"].every((part) => chosen[part] === head[part]);
   const hasChosen = columns.some((heads) => heads.some(is));
-  const press = (from) => (event) => {
-    const to = movedCell(event.key, from, last);
-    if (!to) return;
-    event.preventDefault();
-    buttons.current[`${to.row} ${to.column}`].focus();
-    view.choose(columns[to.column][to.row]);
-  };
+  const keysOf = useButtonKeys(last, ({ row, column }) => view.choose(columns[column][row]));
   return columns.map((heads, column) =>
     heads.map((head, row) => {
       const isStop = hasChosen ? is(head) : row + column === 0;
-      const keep = (/** @type {any} */ made) => (buttons.current[`${row} ${column}`] = made);
       return html`<${HeadButton} key=${`${head.kind} ${head.layer} ${head.head}`} box=${boxOf(head)}
-        press=${press({ row, column })} ...${{ head, view, keep, isStop }} />`;
+        keys=${keysOf(row, column)} ...${{ head, view, isStop }} />`;
     }),
   );
 };

@@ -1,6 +1,6 @@
 // What an encoder says stands at each hidden place of its text, or would where a token is chosen.
 
-import { numeral, say, sayWith } from "../../web/messages.js";
+import { percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
@@ -9,7 +9,6 @@ import { Token } from "../../web/text.js";
 const MASK = "<|mask|>";
 const MOST = 4;
 
-const percent = (share) => `${numeral((100 * share).toFixed(1))} %`;
 const word = (label) => label.replace(/^␣/u, "");
 
 // The likeliest token, large, and those after it, as wide as they are likely.
@@ -21,7 +20,7 @@ const Hidden = ({ part, place, label }) => {
     share: answer.probabilities[at],
   }));
   const bar = ({ label: other, share }) => html`<li style=${{ "--share": share }}>
-    <${Token} label=${other} /> ${percent(share)}
+    <${Token} label=${other} /> ${percentText(share, 1)}
   </li>`;
   return html`<div class="hidden-word">
     <p>${
@@ -29,7 +28,7 @@ const Hidden = ({ part, place, label }) => {
         ? say("Hidden at place {place}:", { place })
         : sayWith("If {token} were hidden:", { token: html`<${Token} label=${label} />` })
     }</p>
-    <p class="hidden-best"><strong><${Token} label=${best.label} /></strong> ${percent(best.share)}</p>
+    <p class="hidden-best"><strong><${Token} label=${best.label} /></strong> ${percentText(best.share, 1)}</p>
     <ol class="hidden-others">${others.map(bar)}</ol>
   </div>`;
 };

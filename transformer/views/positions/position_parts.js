@@ -1,7 +1,7 @@
 // Beside the positional matrix: what the positions are added to, the sinusoidal formula, and how a position
 // moves.
 
-import { say, numeral, tinyNumber, sayWith } from "../../web/messages.js";
+import { percentText, say, numeral, tinyNumber, sayWith } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart, useEvent } from "../../web/part.js";
 import { html, useRef } from "../../web/preact.js";
@@ -157,7 +157,6 @@ const shiftSays = ({
   relative_miss: relative,
   chance,
 }) => {
-  const percent = (share) => `${numeral((100 * share).toFixed(1))} %`;
   const asks = say(
     "Is there one matrix that takes the vector of any position to that of the position " +
       "{k} further on?",
@@ -183,7 +182,7 @@ const shiftSays = ({
     "Learned positions promise none. The best one (least squares over {pairs} " +
       "pairs of positions) misses by {relative} of the vectors' size; fitted to random " +
       "numbers it would miss by about {chance}.",
-    { pairs, relative: percent(relative), chance: percent(chance) },
+    { pairs, relative: percentText(relative, 1), chance: percentText(chance, 1) },
   );
   return `${asks} ${best}`;
 };
