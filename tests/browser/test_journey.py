@@ -143,7 +143,7 @@ def test_arrow_keys_choose_heads_and_a_press_leads_to_its_tab(page: Visit) -> No
         (".embedding", "Positions"),
         (".feed-forward", "Model"),
         (".to-masks", "Masks"),
-        (".next-head .to-tab", "Prediction"),
+        (".next-head .to-tab:last-child", "Prediction"),
     ):
         page.tab("Journey")
         page.page.locator(part).first.click()
