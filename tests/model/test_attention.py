@@ -4,7 +4,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from builders import spread
-from torch import nn
 
 from transformer import ModelConfig, Site, Trace
 from transformer.model.attention import MultiHeadAttention
@@ -60,18 +59,12 @@ def test_two_queries_and_two_keys_worked_by_hand():
     assert output[0, 0].tolist() == [[10.0, 0.0], [5.0, 5.0]]
 
 
-@pytest.mark.parametrize("mask", [None, "padding", "causal", "both"])
-def test_it_is_the_attention_of_pytorch(mask):
+def test_it_is_the_attention_of_pytorch():
     q, k, v = random_heads(n_queries=3, n_keys=TK)
-    chosen = {
-        None: None,
-        "padding": ragged(),
-        "causal": causal_mask(3, TK),
-        "both": causal_mask(3, TK) & ragged(),
-    }[mask]
-    output, _ = attention(q, k, v, chosen)
-    expected = F.scaled_dot_product_attention(q, k, v, attn_mask=chosen)
-    torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
+    for mask in (None, causal_mask(3, TK) & ragged()):
+        output, _ = attention(q, k, v, mask)
+        expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -88,46 +81,10 @@ def test_keys_and_values_of_different_length_are_an_error():
         attention(q, k, v[:, :, :3])
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.uint8])
-def test_a_mask_of_zeros_and_ones_gets_a_sentence(dtype):
+def test_a_mask_of_zeros_and_ones_gets_a_sentence():
     q, k, v = random_heads()
-    with pytest.raises(ValueError, match=rf"must be bool, True = may attend; got {dtype}; needed"):
-        attention(q, k, v, torch.ones(TQ, TK, dtype=dtype))
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("cross", [True, False])
-def test_many_heads_are_those_of_pytorch_with_copied_weights(bias, cross):
-    config = ModelConfig(
-        vocab_size=11, d_model=C, n_heads=H, positions="learned", attention_bias=bias
-    )
-    site = CROSS if cross else SITE
-    ours = spread(MultiHeadAttention(config, site)).eval()
-    theirs = pytorch_twin(ours, bias)
-    x = torch.randn(B, TQ, C)
-    source = torch.randn(B, TK, C) if cross else x
-    mask = ragged(n_keys=source.shape[1])
-    trace = Trace()
-    given = dict(memory=source, memory_mask=mask) if cross else dict(mask=mask)
-    output = ours(x, ForwardContext(**given, hooks=[trace]))
-    expected, weights = theirs(
-        x, source, source, key_padding_mask=~mask[:, 0, 0], average_attn_weights=False
-    )
-    torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(trace[site].pattern, weights, atol=1e-5, rtol=1e-5)
-    assert trace[site].pattern.shape == (B, H, TQ, source.shape[1])
-
-
-def pytorch_twin(ours, bias):
-    theirs = nn.MultiheadAttention(C, H, bias=bias, batch_first=True).eval()
-    projections = [ours.query, ours.key, ours.value]
-    with torch.no_grad():
-        theirs.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
-        theirs.out_proj.weight.copy_(ours.output.weight)
-        if bias:
-            theirs.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
-            theirs.out_proj.bias.copy_(ours.output.bias)
-    return theirs
+    with pytest.raises(ValueError, match=r"bool, True = may attend; got torch.int64; needed"):
+        attention(q, k, v, torch.ones(TQ, TK, dtype=torch.int64))
 
 
 @pytest.mark.parametrize("traced", [True, False])

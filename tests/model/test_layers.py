@@ -5,7 +5,8 @@ import torch
 from builders import spread
 from torch import nn
 
-from transformer import ModelConfig, build_transformer
+from transformer import ModelConfig, Site, Trace, build_transformer
+from transformer.model.attention import MultiHeadAttention
 from transformer.model.blocks import Dropout, FeedForward
 from transformer.model.hooks import ForwardContext
 from transformer.model.masks import padding_mask
@@ -36,7 +37,8 @@ def copy_linear(to, source):
 def copy_attention(to, source):
     projections = [source.query, source.key, source.value]
     to.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
-    to.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
+    if source.query.bias is not None:
+        to.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
     copy_linear(to.out_proj, source.output)
 
 
@@ -55,6 +57,24 @@ def copy_layer(to, source, cross):
 
 def future(n):
     return torch.ones(n, n, dtype=torch.bool).triu(1)  # PyTorch's polarity: True = hidden
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", ["self", "cross"])
+def test_many_heads_are_those_of_pytorch(kind, bias):
+    site = Site("decoder", 0, kind)
+    settings = config("pre", "relu", attention_bias=bias)
+    ours = spread(MultiHeadAttention(settings, site)).eval()
+    theirs = nn.MultiheadAttention(C, H, bias=bias, batch_first=True).eval()
+    with torch.no_grad():
+        copy_attention(theirs, ours)
+    x = torch.randn(B, TT, C)
+    source, text = (x, TARGET != 0) if kind == "self" else (torch.randn(B, TS, C), SOURCE != 0)
+    mask, trace = text[:, None, None], Trace()
+    given = dict(mask=mask) if kind == "self" else dict(memory=source, memory_mask=mask)
+    output = ours(x, ForwardContext(**given, hooks=[trace]))
+    expected = theirs(x, source, source, key_padding_mask=~text, average_attn_weights=False)
+    torch.testing.assert_close((output, trace[site].pattern), expected, atol=1e-5, rtol=1e-5)
 
 
 @NORMS

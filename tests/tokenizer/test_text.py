@@ -134,21 +134,22 @@ def test_a_file_that_is_no_tokenizer_gets_a_sentence(tmp_path):
 
 def test_a_foreign_tokenizer_gets_a_sentence_that_says_what_it_lacks(tmp_path):
     path = tmp_path / "tokenizer.json"
-    words = BPETokenizer(models.WordLevel({"fox": 0, "bird": 1}, unk_token="fox"))
-    words.save(str(path))
-    with pytest.raises(ValueError, match=r"not a tokenizer of this project: .*<\|padding\|>"):
-        Tokenizer.load(path)
 
+    def told(foreign):
+        foreign.save(str(path))
+        with pytest.raises(ValueError, match="is not a tokenizer of this project") as caught:
+            Tokenizer.load(path)
+        return str(caught.value)
 
-def test_a_foreign_tokenizer_that_is_not_byte_level_gets_a_sentence(tmp_path):
-    path = tmp_path / "tokenizer.json"
+    assert PADDING in told(BPETokenizer(models.WordLevel({"fox": 0, "bird": 1}, unk_token="fox")))
+    names = {name: at for at, name in enumerate([*SPECIALS, "fox", "b"])}
+    words = told(BPETokenizer(models.WordLevel(names)))
+    assert "'fox' is no character; needed: single characters" in words
     bpe = BPETokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.BpeTrainer(vocab_size=50, special_tokens=list(SPECIALS), show_progress=False)
     bpe.train_from_iterator(["日本 fox"], trainer)
-    bpe.save(str(path))
-    with pytest.raises(ValueError, match="is not byte-level; needed: a byte-level BPE"):
-        Tokenizer.load(path)
+    assert "is not byte-level; needed: a byte-level BPE" in told(bpe)
 
 
 def test_a_tokenizer_whose_ids_have_gaps_gets_a_sentence(tokenizer, tmp_path):
@@ -206,11 +207,3 @@ def test_what_can_be_read_of_a_text_is_its_known_characters(characters, tokenize
     assert characters.readable("Été: speak, Fox!") == "t: speak, Fo!"
     assert characters.readable("日本 語") == "!"
     assert tokenizer.readable("日本 語") == "日本 語"
-
-
-def test_a_vocabulary_of_words_is_no_tokenizer_of_characters(tmp_path):
-    path = tmp_path / "tokenizer.json"
-    names = [*SPECIALS, "fox", "b"]
-    BPETokenizer(models.WordLevel({name: at for at, name in enumerate(names)})).save(str(path))
-    with pytest.raises(ValueError, match="'fox' is no character; needed: single characters"):
-        Tokenizer.load(path)
