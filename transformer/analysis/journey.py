@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -92,10 +93,28 @@ def without_head(
     """
     place = last_read(model, run) if place is None else place
     found = Site.parse(site) if isinstance(site, str) else site
-    off = Ablate(found.stack, found.layer, (head,), found.kind)
-    text = TextBefore.up_to(model, run, place)
-    hooks = [*_altered(model, run), *hooks_of([off], model.config)]
-    return text.logits(hooks)[0].cpu()
+    off = hooks_of([Ablate(found.stack, found.layer, (head,), found.kind)], model.config)
+    altered = _altered(model, run)
+    if not altered and model.config.heads_per_key == 1:
+        off = (_WithoutValues(found, head),)
+    return TextBefore.up_to(model, run, place).logits([*altered, *off])[0].cpu()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _WithoutValues:
+    """A head without values adds nothing either, and PyTorch's fused kernel may weigh them."""
+
+    site: Site
+    head: int
+    fused: ClassVar[bool] = True
+
+    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+        """See Hook."""
+        if point.name != "v" or point[1:] != self.site:
+            return value
+        intact = torch.ones(value.shape[1], 1, 1, dtype=value.dtype, device=value.device)
+        intact[self.head] = 0
+        return value * intact
 
 
 @torch.inference_mode()
