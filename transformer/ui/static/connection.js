@@ -1,6 +1,4 @@
-// Between the page and its server: the place in the queue, a refusal, a connection that was lost. Gradio
-// tells none of this to a page's scripts: what passes is read along, and said in the page's status. What it
-// sends is sent as this page's session and in this page's language, for which it has no setting.
+// Between the page and its server: the place in the queue, a refusal, a connection that was lost.
 
 import { LANGUAGE, MOVED, SESSION, VISIT, askedIn, session, storage } from "../../web/ask.js";
 import { foreign, isOpening, refused, reopen } from "./link.js";
@@ -24,51 +22,48 @@ const moved = history.state?.[MOVED] ?? null;
 let lost = false;
 let moving = false;
 
-// Gradio's own name of the session gives way to ours; a load balancer before several servers knows by
-// the header which of them has this visit's runs.
+const heard = (coming) => {
+  const timer = setTimeout(() => emit("waiting", SILENT), SILENT_MS);
+  return coming.finally(() => clearTimeout(timer));
+};
+// Gradio's own name of the session gives way to ours.
 /** @type {(text: any) => any} */
 const ofSession = (text) =>
   typeof text === "string"
     ? text.replace(/("session_hash":"|[?&]session_hash=)\w+/, `$1${session}`)
     : text;
-
-const asOurs = (given) => {
+const exchange = async (url, given, isStream) => {
   const headers = new Headers(given?.headers);
-  headers.set(SESSION, session);
-  return { ...given, headers, body: ofSession(given?.body) };
-};
-const heard = (coming) => {
-  const timer = setTimeout(() => emit("waiting", SILENT), SILENT_MS);
-  return coming.finally(() => clearTimeout(timer));
-};
-const sent = (url, given) =>
-  heard(fetched(url, asOurs(given))).catch((error) => {
+  headers.set(SESSION, session); // a load balancer knows by it which server has this visit's runs
+  try {
+    const ours = { ...given, headers, body: ofSession(given?.body) };
+    const answer = await heard(fetched(url, ours));
+    const copy = answer.clone();
+    if (isStream && copy.body) follow(copy.body, given?.signal);
+    else if (!answer.ok && !isStream) {
+      copy
+        .json()
+        .then(({ detail }) => fail(sentence(detail)))
+        .catch(() => fail(LOST));
+    }
+    return answer;
+  } catch (error) {
     if (!given?.signal?.aborted) keep();
     throw error;
-  });
-const listen = async (url, given) => {
-  const answer = await sent(ofSession(url), given);
-  if (answer.body) follow(answer.clone().body, given?.signal);
-  return answer;
-};
-
-// The framework sends the query string along with every question; a visitor's words, of a link of
-// before, need not go there.
-const join = async (url, given) => {
-  const answer = await sent(url.replace(/\?.*/, "") + askedIn(foreign(), LANGUAGE), given);
-  if (!answer.ok) {
-    const told = answer.clone().json();
-    told.then(({ detail }) => fail(sentence(detail))).catch(() => fail(LOST));
   }
-  return answer;
 };
-// Gradio 6.31 asks its queue through window.fetch. Its page makes a client of its own, which can be given no
-// headers, session or listener (Client.connect can, but only a program's), so that fetch is replaced for
-// these two questions: join begins something, data is the stream of what it says.
+// Gradio 6.31 asks its queue through window.fetch: join begins something, data is the stream of what is
+// said of it. Both pass through here, because its page makes a client of its own
+// - to which nobody can give the session (it is drawn by lot, so that a page that is loaded again would lose
+//   the visit's runs), a header, a language, or an address without the query string, which in a link of
+//   before holds a visitor's words;
+// - and no event of Gradio's brings a script the place in the queue, the sentence of a refusal (`.failure()`
+//   calls without it) or the loss of the connection.
 window.fetch = (resource, given) => {
   const url = resource instanceof Request ? resource.url : String(resource);
-  if (url.includes("/queue/join")) return join(url, given);
-  return url.includes("/queue/data") ? listen(url, given) : fetched(resource, given);
+  if (url.includes("/queue/data")) return exchange(ofSession(url), given, true);
+  if (!url.includes("/queue/join")) return fetched(resource, given);
+  return exchange(url.replace(/\?.*/, "") + askedIn(foreign(), LANGUAGE), given, false);
 };
 const fail = (said) => {
   refused();
