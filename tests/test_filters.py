@@ -12,7 +12,7 @@ from pictured import sampled_run
 from transformer import Model
 from transformer.runs.steps import Candidate
 from transformer.views import candidates
-from transformer.views.prediction.filters import (
+from transformer.views.prediction.candidates import (
     EITHER,
     MIN_P,
     NOT_BEST,
@@ -21,7 +21,7 @@ from transformer.views.prediction.filters import (
     TOP_K,
     TOP_P,
 )
-from transformer.views.prediction.filters import why_cut as reasons_of
+from transformer.views.prediction.candidates import why_cut as reasons_of
 
 
 def kept_by_hand(

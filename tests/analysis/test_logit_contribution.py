@@ -18,7 +18,7 @@ from transformer.model.hooks import Point
 from transformer.model.norms import NORMS
 from transformer.tokenizer import Tokenizer
 from transformer.views import contribution
-from transformer.views.contribution.contribution import sentence
+from transformer.views.contribution import sentence
 
 Array = NDArray[np.float64]
 SHAPES = {

@@ -17,7 +17,7 @@ from transformer.model.summary import blocks
 from transformer.ui.examples import EXAMPLES
 from transformer.views import row_arithmetic
 from transformer.views.drawing import style
-from transformer.views.masks.removal import sentence_of
+from transformer.views.masks.masks import sentence_of
 from transformer.views.positions.inputs import input_parts
 from transformer.views.positions.positions import formula_difference
 from transformer.views.positions.rotation import shift

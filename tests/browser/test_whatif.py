@@ -31,7 +31,7 @@ from transformer.ui.examples import EXAMPLES
 from transformer.views import attention_difference
 from transformer.views.compare.compare import align
 from transformer.views.compare.outcomes import generated_pairs
-from transformer.views.contribution.contribution import sentence, table
+from transformer.views.contribution import sentence, table
 
 CELL = """([name, row, column]) => {
     const box = document.querySelector(`[data-picture=${name}]`);

@@ -17,8 +17,13 @@ from transformer.analysis.patching import PatchEffect, most_changed, patch_effec
 from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
 from transformer.views.drawing import style
-from transformer.views.patching import variants
-from transformer.views.patching.patching import paired_labels, patching
+from transformer.views.patching.patching import (
+    TEACHING,
+    paired_labels,
+    patching,
+    text_before,
+    variant,
+)
 
 CHANGE = torch.tensor([[0.0, -1.5, 0.25], [0.5, 3.0, 0.0]])
 FOUND = PatchEffect(target=7, before=-4.0, other=-0.5, change=CHANGE)
@@ -96,30 +101,30 @@ def test_the_most_changed_token_is_the_one_whose_probability_falls_most():
 
 def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model):
     for text in ("My mom ran. My mom sat.", "A black bird", "Tom ran. Tom sat."):
-        found = variants.variant(tiny_model, text)
+        found = variant(tiny_model, text)
         assert found is not None
         assert found != text
         ids, other = tiny_model.prepare(text).ids, tiny_model.prepare(found).ids
         assert len(ids) == len(other)
-    assert variants.variant(tiny_model, "Once upon a time") is None
-    assert variants.variant(tiny_model, "concatenate") is None  # a word, and not a part of one
+    assert variant(tiny_model, "Once upon a time") is None
+    assert variant(tiny_model, "concatenate") is None  # a word, and not a part of one
     assert len(tiny_model.prepare("fox").ids) != len(tiny_model.prepare("bear").ids)
-    assert variants.variant(tiny_model, "fox") is None
+    assert variant(tiny_model, "fox") is None
 
 
 def test_a_later_token_has_all_of_the_text_before_it_as_its_text(experiments, story, translation):
     for key, place in ((story, None), (story, 9), (translation, 2)):
         run = experiments.store.run(key)
         model = experiments.service.model(run.model)
-        text = variants.text_before(model, run, run.n_prompt if place is None else place)
+        text = text_before(model, run, run.n_prompt if place is None else place)
         if run.source_ids:
             assert text == TEXT
         else:
             assert text == model.tokenizer.decode(run.ids[1 : place or run.n_prompt])
             assert text.startswith(TEXT)
         answer = ask(experiments, "other_text", run=key, place=place)
-        assert answer["variant"] == variants.variant(model, text)
-        assert answer["teaching"] == variants.TEACHING[run.config.family]
+        assert answer["variant"] == variant(model, text)
+        assert answer["teaching"] == TEACHING[run.config.family]
 
 
 # --- what the page is answered --------------------------------------------------------------------

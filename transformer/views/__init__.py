@@ -27,11 +27,16 @@ from transformer.views.attention.lines import query_lines, query_links
 from transformer.views.attention_math import attention_math, row_arithmetic
 from transformer.views.compare.compare import attention_difference
 from transformer.views.compare.outcomes import candidates_compared, probability_difference
-from transformer.views.contribution.contribution import contribution
+from transformer.views.contribution import contribution
 from transformer.views.declaration import Picture, View, find_views
-from transformer.views.head_metrics.metrics import head_metrics, metrics_figure
-from transformer.views.masks.masks import MASKS, mask_figure, mask_heatmap, padded_batch
-from transformer.views.masks.removal import mask_removed
+from transformer.views.head_metrics import head_metrics, metrics_figure
+from transformer.views.masks.masks import (
+    MASKS,
+    mask_figure,
+    mask_heatmap,
+    mask_removed,
+    padded_batch,
+)
 from transformer.views.patching.patching import patching
 from transformer.views.positions.inputs import input_strips, input_token
 from transformer.views.positions.positions import (

@@ -14,7 +14,7 @@ from transformer.network_words import attention_name
 from transformer.runs.head_data import array
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import Series, paired_bars
-from transformer.views.drawing.head_map import head_axes, head_labels
+from transformer.views.drawing.matrix import head_axes, head_labels
 
 NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
 _HOW = {"zero": mark("its output set to 0"), "mean": mark("its output replaced by its mean")}

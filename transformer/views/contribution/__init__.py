@@ -1,15 +1,136 @@
-"""What each part of the network adds to the logit of one token."""
+"""What each part of the network adds to one logit, layers down and parts across."""
 
 from __future__ import annotations
 
-from transformer.analysis.logit_contribution import logit_contribution
+from collections.abc import Iterator
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
 from transformer.analysis.model_queries import ModelQueries
-from transformer.messages import mark
+from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
-from transformer.views.contribution.contribution import contribution, sentence
 from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing import style
 from transformer.views.drawing.common import PLACE
 from transformer.views.parameters import Int
+
+NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
+
+_COLUMNS = {"self": mark("self {head}"), "cross": mark("cross {head}")}
+_COLUMN = mark("head {head}")
+_HEADS = {
+    "self": mark("layer {layer}, head {head} of self-attention"),
+    "cross": mark("layer {layer}, head {head} of cross-attention"),
+}
+_HEAD = mark("layer {layer}, head {head}")
+
+
+def contribution(found: LogitContribution, label: str, *, dark: bool = False) -> go.Figure:
+    """A logit as the sum of the map's cells: heads and feed-forwards by layer, then the rest.
+
+    label: the token. Rows: the token's vector, its position's, the layers, and what comes after
+    them; columns: heads, feed-forward, and the rest: biases, shifts of norms and what belongs to no
+    layer. Orange adds, blue takes away. `layout.meta` has row_labels, column_labels, limit.
+    """
+    rows, columns, cells = table(found)
+    limit = style.bound_of(cells, 1e-6)
+    trace = style.signed_cells(
+        cells,
+        "%{customdata}: %{z:+.4f}<extra></extra>",
+        bound=limit,
+        bar=say("adds to the logit"),
+        customdata=[[f"{row}, {column}" for column in columns] for row in rows],
+        texttemplate="%{z:+.2f}" if len(columns) <= NUMBERS_UP_TO else None,
+        textfont={"size": style.FONT_SIZE},
+        hoverongaps=False,
+    )
+    subtitle = say(
+        "token {place}, {token}: logit {logit}, the sum of all cells; scales of norms held",
+        place=found.place,
+        token=style.label(label),
+        logit=numeral(found.logit, ".4f"),
+    )
+    title = say("What each part adds to one logit")
+    meta = {"row_labels": rows, "column_labels": columns, "limit": limit}
+    down = [len(rows) - 0.5, -0.5]
+    return style.figure(
+        trace,
+        title,
+        subtitle,
+        dark=dark,
+        meta=meta,
+        xaxis=style.named_axis(say("part"), columns, constrain="domain"),
+        yaxis=style.named_axis(say("layer"), rows, constrain="domain", range=down),
+    )
+
+
+def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.float32]]:
+    """(names of rows, names of columns, numbers), NaN where there is no such part."""
+    names = {
+        "token": say("token"), "position": say("position"), "embedding norm": say("embedding norm"),
+        "final norm": say("final norm"), "output bias": say("output bias"),
+    }  # fmt: skip
+    first = [name for name in ("token", "position", "embedding norm") if name in found.others]
+    then = [name for name in ("final norm", "output bias") if name in found.others]
+    layers = [say("layer {layer}", layer=layer) for layer in range(len(found.feed_forward))]
+    rows = [*(names[name] for name in first), *layers, *(names[name] for name in then)]
+    both = len(found.heads) > 1
+    columns = [
+        say(_COLUMNS[kind] if both else _COLUMN, head=head)
+        for kind, heads in found.heads.items()
+        for head in range(heads.shape[1])
+    ]
+    columns += [say("feed-forward"), say("rest")]
+    cells = np.full((len(rows), len(columns)), np.nan, dtype=np.float32)
+    middle = slice(len(first), len(first) + len(layers))
+    by_layer = (*found.heads.values(), found.feed_forward[:, None], found.biases[:, None])
+    cells[middle] = np.concatenate([part.numpy() for part in by_layer], axis=1)
+    for row, name in (*enumerate(first), *enumerate(then, middle.stop)):
+        cells[row, -1] = found.others[name]
+    return rows, columns, cells
+
+
+def sentence(found: LogitContribution) -> str:
+    """What adds most, what comes next, and what takes most away."""
+    order = sorted(_named(found), key=lambda part: -part[1])
+    (most, adds), (second, then), (least, takes) = order[0], order[1], order[-1]
+    said = say(
+        "Of the logit {logit}, {most} adds most: {adds}. Next comes {second} with {then}.",
+        logit=numeral(found.logit, ".2f"),
+        most=most,
+        adds=f"{adds:+.2f}",
+        second=second,
+        then=f"{then:+.2f}",
+    )
+    if takes < 0:
+        said += " " + say(
+            "Most is taken away by {least}: {takes}.", least=least, takes=f"{takes:+.2f}"
+        )
+    return said
+
+
+def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
+    """Every part by its name in a sentence."""
+    for kind, heads in found.heads.items():
+        for layer, row in enumerate(heads.tolist()):
+            for head, value in enumerate(row):
+                name = _HEADS[kind] if len(found.heads) > 1 else _HEAD
+                yield say(name, layer=layer, head=head), value
+    for layer, value in enumerate(found.feed_forward.tolist()):
+        yield say("the feed-forward of layer {layer}", layer=layer), value
+    for layer, value in enumerate(found.biases.tolist()):
+        yield say("the biases of layer {layer}", layer=layer), value
+    names = {
+        "token": say("the token's own vector"),
+        "position": say("the vector of its position"),
+        "embedding norm": say("the shift of the embeddings' norm"),
+        "final norm": say("the shift of the final norm"),
+        "output bias": say("the output bias"),
+    }
+    yield from ((names[name], value) for name, value in found.others.items())
 
 
 def answer_contribution(

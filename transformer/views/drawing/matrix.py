@@ -1,4 +1,4 @@
-"""The frame of an attention matrix: square cells, query 0 on top, hatched where it is empty."""
+"""Frames of matrices: queries by keys, hatched where they are empty, and layers by heads."""
 
 from __future__ import annotations
 
@@ -100,3 +100,27 @@ def _diagonal(reach: float, n_rows: int, n_columns: int) -> str:
     low, high = max(0.0, reach - 1), min(1.0, reach)
     places = [(low, high), (high, low)]
     return "M" + "L".join(f"{x * n_columns - 0.5:.4f},{y * n_rows - 0.5:.4f}" for x, y in places)
+
+
+def head_axes(shape: Sequence[int]) -> dict[str, Any]:
+    """Both axes of layers x heads, layer 0 on top."""
+    n_layers, n_heads = shape
+    return {
+        f"{name}axis": style.axis(
+            title, range=span, constrain="domain",
+            tickmode="linear", tick0=0, dtick=max(1, -(-count // style.MAX_TICKS)),
+        )
+        for name, title, count, span in (
+            ("x", say("head"), n_heads, [-0.5, n_heads - 0.5]),
+            ("y", say("layer"), n_layers, [n_layers - 0.5, -0.5]),
+        )
+    }  # fmt: skip
+
+
+def head_labels(shape: Sequence[int]) -> dict[str, Any]:
+    """Names of the rows and of the columns, for `layout.meta`."""
+    n_layers, n_heads = shape
+    return {
+        "row_labels": [say("layer {place}", place=place) for place in range(n_layers)],
+        "column_labels": [say("head {place}", place=place) for place in range(n_heads)],
+    }

@@ -17,7 +17,7 @@ from transformer.views.architecture.architecture import architecture
 from transformer.views.attention.alignment import alignment
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
 from transformer.views.attention_math import attention_math
-from transformer.views.head_metrics.metrics import draw_metric
+from transformer.views.head_metrics import draw_metric
 from transformer.views.positions.inputs import input_strips
 from transformer.views.positions.positions import position_similarity
 from transformer.views.positions.rotation import position_shift

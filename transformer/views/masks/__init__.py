@@ -7,8 +7,13 @@ from transformer.messages import mark
 from transformer.runs.run import Batch
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import HEAD, KIND, ROW, SITE, STACK
-from transformer.views.masks.masks import mask_figure, padded_batch
-from transformer.views.masks.removal import SHOWN, mask_removed, sentence_of
+from transformer.views.masks.masks import (
+    SHOWN,
+    mask_figure,
+    mask_removed,
+    padded_batch,
+    sentence_of,
+)
 from transformer.views.parameters import Choice, Int, Text
 
 

@@ -11,8 +11,8 @@ from transformer.messages import invalid, mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import Choice, Int, Item, Text
+from transformer.views.patching.patching import TEACHING, text_before, variant
 from transformer.views.patching.patching import patching as patching_figure
-from transformer.views.patching.variants import TEACHING, text_before, variant
 
 
 def _last(item: Item) -> int:

@@ -1,7 +1,9 @@
-"""What a step could have taken: its candidates before and after temperature and filters."""
+"""What a step could have taken: its candidates before and after temperature and filters, and which
+filter left one without a chance, worked out from the request's settings."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,10 +12,9 @@ from transformer.checks import check_whole
 from transformer.messages import invalid, mark, numeral, say
 from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run
-from transformer.runs.steps import GenerationStep
+from transformer.runs.steps import Candidate, GenerationStep
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import Series, paired_bars, percent
-from transformer.views.prediction.filters import why_cut
 
 N_SHOWN = 10
 
@@ -107,3 +108,88 @@ def how_at(run: Run, step: GenerationStep) -> str:
         n_tokens=numeral(run.config.output_vocab_size),
     )
     return f"{how(run.request)}; {count}"
+
+
+PADDING = mark("padding is never taken")
+NOT_BEST = mark("not the likeliest")
+OTHER_TEXT = mark("not in the best text")
+TOP_K, TOP_P, MIN_P = mark("cut by top-k"), mark("cut by top-p"), mark("cut by min-p")
+EITHER = mark("cut by top-p or min-p")
+
+
+def why_cut(run: Run, step: GenerationStep) -> dict[int, str]:
+    """The reason for each candidate that could not be taken, by its id.
+
+    The filters act in the order top-k, top-p, min-p; a reason names the first that cut. Top-p and
+    min-p together can be told apart only where the mass of the likelier tokens is known, which
+    needs every token that top-k left, or the network's own probabilities (temperature 1, no top-k);
+    else the reason is EITHER. A candidate so unlikely that its probability was rounded to 0 has no
+    reason.
+    """
+    cut = [c for c in step.candidates if c.sampling_probability == 0]
+    padding, sampling = run.config.output_padding_id, run.request.sampling
+    reasons = {c.id: PADDING for c in cut if c.id == padding}
+    rest = [c for c in cut if c.id != padding]
+    if sampling is None:
+        reason = OTHER_TEXT if run.request.beams > 1 else NOT_BEST
+        return {token: say(why) for token, why in (reasons | {c.id: reason for c in rest}).items()}
+    allowed = [c for c in step.candidates if c.id != padding]
+    known = {c.id: _filter_of(c, allowed, step, sampling, padding) for c in rest}
+    return {token: say(why) for token, why in (reasons | known).items() if why is not None}
+
+
+def _filter_of(
+    candidate: Candidate,
+    allowed: list[Candidate],
+    step: GenerationStep,
+    sampling: Sampling,
+    padding: int | None,
+) -> str | None:
+    """The first filter that cut a candidate which could not be drawn."""
+    k = sampling.top_k
+    if k is not None and k <= len(allowed) and candidate.logit < allowed[k - 1].logit:
+        return TOP_K
+    by_top_p = sampling.top_p is not None and sampling.top_p < 1
+    by_min_p = bool(sampling.min_p)
+    if not by_top_p or not by_min_p:
+        return TOP_P if by_top_p else MIN_P if by_min_p else None
+    assert sampling.top_p is not None
+    assert sampling.min_p is not None
+    if _share(candidate, allowed, sampling) >= sampling.min_p:
+        return TOP_P
+    mass = _mass_before(candidate, allowed, step, sampling, padding)
+    if mass is None or mass[0] < sampling.top_p <= mass[1]:
+        return EITHER
+    return TOP_P if mass[0] >= sampling.top_p else MIN_P
+
+
+def _share(candidate: Candidate, allowed: list[Candidate], sampling: Sampling) -> float:
+    """Its probability, after the temperature, as a part of the likeliest one's."""
+    return math.exp((candidate.logit - allowed[0].logit) / sampling.temperature)
+
+
+def _mass_before(
+    candidate: Candidate,
+    allowed: list[Candidate],
+    step: GenerationStep,
+    sampling: Sampling,
+    padding: int | None,
+) -> tuple[float, float] | None:
+    """Bounds of the probability, among what top-k left, of all likelier tokens; None: not known.
+
+    Padding's own probability, which does not count, is known to be below that of every candidate.
+    """
+    place = allowed.index(candidate)
+    if sampling.top_k is not None and sampling.top_k <= len(allowed):
+        lowest = allowed[sampling.top_k - 1].logit
+        shares = [_share(c, allowed, sampling) for c in allowed if c.logit >= lowest]
+        mass = sum(shares[:place]) / sum(shares)
+        return mass, mass
+    if sampling.top_k is not None or sampling.temperature != 1:
+        return None
+    padded = [c.probability for c in step.candidates if c.id == padding]
+    least, most = 0.0, min(c.probability for c in allowed) if padding is not None else 0.0
+    if padded:
+        least = most = padded[0]
+    mass = sum(c.probability for c in allowed[:place])
+    return mass / (1 - least), mass / (1 - most)
