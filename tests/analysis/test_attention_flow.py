@@ -12,7 +12,13 @@ import torch
 from pictured import with_weights
 
 from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
-from transformer.views import attention_heatmap, attention_rollout, joint_attention, mean_attention
+from transformer.views import (
+    PICTURES,
+    attention_heatmap,
+    attention_rollout,
+    joint_attention,
+    mean_attention,
+)
 from transformer.views.drawing import style
 
 # Two layers x two heads of a causal text of two tokens.
@@ -90,6 +96,16 @@ def test_the_mean_of_cross_attention_has_source_columns(translation):
     expected = translation.trace["decoder.0.cross"].pattern[0].mean(dim=0)
     np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
     assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
+
+
+def test_each_flow_is_drawn_and_sent_with_its_own_weights(run):
+    for which, weights in (("rollout", rollout_weights), ("joint", joint_weights)):
+        expected = weights(run, "decoder").astype("float32")
+        asked = {"which": which, "stack": "decoder", "scale": "linear", "numbers": True}
+        sent = PICTURES["flow"].ask(run, given=asked, item=run)["weights"]
+        drawn = PICTURES[which].figure(run, "decoder").data[0].customdata
+        np.testing.assert_array_equal(sent, expected)
+        np.testing.assert_array_equal(drawn, expected)
 
 
 def test_a_row_of_a_batch_reads_no_padding(two_way):
