@@ -157,7 +157,7 @@ def needs_package(what: str, package: str) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Raise OSError for what is no plain file (a pipe would be waited for) or is far too large."""
+    """Raise OSError unless it is a regular file (a pipe would block) of a reasonable size."""
     if not path.exists():
         return  # opening the file reports the error
     if not path.is_file():

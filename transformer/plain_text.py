@@ -1,4 +1,4 @@
-"""Typed text made like training text, cut into sentences, and looked at for what a model never saw.
+"""Typed text normalised like training text, split into sentences, and checked for unseen input.
 
 A translator that learned plain English has never met ’ for ', a doubled space or a line break, and
 translates them badly: what is typed is made plain first.
@@ -57,7 +57,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reader:
-    """What a model makes of a typed text. source_text: PLAIN_ENGLISH, which is made plain;
+    """How a model cleans typed text. source_text: PLAIN_ENGLISH, which is made plain;
     ENGLISH_STORIES, which is read as it is; or None: unknown.
 
     What was learned is in a checkpoint's metadata, as "source_text".

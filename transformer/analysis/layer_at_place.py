@@ -102,7 +102,7 @@ def layer_at_place(
 
 
 def _work_of(made: Layer, kind: str, run: Run, site: Site, place: int) -> Any:
-    """What a sub-layer makes of a row: an attention's heads are recorded."""
+    """A sub-layer's output for a row; attention's heads come from the recording."""
     if kind == "feed_forward":
         return made.feed_forward
     record = run.trace[site]

@@ -35,7 +35,7 @@ class Deadline:
         self.why: str | None = None  # TIME or CANCELLED, once it was found to have passed
 
     def is_wanted(self) -> bool:
-        """Whether anybody still waits for what is computed."""
+        """Whether a caller still waits for the result."""
         return self.flag is None or not self.flag.is_set()
 
     def is_over(self) -> bool:

@@ -17,7 +17,7 @@ MOST = 50  # candidates a place
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Guess:
-    """A token that may stand at a hidden place. text: what it adds to the text; label: as shown to
+    """A candidate for a hidden token. text: what it adds to the text; label: as shown to
     people, spaces visible; probability: from 0 to 1."""
 
     id: int
@@ -43,7 +43,7 @@ class Filled:
 
 @torch.inference_mode()
 def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
-    """What stands at each [MASK] of a text. n_best: candidates a place, from 1 to 50.
+    """Predict each [MASK] of a text. n_best: candidates for each, from 1 to 50.
 
     Raises ValueError for another family, a tokenizer without a token that hides, a text without
     [MASK], and one that is too long.

@@ -51,7 +51,7 @@ class IntervenedSource(LogitSource):
 
 
 def check_interventions(model: LoadedModel, request: Request, prepared: Prepared) -> None:
-    """Raise ValueError for what the network, or another text of a patch, does not have."""
+    """Raise ValueError for a part that the network, or a patch's other text, does not have."""
     check_all(request.interventions, model.config)
     for patch in request.interventions:
         if not isinstance(patch, Patch):

@@ -87,7 +87,7 @@ class LoadedModel:
 
     @property
     def reader(self) -> Reader:
-        """What it makes of a typed text before its tokenizer reads it."""
+        """How a typed text is cleaned before the tokenizer reads it."""
         return Reader(source_text=(self.metadata or {}).get("source_text"))
 
     def prepare(self, text: str) -> Prepared:

@@ -115,7 +115,7 @@ class Model(LoadedModel):
         ]
 
     def fill(self, text: str, n_best: int = N_BEST) -> Filled:
-        """What stands at each [MASK] of a text, see `inference.fill.fill`."""
+        """Predict each [MASK] of a text, see `inference.fill.fill`."""
         return fill(self, text, n_best)
 
     def trace(

@@ -1,4 +1,4 @@
-"""What is to be trained, and the held-out questions that it is measured on."""
+"""A training's plan, and the held-out questions that it is measured on."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Plan:
         return sorted({1, *(step for step in spread if step < self.n_steps), self.n_steps})
 
     def measured(self, step: int) -> bool:
-        """Whether the network is looked at after a step."""
+        """Whether the network is measured after a step."""
         return step % EVERY == 0 or step in (1, self.n_steps)
 
     def to_dict(self) -> dict[str, Any]:

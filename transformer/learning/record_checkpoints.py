@@ -1,4 +1,4 @@
-"""Records what the checkpoints of a training make of a few sentences.
+"""Records how the checkpoints of a training read a few sentences.
 
 python -m transformer.learning.record_checkpoints OUT/training/checkpoints    # the page's file
 

@@ -147,7 +147,7 @@ def _loss_at(training: CheckpointedTraining, now: CheckpointScores) -> str:
 
 
 def _formed(now: CheckpointScores, before: CheckpointScores | None) -> list[str]:
-    """What stands out by now; new ones first."""
+    """Heads that stand out; new ones first."""
     clear = [one for one in now.best if one.clear]
     if before is None:
         return [_reads(one) for one in clear]

@@ -1,4 +1,4 @@
-"""What a step of a lesson asks, and how an answer is graded: always by what is measured now.
+"""What a step of a lesson asks, and how an answer is graded: always against a fresh measurement.
 
     check = {click = "head", of = "previous"}                       the head with the most of it
     check = {click = "token", of = "weight", site = "decoder.5.self", head = 0, query = 20}

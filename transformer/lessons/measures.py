@@ -76,7 +76,7 @@ def measured(words: str, yes: str = "", no: str = "") -> Callable[[Function], Fu
 
 
 def of(context: GradingContext, name: str, arguments: Mapping[str, Any]) -> float:
-    """A measure's number. Raises ValueError for what the run does not have."""
+    """A measure's number. Raises ValueError where the run has none."""
     return MEASURES[name].measure(context, **arguments)
 
 
@@ -116,7 +116,7 @@ def surprisal(context: GradingContext, token: int) -> float:
 
 @measured(mark("the change of the token's log probability without this head"))
 def importance(context: GradingContext, site: str, head: int, token: int) -> float:
-    """How much it matters for what follows a token: |change| where the head is ablated, in nats."""
+    """How much it matters for the next token: |change| where the head is ablated, in nats."""
     place = Site.parse(site)
     record_of(context, site, head)
     found = _importance(context, token)

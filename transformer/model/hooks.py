@@ -100,7 +100,7 @@ class ForwardContext:
         return (self.memory_mask, False) if site.kind == "cross" else (self.mask, self.causal)
 
     def at(self, name: str, where: tuple[Any, ...], value: Any, **beside: Any) -> Any:
-        """What the hooks, one after the other, make of what is here.
+        """The value at this point after all hooks, applied in order.
 
         where: (stack,), (stack, layer) or (stack, layer, kind).
         """

@@ -55,7 +55,7 @@ def causal_mask(
 
 
 def combine(*masks: Tensor | None) -> Tensor | None:
-    """What all of the given masks allow; None stands for "everything is allowed"."""
+    """The logical and of the given masks; None means "everything is allowed"."""
     given = [mask for mask in masks if mask is not None]
     if not given:
         return None

@@ -71,7 +71,7 @@ class Transformer(nn.Module):
         given: Tensor | None = None,
         types: Tensor | None = None,
     ) -> Tensor:
-        """What a stack makes of ids (B, T): (B, T, C). With a cache, they are what it has not read.
+        """A stack's output for ids (B, T): (B, T, C). With a cache, they are the ids not read yet.
 
         context: its mask says which of ids are text. given: the caller's mask, in its place and in
         that of the causal mask.

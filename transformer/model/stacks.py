@@ -73,7 +73,7 @@ class Stack(nn.Module):
         return self.end(x, context)
 
     def end(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
-        """What leaves the stack of what its last layer made: (B, T, C) -> (B, T, C)."""
+        """The stack's output, from its last layer's: (B, T, C) -> (B, T, C)."""
         if self.norm is None:
             return x
         return context.at("final_norm", (self.name,), self.norm(x), stream=x)

@@ -68,7 +68,7 @@ class OneStack(Transformer):
         return self.project(x, where)
 
     def loss(self, ids: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
-        """Mean nats a token of what the positions of ids (B, T) are to predict.
+        """Mean loss, in nats a token, of the targets of ids (B, T).
 
         targets: (B, T) int64; padding and IGNORED (-100) do not count. smoothing: see `mean_nats`.
         """

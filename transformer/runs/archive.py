@@ -43,7 +43,7 @@ def to_json(values: Values, arrays: Arrays) -> str:
 
 
 def from_json(text: str) -> tuple[Values, dict[str, Tensor]]:
-    """The values and arrays of a run. Raises ValueError for what `to_json` did not write."""
+    """The values and arrays of a run. Raises ValueError unless `to_json` wrote them."""
     try:
         written = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:

@@ -169,7 +169,7 @@ def _is_causal(given: Any) -> bool:
 
 
 def _are_several(tokens: Any) -> bool:
-    """Whether these are the tokens of several texts. Raises ValueError for what is no list."""
+    """Whether these are the tokens of several texts. Raises ValueError unless it is a list."""
     if isinstance(tokens, str) or not isinstance(tokens, Sequence) or not tokens:
         raise invalid(
             "tokens must be a list of strings, or one list a text; got {got}", got=repr(tokens)

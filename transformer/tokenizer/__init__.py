@@ -198,7 +198,7 @@ class Tokenizer:
         return [found.ids for found in self._bpe.encode_batch_fast(texts, add_special_tokens=False)]
 
     def to_bytes(self, ids: Iterable[int]) -> bytes:
-        """The UTF-8 bytes that ids stand for; specials stand for none."""
+        """The UTF-8 bytes of ids; special tokens have none."""
         return b"".join(self._bytes[index] for index in ids)
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -127,7 +127,7 @@ class FastTokenizer(TheirTokenizer):
         return self._encoded(text, specials=True) or [self.start_id]
 
     def label(self, index: int) -> str:
-        """A token as shown to people: spaces visible, "##" before what goes on with a word."""
+        """A token as shown to people: spaces visible, "##" before the continuation of a word."""
         if index not in self._specials and self._content["model"]["type"] == "WordPiece":
             return show(self.names[index].encode()) if self.names[index] else super().label(index)
         return super().label(index)

@@ -49,7 +49,7 @@ def _show_character(character: str, *, first: bool) -> str:
 
 @lru_cache(maxsize=1)
 def _byte_of_character() -> dict[str, int]:
-    """The byte-level alphabet: printable bytes stand for themselves, the rest from U+0100 up.
+    """The byte-level alphabet: printable bytes map to themselves, the rest to U+0100 and up.
 
     Source: Radford et al. 2019 (GPT-2), whose table the tokenizers library uses.
     """

@@ -1,4 +1,4 @@
-"""The model card: what a checkpoint is, was made from, scores and cannot do."""
+"""The model card: a checkpoint's origin, data, scores and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hidden words: which of a text are hidden, and how many of them a network finds."""
+"""Masked language modelling: which words are hidden, and how many of them a network predicts."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
         return kept(service.read(model, text, interventions or ()))
 
     def fill(text: str, model: str = encoder, n_best: int = 5) -> dict[str, Any]:
-        """What stands at each [MASK] of a text, by a model that reads both sides of it.
+        """Predict each [MASK] of a text, by a model that reads both sides of it.
 
         Gives the text with the likeliest token at each place, and for each place the likeliest
         tokens; each is guessed by itself, so that two of them need not fit together.

@@ -148,7 +148,7 @@ def fields_schema() -> dict[str, Any]:
 
 
 def read_typed(given: Any) -> dict[str, Any]:
-    """What stood in the page's settings and boxes, by name; what is none of it is left out."""
+    """The values of the page's settings and boxes, by name; unknown names are left out."""
     found: dict[str, Any] = {}
     for name in (*SETTINGS, "text", "lines") if isinstance(given, dict) else ():
         with contextlib.suppress(ValueError):

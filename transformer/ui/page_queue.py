@@ -165,7 +165,7 @@ class Queue(queueing.Queue):
 
 
 def caller_of(request: Any, session: str | None) -> Caller:
-    """Who sent a request. All calls of tools come through one session, which is none of theirs."""
+    """Who sent a request. Tool calls belong to no session: all come through one."""
     is_tool = request.headers.get(TOOL_CALL[0]) == TOOL_CALL[1]
     host = str(request.client.host) if request.client else ""
     return Caller(address_of(host), "" if is_tool else session or "")

@@ -1,4 +1,4 @@
-"""One request and its answer: what comes in is counted; what goes out is safe and compressed."""
+"""One request and its answer: the body is counted, the answer made safe and compressed."""
 
 from __future__ import annotations
 

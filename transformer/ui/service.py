@@ -188,7 +188,7 @@ class Service:
         return run
 
     def fill(self, name: str, text: str, n_best: int) -> Filled:
-        """What stands at each [MASK] of a text. Raises ValueError for bad input."""
+        """Predict each [MASK] of a text. Raises ValueError for bad input."""
         self.model(name)
         found: Filled = self._call(Model.fill, name, check_input(text), n_best)
         return found

@@ -137,7 +137,7 @@ class Trainings:
                 training.trainer.tell(training.key, str(do))
 
     def ask(self, training: Training, question: object) -> None:
-        """What the network is to answer from now on. Raises ValueError for what it cannot read."""
+        """Change the question that the network answers. Raises ValueError for an unreadable one."""
         question = check_question(training.record.plan.exercise, question)
         with self._lock:
             if question != training.question:

@@ -66,7 +66,7 @@ def check(name: str, given: Sequence[str], path: Path) -> dict[str, Any]:
 
 
 def save(run: Run, name: str, values: dict[str, Any], path: Path) -> None:
-    """Draw it and write it. Raises ValueError for what this run does not have."""
+    """Draw it and write it. Raises ValueError where the run lacks what it shows."""
     picture = PICTURES[name]
     figure = picture.ask(run, given=values, item=run).get("figure")
     if figure is None and picture.figure is not None:  # its page's script draws from numbers

@@ -28,7 +28,7 @@ Done = tuple[Path, int]  # a part's summary on the disk, and how many texts it i
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """Some texts that stand together in the corpus.
+    """Consecutive texts of the corpus.
 
     start: of the first, counted from 0. n_ablated: at how many of the corpus's first texts each
     head is ablated.

@@ -80,7 +80,7 @@ KINDS = {
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for what we do not have."""
+    """Our configuration of their config.json. Raises ValueError for unsupported options."""
     kind = values["model_type"]
     only(
         values, is_decoder=False, is_causal=False, add_cross_attention=False,

@@ -29,7 +29,7 @@ _LAYER = {
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for what we do not have."""
+    """Our configuration of their config.json. Raises ValueError for unsupported options."""
     only(
         values, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False,
         add_cross_attention=False, tie_word_embeddings=True, is_causal=True,

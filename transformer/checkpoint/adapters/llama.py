@@ -50,7 +50,7 @@ _TIED = ("gemma",)  # where config.json says nothing
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for what we do not have."""
+    """Our configuration of their config.json. Raises ValueError for unsupported options."""
     kind = values["model_type"]
     sizes = sizes_of(values, max_len)
     width, n_heads = sizes["d_model"], sizes["n_heads"]

@@ -45,7 +45,7 @@ _SIZES = (
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for what we do not have."""
+    """Our configuration of their config.json. Raises ValueError for unsupported options."""
     only(
         values, share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
         normalize_before=False, normalize_embedding=False, add_final_layer_norm=False,

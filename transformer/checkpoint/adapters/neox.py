@@ -31,7 +31,7 @@ _LAYER = {
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for what we do not have."""
+    """Our configuration of their config.json. Raises ValueError for unsupported options."""
     sizes = sizes_of(values, max_len)
     only(values, is_causal=True)
     share = rope_of(values).get("partial_rotary_factor", values.get("rotary_pct", 0.25))

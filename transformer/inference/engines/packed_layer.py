@@ -140,7 +140,7 @@ def _blocks(columns: Tensor, blocks: int) -> Tensor:
 
 
 class Scratch:
-    """Room for what a layer computes on the way; one for each text that is being read."""
+    """Buffers for a layer's intermediate results, one for each text being read."""
 
     def __init__(self, config: ModelConfig, layer: PackedLayer) -> None:
         self.attended = WithBias(config.n_heads * config.d_head, layer.output)

@@ -1,4 +1,4 @@
-"""How an exercise is put to a network of each family, and what it answers and reads."""
+"""How each family of networks is asked an exercise, and what it answers and attends to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from transformer.training.exercises import Exercise, Row
 
 
 class Predictions(NamedTuple):
-    """What a network says of rows, where it is asked for something.
+    """A network's predictions for the answers' tokens.
 
     logits: (N, V). wanted: (N,), the tokens that they should predict. row, place: (N,), whose each
     of them is, and the query that says it. question: (B, Tk), what is read of the questions, the
@@ -95,7 +95,7 @@ def share_right(
 def weight_on_wanted(
     network: nn.Module, exercise: Exercise, rows: Sequence[Row]
 ) -> dict[Site, Tensor]:
-    """How much each head reads the letter that is to be said next, where it stands in the question.
+    """How much each head attends to the next answer letter, where the question holds it.
 
     By site (H,): the mean weight, from 0 to 1, over the answers' letters. In a text of different
     letters that begins again this is the induction score: the weight on what followed the last time

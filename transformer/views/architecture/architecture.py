@@ -129,7 +129,7 @@ def _see_through(colour: str, share: float) -> str:
 
 
 def _text(config: ModelConfig, box: Box) -> str:
-    """What stands in a box: one line for a norm, else two."""
+    """The text in a box: one line for a norm, else two."""
     said, block = words(config, box.block), box.block
     if not said.short:
         return f"<b>{style.escape(said.title)}</b> · {numeral(block.each)}"
@@ -169,7 +169,7 @@ def _arrow(link: Link) -> dict[str, Any]:
 
 
 def _texts(config: ModelConfig, plan: Arrangement) -> list[dict[str, Any]]:
-    """What stands beside the boxes: what goes in and comes out, shapes, number of layers."""
+    """The text beside the boxes: input, output, shapes, number of layers."""
     font = {"size": style.FONT_SIZE, "color": style.LIGHT.text}
     labels = [*plan.labels, *(Label("+", x, y) for x, y in plan.sums)]
     return [

@@ -1,4 +1,4 @@
-"""Where each block of a network stands in its drawing. Pixels, upwards from the lower left."""
+"""The position of each block of a network in its drawing. Pixels, up from the lower left."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text beside the boxes; anchor: the side of it that stands at x."""
+    """A text beside the boxes; anchor: the side of it at x."""
 
     text: str
     x: float

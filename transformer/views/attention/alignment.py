@@ -103,7 +103,7 @@ def _weights(run: Run | Batch, layer: Any, head: Any, row: Any) -> NDArray[np.fl
 
 
 def _labels(run: Run | Batch, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(source, target) labels, those of padding left out; it stands on the right."""
+    """(source, target) labels, without those of padding, which is on the right."""
     if isinstance(run, Run):
         return run.source_labels, run.labels
     n_source, n_target = (int(run.real(stack)[row].sum()) for stack in ("encoder", "decoder"))

@@ -79,7 +79,7 @@ def cell_hover(
 
 
 def hatching(n_rows: int, n_columns: int, lines: int = 44) -> dict[str, Any]:
-    """A shape: faint diagonal lines under a matrix whose cells stand at the integers 0, 1, ...
+    """A shape: faint diagonal lines under a matrix whose cells are at the integers 0, 1, ...
 
     Cells that are left out (NaN) are see-through, so the lines show there and nowhere else. One
     SVG path however many cells there are.

@@ -98,7 +98,7 @@ def signed_cells(
 
 
 def heading(text: str, x: float, y: float) -> dict[str, Any]:
-    """An annotation that stands on a place of the whole picture, from 0 to 1."""
+    """An annotation at a position of the whole picture, from 0 to 1."""
     return {
         "text": text,
         "xref": "paper",

@@ -29,7 +29,7 @@ def answer_next_token(models: ModelQueries, item: Run, *, place: int) -> Answer:
 
 
 def answer_intact_text(models: ModelQueries, item: Run, *, forced: bool = True) -> Answer:
-    """What the intact network makes of the same request, and where the two texts part.
+    """The intact network's run of the same request, and where the two texts diverge.
 
     forced False: without the tokens that were forced either.
     """

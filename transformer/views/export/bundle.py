@@ -133,7 +133,7 @@ def _as_function(name: str, text: str, places: dict[str, int]) -> str:
 
 
 def _pairs(names: str) -> list[tuple[str, str]]:
-    """What stands in braces: each name inside the module and the one that others take it by."""
+    """The names in braces: each inside the module, and as others import it."""
     each = [one.split(" as ") for one in names.split(",") if one.strip()]
     return [(one[0].strip(), one[-1].strip()) for one in each]
 

@@ -32,7 +32,7 @@ def rounded(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def packed(raw: bytes, level: int = LEVEL) -> str:
-    """base64 of gzip: ASCII that stands in any HTML."""
+    """base64 of gzip: ASCII that is safe in any HTML."""
     return base64.b64encode(gzip.compress(raw, compresslevel=level, mtime=0)).decode("ascii")
 
 
