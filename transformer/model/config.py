@@ -40,7 +40,7 @@ class ModelConfig:
     attention_bias: bool = True  # on the query, key, value and output projections
     output_bias: bool | None = None  # on the output projection; None means attention_bias
     score_divisor: str = "d_head"  # one of SCORE_DIVISORS
-    shared_projection: bool = False  # historical: see SHARED_PROJECTION
+    shared_projection: bool = False  # as one tutorial has it: one small map for all heads
     parallel: bool = False  # x + attention(norm(x)) + feed_forward(norm(x)), with norm "pre"
     gated: bool = False  # the feed-forward's activation of one map is multiplied with another
     feed_forward_bias: bool = True

@@ -13,17 +13,7 @@ from transformer.model.norms import NORMS, PLACEMENTS
 from transformer.model.positions import POSITIONS
 from transformer.model.rotary import SCALINGS
 
-# Two departures from the paper that tutorials have spread, to train with and to look at.
-SCORE_DIVISORS: dict[str, str] = {
-    "d_head": "Scores are divided by √d_head, as in the paper.",
-    "d_model": "Historical: scores are divided by √d_model, as one tutorial has it; they come out "
-    "too small, and the heads read nearly evenly.",
-}
-SHARED_PROJECTION = (
-    "Historical: one small projection (d_head × d_head) for queries, one for keys and one for "
-    "values serve all heads, as one tutorial has it; a head reads only its own share of the "
-    "features."
-)
+SCORE_DIVISORS = ("d_head", "d_model")  # the paper's, and one that a tutorial has spread
 FAMILIES = ("decoder", "encoder", "encoder-decoder")
 
 

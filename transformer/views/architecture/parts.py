@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from transformer.messages import numeral, say, say_n
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.config import ModelConfig
-from transformer.model.config_checks import SCORE_DIVISORS, SHARED_PROJECTION
 from transformer.model.norms import NORMS
 from transformer.model.positions import POSITIONS
 from transformer.model.rotary import SCALINGS
@@ -137,9 +136,19 @@ def _on_positions(config: ModelConfig) -> list[str]:
 
 def _history(config: ModelConfig) -> list[str]:
     """Where an attention departs from the paper as a tutorial did."""
-    said = [SHARED_PROJECTION] if config.shared_projection else []
-    said += [SCORE_DIVISORS[config.score_divisor]] if config.score_divisor != "d_head" else []
-    return [say(sentence) for sentence in said]
+    said = []
+    if config.shared_projection:
+        said.append(
+            "Historical: one small projection (d_head × d_head) for queries, one for keys and one "
+            "for values serve all heads, as one tutorial has it; a head reads only its own share "
+            "of the features."
+        )
+    if config.score_divisor == "d_model":
+        said.append(
+            "Historical: scores are divided by √d_model, as one tutorial has it; they come out too "
+            "small, and the heads read nearly evenly."
+        )
+    return said
 
 
 def _heads(config: ModelConfig, numbers: Numbers) -> str:
