@@ -8,12 +8,15 @@ import io
 import json
 import pickle
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pictured import HOSTILE, relabelled
 
@@ -21,35 +24,29 @@ import transformer
 from transformer import Ablate, Model, Run, with_lens
 from transformer.former_names import FORMER_NAMES
 from transformer.runs import archive
+from transformer.runs.request import request_from_dict, request_to_dict
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "run.schema.json").read_text(encoding="utf-8"))
 SILENCE = [{"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}]
 
 
-@pytest.fixture(params=["sampled", "altered", "read", "bare", "searched", "encoder"])
-def run(
-    request: pytest.FixtureRequest,
-    tiny_model: Model,
-    tiny_encoder: Model,
-    tiny_encoder_decoder: Model,
-) -> Run:
-    """One of each kind."""
-    made = {
-        "sampled": lambda: tiny_model.generate("the fox é🦊 ", max_new_tokens=30, top_k=9, seed=2),
-        "altered": lambda: tiny_model.generate(
-            "the fox", max_new_tokens=4, interventions=SILENCE, forced_tokens=[7]
-        ),
-        "read": lambda: tiny_model.trace("the fox"),
-        "bare": lambda: tiny_model.generate("the fox said", max_new_tokens=3),
-        "searched": lambda: tiny_encoder_decoder.generate("the fox", beams=3, max_new_tokens=6),
-        "encoder": lambda: tiny_encoder.trace("the fox"),
-    }
-    model = {"searched": tiny_encoder_decoder, "encoder": tiny_encoder}.get(
-        request.param, tiny_model
-    )
-    found = made[request.param]()
-    return found if request.param == "bare" else with_lens(model, found)
+@st.composite
+def drawn(draw: st.DrawFn) -> dict[str, Any]:
+    """What is asked of which model, and whether its lens is worked out too."""
+    name = draw(st.sampled_from(["decoder", "encoder-decoder", "encoder"]))
+    new = draw(st.integers(1, 6))
+    asked: dict[str, Any] = {"max_new_tokens": new}
+    if name == "encoder-decoder" and draw(st.booleans()):
+        asked |= {"beams": draw(st.integers(2, 4)), "length_penalty": 0.5}
+    else:
+        filters = {"temperature": st.just(0.7), "top_k": st.just(9), "seed": st.integers(0, 9)}
+        asked |= draw(st.fixed_dictionaries({}, optional=filters))
+        asked["forced_tokens"] = draw(st.lists(st.integers(5, 300), max_size=new))
+        asked["interventions"] = draw(st.sampled_from([[], SILENCE]))
+    text = draw(st.sampled_from(["the fox said", "the fox é🦊 ", "the fox\x00 \u2028 é "]))
+    return {"name": name, "text": text, "asked": asked, "hostile": draw(st.booleans()),
+            "lens": draw(st.booleans())}  # fmt: skip
 
 
 def complaints(value: Any) -> list[str]:
@@ -57,58 +54,106 @@ def complaints(value: Any) -> list[str]:
     return [error.json_path for error in Draft202012Validator(SCHEMA).iter_errors(value)]
 
 
-def same(one: Run, other: Run) -> None:
-    """Equal in all that the formats keep."""
+def same(one: Run, other: Run, *, vectors: bool = True) -> None:
+    """Equal in all that the formats keep. vectors: not in JSON."""
     for field in (
         "model", "config", "request", "ids", "labels", "n_prompt", "source_ids", "source_labels",
         "text", "steps", "stopped", "trace_start", "candidate_labels", "surprisal", "search",
+        "read_as", "warnings",
     ):  # fmt: skip
         assert getattr(one, field) == getattr(other, field), field
+    assert one.trace.sites == other.trace.sites
     for site in other.trace.sites:
-        for field in ("scores", "pattern", "allowed"):
-            left, right = getattr(one.trace[site], field), getattr(other.trace[site], field)
-            torch.testing.assert_close(left, right, rtol=0, atol=0)
+        for field in ("scores", "pattern", "allowed", *(("q", "k", "v") if vectors else ())):
+            assert getattr(one.trace[site], field).equal(getattr(other.trace[site], field))
+    assert one.position_matrices.keys() == other.position_matrices.keys()
+    for stack, matrix in other.position_matrices.items():
+        assert one.position_matrices[stack].equal(matrix)
+    for name in ("embed", "pos_embed", "residuals") if vectors else ():
+        left, right = getattr(one.trace, name), getattr(other.trace, name)
+        assert left.keys() == right.keys()
+        assert all(map(torch.equal, chain(*left.values()), chain(*right.values())))
     assert (one.lens is None) == (other.lens is None)
     if one.lens is not None and other.lens is not None:
         assert one.lens.ids.equal(other.lens.ids)
         assert one.lens.probabilities.equal(other.lens.probabilities)
 
 
-# --- JSON -----------------------------------------------------------------------------------------
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(drawn=drawn())
+def test_a_run_comes_back_the_same_from_every_format(
+    tiny_model: Model, tiny_encoder: Model, tiny_encoder_decoder: Model, tmp_path: Path, drawn: Any
+) -> None:
+    """What is written can be read without us too: plain bytes in JSON, arrays in NPZ, by a schema;
+    under the names of earlier versions it is read as well."""
+    models = {"encoder": tiny_encoder, "encoder-decoder": tiny_encoder_decoder}
+    model = models.get(drawn["name"], tiny_model)
+    is_encoder = model is tiny_encoder
+    run: Any = (
+        model.trace(drawn["text"])
+        if is_encoder
+        else model.generate(drawn["text"], **drawn["asked"])
+    )
+    run = with_lens(model, run) if drawn["lens"] else run
+    run = relabelled(run, HOSTILE) if drawn["hostile"] else run
 
-
-def test_json_keeps_the_schema_that_the_document_states(run: Run) -> None:
-    found = json.loads(run.to_json())
+    text = run.to_json()
+    found = json.loads(text)
+    assert text.isascii()
     assert complaints(found) == []
     assert found["schema"] == SCHEMA["title"] == archive.SCHEMA
-    broken = found | {"stopped": "bored", "ids": ["a"], "extra": 1}
-    assert set(complaints(broken)) == {"$", "$.stopped", "$.ids[0]"}
+    path = tmp_path / "run.npz"
+    run.to_npz(path)
+    with np.load(path, allow_pickle=False) as loaded:
+        arrays = dict(loaded)
+    assert complaints(json.loads(bytes(arrays.pop("run"))) | {"arrays": {}}) == []
+    held = sum(array.nbytes for array in arrays.values())
+    assert run.npz_bytes() == held - 8 * (len(run.ids) + len(run.source_ids))
+    assert arrays["ids"].tolist() == list(run.ids)
+    for record in run.trace:
+        for field in ("scores", "pattern", "mask", "q", "k", "v"):
+            value = record.allowed if field == "mask" else getattr(record, field)
+            name = f"{record.site}/{field}"
+            np.testing.assert_array_equal(arrays[name], value[0].numpy(), strict=True)
+            assert (name in found["arrays"]) == (field in ("scores", "pattern", "mask"))
+            if name in found["arrays"]:
+                raw = base64.b64decode(found["arrays"][name]["base64"])
+                kind = "?" if field == "mask" else "<f4"
+                written = np.frombuffer(raw, kind).reshape(found["arrays"][name]["shape"])
+                np.testing.assert_array_equal(written, arrays[name])
+    for stack, streams in run.trace.residuals.items():
+        np.testing.assert_array_equal(arrays[f"residual/{stack}"], torch.cat(streams).numpy())
+        for name in ("embed", "pos_embed"):
+            wanted = getattr(run.trace, name)[stack][0].numpy()
+            np.testing.assert_array_equal(arrays[f"{name}/{stack}"], wanted)
+
+    same(transformer.from_json(text), run, vectors=False)
+    same(transformer.read_npz(path), run)
+    same(pickle.loads(pickle.dumps(run)), run)
+    for version in (1, 2, 3):
+        same(transformer.read_npz(as_of_old(path, version)), run)
+    for defaults in (True, False):
+        assert request_from_dict(request_to_dict(run.request, defaults=defaults)) == run.request
+    again = transformer.read_npz(path).draw("attention_math", run.trace.sites[0], 1).to_json()
+    assert again == run.draw("attention_math", run.trace.sites[0], 1).to_json()
 
 
-def test_json_holds_the_trace_as_plain_bytes(run: Run) -> None:
-    found = json.loads(run.to_json())
-    assert found["sites"] == [str(site) for site in run.trace.sites]
-    for site in run.trace.sites:
-        for name, kind in (("pattern", "<f4"), ("mask", "?")):
-            written = found["arrays"][f"{site}/{name}"]
-            numbers = np.frombuffer(base64.b64decode(written["base64"]), kind)
-            wanted = run.trace[site].pattern[0] if name == "pattern" else run.trace[site].allowed[0]
-            np.testing.assert_array_equal(numbers.reshape(written["shape"]), wanted.numpy())
-
-
-def test_a_run_comes_back_the_same_from_every_format(run: Run, tmp_path: Path) -> None:
-    run.to_npz(tmp_path / "run.npz")
-    inside = sum(array.nbytes for array in run.arrays().values())
-    assert run.npz_bytes() == pytest.approx(inside, rel=0.05)
-    back, site = transformer.read_npz(tmp_path / "run.npz"), run.trace.sites[0]
-    for again in (back, transformer.from_json(run.to_json()), pickle.loads(pickle.dumps(run))):
-        same(again, run)
-    assert (
-        back.draw("attention_math", site, 1).to_json()
-        == run.draw("attention_math", site, 1).to_json()
-    )
-    stream = run.trace.residuals[site.stack][1]
-    torch.testing.assert_close(back.trace.residuals[site.stack][1], stream)
+def as_of_old(path: Path, version: int) -> Path:
+    """The file as an earlier version would have named what is in it."""
+    former = {today: name for name, today in FORMER_NAMES.items()}
+    found = dict(np.load(path))
+    values = json.loads(bytes(found.pop("run"))) | {"schema": f"transformer-run/{version}"}
+    values["surprise"] = values.pop("surprisal")
+    if version == 1:
+        values["request"]["taken"] = values["request"].pop("forced_tokens", [])
+    arrays = {
+        "/".join(former.get(part, part) for part in name.split("/")): value
+        for name, value in found.items()
+    }
+    assert {"queries", "keys", "values", "weights"} <= {name.rpartition("/")[2] for name in arrays}
+    old = path.with_name("old.npz")
+    archive.write_npz(old, "run", values, arrays)
+    return old
 
 
 def test_json_without_attention_is_small_and_has_the_rest(tiny_model: Model) -> None:
@@ -132,45 +177,6 @@ def test_a_file_of_the_first_version_is_read_with_its_lens() -> None:
     assert complaints(json.loads(run.to_json())) == []
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_files_with_the_names_of_earlier_versions_are_read(
-    run: Run, version: int, tmp_path: Path
-) -> None:
-    former = {today: name for name, today in FORMER_NAMES.items()}
-
-    def renamed(name: str) -> str:
-        return "/".join(former.get(part, part) for part in name.split("/"))
-
-    run.to_npz(tmp_path / "run.npz")
-    found = dict(np.load(tmp_path / "run.npz"))
-    values = json.loads(bytes(found.pop("run"))) | {"schema": f"transformer-run/{version}"}
-    values["surprise"] = values.pop("surprisal")
-    if version == 1:
-        values["request"]["taken"] = values["request"].pop("forced_tokens", [])
-    arrays = {renamed(name): value for name, value in found.items()}
-    assert {"queries", "keys", "values", "weights"} <= {name.rpartition("/")[2] for name in arrays}
-    archive.write_npz(tmp_path / "old.npz", "run", values, arrays)
-    old, new = (
-        transformer.read_npz(tmp_path / "old.npz"),
-        transformer.read_npz(tmp_path / "run.npz"),
-    )
-    same(old, new)
-    for site in new.trace.sites:
-        for name in ("q", "k", "v"):
-            assert torch.equal(getattr(old.trace[site], name), getattr(new.trace[site], name))
-    for name in ("embed", "pos_embed"):
-        for stack, value in getattr(new.trace, name).items():
-            assert torch.equal(getattr(old.trace, name)[stack], value)
-    assert old.trace.residuals.keys() == new.trace.residuals.keys()
-
-
-def test_odd_text_survives(tiny_model: Model) -> None:
-    run = relabelled(tiny_model.trace("the fox\x00 \u2028 é"), HOSTILE)
-    back = transformer.from_json(run.to_json())
-    assert (back.labels, back.request.text) == (run.labels, run.request.text)
-    assert run.to_json().isascii()
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -190,41 +196,15 @@ def test_what_is_no_run_gets_a_sentence(text: str, sentence: str) -> None:
         transformer.from_json(text)
 
 
-# --- NPZ ------------------------------------------------------------------------------------------
-
-
-def test_npz_arrays_are_named_by_site_and_need_no_pickle(run: Run, tmp_path: Path) -> None:
-    run.to_npz(tmp_path / "run.npz")
-    with np.load(tmp_path / "run.npz", allow_pickle=False) as found:
-        assert found["ids"].tolist() == list(run.ids)
-        for site in run.trace.sites:
-            record = run.trace[site]
-            for field in ("scores", "pattern", "q", "k", "v"):
-                value = getattr(record, field)[0].numpy()
-                np.testing.assert_array_equal(found[f"{site}/{field}"], value)
-                assert found[f"{site}/{field}"].dtype == np.float32
-            assert found[f"{site}/mask"].dtype == np.bool_
-        for stack, streams in run.trace.residuals.items():
-            np.testing.assert_array_equal(found[f"residual/{stack}"][-1], streams[-1][0].numpy())
-            positions = run.trace.pos_embed[stack][0].numpy()
-            np.testing.assert_array_equal(found[f"pos_embed/{stack}"], positions)
-        rest = json.loads(bytes(found["run"]))
-    assert complaints(rest | {"arrays": {}}) == []
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"not numpy at all"])
-def test_another_file_is_not_read_as_a_run(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "odd.npz").write_bytes(content)
-    with pytest.raises(ValueError, match="holds no run of the formats"):
-        transformer.read_npz(tmp_path / "odd.npz")
-
-
-def test_an_npz_of_something_else_or_with_a_pickle_is_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", x=np.zeros(2))
-    np.savez(tmp_path / "b.npz", run=np.array([{"a": 1}], dtype=object))
-    for name in ("a.npz", "b.npz"):
+def test_another_file_is_not_read_as_a_run(tmp_path: Path) -> None:
+    """Nor one with a pickle inside, which would be executed."""
+    np.savez(tmp_path / "other.npz", x=np.zeros(2))
+    np.savez(tmp_path / "pickle.npz", run=np.array([{"a": 1}], dtype=object))
+    for number, content in enumerate((b"", b"PK\x03\x04", b"not numpy at all")):
+        (tmp_path / f"{number}.npz").write_bytes(content)
+    for path in tmp_path.iterdir():
         with pytest.raises(ValueError, match="holds no run of the formats"):
-            transformer.read_npz(tmp_path / name)
+            transformer.read_npz(path)
 
 
 # --- CSV ------------------------------------------------------------------------------------------
@@ -264,11 +244,3 @@ def test_no_token_in_a_csv_can_become_a_formula(tiny_model: Model) -> None:
     assert any("=1+1" in name for name in names)
     numbers = [cell for line in lines for cell in line[1:] if cell]
     assert all(re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell) for cell in numbers)
-
-
-def test_csv_of_what_is_not_there_lists_what_is(tiny_model: Model) -> None:
-    run = tiny_model.trace("the fox")
-    with pytest.raises(ValueError, match="head must be a whole number from 0 to 1 or 'mean'"):
-        run.attention_csv("decoder.0.self", 7)
-    with pytest.raises(ValueError, match="stage must be one of"):
-        run.attention_csv("decoder.0.self", 0, "raw")
