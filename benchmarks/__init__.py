@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+API = "gradio_api"
 
 
 def command_line(module: ModuleSpec | None, description: str | None) -> argparse.ArgumentParser:
@@ -14,3 +25,33 @@ def command_line(module: ModuleSpec | None, description: str | None) -> argparse
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+def started(port: int, *options: str) -> subprocess.Popen[bytes]:
+    """A server of the page; it answers some seconds later, see `wait`."""
+    command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port), *options]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+def wait(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Until the page is answered. Raises SystemExit if the process ends before."""
+    while process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.02)
+    raise SystemExit(f"the server on port {port} did not start")
+
+
+@contextmanager
+def served(port: int, *options: str) -> Iterator[tuple[int, float]]:
+    """A running page; its process's id, and the seconds until it answered."""
+    began = time.perf_counter()
+    process = started(port, *options)
+    try:
+        wait(port, process)
+        yield process.pid, time.perf_counter() - began
+    finally:
+        process.terminate()
+        process.wait()

@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks import command_line, results
 from benchmarks.networks import QUICK_SHAPES, SHAPES
-from benchmarks.tables import generation_table
+from benchmarks.report import generation_tables
 
 ROUNDS = {"S": 9, "G": 3, "L": 3, "quick": 2, "quick-llama": 2}
 SPINCOUNT = "20000"  # as app.py sets it; see there. The same for the peers: it helps them as well
@@ -41,8 +41,13 @@ def main() -> None:
             for threads in [1] if options.quick else options.threads:
                 figures = _measure(options, name, threads, Path(folder) / "figures.json")
                 found["runs"].append(figures)
-                print(generation_table(figures), flush=True)
-    found["versions"] = results.versions_for(options.peers_python, *PEERS)
+                print(generation_tables({"runs": [figures]}))
+                worst = max(figures["largest_difference"].values())
+                print(f"\nattention differs by at most {worst:.0e}", end="")
+                print(
+                    *(f"; not installed: {name}" for name in figures["missing"]), sep="", end="\n\n"
+                )
+    found["versions"] = results.versions(*PEERS, python=options.peers_python)
     found["runs"] = with_earlier(found["runs"], options.json)
     if not options.quick or options.json != results.RESULTS:
         results.add("generation", found, options.json)

@@ -20,10 +20,8 @@ from contextlib import suppress
 
 import httpx
 
-from benchmarks import command_line
-from benchmarks.page import served
+from benchmarks import API, command_line, served
 
-API = "gradio_api"
 MOST_S = 2.0
 DEAR = {
     "text": "Once upon a time there was a little dog. " * 48,

@@ -11,7 +11,6 @@ takes its tab down, has that as its row. Our own page is measured as `benchmarks
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -20,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from playwright.sync_api import Browser, Error, Route, sync_playwright
+from playwright.sync_api import Browser, Error, Route
 
-from benchmarks import command_line, results, scale
-from benchmarks.page import served
-from tests.chromium import ARGUMENTS, find
+from benchmarks import command_line, results, scale, served
+from benchmarks.page import chromium
+from tests.node import npm
 from transformer.model.functional import masked_softmax
 from transformer.model.masks import causal_mask
 
@@ -51,9 +50,13 @@ def main() -> None:
     rows: list[list[str]] = []
     print("| layers x heads x tokens | tool | bytes | until drawn | DOM nodes |")
     print("| --- | --- | --- | --- | --- |")
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=find(whole=True), args=ARGUMENTS)
-        libraries, missing = _libraries(Path(folder))
+    with chromium() as browser, tempfile.TemporaryDirectory() as folder:
+        libraries: dict[str, bytes] = {}
+        missing = []
+        try:
+            libraries = libraries_of(Path(folder))
+        except RuntimeError as error:
+            missing = ["–", f"not measured: {error}", "–"]
         for shape in options.shapes:
             sizes = tuple(int(part) for part in shape.split("x"))
             rows.append([shape, "ours", *_ours(browser, Path(folder), sizes)])
@@ -67,8 +70,7 @@ def main() -> None:
                 found = failed or _draw(browser, page, drawn, options.limit, libraries)
                 rows.append([shape, name, *found])
                 print(f"| {' | '.join(rows[-1])} |", flush=True)
-        browser.close()
-    versions = results.versions_for(options.peers_python, *PEERS)
+    versions = results.versions(*PEERS, python=options.peers_python)
     results.add("drawing", {"rows": rows, "versions": versions}, options.json)
 
 
@@ -79,25 +81,14 @@ def weights(n_layers: int, n_heads: int, n_tokens: int) -> np.ndarray:
     return masked_softmax(scores, causal_mask(n_tokens, n_tokens)).numpy()
 
 
-def _libraries(folder: Path) -> tuple[dict[str, bytes], list[str]]:
-    """What BertViz's page loads; without it, the row that says why it was not measured."""
-    try:
-        return fetch_libraries(folder), []
-    except RuntimeError as error:
-        return {}, ["–", f"not measured: {error}", "–"]
-
-
-def fetch_libraries(folder: Path) -> dict[str, bytes]:
+def libraries_of(folder: Path) -> dict[str, bytes]:
     """LIBRARIES' scripts by the part of the address, fetched by npm through `folder`.
 
-    Raises RuntimeError without npm, or if it cannot fetch them: a page without its libraries
-    draws nothing, which would say nothing of the tool.
+    Raises RuntimeError if npm cannot fetch them: a page without its libraries draws nothing, which
+    would say nothing of the tool.
     """
-    npm = shutil.which("npm")
-    if npm is None:
-        raise RuntimeError("npm is needed, to fetch the libraries of BertViz's page; not found")
     names = [name for name, _ in LIBRARIES.values()]
-    command = [npm, "pack", "--silent", "--pack-destination", str(folder), *names]
+    command = [*npm(), "pack", "--silent", "--pack-destination", str(folder), *names]
     packed = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if packed.returncode:
         raise RuntimeError(f"npm could not fetch {', '.join(names)}: {packed.stderr.strip()}")
@@ -112,7 +103,7 @@ def fetch_libraries(folder: Path) -> dict[str, bytes]:
 
 def _ours(browser: Browser, folder: Path, sizes: tuple[int, ...]) -> list[str]:
     scale.write_model(folder / "large", *sizes)
-    with served(7897, str(folder / "large")):
+    with served(7897, "--checkpoints", str(folder / "large")):
         size, clicks, nodes = scale.measure(browser, "http://127.0.0.1:7897/", sizes[2], 10)
     middle = sorted(clicks)[len(clicks) // 2]
     return [f"{size / 1e6:.2f} MB", f"head click {middle:.0f} ms", f"{nodes:,}"]

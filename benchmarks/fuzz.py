@@ -18,24 +18,21 @@ import asyncio
 import json
 import random
 import statistics
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 from gradio_client import Client
 
-from benchmarks import command_line
+from benchmarks import API, command_line, served
 from transformer.views import PICTURES
 
-API = "gradio_api"
 CALLERS = 24  # at the same time
 LEAVES = 0.1  # of the callers, before the answer
 LEAVE_S = 0.3
@@ -283,24 +280,6 @@ async def _drained(client: httpx.AsyncClient, found: Found) -> None:
     await asyncio.sleep(15)  # until what is free has gone back to the system
 
 
-@contextmanager
-def served(port: int) -> Iterator[psutil.Process]:
-    """A server with the bundled models and its tools."""
-    command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port), "--mcp"]
-    root = Path(__file__).resolve().parent.parent
-    process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            with suppress(httpx.HTTPError):
-                httpx.get(f"http://127.0.0.1:{port}/health").raise_for_status()
-                break
-            time.sleep(0.2)
-        yield psutil.Process(process.pid)
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def main() -> None:
     """Start a server, send, tell."""
     parser = command_line(__spec__, __doc__)
@@ -309,9 +288,9 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=7896)
     asked = parser.parse_args()
     began = time.monotonic()
-    with served(asked.port) as process:
+    with served(asked.port, "--mcp") as (pid, _):
         url = f"http://127.0.0.1:{asked.port}/"
-        found = asyncio.run(fuzz(url, asked.inputs, process, asked.seed))
+        found = asyncio.run(fuzz(url, asked.inputs, psutil.Process(pid), asked.seed))
     told = {
         "inputs": asked.inputs, "seconds": round(time.monotonic() - began),
         "memory": found.memory,

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import random
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,32 +31,37 @@ from benchmarks.networks import (
     SHAPES,
     Shape,
     decoder_bytes,
-    load_model,
-)
+    write,
+)  # fmt: skip
 from benchmarks.peers import Result, TransformerLens, Transformers, WithoutCache, XTransformers
-from transformer import Model, Run, Trace
+from transformer import Model, Run, Trace, load
 from transformer.inference.decode_session import DecodeSession
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import DecoderOnly
 
 OURS = "ours, attention kept"
-PEERS: dict[str, tuple[str, Callable[[DecoderOnly], Any]]] = {
+Make = Callable[[Path, DecoderOnly], Any]  # of the checkpoint, or of our network of it
+PEERS: dict[str, tuple[str, Make]] = {
     "transformers, attention kept (eager)": (
-        "transformers", lambda network: Transformers(network, keep=True)
+        "transformers", lambda folder, _: Transformers(folder, keep=True)
     ),
     "transformers, no attention (sdpa)": (
-        "transformers", lambda network: Transformers(network, keep=False)
+        "transformers", lambda folder, _: Transformers(folder, keep=False)
     ),
-    "TransformerLens, attention kept": ("transformer_lens", TransformerLens),
-    "x-transformers, attention kept": ("x_transformers", XTransformers),
-    "a loop without cache, no attention": ("torch", WithoutCache),
+    "TransformerLens, attention kept": (
+        "transformer_lens", lambda folder, _: TransformerLens(folder)
+    ),
+    "x-transformers, attention kept": (
+        "x_transformers", lambda _, network: XTransformers(network)
+    ),
+    "a loop without cache, no attention": ("torch", lambda _, network: WithoutCache(network)),
 }  # fmt: skip
 ROUNDED = "transformers in bfloat16, attention kept (eager)"  # rounds at each step: other tokens
-LLAMA_PEERS: dict[str, tuple[str, Callable[[DecoderOnly], Any]]] = {
+LLAMA_PEERS: dict[str, tuple[str, Make]] = {
     name: PEERS[name] for name in PEERS if name.startswith("transformers")
 } | {
     ROUNDED: (
-        "transformers", lambda network: Transformers(network, keep=True, dtype=torch.bfloat16)
+        "transformers", lambda folder, _: Transformers(folder, keep=True, dtype=torch.bfloat16)
     ),
 }  # fmt: skip
 TOLERANCE = 5e-4  # between attention weights: sums in another order, sixteen gated layers deep
@@ -91,10 +97,14 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
 
     Raises SystemExit if a tool's tokens or attention differ from ours.
     """
-    model = load_model(shape)
-    assert isinstance(model.network, DecoderOnly)
-    prompt = list(model.prepare(PROMPT).ids)
-    tasks = _ours(model, shape, prompt) | _peers(model.network, prompt, shape)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        write(folder, shape)
+        model, packed = load(folder), load(folder, engine="packed")
+        assert isinstance(model.network, DecoderOnly)
+        prompt = list(model.prepare(PROMPT).ids)
+        tasks = _ours(model, packed, shape, prompt)
+        tasks |= _peers(folder, model.network, prompt, shape)
     differences = check_equal(tasks)
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     steps, floors, order, draw = [], [], list(tasks), random.Random(0)
@@ -118,8 +128,8 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
     }
 
 
-def _ours(model: Model, shape: Shape, prompt: list[int]) -> dict[str, Task]:
-    n_new, packed = shape.n_new, load_model(shape, "packed")
+def _ours(model: Model, packed: Model, shape: Shape, prompt: list[int]) -> dict[str, Task]:
+    n_new = shape.n_new
 
     def kept(model: Model = model) -> Run:
         run = model.generate(PROMPT, max_new_tokens=n_new)
@@ -163,17 +173,17 @@ def plainly(network: DecoderOnly, prompt: list[int], n_new: int) -> Result:
     return ids, trace.weights("decoder")[:, 0]
 
 
-def peers_of(shape: Shape) -> dict[str, tuple[str, Callable[[DecoderOnly], Any]]]:
+def peers_of(shape: Shape) -> dict[str, tuple[str, Make]]:
     """Those that can hold a network of this kind."""
     return LLAMA_PEERS if shape.kind == "llama" else PEERS
 
 
-def _peers(network: DecoderOnly, prompt: list[int], shape: Shape) -> dict[str, Task]:
+def _peers(folder: Path, network: DecoderOnly, prompt: list[int], shape: Shape) -> dict[str, Task]:
     """Those that are installed."""
     result = {}
     for name, (library, make) in peers_of(shape).items():
         if importlib.util.find_spec(library) is not None:
-            peer = make(network)
+            peer = make(folder, network)
             reads = name.startswith("transformers")
             result[name] = Task(
                 run=partial(peer.run, prompt, shape.n_new),

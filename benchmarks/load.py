@@ -20,7 +20,7 @@ import random
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -28,21 +28,90 @@ import numpy as np
 import psutil
 
 import transformer
-from benchmarks import command_line, results
-from benchmarks.learner import learn
-from benchmarks.load_report import Report
-from benchmarks.page import served
+from benchmarks import command_line, results, served
 from benchmarks.visitor import Lost, PageFacts, Refused, Visitor, page_facts
 from transformer import Model, Run
 from transformer.runs.request import MAX_BEAMS
 
 CLICKS = 8
+CLICK_P95_S = 1.0  # else clicks are slow
+GROWTH = 1.10  # of memory
 LOOK_S = (1.0, 3.0)  # how long a visitor looks at a head
 SETTLED_S = 10.0  # before which memory is not measured
 TEXTS = (
     "Once upon a time", "The little dog was", "Tom and Lily saw a big", "One day a bird",
     "The black cat is sleeping on the bed.", "I gave the book to the boys.",
 )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Report:
+    """What happened. Times in seconds, memory in bytes."""
+
+    visitors: int
+    seconds: float
+    opened: list[float] = field(default_factory=list)
+    generated: list[float] = field(default_factory=list)
+    clicked: list[float] = field(default_factory=list)
+    health: list[float] = field(default_factory=list)
+    trained: list[float] = field(default_factory=list)
+    tokens: int = 0
+    farthest_place: int = 0
+    may_lose: bool = False  # the connection, which the page tells, and comes back
+    lost: list[str] = field(default_factory=list)
+    made_again: int = 0
+    faults: list[str] = field(default_factory=list)
+    memory_settled: int = 0
+    memory_end: int = 0
+    kept_runs: int = 0
+    kept_settled: int = 0
+    kept_bytes: int = 0
+
+    def figures(self) -> dict[str, Any]:
+        """The same, summed up."""
+        return {
+            "visitors": self.visitors,
+            "seconds": round(self.seconds, 1),
+            "pages_opened": len(self.opened),
+            "open_p95_s": percentile(self.opened, 95),
+            "generations": len(self.generated),
+            "tokens": self.tokens,
+            "generation_median_s": percentile(self.generated, 50),
+            "generation_p95_s": percentile(self.generated, 95),
+            "trainings": len(self.trained),
+            "clicks": len(self.clicked),
+            "click_median_s": percentile(self.clicked, 50),
+            "click_p95_s": percentile(self.clicked, 95),
+            "health_p95_s": percentile(self.health, 95),
+            "farthest_place_in_queue": self.farthest_place,
+            "memory_settled_bytes": self.memory_settled,
+            "memory_end_bytes": self.memory_end,
+            "kept_settled_bytes": self.kept_settled,
+            "kept_runs": self.kept_runs,
+            "kept_bytes": self.kept_bytes,
+            "connections_lost": len(self.lost),
+            "runs_made_again": self.made_again,
+            "faults": len(self.faults),
+        }
+
+    def failures(self) -> list[str]:
+        """What is not as promised, a sentence each; at most a few of the faults."""
+        found = self.faults[:5] + ([] if self.may_lose else self.lost[:5])
+        if not self.clicked:
+            found.append("no visitor came as far as choosing a head")
+        elif percentile(self.clicked, 95) > CLICK_P95_S:
+            found.append(f"95 % of clicks took up to {percentile(self.clicked, 95):.2f} s")
+        kept = self.kept_bytes - self.kept_settled  # in a budget of its own
+        if self.memory_end > GROWTH * (self.memory_settled + kept) > 0:
+            before, after = self.memory_settled / 1e6, self.memory_end / 1e6
+            kept_mb = f"{kept / 1e6:.0f} MB of it kept for visits"
+            found.append(f"memory grew from {before:.0f} to {after:.0f} MB, {kept_mb}")
+        return found
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """NaN of nothing."""
+    return round(float(np.percentile(values, percent)), 3) if values else float("nan")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +159,7 @@ async def load(
 ) -> Report:
     """Let them all in at once, for so many seconds; the last rounds are finished.
 
-    learners: so many more who train networks all the while, see `learner.learn`.
+    learners: so many more who train networks all the while.
     replicas: several serve, and one of them may go: who loses the connection presses again.
     """
     report = Report(visitors=visitors, seconds=seconds, may_lose=replicas)
@@ -101,7 +170,7 @@ async def load(
         end = time.monotonic() + seconds
         watch = asyncio.create_task(_watch(client, report, server, end))
         rounds = (_stay(client, facts, report, tasks, place, end) for place in range(visitors))
-        training = (learn(client, facts, report, end) for _ in range(learners))
+        training = (_learn(client, facts, report, end) for _ in range(learners))
         await asyncio.gather(*rounds, *training)
         await watch
     return report
@@ -199,6 +268,18 @@ def _scores_of(answer: dict[str, Any]) -> np.ndarray[Any, Any]:
     return scores
 
 
+async def _learn(client: httpx.AsyncClient, facts: PageFacts, report: Report, end: float) -> None:
+    """Train until time is up; each training is followed to its end, the last one as well."""
+    visitor = Visitor(client, facts)
+    await visitor.open()
+    while time.monotonic() < end:
+        try:
+            report.trained.append(await visitor.train())
+        except (Refused, httpx.HTTPError) as error:
+            report.faults.append(f"a training: {type(error).__name__}: {str(error)[:200]}")
+            await asyncio.sleep(1)
+
+
 async def _watch(
     client: httpx.AsyncClient, report: Report, server: psutil.Process | None, end: float
 ) -> None:
@@ -244,8 +325,8 @@ def main() -> None:
     )
     options = parser.parse_args()
     tasks = tasks_for(writers(), options.visitors)
-    with served(options.port) as start_s:
-        (server,) = psutil.Process().children()
+    with served(options.port) as (pid, start_s):
+        server = psutil.Process(pid)
         url = f"http://127.0.0.1:{options.port}/"
         report = asyncio.run(
             load(url, tasks, options.visitors, options.seconds, server, learners=options.learners)

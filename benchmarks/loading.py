@@ -15,14 +15,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors.torch import save_file
-from torch import Tensor
 
-from benchmarks import command_line
-from benchmarks.networks import byte_tokenizer
+from benchmarks import command_line, networks
 
 KINDS = ("gpt2", "llama")
 MOST = 1.15  # times the files
@@ -77,60 +73,14 @@ def measured(kind: str, megabytes: float) -> dict[str, float]:
 
 
 def write(folder: Path, kind: str, megabytes: float) -> int:
-    """A checkpoint as transformers would save it, of about that size; returns its bytes."""
-    folder.mkdir()
+    """A checkpoint as transformers saves it, of about that size; returns its bytes."""
     n_layers = 12 if megabytes > 1 else 1
     per_layer = {"gpt2": 12 * 4, "llama": 9.5 * 2}[kind]  # bytes for each feature squared
-    d_model = 64 * max(1, round((megabytes * 1e6 / n_layers / per_layer) ** 0.5 / 64))
-    config, weights = {"gpt2": _gpt2, "llama": _llama}[kind](n_layers, d_model)
-    (folder / "config.json").write_text(json.dumps({"model_type": kind, **config}))
-    byte_tokenizer(WORDS).save(folder / "tokenizer.json")
-    save_file(weights, folder / "model.safetensors")
+    d = 64 * max(1, round((megabytes * 1e6 / n_layers / per_layer) ** 0.5 / 64))
+    sizes = dict(n_layers=n_layers, n_heads=d // 64, d_model=d, vocab_size=WORDS, max_len=64)
+    llama = dict(kind="llama", n_key_heads=1, d_ff=5 * d // 2, stored=torch.bfloat16)
+    networks.write(folder, networks.Shape(**sizes, **(llama if kind == "llama" else {})))
     return (folder / "model.safetensors").stat().st_size
-
-
-def _drawn(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    return (0.02 * torch.randn(shape)).to(dtype)
-
-
-def _gpt2(n_layers: int, d: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    weights = {"wte.weight": _drawn(WORDS, d), "wpe.weight": _drawn(64, d)}
-    norms = {"ln_f.weight": torch.ones(d), "ln_f.bias": torch.zeros(d)}
-    for layer in range(n_layers):
-        here = f"h.{layer}"
-        for name, wide, out in (
-            ("attn.c_attn", d, 3 * d), ("attn.c_proj", d, d),
-            ("mlp.c_fc", d, 4 * d), ("mlp.c_proj", 4 * d, d),
-        ):  # fmt: skip
-            weights[f"{here}.{name}.weight"] = _drawn(wide, out)
-            weights[f"{here}.{name}.bias"] = _drawn(out)
-        for name in ("ln_1", "ln_2"):
-            norms[f"{here}.{name}.weight"] = torch.ones(d)
-            norms[f"{here}.{name}.bias"] = torch.zeros(d)
-    config = dict(vocab_size=WORDS, n_embd=d, n_head=d // 64, n_layer=n_layers, n_positions=64)
-    return config, weights | norms
-
-
-def _llama(n_layers: int, d: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    wide, keys, dtype = 5 * d // 2, 64, torch.bfloat16
-    weights = {"model.embed_tokens.weight": _drawn(WORDS, d, dtype=dtype)}
-    weights |= {"lm_head.weight": _drawn(WORDS, d, dtype=dtype)}
-    norms = ["model.norm"]
-    for layer in range(n_layers):
-        here = f"model.layers.{layer}"
-        for name, shape in (
-            ("self_attn.q_proj", (d, d)), ("self_attn.k_proj", (keys, d)),
-            ("self_attn.v_proj", (keys, d)), ("self_attn.o_proj", (d, d)),
-            ("mlp.gate_proj", (wide, d)), ("mlp.up_proj", (wide, d)), ("mlp.down_proj", (d, wide)),
-        ):  # fmt: skip
-            weights[f"{here}.{name}.weight"] = _drawn(*shape, dtype=dtype)
-        norms += [f"{here}.input_layernorm", f"{here}.post_attention_layernorm"]
-    weights |= {f"{name}.weight": torch.ones(d, dtype=dtype) for name in norms}
-    config = dict(
-        vocab_size=WORDS, hidden_size=d, num_attention_heads=d // 64, num_hidden_layers=n_layers,
-        num_key_value_heads=1, intermediate_size=wide, max_position_embeddings=64,
-    )  # fmt: skip
-    return config, weights
 
 
 if __name__ == "__main__":

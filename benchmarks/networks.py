@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer as BPETokenizer
 from tokenizers import decoders, models, pre_tokenizers
 from torch import Tensor
 
-from transformer import Model, ModelConfig, Tokenizer, build_transformer, checkpoint, load
-from transformer.model.presets import preset
+from transformer import Tokenizer
 from transformer.model.transformer import DecoderOnly
 from transformer.tokenizer import SPECIALS
 
-PROMPT = "Once upon a tim"  # 15 bytes: with the token that begins a text, 16 tokens
-N_PROMPT = len(PROMPT) + 1
+PROMPT = "Once upon a time"  # 16 bytes, a token each
+N_PROMPT = len(PROMPT)
 N_LONG_PROMPT = 512
 
 
@@ -25,7 +24,7 @@ N_LONG_PROMPT = 512
 class Shape:
     """Sizes of a decoder-only network, and the tokens that it is asked for.
 
-    kind: a preset. stored: what its weights are stored as.
+    kind: "gpt" for a GPT-2, or "llama". stored: what its weights are stored as.
     """
 
     n_layers: int
@@ -46,15 +45,6 @@ class Shape:
         kind = "" if self.kind == "gpt" else f"{self.kind.capitalize()}, "
         stored = "" if self.stored == torch.float32 else f", {str(self.stored)[6:]}"
         return f"{kind}{sizes}{groups}, vocabulary {self.vocab_size:,}{stored}"
-
-    @property
-    def config(self) -> ModelConfig:
-        """A GPT-2 or a Llama of these sizes."""
-        return preset(
-            self.kind, vocab_size=self.vocab_size, d_model=self.d_model, n_heads=self.n_heads,
-            n_layers=self.n_layers, d_ff=self.d_ff or 4 * self.d_model, max_len=self.max_len,
-            n_key_heads=self.n_key_heads, tie_embeddings=True,
-        )  # fmt: skip
 
     @property
     def reads_prompts(self) -> bool:
@@ -81,47 +71,56 @@ QUICK_SHAPES = {
 }  # fmt: skip
 
 
-def load_model(shape: Shape, engine: str = "auto") -> Model:
-    """A model with drawn weights, written to a folder and loaded from it as a user's is.
+def write(folder: Path, shape: Shape) -> None:
+    """A checkpoint with drawn weights, as transformers saves it; the head is tied."""
+    from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
+    from transformers.utils.logging import disable_progress_bar
 
-    engine: what generates, as in `transformer.load`.
-    """
-    network = build_transformer(shape.config)
-    assert isinstance(network, DecoderOnly)
+    disable_progress_bar()
+    d_ff = shape.d_ff or 4 * shape.d_model
+    common: dict[str, Any] = dict(
+        vocab_size=shape.vocab_size, bos_token_id=None, eos_token_id=None, tie_word_embeddings=True
+    )
+    if shape.kind == "gpt":
+        config = GPT2Config(
+            n_positions=shape.max_len, n_embd=shape.d_model, n_layer=shape.n_layers,
+            n_head=shape.n_heads, n_inner=d_ff, activation_function="gelu", **common,
+        )  # fmt: skip
+    else:
+        config = LlamaConfig(
+            max_position_embeddings=shape.max_len, hidden_size=shape.d_model,
+            num_hidden_layers=shape.n_layers, num_attention_heads=shape.n_heads,
+            num_key_value_heads=shape.n_key_heads, intermediate_size=d_ff, **common,
+        )  # fmt: skip
+    network = AutoModelForCausalLM.from_config(config)
     draw_weights(network)
-    network.to(shape.stored).float()
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer = byte_tokenizer(shape.vocab_size)
-        stored = str(shape.stored).removeprefix("torch.")
-        as_stored = {} if stored == "float32" else {"stored_in": stored}
-        checkpoint.save(
-            Path(folder), network, shape.config, tokenizer, dtype=stored, metadata=as_stored
-        )
-        return load(folder, engine=engine)
+    network.to(shape.stored).save_pretrained(folder)
+    byte_tokenizer(shape.vocab_size).save(folder / "tokenizer.json")
 
 
-def draw_weights(network: DecoderOnly, seed: int = 0) -> None:
+def draw_weights(network: Any) -> None:
     """Fill in weights whose attention is uneven and whose likeliest token changes.
 
     The biases of attention and norms stay zero, which is what x-transformers can hold, so that
     every tool reads the same network. The end token's embedding is zero and so its logit: some
     other token is always likelier, and no text ends early.
     """
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator)
             parameter.copy_(_spread(name, noise))
-        network.embedding.tokens.weight[SPECIALS.index("<|endoftext|>")] = 0.0
+        network.get_input_embeddings().weight[SPECIALS.index("<|endoftext|>")] = 0.0
 
 
 def _spread(name: str, noise: Tensor) -> Tensor:
-    if name.endswith("norm.weight"):
-        return 1 + 0.2 * noise
     if noise.dim() == 2:
-        embeds = "embedding" in name or "head" in name
-        return noise * (0.05 if embeds else 2 * noise.shape[1] ** -0.5)
-    return 0.2 * noise if "feed_forward." in name else torch.zeros_like(noise)
+        embeds = any(part in name for part in ("wte", "wpe", "embed_tokens"))
+        wide = noise.shape[0 if "c_" in name else 1]  # GPT-2 keeps its matrices (in, out)
+        return noise * (0.05 if embeds else 2 * wide**-0.5)
+    if name.endswith("weight"):  # a norm's
+        return 1 + 0.2 * noise
+    return 0.2 * noise if "mlp." in name else torch.zeros_like(noise)
 
 
 def byte_tokenizer(vocab_size: int) -> Tokenizer:

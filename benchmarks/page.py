@@ -16,8 +16,6 @@ import statistics
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,11 +23,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks import command_line, results
-from benchmarks.tables import page_table
+from benchmarks import command_line, results, served
+from benchmarks.report import page_table
 from tests.chromium import ARGUMENTS, LAYOUT_SHIFT, find
 
-ROOT = Path(__file__).resolve().parent.parent
 CLICKS = 7  # the phone shows one layer at a time, the first head is chosen
 DESK: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
 PROJECTOR: dict[str, Any] = {"viewport": {"width": 1280, "height": 720}}
@@ -66,11 +63,10 @@ def main() -> None:
     imports, starts = [], []
     for _ in range(options.rounds):
         imports.append(_import_s())
-        with served(options.port) as start_s:
+        with served(options.port) as (_, start_s):
             starts.append(start_s)
-    with served(options.port), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find(whole=True), args=ARGUMENTS)
-        url = f"http://127.0.0.1:{options.port}/"
+    url = f"http://127.0.0.1:{options.port}/"
+    with served(options.port), chromium() as browser:
         seen = {}
         for name, settings in (("desk", DESK), ("phone", PHONE)):
             loads = [_first_pictures(browser, settings, url) for _ in range(options.rounds)]
@@ -83,7 +79,6 @@ def main() -> None:
             _layout_shift(browser, PROJECTOR, f"{url}#projector=1") for _ in range(options.rounds)
         ]
         seen["projector"] = {"shift": statistics.median(loads)}
-        browser.close()
     part = {
         "rounds": options.rounds,
         "clicks": CLICKS,
@@ -105,28 +100,6 @@ def _import_s() -> float:
         if process.stdout.readline().strip() != b"done":
             raise SystemExit("torch and gradio could not be imported")
         return time.perf_counter() - started
-
-
-@contextmanager
-def served(port: int, *checkpoints: str) -> Iterator[float]:
-    """A running page, with the bundled models or these; yields the seconds until it answered."""
-    started = time.perf_counter()
-    command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--checkpoints", *checkpoints] if checkpoints else []
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-    try:
-        while True:
-            if process.poll() is not None:
-                raise SystemExit("the page did not start")
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5):
-                    break
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.02)
-        yield time.perf_counter() - started
-    finally:
-        process.terminate()
-        process.wait()
 
 
 @contextmanager
@@ -175,15 +148,30 @@ def _clicks(browser: Browser, settings: dict[str, Any], url: str) -> list[float]
     with _opened(browser, settings) as page:
         page.goto(url)
         page.wait_for_selector(DRAWN, state="attached")
-        return [_click(page, place) for place in range(1, CLICKS + 1)]
+        return clicked(page, ".journey button.head", ".journey", CLICKS)
 
 
-def _click(page: Page, place: int) -> float:
-    button = page.locator(".journey button.head").nth(place)
-    before = page.locator(".journey").get_attribute("data-rev")
-    button.click()
-    page.wait_for_function("n => document.querySelector('.journey').dataset.rev !== n", arg=before)
-    return float(page.locator(".journey").get_attribute("data-click-ms") or "nan")
+def clicked(page: Page, heads: str, drawn: str, count: int) -> list[float]:
+    """Milliseconds of clicks on so many heads, as the element of `drawn` tells them; not on the
+    first head, which is chosen."""
+    picture, found = page.locator(drawn), []
+    for place in range(1, count + 1):
+        before = picture.get_attribute("data-rev")
+        page.locator(heads).nth(place).click()
+        page.wait_for_function(
+            "([at, n]) => document.querySelector(at).dataset.rev !== n", arg=[drawn, before]
+        )
+        found.append(float(picture.get_attribute("data-click-ms") or "nan"))
+    return found
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser, with its window as a visitor has it."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find(whole=True), args=ARGUMENTS)
+        yield browser
+        browser.close()
 
 
 if __name__ == "__main__":

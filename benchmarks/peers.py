@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,18 +13,25 @@ from transformer.model.transformer import DecoderOnly
 Result = tuple[list[int], Tensor | None]  # tokens; attention (L, H, rows, T) of the first rows
 
 
+def theirs(folder: Path, attention: str, dtype: torch.dtype = torch.float32) -> Any:
+    """The checkpoint as transformers loads it; attention: eager or sdpa."""
+    from transformers import AutoModelForCausalLM
+
+    loaded = AutoModelForCausalLM.from_pretrained(
+        folder, attn_implementation=attention, dtype=dtype
+    )
+    return loaded.eval().requires_grad_(False)
+
+
 class Transformers:
     """Hugging Face's GPT-2 or Llama. keep: eager, with output_attentions; else its default, sdpa.
 
     dtype: what it holds weights in and calculates in.
     """
 
-    def __init__(
-        self, network: DecoderOnly, *, keep: bool, dtype: torch.dtype = torch.float32
-    ) -> None:
+    def __init__(self, folder: Path, *, keep: bool, dtype: torch.dtype = torch.float32) -> None:
         self.keep = keep
-        like = llama_like if network.config.positions == "rotary" else gpt2_like
-        self.peer = like(network, "eager" if keep else "sdpa").to(dtype)
+        self.peer = theirs(folder, "eager" if keep else "sdpa", dtype)
 
     @torch.inference_mode()
     def run(self, prompt: list[int], n_new: int) -> Any:
@@ -54,11 +62,11 @@ class Transformers:
 class TransformerLens:
     """TransformerLens 4's bridge around the same GPT-2; its generate() with return_cache."""
 
-    def __init__(self, network: DecoderOnly) -> None:
+    def __init__(self, folder: Path) -> None:
         from transformer_lens.model_bridge.sources._bridge_builder import build_bridge_from_module
 
-        inside = gpt2_like(network, "eager")
-        self.n_layers = network.config.n_layers
+        inside = theirs(folder, "eager")
+        self.n_layers = inside.config.n_layer
         self.bridge = build_bridge_from_module(inside, "GPT2LMHeadModel", hf_config=inside.config)
 
     @torch.inference_mode()
@@ -132,97 +140,6 @@ class WithoutCache:
     def read(self, output: list[int]) -> Result:
         """No attention was kept."""
         return output, None
-
-
-def gpt2_like(network: DecoderOnly, attention: str) -> Any:
-    """A transformers GPT-2 with our weights (tied head, exact GELU); attention: eager or sdpa."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = network.config
-    settings: dict[str, Any] = dict(
-        vocab_size=config.vocab_size, n_positions=config.max_len, n_embd=config.d_model,
-        n_layer=config.n_layers, n_head=config.n_heads, n_inner=config.d_ff,
-        activation_function="gelu", layer_norm_epsilon=config.norm_eps,
-        attn_implementation=attention, bos_token_id=None, eos_token_id=None,
-    )  # fmt: skip
-    peer = GPT2LMHeadModel(GPT2Config(**settings))
-    peer.load_state_dict(_gpt2_names(network))
-    return peer.eval().requires_grad_(False)
-
-
-def _gpt2_names(network: DecoderOnly) -> dict[str, Tensor]:
-    """Our weights under GPT-2's names; its linear layers keep [in, out]."""
-    own = network.state_dict()
-    result = {
-        "transformer.wte.weight": own["embedding.tokens.weight"],
-        "transformer.wpe.weight": own["embedding.positions.table.weight"],
-        "transformer.ln_f.weight": own["decoder.norm.weight"],
-        "transformer.ln_f.bias": own["decoder.norm.bias"],
-        "lm_head.weight": own["head.weight"],
-    }
-    for index in range(network.config.n_layers):
-        ours, theirs = f"decoder.layers.{index}.", f"transformer.h.{index}."
-        for norm, name in (("self_residual", "ln_1"), ("feed_forward_residual", "ln_2")):
-            for part in ("weight", "bias"):
-                result[f"{theirs}{name}.{part}"] = own[f"{ours}{norm}.norm.{part}"]
-        parts = [f"{ours}self_attention.{name}." for name in ("query", "key", "value")]
-        result[f"{theirs}attn.c_attn.weight"] = torch.cat([own[f"{p}weight"].T for p in parts], 1)
-        result[f"{theirs}attn.c_attn.bias"] = torch.cat([own[f"{p}bias"] for p in parts])
-        for mine, name in (
-            ("self_attention.output", "attn.c_proj"),
-            ("feed_forward.expand", "mlp.c_fc"),
-            ("feed_forward.contract", "mlp.c_proj"),
-        ):
-            result[f"{theirs}{name}.weight"] = own[f"{ours}{mine}.weight"].T
-            result[f"{theirs}{name}.bias"] = own[f"{ours}{mine}.bias"]
-    return result
-
-
-def llama_like(network: DecoderOnly, attention: str) -> Any:
-    """A transformers Llama with our weights (tied head); attention: eager or sdpa."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = network.config
-    settings: dict[str, Any] = dict(
-        vocab_size=config.vocab_size, max_position_embeddings=config.max_len,
-        hidden_size=config.d_model, num_hidden_layers=config.n_layers, head_dim=config.d_head,
-        num_attention_heads=config.n_heads, num_key_value_heads=config.key_heads,
-        intermediate_size=config.d_ff, hidden_act="silu", rms_norm_eps=config.norm_eps,
-        rope_parameters={"rope_type": "default", "rope_theta": config.rotary_base},
-        tie_word_embeddings=True, attention_bias=False, mlp_bias=False,
-        attn_implementation=attention, bos_token_id=None, eos_token_id=None,
-    )  # fmt: skip
-    peer = LlamaForCausalLM(LlamaConfig(**settings))
-    peer.load_state_dict(_llama_names(network))
-    return peer.eval().requires_grad_(False)
-
-
-LLAMA_PARTS = {
-    "self_residual.norm": "input_layernorm",
-    "feed_forward_residual.norm": "post_attention_layernorm",
-    "self_attention.query": "self_attn.q_proj",
-    "self_attention.key": "self_attn.k_proj",
-    "self_attention.value": "self_attn.v_proj",
-    "self_attention.output": "self_attn.o_proj",
-    "feed_forward.gate": "mlp.gate_proj",
-    "feed_forward.expand": "mlp.up_proj",
-    "feed_forward.contract": "mlp.down_proj",
-}
-
-
-def _llama_names(network: DecoderOnly) -> dict[str, Tensor]:
-    """Our weights under Llama's names."""
-    own = network.state_dict()
-    result = {
-        "model.embed_tokens.weight": own["embedding.tokens.weight"],
-        "model.norm.weight": own["decoder.norm.weight"],
-        "lm_head.weight": own["head.weight"],
-    }
-    for index in range(network.config.n_layers):
-        for mine, theirs in LLAMA_PARTS.items():
-            name = f"model.layers.{index}.{theirs}.weight"
-            result[name] = own[f"decoder.layers.{index}.{mine}.weight"]
-    return result
 
 
 def x_transformers_names(network: DecoderOnly) -> dict[str, Tensor]:

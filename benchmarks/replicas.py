@@ -29,44 +29,12 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks import command_line
+from benchmarks import ROOT, command_line, started, wait
 from benchmarks.load import load, tasks_for, writers
 from benchmarks.visitor import Visitor, page_facts
 
-ROOT = Path(__file__).resolve().parent.parent
 CONFIGURATION = ROOT / "deploy" / "nginx.conf"
 GENERATING, LENGTH = 16, 60
-START_S = 300.0
-
-
-class Replica:
-    """One server on a port; it can be killed and started again."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.process = self.started()
-
-    def started(self) -> subprocess.Popen[bytes]:
-        """Start it; it answers some seconds later."""
-        command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(self.port)]
-        trusting = {**os.environ, "FORWARDED_ALLOW_IPS": "127.0.0.1"}  # nginx
-        self.process = subprocess.Popen(command, cwd=ROOT, env=trusting, stdout=subprocess.DEVNULL)
-        return self.process
-
-    def wait(self) -> None:
-        """Until it answers."""
-        give_up = time.monotonic() + START_S
-        while time.monotonic() < give_up:
-            with suppress(httpx.HTTPError):
-                httpx.get(f"http://127.0.0.1:{self.port}/health").raise_for_status()
-                return
-            time.sleep(0.1)
-        raise SystemExit(f"the replica on port {self.port} did not start")
-
-    def kill(self) -> None:
-        """Without a word."""
-        self.process.kill()
-        self.process.wait()
 
 
 def configuration(port: int, upstream: list[int], folder: Path) -> str:
@@ -105,31 +73,38 @@ def balanced(port: int, upstream: list[int]) -> Iterator[str]:
 
 
 @contextmanager
-def replicas(first: int, count: int) -> Iterator[list[Replica]]:
-    """So many, on ports from the first, started at the same time, once all of them answer."""
-    served = [Replica(first + place) for place in range(count)]
+def replicas(first: int, count: int) -> Iterator[dict[int, subprocess.Popen[bytes]]]:
+    """So many servers by their ports, from the first on, once all of them answer."""
+    os.environ["FORWARDED_ALLOW_IPS"] = "127.0.0.1"  # they trust nginx
+    running = {port: started(port) for port in range(first, first + count)}
     try:
-        for one in served:
-            one.wait()
-        yield served
+        for port, process in running.items():
+            wait(port, process)
+        yield running
     finally:
-        for one in served:
-            one.kill()
+        for process in running.values():
+            process.kill()
+            process.wait()
 
 
-async def _killed(one: Replica, seconds: float) -> None:
+async def _killed(running: dict[int, subprocess.Popen[bytes]], seconds: float) -> None:
+    """The first replica dies without a word, and is started again later."""
+    port = min(running)
     await asyncio.sleep(seconds / 3)
-    one.kill()
+    running[port].kill()
+    running[port].wait()
     await asyncio.sleep(seconds / 3)
-    one.started()
+    running[port] = started(port)
 
 
-async def _with_a_death(url: str, served: list[Replica], visitors: int, seconds: float) -> int:
+async def _with_a_death(
+    url: str, running: dict[int, subprocess.Popen[bytes]], visitors: int, seconds: float
+) -> int:
     tasks = tasks_for(writers(), min(visitors, 60))
-    death = asyncio.create_task(_killed(served[0], seconds))
+    death = asyncio.create_task(_killed(running, seconds))
     report = await load(url, tasks, visitors, seconds, None, replicas=True)
     await death
-    print(json.dumps({"replicas": len(served), **report.figures()}, indent=2))
+    print(json.dumps({"replicas": len(running), **report.figures()}, indent=2))
     for failure in (failures := report.failures()):
         print(failure, file=sys.stderr)
     return len(failures)
@@ -155,8 +130,8 @@ async def _tokens_a_second(url: str, seconds: float) -> float:
 
 def _throughput(port: int, seconds: float) -> None:
     measured: dict[int, list[float]] = {1: [], 2: []}
-    with replicas(port + 1, 2) as served:
-        ports = [one.port for one in served]
+    with replicas(port + 1, 2) as running:
+        ports = list(running)
         for count in (1, 2, 1, 2):
             with balanced(port, ports[:count]) as url:
                 measured[count].append(asyncio.run(_tokens_a_second(url, seconds)))
@@ -177,10 +152,11 @@ def main() -> None:
     if asked.throughput:
         _throughput(asked.port, asked.seconds)
         return
-    with replicas(asked.port + 1, asked.replicas) as served:
-        ports = [one.port for one in served]
-        with balanced(asked.port, ports) as url:
-            sys.exit(bool(asyncio.run(_with_a_death(url, served, asked.visitors, asked.seconds))))
+    with (
+        replicas(asked.port + 1, asked.replicas) as running,
+        balanced(asked.port, list(running)) as url,
+    ):
+        sys.exit(bool(asyncio.run(_with_a_death(url, running, asked.visitors, asked.seconds))))
 
 
 if __name__ == "__main__":

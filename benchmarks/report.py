@@ -1,14 +1,16 @@
 """Write docs/figures.md from the JSON that the benchmarks wrote.
 
 python -m benchmarks.report
+
+Each part's figures are a Markdown table, which its own command prints too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from benchmarks import command_line, tables
+from benchmarks import command_line
 from benchmarks.results import ROOT, load
 
 FIGURES = ROOT / "docs" / "figures.md"
@@ -19,11 +21,184 @@ INTRODUCTION = """\
 [results.json](../benchmarks/results.json) beside those of other CPUs. Weights are random where only
 their shape matters."""
 NOISY = 0.1  # share of the cores, busy with other work, above which the report says so
+BY_HAND = "by hand, bf16"  # a GPT of its own few lines, trained without this project
+
+OURS = "ours, attention kept"
+BARE = "ours, no attention"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def generation_tables(part: dict[str, Any]) -> str:
+    """Of one CPU, a table for each shape, with a column for each number of threads."""
+    shapes = dict.fromkeys(run["sizes"] for run in part["runs"])
+    return "\n\n".join(
+        _one_shape(sizes, [run for run in part["runs"] if run["sizes"] == sizes])
+        for sizes in shapes
+    )
+
+
+def _one_shape(sizes: str, runs: list[dict[str, Any]]) -> str:
+    def compared(of: str, start: str = "") -> list[list[str]]:
+        names = dict.fromkeys(name for run in runs for name in run.get(of, {}))
+        return [[start + name, *(_cell(run.get(of, {}), name) for run in runs)] for name in names]
+
+    costs: dict[str, Callable[[dict[str, Any]], str]] = {
+        "attention kept ÷ not kept": lambda run: _ratio(run["seconds"][OURS], run["seconds"][BARE]),
+        "reading the weights once, of our step": lambda run: (
+            f"{100 * run['floor_s'] / run['step_s']:.0f} %"
+        ),
+        "our step at 256 tokens ÷ at 64": lambda run: _ratio(
+            run["step_at_256_s"], run["step_at_64_s"]
+        ),
+    }
+    rows = compared("seconds") + [[name, *map(cost, runs)] for name, cost in costs.items()]
+    rows += compared("prompt_s", "a prompt of 512 tokens: ")
+    threads = [f"{run['threads']} thread{'s' if run['threads'] > 1 else ''}" for run in runs]
+    return table([sizes, *threads], rows)
+
+
+def training_table(part: dict[str, Any]) -> str:
+    """Tokens a second, a column for each shape: our loop with both optimizers beside PyTorch's own
+    modules and, for a decoder, a GPT by hand.
+
+    The goal was set for AdamW, so that is what is compared with it.
+    """
+    names = list(dict.fromkeys(name for one in part["shapes"] for name in one["tokens_per_s"]))
+    ours = [name for name in names if name.startswith("ours")]
+    plain = [name for name in names if name.startswith("plain")]
+    ratios = [
+        *(f"{name} ÷ the faster plain" for name in ours),
+        "AdamW ÷ by hand",
+        "AdamW ÷ our goal",
+    ]
+    columns = [["tokens a second", *names, *ratios]]
+    for shape in part["shapes"]:
+        speeds: dict[str, float] = shape["tokens_per_s"]
+        cells = [f"{speeds[name]:,.0f}" if name in speeds else "–" for name in names]
+        fastest = max(speeds[name] for name in plain)
+        cells += [_ratio(speeds[name], fastest) for name in ours]
+        last = speeds[ours[-1]]
+        cells.append(_ratio(last, speeds[BY_HAND]) if BY_HAND in speeds else "–")
+        goal = shape["goal"]
+        cells.append(f"{_ratio(last, goal)} ({goal:,})" if goal else "–")
+        columns.append([shape["sizes"], *cells])
+    head, *rows = zip(*columns, strict=True)
+    return table(head, rows)
+
+
+def visitors_table(part: dict[str, Any]) -> str:
+    """Simultaneous visitors of one server, beside the same work one after the other."""
+    head = [
+        f"{part['tokens']} tokens a request", "tokens a second", "one after the other",
+        "time ÷ one after the other", "median wait", "longest ÷ median",
+    ]  # fmt: skip
+    rows = [
+        [
+            f"{found['visitors']} at once",
+            f"{found['tokens_per_s']:.0f}",
+            f"{found['alone_tokens_per_s']:.0f}",
+            _ratio(found["alone_tokens_per_s"], found["tokens_per_s"]),
+            f"{found['median_wait_s']:.2f} s",
+            f"{found['longest_ratio']:.2f}",
+        ]
+        for found in part["counts"]
+    ]
+    return table(head, rows)
+
+
+def load_table(part: dict[str, Any]) -> str:
+    """What many visitors did, how long they waited, and what the server's memory did."""
+    settled, end = part["memory_settled_bytes"], part["memory_end_bytes"]
+    rows = [
+        ["texts generated", f"{part['generations']:,}"],
+        ["heads clicked", f"{part['clicks']:,}"],
+        *([["networks trained", f"{part['trainings']:,}"]] if part.get("trainings") else []),
+        ["faults and mixed-up results", f"{part['faults']:,}"],
+        ["a text, from the button to its end: median", f"{part['generation_median_s']:.2f} s"],
+        ["a click: median", f"{1e3 * part['click_median_s']:.0f} ms"],
+        ["a click: 95 of 100 within", f"{1e3 * part['click_p95_s']:.0f} ms"],
+        ["memory, settled", f"{settled / 1e6:.0f} MB"],
+        ["memory at the end", f"{end / 1e6:.0f} MB ({100 * (end / settled - 1):+.1f} %)"],
+    ]
+    return table([f"{part['visitors']} visitors, {part['seconds']:.0f} s", "figure"], rows)
+
+
+def page_table(part: dict[str, Any]) -> str:
+    """Start-up, first pictures and a click, in Chromium."""
+    start, bare = part["start_s"], part["imports_s"]
+    desk, phone = part["desk"], part["phone"]
+
+    def seconds(what: str, name: str) -> list[str]:
+        return [what, f"{desk[name]:.2f} s", f"{phone[name]:.2f} s"]
+
+    rows = [
+        ["`import torch, gradio` alone", f"{bare:.2f} s", ""],
+        [
+            "`python app.py` until the page answers",
+            f"{start:.2f} s ({_ratio(start, bare)} times)",
+            "",
+        ],
+        seconds("from the request to the first picture", "picture_s"),
+        seconds("until it is of use: the journey, a head large, the bars", "usable_s")
+        if "usable_s" in desk  # measured on a page that opened on all heads until then
+        else seconds("to all heads", "heads_s"),
+        seconds("to the large head as Plotly draws it", "head_s"),
+        [
+            "a click on a head until it is painted",
+            f"{desk['click_ms']:.0f} ms",
+            f"{phone['click_ms']:.0f} ms",
+        ],
+    ]
+    if "shift" in desk:
+        shifts = [f"{one['shift']:.2f}" for one in (desk, phone)]
+        on = f"; {part['projector']['shift']:.2f} on a projector"
+        rows.append(["how far what is seen moves by itself (CLS)", shifts[0] + on, shifts[1]])
+    head = ["the page, as bundled", "here", "processor 4 times as slow, 10 Mbit/s, 40 ms away"]
+    return table(head, rows)
+
+
+def scale_table(part: dict[str, Any]) -> str:
+    """Large runs on the real page."""
+    head = ["layers x heads x tokens", "sent before a click", "a click on a head", "DOM nodes"]
+    rows = [
+        [
+            found["shape"],
+            f"{found['bytes'] / 1e6:.2f} MB",
+            f"{found['click_ms']:.0f} ms (to {found['longest_click_ms']:.0f})",
+            f"{found['nodes']:,}",
+        ]
+        for found in part["shapes"]
+    ]
+    return table(head, rows)
+
+
+def drawing_table(part: dict[str, Any]) -> str:
+    """Other tools' pages for the same attention."""
+    return table(
+        ["layers x heads x tokens", "tool", "size", "until drawn", "DOM nodes"], part["rows"]
+    )
+
+
+def _ratio(a: float, b: float) -> str:
+    return f"{a / b:.2f}"
+
+
+def _cell(seconds: dict[str, float], name: str) -> str:
+    if name not in seconds:
+        return "–"
+    ratio = "" if name == OURS else f" ({seconds[name] / seconds[OURS]:.2f}×)"
+    ms = 1e3 * seconds[name]
+    return f"{ms:,.0f} ms{ratio}" if ms >= 10 else f"{ms:.2f} ms{ratio}"
 
 
 class Part(NamedTuple):
     """One benchmark: its name, what it measures, with what (filled in from its figures), and
-    the function that makes its tables."""
+    the function that makes its"""
 
     title: str
     about: str
@@ -38,26 +213,26 @@ PARTS = {
         "beside other libraries that hold the same weights and give the same tokens. Medians of "
         "interleaved rounds; × is the time divided by ours.",
         "{versions}; GOMP_SPINCOUNT={spincount}",
-        tables.generation_tables,
+        generation_tables,
     ),
     "page": Part(
         "The page",
         "The page in Chromium: start-up, loading, and a click on a head. Medians.",
         "{rounds} loads, {clicks} clicks",
-        tables.page_table,
+        page_table,
     ),
     "scale": Part(
         "Large networks on the page",
         "Networks with random weights on the real page.",
         "{clicks} clicks each",
-        tables.scale_table,
+        scale_table,
     ),
     "drawing": Part(
         "Other tools",
         "The same weights drawn by other tools, all heads on one page. What such a page loads "
         "from elsewhere is read from the disk.",
         "{versions}",
-        tables.drawing_table,
+        drawing_table,
     ),
     "training": Part(
         "Training",
@@ -65,7 +240,7 @@ PARTS = {
         "PyTorch's own modules with AdamW and a GPT written by hand as in nanoGPT. Medians of "
         "interleaved steps; the decoders have neither dropout nor biases.",
         "{steps} steps, {threads} threads",
-        tables.training_table,
+        training_table,
     ),
     "visitors": Part(
         "Visitors at once",
@@ -73,25 +248,23 @@ PARTS = {
         "other.",
         "`{model}`; the server holds {loaded_mb} MB once it answers, {used_mb} MB after {n_runs} "
         "runs",
-        tables.visitors_table,
+        visitors_table,
     ),
     "load": Part(
         "A class on one server",
         "Each visitor opens the page, generates and clicks heads, over and over; every result is "
         "compared with the same one made alone (`make load`).",
         "",
-        tables.load_table,
+        load_table,
     ),
     "load_learning": Part(
         "A class, and networks trained in *Learn*",
         "The same while networks are trained one after the other (`python -m benchmarks.load "
         "--learners 1`).",
         "",
-        tables.load_table,
+        load_table,
     ),
-    "soak": Part(
-        "A class for longer", "The same for 15 minutes (`make soak`).", "", tables.load_table
-    ),
+    "soak": Part("A class for longer", "The same for 15 minutes (`make soak`).", "", load_table),
 }
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import ast
 import json
 import os
 import platform
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.busy import others_share
+import psutil
+
+from benchmarks import ROOT
 
 SAMPLE_S = 2.0  # of rest after a benchmark, to see what else the machine does
-ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results.json"
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "neon", "asimd")
 _HELD = "ATEN_CPU_CAPABILITY"  # PyTorch's own name for what its kernels may use
@@ -27,7 +29,7 @@ def add(part: str, figures: dict[str, Any], path: Path = RESULTS) -> None:
     about: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine(),
-        "others_share": others_share(SAMPLE_S),
+        "others_share": psutil.cpu_percent(SAMPLE_S) / 100,
     }
     found = load(path)
     found.setdefault(part, {})[place_of(about["machine"])] = _rounded(about | figures)
@@ -83,24 +85,13 @@ def place_of(machine: dict[str, Any]) -> str:
     return f"{machine['cores']} cores of {machine['cpu']}{model} ({instructions})"
 
 
-def versions(*names: str) -> dict[str, str]:
-    """The installed versions of those of these libraries that are installed."""
-    result = {}
-    for name in names:
-        try:
-            result[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return result
-
-
-def versions_for(python: str, *names: str) -> dict[str, str]:
-    """The same as that Python finds them, which may belong to another environment."""
-    code = f"import json, benchmarks.results as r; print(json.dumps(r.versions(*{names!r})))"
-    command = [python, "-c", code]
-    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    answer: dict[str, str] = json.loads(found.stdout)
-    return answer
+def versions(*names: str, python: str = sys.executable) -> dict[str, str]:
+    """Of those of these libraries that a Python has, which may be another environment's."""
+    code = "from importlib.metadata import distributions as all; "
+    code += "print({one.name: one.version for one in all()})"
+    told = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout
+    found = ast.literal_eval(told)
+    return {name: found[name] for name in names if name in found}
 
 
 def cpu_name() -> str:

@@ -17,12 +17,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Request
 
-from benchmarks import command_line, results
-from benchmarks.page import served
-from benchmarks.tables import scale_table
-from tests.chromium import ARGUMENTS, find
+from benchmarks import command_line, results, served
+from benchmarks.page import chromium, clicked
+from benchmarks.report import scale_table
 from transformer import Model, Tokenizer, build_transformer
 from transformer.checkpoint import save
 from transformer.model.presets import preset
@@ -54,11 +53,10 @@ def _shape(shape: str, n_clicks: int, port: int) -> dict[str, Any]:
     sizes = int(n_layers), int(n_heads), int(n_tokens), int(n_key_heads or n_heads)
     with tempfile.TemporaryDirectory() as folder:
         write_model(Path(folder) / "large", *sizes)
-        with served(port, str(Path(folder) / "large")), sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=find(whole=True), args=ARGUMENTS)
+        large = str(Path(folder) / "large")
+        with served(port, "--checkpoints", large), chromium() as browser:
             url = f"http://127.0.0.1:{port}/"
             size, clicks, nodes = measure(browser, url, sizes[2], n_clicks)
-            browser.close()
     return {
         "shape": shape,
         "bytes": size,
@@ -121,19 +119,10 @@ def measure(
     page.wait_for_timeout(REST_MS)
     page.remove_listener("requestfinished", listen)  # reading answers along would slow the clicks
     before = sum(sizes)
-    clicks = [_click(page, place) for place in range(1, n_clicks + 1)]
+    clicks = clicked(page, ".head-grid button", ".attention", n_clicks)
     nodes = int(page.evaluate("document.querySelectorAll('*').length"))
     page.close()
     return before, clicks, nodes
-
-
-def _click(page: Page, place: int) -> float:
-    before = page.locator(".attention").get_attribute("data-rev")
-    page.locator(".head-grid button").nth(place).click()
-    page.wait_for_function(
-        "n => document.querySelector('.attention').dataset.rev !== n", arg=before
-    )
-    return float(page.locator(".attention").get_attribute("data-click-ms") or "nan")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import torch
 from benchmarks import command_line, results
 from benchmarks.networks import byte_tokenizer
 from benchmarks.plain_training import HandGPT, PlainGPT, PlainTranslator, Step, plain_step
-from benchmarks.tables import BY_HAND, training_table
+from benchmarks.report import BY_HAND, training_table
 from transformer.model.config import ModelConfig
 from transformer.model.presets import preset
 from transformer.tokenizer import SPECIALS

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 import secrets
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,11 @@ from typing import Any
 import httpx
 from gradio_client.utils import apply_diff
 
-API = "gradio_api"
+from benchmarks import API
+
 GONE = 410  # a run that a server does not keep
+PLAN = {"task": "induction", "n_steps": 400, "width": 64}  # some twenty seconds beside a class
+ASKED_S = 0.5  # how often the page asks for a training
 TIMES = 30  # that a run is asked for which a server is to make again
 
 
@@ -111,6 +115,21 @@ class Visitor:
             raise Refused(answer.text)
         found: dict[str, Any] = answer.json()
         return found
+
+    async def train(self) -> float:
+        """One training of PLAN, as the tab *Learn* asks for it: seconds until it has ended.
+
+        Raises Refused if nothing was learned.
+        """
+        began = time.monotonic()
+        begun = await self.ask("train", plan=PLAN, question="")
+        told = await self.ask("learned", id=begun["id"], known=None)
+        while told["state"] != "ended":
+            await asyncio.sleep(ASKED_S)
+            told = await self.ask("learned", id=begun["id"], known=told["changed"])
+        if not told["step"]:
+            raise Refused(f"ended after no step: {told['why']}")
+        return time.monotonic() - began
 
     async def _ask(self, question: str, data: Any) -> httpx.Response:
         return await self._client.post(f"resources/{question}", json=data, headers=self._headers)

@@ -19,9 +19,8 @@ from typing import Any
 import psutil
 from gradio_client import Client
 
-from benchmarks import command_line, results
-from benchmarks.page import served
-from benchmarks.tables import visitors_table
+from benchmarks import command_line, results, served
+from benchmarks.report import visitors_table
 
 TEXT = "Once upon a time"
 MODEL = "stories"
@@ -41,8 +40,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
     options = parser.parse_args()
     url = f"http://127.0.0.1:{options.port}/"
-    with served(options.port):
-        process = server()
+    with served(options.port) as (pid, _):
+        process = psutil.Process(pid)
         loaded = process.memory_info().rss
         clients = [visitor(url) for _ in range(max(options.visitors))]
         for seed in range(RUNS):
@@ -54,11 +53,6 @@ def main() -> None:
     print(visitors_table(part))
     print(f"\nmemory of the server: {part['loaded_mb']} MB, after {RUNS} runs {part['used_mb']} MB")
     results.add("visitors", part, options.json)
-
-
-def server() -> psutil.Process:
-    """The process that serves the page: this one's child."""
-    return next(p for p in psutil.Process().children() if "app.py" in p.cmdline())
 
 
 def visitor(url: str) -> Client:

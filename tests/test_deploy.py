@@ -9,8 +9,9 @@ import httpx
 import pytest
 import serving
 
-from benchmarks.replicas import CONFIGURATION, ROOT, balanced, configuration
-from benchmarks.visitor import API, page_inputs
+from benchmarks import API, ROOT
+from benchmarks.replicas import CONFIGURATION, balanced, configuration
+from benchmarks.visitor import page_inputs
 from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,7 @@ import serving
 import transformer
 from benchmarks import results
 from benchmarks.fuzz import fuzz
-from benchmarks.load import load, tasks_for
-from benchmarks.load_report import Report
+from benchmarks.load import Report, load, tasks_for
 from benchmarks.visitor import page_inputs
 
 pytestmark = pytest.mark.slow
