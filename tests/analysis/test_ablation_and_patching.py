@@ -8,7 +8,12 @@ import pytest
 import torch
 
 from transformer.analysis import text_before
-from transformer.analysis.ablation import HeadImportance, head_importance, next_token
+from transformer.analysis.ablation import (
+    HeadImportance,
+    head_importance,
+    intact_ids,
+    next_token,
+)
 from transformer.analysis.held_out import BROKEN_TOKENS, broken, broken_ids, sample_loss
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
@@ -106,6 +111,13 @@ def test_the_next_token_is_foreseen_with_the_interventions_and_without(tiny_mode
     found = next_token(tiny_model, run, place, n_kept=3)
     assert run.ids[place] in found.ids
     assert 3 <= len(found.ids) <= 7
+    assert found.intact.tolist() == sorted(found.intact.tolist(), reverse=True)
+    assert {*found.ids} < {*next_token(tiny_model, run, place).ids}
+    again = {"max_new_tokens": 4, "forced_tokens": [9, 7]}
+    forced = tiny_model.generate(TEXT, interventions=[silence], **again)
+    assert intact_ids(tiny_model, forced) == tiny_model.generate(TEXT, **again).ids
+    plain = tiny_model.generate(TEXT, max_new_tokens=4)
+    assert intact_ids(tiny_model, forced, forced=False) == plain.ids
     for at, token in enumerate(found.ids):
         for probabilities, asked in ((found.intact, []), (found.intervened, [silence])):
             wanted = log_probability(tiny_model, run, asked, place, token)

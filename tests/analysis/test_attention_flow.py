@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from pictured import with_weights
@@ -19,7 +17,6 @@ from transformer.views import (
     joint_attention,
     mean_attention,
 )
-from transformer.views.drawing import style
 
 # Two layers x two heads of a causal text of two tokens.
 WORKED = torch.tensor(
@@ -28,7 +25,6 @@ WORKED = torch.tensor(
         [[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]]],
     ]
 )
-FLOWS: list[Callable[..., go.Figure]] = [mean_attention, attention_rollout, joint_attention]
 
 
 # --- many heads in one picture --------------------------------------------------------------------
@@ -72,19 +68,16 @@ def test_rollout_is_every_path_through_the_layers_summed(translation):
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("draw", FLOWS)
-@pytest.mark.parametrize("dark", [False, True])
-def test_flows_are_drawn_like_attention(run, draw, dark):
-    figure = draw(run, "decoder", dark=dark)
-    one = attention_heatmap(run, "decoder.0.self", 0, dark=dark)
+@pytest.mark.parametrize("draw", [mean_attention, attention_rollout, joint_attention])
+def test_flows_are_drawn_like_attention(run, draw):
+    figure = draw(run, "decoder")
+    one = attention_heatmap(run, "decoder.0.self", 0)
     allowed = run.trace["decoder.0.self"].allowed[0].numpy()
     np.testing.assert_array_equal(np.isnan(figure.data[0].z), ~allowed)
     for axis in ("xaxis", "yaxis"):
         assert figure.layout[axis] == one.layout[axis]
     assert figure.layout.shapes == one.layout.shapes
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
-    assert figure.layout.paper_bgcolor == style.CLEAR
-    assert figure.layout.font.color == (style.DARK if dark else style.LIGHT).text
     assert figure.layout.meta["query_labels"] == list(run.labels)
     np.testing.assert_allclose(
         np.nansum(figure.data[0].z, axis=1), 1, atol=1e-5

@@ -270,10 +270,11 @@ def test_a_few_rows_give_no_label(run):
 @pytest.mark.parametrize(
     ("previous", "even", "shuffled", "label"),
     [
-        (0.41, 0.13, 0.30, "reads the previous token"),
-        (0.39, 0.10, 0.30, None),  # too little weight
-        (0.41, 0.14, 0.30, None),  # not three times a uniform head's
-        (0.41, 0.13, 0.42, None),  # a shuffled copy reaches more
+        (0.4, 0.13, 0.3999, "reads the previous token"),
+        (0.375, 0.125, 0.30, None),  # too little weight
+        (0.75, 0.25, 0.30, "reads the previous token"),  # just three times a uniform head's
+        (0.41, 0.14, 0.30, None),  # less
+        (0.41, 0.13, 0.41, None),  # a shuffled copy reaches as much
     ],
 )
 def test_a_label_asks_for_weight_for_the_even_head_and_for_the_shuffled_copies(
@@ -283,6 +284,29 @@ def test_a_label_asks_for_weight_for_the_even_head_and_for_the_shuffled_copies(
     base = {"entropy": 2.0, "largest": 0.2, "previous": even, "most_read": 0.2}
     name = named_after(values, base, {"previous": (0.1, shuffled)})
     assert (name and ALL[name].label) == label
+
+
+def test_each_kind_of_label_begins_at_its_own_limit():
+    """What `rule` says: 0.2 and five times for repeats, 0.95 of the entropy, an order of 0.8."""
+    even = {"entropy": 2.0, "largest": 0.2, "most_read": 0.125, "induction": 0.04, "order": 0.0}
+    low = {"entropy": 1.0, "largest": 0.3, "most_read": 0.1, "induction": 0.1, "order": 0.5}
+    copies = {"induction": (0.0, 0.1), "order": (0.0, 0.6)}
+    for changes, name in (
+        ({}, None),
+        ({"induction": 0.2}, "induction"),
+        ({"induction": 0.19}, None),
+        ({"entropy": 1.9}, "entropy"),
+        ({"entropy": 1.89}, None),
+        ({"order": 0.8, "largest": 0.4}, "order"),
+        ({"order": 0.8}, None),
+        ({"order": 0.79, "largest": 0.4}, None),
+        ({"most_read": 0.4}, "most_read"),
+        ({"most_read": 0.4, "induction": 0.25}, "induction"),
+    ):
+        assert named_after(low | changes, even, copies) == name, changes
+    assert named_after(low | {"induction": 0.24}, even | {"induction": 0.05}, copies) is None
+    reached = copies | {"order": (0.0, 0.8)}
+    assert named_after(low | {"order": 0.8, "largest": 0.4}, even, reached) is None
 
 
 # --- the strongest finding ------------------------------------------------------------------------
@@ -337,12 +361,11 @@ def test_of_heads_in_order_and_of_one_token_the_clearest_cell_is_told(translatio
 # --- the picture ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run, dark):
+def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run):
     run = relabelled(run, ("a", "b", "c"))
     found = head_metrics(run, "decoder", "self")
     for metric in found.metrics:
-        figure = metrics_figure(run, "decoder", "self", metric.name, dark=dark)
+        figure = metrics_figure(run, "decoder", "self", metric.name)
         expected = [[h.values[metric.name] for h in found.heads if h.layer == at] for at in (0, 1)]
         np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
         assert metric.title in figure.layout.title.text

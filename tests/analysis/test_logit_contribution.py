@@ -201,9 +201,8 @@ FOUND = LogitContribution(
 )
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_cells_of_the_map_are_the_parts_and_sum_to_the_logit(dark):
-    figure = contribution(FOUND, "<b>", dark=dark)
+def test_the_cells_of_the_map_are_the_parts_and_sum_to_the_logit():
+    figure = contribution(FOUND, "<b>")
     (trace,) = figure.data
     assert figure.layout.meta["row_labels"] == [
         "token", "position", "layer 0", "layer 1", "final norm",

@@ -17,7 +17,6 @@ from transformer import Run, Site, Trace
 from transformer.analysis.row_arithmetic import TOLERANCE
 from transformer.ui.store import RunStore
 from transformer.views import attention_math, row_arithmetic
-from transformer.views.drawing import style
 
 
 def made(run: Run, q: list[list[float]], k: list[list[float]], v: list[list[float]]) -> Run:
@@ -111,9 +110,8 @@ def test_a_record_without_queries_is_refused(run):
 # --- the figure -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run, dark):
-    figure = attention_math(run, "decoder.1.self", 1, 4, dark=dark)
+def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run):
+    figure = attention_math(run, "decoder.1.self", 1, 4)
     found = row_arithmetic(run, "decoder.1.self", 1, 4)
     keys, q, scores, weights, output = figure.data
     record = run.trace["decoder.1.self"]
@@ -125,7 +123,6 @@ def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run, dark):
     assert [shape == "/" for shape in weights.marker.pattern.shape] == list(~found.allowed)
     for cells in (keys, q, output):
         assert cells.zmax == -cells.zmin == np.abs(cells.z).max()
-    assert figure.layout.font.color == (style.DARK if dark else style.LIGHT).text
     assert "layer 1, head 1, query 4" in figure.layout.title.text
 
 

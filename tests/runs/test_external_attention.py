@@ -86,18 +86,10 @@ def test_one_text_from_numpy_torch_or_a_tuple_is_the_same_run(causal: bool) -> N
             run.trace.weights(stack)[:, 0], torch.from_numpy(weights), rtol=0, atol=0
         )
         assert run.labels == ("the", "␣fox", "␣said", "⏎")
-        assert (
-            run.trace[stack, 0, "self"]
-            .allowed[0]
-            .equal(torch.ones(4, 4).tril().bool() if causal else torch.ones(4, 4).bool())
-        )
-
-
-def test_the_scores_give_the_weights_back() -> None:
-    run = from_attention(random_weights(1, 2, 4, 4, causal=True), TOKENS)
-    record = run.trace["decoder.0.self"]
-    hidden = record.scores.masked_fill(~record.allowed[:, None], -torch.inf)
-    torch.testing.assert_close(hidden.softmax(-1), record.pattern)
+        record, whole = run.trace[stack, 0, "self"], torch.ones(4, 4, dtype=torch.bool)
+        assert record.allowed[0].equal(whole.tril() if causal else whole)
+        hidden = record.scores.masked_fill(~record.allowed[:, None], -torch.inf)
+        torch.testing.assert_close(hidden.softmax(-1), record.pattern)
 
 
 def test_several_texts_are_a_padded_batch() -> None:

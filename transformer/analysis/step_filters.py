@@ -7,15 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer.analysis.logit_lens import lens_logits
 from transformer.inference.loaded import LoadedModel
-from transformer.inference.sampling import (
-    apply_temperature,
-    keep_min_p,
-    keep_top_k,
-    keep_top_p,
-)
-from transformer.interventions.descriptions import Break
-from transformer.interventions.hooks import hooks_of
+from transformer.inference.sampling import apply_temperature, keep_min_p, keep_top_k, keep_top_p
 from transformer.runs.run import Run
 
 CLOSE = 1e-3  # between a recorded logit and the same from the recorded stream
@@ -52,9 +46,7 @@ def step_filters(model: LoadedModel, run: Run, step: int) -> StepFilters | None:
     streams = run.trace.residuals[stack][-1]
     if made.window[0] != run.trace_start or not 0 <= row < streams.shape[1]:
         return None
-    breaks = [one for one in run.request.interventions if isinstance(one, Break)]
-    x = streams[:, row : row + 1].to(model.network.device, model.network.dtype)
-    logits = model.network.lens(x, hooks_of(breaks, model.config))[0].float().cpu()  # (1, V)
+    logits = lens_logits(model, run, streams[:, row : row + 1]).cpu()  # (1, V)
     best = made.candidates[0]
     if abs(float(logits[0, best.id]) - best.logit) > CLOSE * (1 + abs(best.logit)):
         return None

@@ -217,8 +217,8 @@ def _made(
         return Run(
             model=name, config=config, request=Request(text=texts[0], max_new_tokens=0),
             ids=tuple(range(len(targets[0]))), labels=tuple(targets[0]), n_prompt=len(targets[0]),
-            source_ids=tuple(range(len(source))), source_labels=source, text=texts[0], steps=(),
-            stopped=GIVEN, trace=trace, trace_start=0, position_matrices={}, candidate_labels={},
+            source_ids=tuple(range(len(source))), source_labels=source, text=texts[0],
+            stopped=GIVEN, trace=trace,
         )  # fmt: skip
     read = sources or targets
     more: dict[str, Any] = {}

@@ -82,11 +82,6 @@ def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> Hea
     )
 
 
-def record_of(run: Run | Batch, site: SiteLike) -> AttentionRecord:
-    """The record of a site. Raises ValueError listing the recorded ones."""
-    return run.trace[site]
-
-
 def records_of(run: Run | Batch, stack: str, kind: str) -> list[AttentionRecord]:
     """The records of every layer, at once. Raises ValueError listing the recorded kinds."""
     return [run.trace[site] for site in sites_of(run, stack, kind)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transformer.messages import mark
-from transformer.runs.head_data import labels_of, record_of
+from transformer.runs.head_data import labels_of
 from transformer.runs.run import Run
 from transformer.views.attention.answers import mask_answer
 from transformer.views.declaration import Answer, Picture, View
@@ -12,7 +12,7 @@ from transformer.views.drawing.common import SITE
 
 def answer_used_mask(item: Run, *, site: str) -> Answer:
     """The mask that an attention of the run used: one bit a cell, and its tokens."""
-    record = record_of(item, site)
+    record = item.trace[site]
     allowed = record.allowed[0].numpy()
     queries, keys = labels_of(item, record.site, 0)
     return mask_answer(allowed, queries, keys)

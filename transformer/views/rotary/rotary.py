@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from transformer.checks import check_choice, check_whole
 from transformer.messages import invalid, mark, numeral, say
 from transformer.model.sites import Site
-from transformer.runs.head_data import SiteLike, array, check_head, labels_of, record_of
+from transformer.runs.head_data import SiteLike, array, check_head, labels_of
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 
@@ -93,7 +93,7 @@ def rotated_pair(
     Raises ValueError for an unknown position, head or site, and for cross-attention: it rotates
     nothing.
     """
-    record = record_of(run, site)
+    record = run.trace[site]
     angles = angles_of(run, record.site.stack)
     if record.site.kind == "cross":
         raise invalid("cross-attention rotates nothing; needed: self-attention")
