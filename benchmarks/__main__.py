@@ -43,10 +43,8 @@ def main() -> None:
                 found["runs"].append(figures)
                 print(generation_tables({"runs": [figures]}))
                 worst = max(figures["largest_difference"].values())
-                print(f"\nattention differs by at most {worst:.0e}", end="")
-                print(
-                    *(f"; not installed: {name}" for name in figures["missing"]), sep="", end="\n\n"
-                )
+                missing = "; ".join(figures["missing"]) or "nothing"
+                print(f"\nattention differs by at most {worst:.0e}; not installed: {missing}\n")
     found["versions"] = results.versions(*PEERS, python=options.peers_python)
     found["runs"] = with_earlier(found["runs"], options.json)
     if not options.quick or options.json != results.RESULTS:
