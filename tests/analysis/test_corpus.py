@@ -96,7 +96,16 @@ def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model):
 def test_where_each_kind_of_token_reads_adds_up(tiny_model):
     heads = dossiers(reduce(add, summaries(tiny_model)))
     assert len(heads) == 4
-    for head in heads:
+    runs = [head_metrics(tiny_model.trace(text), "decoder", "self").heads for text in TEXTS]
+    for at, head in enumerate(heads):
+        for name, told in head["metrics"].items():
+            known = [(run[at].values[name], text) for text, run in enumerate(runs)]
+            known = [one for one in known if np.isfinite(one[0])]
+            strongest, text = max(known)
+            assert told["strongest"][0] == [pytest.approx(strongest, abs=6e-5), text]
+            assert told["mean"] == pytest.approx(np.mean([one for one, _ in known]), abs=6e-5)
+            numbers = [told["mean"], *(one for one, _ in told["strongest"])]
+            assert numbers == np.round(numbers, 4).tolist()
         assert [head["layer"], head["head"]] not in head["alike"]
         for shares in head["reads"].values():
             assert sum(shares.values()) == pytest.approx(1, abs=1e-3)

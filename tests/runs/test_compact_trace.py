@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
 import pytest
 import torch
 from builders import ids, network
@@ -22,7 +25,7 @@ from transformer.runs.compact_trace import (
     part_at,
     recording_at_most,
 )
-from transformer.runs.head_data import n_heads_at, one_head
+from transformer.runs.head_data import head_view, n_heads_at, one_head
 from transformer.ui.store import on_cpu, size_of
 
 
@@ -128,7 +131,8 @@ def test_a_gpu_keeps_the_trace_until_it_is_moved(tiny_model, tmp_path, settings)
 def test_one_head_of_one_sentence_is_that_of_the_whole_record(tiny_encoder_decoder, head):
     batch = tiny_encoder_decoder.trace(["Hello", "The fox lived at the edge"])
     assert any(record.mask.shape[0] > 1 for record in batch.trace.records.values())
-    for trace in (batch.trace, compact(batch.trace)):
+    in_full = Trace(records={site: batch.trace[site] for site in batch.trace.sites})
+    for trace in (in_full, batch.trace, compact(batch.trace)):
         for site in trace.sites:
             whole, alone = trace[site], one_head(trace, site, 1, head)
             heads = slice(None) if head is None else slice(head, head + 1)
@@ -136,6 +140,15 @@ def test_one_head_of_one_sentence_is_that_of_the_whole_record(tiny_encoder_decod
             torch.testing.assert_close(alone.scores, whole.scores[1:2, heads])
             torch.testing.assert_close(alone.pattern, whole.pattern[1:2, heads])
             assert torch.equal(alone.allowed, whole.allowed[1:2])
+            item = dataclasses.replace(batch, trace=trace)
+            view = head_view(item, site, "mean" if head is None else head, 1)
+            np.testing.assert_allclose(view.scores, whole.scores[1, heads].mean(0), atol=1e-6)
+            np.testing.assert_allclose(view.weights, whole.pattern[1, heads].mean(0), atol=1e-6)
+            np.testing.assert_array_equal(view.allowed, whole.allowed[1])
+            assert (view.vectors is None) == (head is None or trace is in_full)
+            if view.vectors is not None:
+                q, k = view.vectors
+                np.testing.assert_allclose(q @ k.T / q.shape[1] ** 0.5, view.scores, atol=1e-5)
 
 
 @pytest.mark.parametrize(
