@@ -288,13 +288,13 @@ def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(lines_of_the_
     scores = learned.metadata["scores"]["valid"]
     assert scores["top_1"] > 0.8
     assert f"| valid | {scores['top_1']:.2%} |" in (root / "both" / "README.md").read_text()
-    moments = sorted((root / "both" / "training" / "checkpoints").iterdir())
-    assert [one.name for one in moments] == ["000000", "000010", "000039", "000150"]
-    first, last = transformer.load(moments[0]), transformer.load(moments[-1])
+    kept = sorted((root / "both" / "training" / "checkpoints").iterdir())
+    assert [one.name for one in kept] == ["000000", "000010", "000039", "000150"]
+    first, last = transformer.load(kept[0]), transformer.load(kept[-1])
     assert first.metadata["validation"]["loss"] > last.metadata["validation"]["loss"] + 2
     for name, weight in start.network.state_dict().items():
-        kept = first.network.state_dict()[name.replace("decoder.", "encoder.")]
-        assert torch.equal(kept[: len(weight)], weight), name
+        given = first.network.state_dict()[name.replace("decoder.", "encoder.")]
+        assert torch.equal(given[: len(weight)], weight), name
     assert learned.fill(STORY.replace(" dog ran", " [MASK] ran")).text == STORY
     capsys.readouterr()
     assert main(evaluating) == 0
