@@ -155,7 +155,7 @@ def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_hea
     page.locator(".ablation-most").click()
     page.wait_for_function("viz.interventions().length > 0")
     (ablated,) = interventions_of(page.evaluate("viz.interventions()"))
-    assert (ablated.stack, ablated.layer) == (stack, layer)
+    assert (ablated.stack, ablated.layer, ablated.by) == (stack, layer, "mean")
     assert head in ablated.heads
 
 

@@ -4,7 +4,6 @@
 import { html } from "../../web/preact.js";
 import { emit, page } from "../../web/store.js";
 import { typeText } from "./gradio.js";
-import { say } from "../../web/messages.js";
 
 /**
  * @typedef {Record<string, any>} Plain an intervention as plain values
@@ -28,11 +27,11 @@ export const continueFrom = async (forced) => {
 
 // Whether the shown model writes text: nothing is altered in one that only reads.
 export const generates = () => page.run?.stack === "decoder";
-// An experiment and what its heading says, for `mounted`: there is none with a network that only reads.
+// An experiment and what its heading says, for `mounted`: neither is shown of a network that only reads.
 /** @type {(Component: any, finding?: () => any) => [any, () => any]} */
 export const experiment = (Component, finding = () => null) => [
   (/** @type {any} */ props) => generates() && html`<${Component} ...${props} />`,
-  () => (generates() ? finding() : say("Only for a network that writes text.")),
+  () => generates() && finding(),
 ];
 
 // ---- ablated heads ----
@@ -66,16 +65,16 @@ export const isAblated = (head, all = interventions()) =>
   all.filter(isOf(head)).some(({ heads }) => heads.includes(head.head));
 
 // Interventions with this head ablated, or intact again if it is ablated.
-/** @type {(head: Head, all?: Plain[]) => Plain[]} */
-export const withAblation = (head, all = interventions()) => {
+/** @type {(head: Head, all?: Plain[], by?: string) => Plain[]} */
+export const withAblation = (head, all = interventions(), by = "zero") => {
   const same = isOf(head);
   if (isAblated(head, all)) {
     return all
       .map((one) => (same(one) ? { ...one, heads: one.heads.filter(isOther(head)) } : one))
       .filter((one) => one.type !== "ablate" || one.heads.length > 0);
   }
-  const at = all.findIndex((one) => same(one) && !one.by);
-  if (at < 0) return [...all, ablationOf(head, [head.head])];
+  const at = all.findIndex((one) => same(one) && (one.by ?? "zero") === by);
+  if (at < 0) return [...all, ablationOf(head, [head.head], by)];
   const heads = [...all[at].heads, head.head].sort((a, b) => a - b);
   return all.map((one, place) => (place === at ? { ...one, heads } : one));
 };

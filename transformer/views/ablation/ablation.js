@@ -88,7 +88,7 @@ const Matter = ({ part, answer, asked, toggle, change }) => {
       : say("How much does each head matter for the likeliest token?");
   const button = () =>
     html` <button type="button" class="ablation-most"
-      onClick=${() => alter(withAblation(answer.most))}>${say("Switch off layer {layer}, head {head}", answer.most)}</button>`;
+      onClick=${() => alter(withAblation(answer.most, interventions(), asked.by))}>${say("Switch off layer {layer}, head {head}", answer.most)}</button>`;
   return html`<div>
     <${Asked} />
     <div class="whatif-buttons">
