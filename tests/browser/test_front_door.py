@@ -6,6 +6,7 @@ What stands on the page is compared with a run made here.
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from urllib.parse import urlencode
 
@@ -297,3 +298,6 @@ def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(
     expect(page.locator(".hidden-hint")).to_be_in_viewport()
     page.locator("#tokens .token").nth(2).click()
     expect(page.locator(".hidden-word")).to_contain_text("If ␣dog were hidden:")
+    visitor.tab("What if?")  # nothing can be altered in it: two of its runs are compared
+    expect(page.locator("#whatif-introduction")).to_contain_text("This network only reads")
+    expect(page.locator(".section:visible summary")).to_have_text([re.compile("two runs differ")])

@@ -22,8 +22,8 @@ Controls = Mapping[str, Any]
 CHOSEN = ("model", "text", "lines")
 # What a link changes, the chips besides.
 SHOWN = (
-    "model", "headline", "card", "table", "lines", "masks", *SETTINGS, "text", "start", "stop",
-    "status", "tokens", "share",
+    "model", "headline", "introduction", "card", "table", "lines", "masks", *SETTINGS, "text",
+    "start", "stop", "status", "tokens", "share",
 )  # fmt: skip
 TOGGLED = """(name, lines) =>
   [name, lines, document.querySelector("#without-padding").ariaPressed !== "true"]"""

@@ -13,7 +13,7 @@ from transformer.ui.components import component
 from transformer.ui.examples import METHODS, STARTS, Example, example_of
 from transformer.ui.language import remade, wording
 from transformer.ui.limits import MAX_NEW_TOKENS
-from transformer.ui.page_data import model_card, settings_table
+from transformer.ui.page_data import model_card, settings_table, whatif_introduction
 
 
 def drawn_by(example: Example) -> list[Any]:
@@ -76,10 +76,7 @@ def _of_masks(model: Model) -> dict[str, Any]:
 
 def _of_whatif(model: Model) -> dict[str, Any]:
     """What all its views have in common."""
-    introduction = wording(
-        "Each section changes the network for your text alone; the model itself "
-        "stays as it is. What is changed is listed with the text, before and after."
-    )
+    introduction = remade(lambda: whatif_introduction(model))
     return {"introduction": gr.Markdown(introduction, elem_id="whatif-introduction")}
 
 

@@ -20,13 +20,19 @@ from transformer.runs.request import request_of
 from transformer.ui import handlers
 from transformer.ui.examples import METHODS, Example, example_of, is_offered
 from transformer.ui.link import SETTINGS, PageState, read_link
-from transformer.ui.page_data import headline, model_card, run_facts, settings_table
+from transformer.ui.page_data import (
+    headline,
+    model_card,
+    run_facts,
+    settings_table,
+    whatif_introduction,
+)
 from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
 
 Changes = dict[str, Any]  # what changes on the page, by the control's name
 # Controls that the page may not have drawn yet: they keep only the last part of an answer in parts.
-OUT_OF_SIGHT = ("card", "table", "lines", *SETTINGS)
+OUT_OF_SIGHT = ("introduction", "card", "table", "lines", *SETTINGS)
 
 
 def opened(
@@ -132,6 +138,7 @@ def _furnished(
         **{setting: values[setting] for setting in SETTINGS},
         "method": gr.Radio(choices=methods, value=values["method"]),
         "headline": headline(model),
+        "introduction": whatif_introduction(model),
         "card": model_card(model),
         "table": settings_table(model),
         "text": gr.Textbox(value=text, label=say(example.label)),

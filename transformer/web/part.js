@@ -66,7 +66,8 @@ const LEAST_PX = 4; // of a change of width that is one
 
 // What `component` of ui/components.py calls: the component in the place of a template. It is given
 // what Gradio gives, with `value` as a signal and submit(value), which tells Gradio of a value by an event. A
-// folded view stands in a section; finding(): what its heading says, by default what the view declares.
+// folded view stands in a section; finding(): what its heading says, by default what the view declares;
+// false: it is not shown.
 /** @type {(Component: any, finding?: () => any) => (mounted: import("./store.js").Mounted) => void} */
 export const mounted =
   (Component, finding) =>
@@ -88,6 +89,7 @@ export const mounted =
 const Folded = ({ view, whole, finding }) => {
   const { name, title, help, pictures } = views.find((one) => one.name === view);
   const says = finding?.() ?? say(pictures[0]?.help || help);
+  if (says === false) return null;
   return html`<${Section} name=${name} title=${say(title)} finding=${says}>${whole}<//>`;
 };
 

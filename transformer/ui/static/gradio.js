@@ -79,13 +79,16 @@ export const openTab = (name) => {
 const leadDown = async (led) => {
   if (document.body.matches(".touring, .typing")) return; // a card stays in sight
   const until = performance.now() + SETTLED_MS;
+  let reached = 0;
   while (performance.now() < until) {
     const tabs = document.getElementById("right");
     const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
     if (led ? !below : window.scrollY > 0) return;
+    if (window.scrollY < reached) return; // somebody has scrolled up meanwhile
     if (below) {
       tabs.scrollIntoView({ block: "start" });
       led = true; // the page may still be too short to lead all the way
+      reached = window.scrollY;
     }
     await new Promise((done) => setTimeout(done, 50));
   }

@@ -1,12 +1,12 @@
 // What an encoder says stands at each hidden place of its text, or would where a token is chosen.
 
+import { MASK } from "../../web/looked_at.js";
 import { percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
-const MASK = "<|mask|>";
 const MOST = 4;
 
 const word = (label) => label.replace(/^␣/u, "");

@@ -240,7 +240,8 @@ def sentence_of(found: Removal) -> str:
     if found.which == "padding" and "causal" in acting_masks(site):
         right = say(
             "Padding stands on the right, where the causal mask already hides it from the text; "
-            "only queries that are padding themselves change."
+            "only queries that are padding themselves change. An encoder reads both ways: there, "
+            "as in a translator's encoder, this mask alone keeps the text from reading padding."
         )
         return f"{start} {right}"
     return start
