@@ -180,14 +180,15 @@ export const Picture = ({ view, room, source }) => {
       });
       return html`<span class="caption" style=${box}>${kind === "self" ? say("self") : say("cross")}</span>`;
     });
-  const number = (head) => {
-    const box = inPx({
-      left: at.left - 20 * at.type,
-      top: at.y(head) + at.cell.height / 2 - 9 * at.type,
-      width: 16 * at.type,
-    });
-    return isTold(head, at.row + 6) && html`<span class="caption" style=${box}>${head}</span>`;
+  // What a row is of, beside it.
+  const rowName = (words, { top, height }, width = 16) => {
+    const left = at.left - (width + 4) * at.type;
+    const box = { left, top: top + height / 2 - 9 * at.type, width: width * at.type };
+    return html`<span class="caption" style=${inPx(box)}>${words}</span>`;
   };
+  const number = (head) =>
+    isTold(head, at.row + 6) && rowName(head, { top: at.y(head), height: at.cell.height });
+  const inBox = at.inner > 34 * at.type; // else it stands beside the row
   const read = html`<${Token} label=${page.run.labels[answer.place] ?? ""} />`;
   return html`<div class="picture-of" style=${inPx({ width: at.width, height: at.height })}
     role="group" aria-label=${say("Layers and heads; arrow keys move")}>
@@ -197,8 +198,9 @@ export const Picture = ({ view, room, source }) => {
     ${layers.map((layer) => [
       title(layer),
       kindName(layer),
-      html`<${FeedForward} ...${{ layer, view }} box=${at.feedForward(layer)} words=${at.inner > 34 * at.type ? say("MLP") : ""} />`,
+      html`<${FeedForward} ...${{ layer, view }} box=${at.feedForward(layer)} words=${inBox ? say("MLP") : ""} />`,
     ])}
+    ${!inBox && rowName(say("MLP"), at.feedForward(0), 36)}
     ${Array.from({ length: nHeads }, (_, head) => number(head))}
     <${Heads} ...${{ columns, view }} boxOf=${({ kind, layer, head }) => at.box(kind, layer, head)} />
     <span class="caption origin" style=${inPx({ left: 0, top: at.lens, width: at.left - 14 })}>${read}</span>
