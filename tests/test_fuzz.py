@@ -162,7 +162,7 @@ def test_a_view_answers_or_gives_a_sentence(
     asked: Any = {"run": NESTED}
     if data is not None:
         picture, keys = PICTURES[name], [key for two in service.examples.values() for key in two]
-        subject = "batch" if picture.takes == "batch" else "run"
+        subject = "batch" if picture.subject == "batch" else "run"
         asked = {subject: data.draw(st.sampled_from(keys))}
         for one in picture.parameters:
             likely = KINDS.get(one.name, st.integers(-1, 60)) | st.just(one.default)

@@ -34,7 +34,7 @@ from transformer.views.drawing import style
 from transformer.views.drawing.table import rows_of
 
 BAD = ("<s>", "<b>x", "</script", "w" * 61)
-DRAWN = [one for one in views.PICTURES.values() if not one.network and one.takes != "model"]
+DRAWN = [one for one in views.PICTURES.values() if not one.network and one.subject != "model"]
 # What of these has no figure: numbers and choices for a page's script.
 NETWORK = [one for one in views.PICTURES.values() if one.network and one.figure is not None]
 NO_FIGURE = {"atlas", "choices", "compare", "metrics", "readers", "used_mask"}
@@ -85,8 +85,8 @@ def asked_of(picture: Picture, items: list[Run | Batch]) -> Iterator[tuple[Run |
     """Each item that a picture is about, with what it is asked of."""
     kinds = {"batch": Batch, "run or batch": Run | Batch}
     for item in items:
-        if isinstance(item, kinds.get(picture.takes, Run)):
-            yield item, [item, item] if picture.takes == "runs" else [item]
+        if isinstance(item, kinds.get(picture.subject, Run)):
+            yield item, [item, item] if picture.subject == "runs" else [item]
 
 
 def figures(picture: Picture, items: list[Run | Batch], dark: bool) -> list[go.Figure]:

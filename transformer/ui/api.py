@@ -144,8 +144,8 @@ def look_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
             raise invalid(
                 "{name} must be an object; got {got}", name="parameters", got=shortened(parameters)
             )
-        takes = PICTURES[picture].takes
-        subject = takes if takes in ("batch", "model") else "run"
+        asked = PICTURES[picture].subject
+        subject = asked if asked in ("batch", "model") else "run"
         found = answer(experiments, PICTURES[picture], {**(parameters or {}), subject: run})
         return {name: _listed(value) for name, value in found.items()}
 

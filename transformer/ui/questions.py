@@ -67,7 +67,7 @@ def answer(experiments: Experiments, picture: Picture, data: Mapping[str, Any]) 
     """
     given = dict(data)
     of = _subjects(experiments, picture, given)
-    for text in (given.get("other"),) if picture.takes != "runs" and "other" in given else ():
+    for text in (given.get("other"),) if picture.subject != "runs" and "other" in given else ():
         check_input(text)
     item = of[0] if of and not isinstance(of[0], str) else None
     return picture.ask(*([experiments] if picture.network else []), *of, given=given, item=item)
@@ -76,15 +76,15 @@ def answer(experiments: Experiments, picture: Picture, data: Mapping[str, Any]) 
 def _subjects(experiments: Experiments, picture: Picture, given: dict[str, Any]) -> list[Any]:
     """What the picture is about, taken out of `given`."""
     store = experiments.store
-    if picture.takes == "model":
+    if picture.subject == "model":
         return [given.pop("model", None)]
-    if picture.takes == "batch":
+    if picture.subject == "batch":
         return [store.batch(given.pop("batch", None))]
-    if picture.takes == "run or batch":
+    if picture.subject == "run or batch":
         return [store.any(given.pop("run", None))]
     run = store.run(given.pop("run", None))
     found = [experiments.with_lens(run) if picture.lens else run]
-    if picture.takes == "runs":
+    if picture.subject == "runs":
         found.append(store.run(given.pop("other", None)))
     return found
 

@@ -137,8 +137,8 @@ def _add_routes(
         return Response(body, headers=sent)
 
     if picture is not None:
-        subjects = SUBJECTS.get(picture.takes, ["run"])
-        told = [] if picture.takes == "model" else subjects
+        subjects = SUBJECTS.get(picture.subject, ["run"])
+        told = [] if picture.subject == "model" else subjects
         known = {one.name: one for one in picture.parameters} | {"dark": DARK}
 
         async def get(request: Request) -> Response:

@@ -25,7 +25,7 @@ from transformer.messages import invalid
 from transformer.views.drawing.style import in_theme
 from transformer.views.parameters import Item, Parameter
 
-Takes = Literal["run", "batch", "run or batch", "model", "runs"]
+Subject = Literal["run", "batch", "run or batch", "model", "runs"]
 Part = Literal["", "embedding", "heads", "mask", "network", "next", "altered", "learned"]
 Answer = dict[str, Any]  # plain values; figures and arrays may stand in it as they are
 
@@ -35,9 +35,9 @@ class Picture:
     """One thing that can be asked of a run: a figure, numbers, or both.
 
     figure: the pure function behind it, for Python; None where there are only numbers.
-    answer: (what it takes, **parameters) -> Answer, what the page and programs get; by default
+    answer: (its subject, **parameters) -> Answer, what the page and programs get; by default
     {"figure": figure(...)}.
-    takes: a run, a batch, either of them, nothing but a model's name, or several runs by their ids.
+    subject: a run, a batch, either of them, a model's name alone, or several runs by their ids.
     network: it runs the network again, so that it is asked of an `analysis.ModelQueries` (the first
     argument) and waits in the server's queue. lens: its run must hold its lens, which the page has
     worked out in that queue first. idle: it takes long and nobody waits for it.
@@ -48,7 +48,7 @@ class Picture:
     help: str = ""
     figure: Callable[..., go.Figure] | None = None
     answer: Callable[..., Answer] | None = None
-    takes: Takes = "run"
+    subject: Subject = "run"
     parameters: tuple[Parameter, ...] = ()
     network: bool = False
     lens: bool = False
@@ -148,8 +148,8 @@ def _themed(value: Any, dark: bool) -> Any:
 
 def _schema_of(picture: Picture) -> dict[str, Any]:
     return {
-        "name": picture.name, "title": picture.title, "help": picture.help, "takes": picture.takes,
-        "network": picture.network, "idle": picture.idle,
+        "name": picture.name, "title": picture.title, "help": picture.help,
+        "takes": picture.subject, "network": picture.network, "idle": picture.idle,
         "parameters": [parameter.schema() for parameter in picture.parameters],
     }  # fmt: skip
 

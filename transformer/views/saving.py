@@ -27,8 +27,8 @@ def drawable() -> dict[str, Picture]:
     return {
         name: picture
         for name, picture in PICTURES.items()
-        if picture.figure is not None and not picture.network and picture.takes.startswith("run")
-        and picture.takes != "runs"
+        if picture.figure is not None and not picture.network and picture.subject.startswith("run")
+        and picture.subject != "runs"
     }  # fmt: skip
 
 

@@ -104,7 +104,7 @@ VIEW = View(
             ),
             figure=attention_heatmap,
             answer=answer_heatmap,
-            takes="run or batch",
+            subject="run or batch",
             parameters=(
                 SITE,
                 HEAD,
@@ -121,7 +121,7 @@ VIEW = View(
             help=mark("The weights of every head, layers down and heads across."),
             figure=head_grid,
             answer=answer_atlas,
-            takes="run or batch",
+            subject="run or batch",
             parameters=(OF_STACK, KIND),
         ),
         Picture(
@@ -131,7 +131,7 @@ VIEW = View(
                 "One head as lines from a query to the keys it reads, wider for larger weights."
             ),
             figure=query_lines,
-            takes="run or batch",
+            subject="run or batch",
             parameters=(
                 SITE,
                 HEAD,
@@ -144,7 +144,7 @@ VIEW = View(
             title=mark("Alignment"),
             help=mark("Cross-attention as lines: which source token each target token read most."),
             figure=alignment_figure,
-            takes="run or batch",
+            subject="run or batch",
             parameters=(
                 HeadOrMean(name="layer", title=mark("Layer"), default="mean"),
                 HeadOrMean(name="head", title=mark("Head"), default="mean"),
@@ -184,7 +184,7 @@ VIEW = View(
                 "The average of the heads of a layer, or of all; no single head need look so."
             ),
             figure=mean_attention,
-            takes="run or batch",
+            subject="run or batch",
             parameters=(OF_STACK, KIND, _LAYER),
         ),
         Picture(
@@ -194,7 +194,7 @@ VIEW = View(
                 "Mean weights and residual multiplied over layers; values and MLP are left out."
             ),
             figure=attention_rollout,
-            takes="run or batch",
+            subject="run or batch",
             parameters=(OF_STACK, _LAYER),
         ),
         Picture(
@@ -204,7 +204,7 @@ VIEW = View(
                 "Mean weights multiplied over layers as if there were no residual connection."
             ),
             figure=joint_attention,
-            takes="run or batch",
+            subject="run or batch",
             parameters=(OF_STACK, _LAYER),
         ),
     ),

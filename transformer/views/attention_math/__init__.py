@@ -219,7 +219,7 @@ VIEW = View(
             ),
             figure=attention_math,
             answer=answer_worked,
-            takes="run or batch",
+            subject="run or batch",
             parameters=(SITE, HEAD, QUERY),
         ),
     ),

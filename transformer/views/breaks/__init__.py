@@ -60,7 +60,7 @@ VIEW = View(
         Picture(
             name="broken",
             answer=answer_broken,
-            takes="model",
+            subject="model",
             network=True,
             parameters=(Bool(name="measure", use="request"),),
         ),

@@ -78,14 +78,14 @@ VIEW = View(
     title=mark("How do two runs differ?"),
     help=mark("What two runs share and where they differ: tokens, probabilities, attention."),
     pictures=(
-        Picture(name="compare", answer=answer_compare, takes="runs"),
+        Picture(name="compare", answer=answer_compare, subject="runs"),
         Picture(
             name="outcomes",
             title=mark("Probabilities of two runs"),
             help=mark("How much likelier run B found each generated token than run A did."),
             figure=probability_difference,
             answer=answer_outcomes,
-            takes="runs",
+            subject="runs",
         ),
         Picture(
             name="difference",
@@ -95,7 +95,7 @@ VIEW = View(
             ),
             figure=attention_difference,
             answer=answer_difference,
-            takes="runs",
+            subject="runs",
             parameters=(
                 SITE,
                 HEAD,
@@ -109,7 +109,7 @@ VIEW = View(
             help=mark("What the next token could be, by a step of run A and by one of run B."),
             figure=candidates_compared,
             answer=answer_weighed,
-            takes="runs",
+            subject="runs",
             parameters=(PLACE,),
         ),
     ),

@@ -74,7 +74,7 @@ VIEW = View(
             title=mark("Padded batch"),
             help=mark("Sentences of different length, filled up with padding to one length."),
             figure=padded_batch,
-            takes="batch",
+            subject="batch",
             parameters=(STACK,),
         ),
         Picture(
@@ -82,7 +82,7 @@ VIEW = View(
             title=mark("Masks"),
             help=mark("Which keys each query may read, by each mask and by both."),
             figure=mask_figure,
-            takes="batch",
+            subject="batch",
             parameters=(
                 ROW,
                 Choice(name="which", options=_WHICH, default="combined", use="request"),
@@ -96,7 +96,7 @@ VIEW = View(
             help=mark("The weights that the same scores would give without one mask."),
             figure=mask_removed,
             answer=answer_removal,
-            takes="batch",
+            subject="batch",
             parameters=(
                 ROW,
                 SITE,
