@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import traceback
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -17,7 +16,7 @@ import httpx
 import loops
 import pytest
 import uvicorn
-from gradio import http_server, processing_utils, queueing, route_utils, state_holder
+from gradio import http_server, processing_utils, queueing, state_holder
 from gradio.data_classes import PredictBodyInternal
 from gradio.server_messages import ProcessCompletedMessage
 from uvicorn.server import ServerState
@@ -26,33 +25,32 @@ from transformer import Model
 from transformer.runs.memory_budget import Limits, MemoryBudget
 from transformer.ui import build, gradio_patches, page_queue
 from transformer.ui.fair_scheduler import Line, Resource
-from transformer.ui.gradio_patches import NoSessions
-from transformer.ui.limits import (
-    ANSWERS,
-    BUSY,
-    MISTAKE,
-)
+from transformer.ui.gradio_patches import PATCHES, NoSessions
+from transformer.ui.limits import ANSWERS, BUSY, MISTAKE
 from transformer.ui.page_queue import Messages, Queue
 from transformer.ui.service import Service
 
 pytestmark = pytest.mark.slow
 
-GRADIOS = next(cls for cls in Queue.__mro__ if cls.__module__ == "gradio.queueing")
-GRADIOS_FILES = processing_utils.async_move_files_to_cache
-GRADIOS_CHECK = gr.Blocks.validate_inputs
+GRADIOS = [(where, name, getattr(where, name)) for where, name, _ in PATCHES]  # not yet installed
+# The test that fails once Gradio no longer needs the patch.
+ENDED_BY = {
+    "Queue": "test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept",
+    "traceback": "test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not",
+    "error_payload": "test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not",
+    "Server": "test_gradios_server_waits_for_a_request_without_end_and_ours_does_not",
+    "StateHolder": "test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not",
+    "CustomCORSMiddleware": "test_gradio_lets_any_site_ask_as_the_visitor_and_we_do_not",
+    "async_move_files_to_cache": "test_gradio_fetches_what_an_input_names_and_we_do_not",
+    "validate_inputs": "test_gradio_tells_what_was_sent_in_its_refusal_and_we_do_not",
+}
 
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gradio as it is, until a test installs ours."""
-    monkeypatch.setattr(queueing, "Queue", GRADIOS)
-    monkeypatch.setattr(queueing, "traceback", traceback)
-    monkeypatch.setattr(queueing, "error_payload", gradio.utils.error_payload)
-    monkeypatch.setattr(gradio.routes, "StateHolder", state_holder.StateHolder)
-    monkeypatch.setattr(gradio.routes, "CustomCORSMiddleware", route_utils.CustomCORSMiddleware)
-    monkeypatch.setattr(http_server, "Server", gradio_patches.Server.__mro__[1])
-    monkeypatch.setattr(processing_utils, "async_move_files_to_cache", GRADIOS_FILES)
-    monkeypatch.setattr(gr.Blocks, "validate_inputs", GRADIOS_CHECK)
+    for where, name, theirs in GRADIOS:
+        monkeypatch.setattr(where, name, theirs)
 
 
 def sent_from(address: str) -> Any:
@@ -104,29 +102,6 @@ def test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept(
     assert not going_on
     gradio_patches.install()
     assert loops.run(asked()) == [True, 0]
-
-
-def test_a_queue_that_ends_by_a_mistake_says_where_and_not_what(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def asked() -> bool:
-        gradio_patches.install()
-        queue = page()._queue
-
-        def fails() -> None:
-            raise KeyError("a visitor's words")
-
-        monkeypatch.setattr(queue, "get_events", fails)
-        monkeypatch.setattr(Queue, "__len__", lambda _: 1)
-        queue.active_jobs = [None]
-        await queue.start_processing()
-        return queue.stopped
-
-    assert loops.run(asked())
-    told = capsys.readouterr().err
-    assert told.startswith("the queue ended: KeyError in ")
-    assert "words" not in told
-    assert told.count("\n") == 1
 
 
 def test_who_leaves_no_longer_waits_in_the_queue() -> None:
@@ -342,7 +317,7 @@ def turns(*asked: tuple[str, str]) -> list[str]:
             order.append(event.session_hash)
             if isinstance(queue, Queue):
                 await asyncio.sleep(0.002)
-                queue._places.pop(event._id).leave()
+                queue._taken.pop(event._id).leave()
         return order
 
     return loops.run(served())
@@ -381,7 +356,7 @@ def test_a_full_queue_makes_room_for_another_address_and_tells_who_made_it() -> 
     many = [("a", f"s{place}") for place in range(5)]
     assert refused(*many, ("b", "other"), waiting=4) == ([], [], 6)
     gradio_patches.install()
-    assert refused(*many, ("b", "other"), waiting=4) == ([BUSY], [BUSY], 4)
+    assert refused(*many, ("b", "other"), waiting=3) == ([BUSY], [BUSY], 4)  # and one runs
 
 
 def headers_for_another_site(path: str, method: str, **more: str) -> httpx.Headers:
@@ -532,7 +507,7 @@ def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model
     assert seen["dependencies"] == whole["dependencies"]
 
 
-def test_each_patch_has_the_test_that_ends_it() -> None:
-    for patch in gradio_patches.patches():
-        assert patch.ends in globals(), patch
-        assert patch.reason
+def test_each_patch_has_a_reason_and_the_test_that_ends_it() -> None:
+    assert ENDED_BY.keys() == {name for _, name, _ in PATCHES}
+    assert globals().keys() >= set(ENDED_BY.values())
+    assert all(ours.__doc__ for _, _, ours in PATCHES)

@@ -67,10 +67,7 @@ _AT: ContextVar[Line | None] = ContextVar("at", default=None)  # where this requ
 
 
 class Place:
-    """A request's place at a resource: waiting, running (`has`), stepped aside, or refused.
-
-    item: the queued work, where `Line.pull` fetches it.
-    """
+    """A request's place at a resource: waiting, running (`has`), stepped aside, or refused."""
 
     def __init__(
         self, line: Line, caller: Caller, wake: Callable[[Place], object] | None, kind: str
@@ -78,7 +75,6 @@ class Place:
         self.line, self.caller, self.wake, self.kind = line, caller, wake, kind
         self.has = self.began = self.refused = False
         self.since = 0.0
-        self.item: Any = None
         self.ready = threading.Event()
 
     def wait(self, is_wanted: Callable[[], bool]) -> None:
@@ -172,7 +168,7 @@ class Line:
     ) -> Place:
         """A new place. wake: called with it once it runs or is refused, outside of any lock.
 
-        kind: "thread" where a thread waits, "task" where none does, "queue" where `pull` is asked.
+        kind: "thread" where a thread waits, "task" where none does.
         Raises Busy if too many wait, unless another address, or another session of the same, has
         more of them: then its newest waiting request is refused.
         """
@@ -183,16 +179,6 @@ class Line:
                 self._used[name] = max(self._used.get(name, 0.0), self._clock.get(parent, 0.0))
             self._places.append(place)
         return place
-
-    def pull(self) -> Place | None:
-        """The next place of kind "queue", if it is its turn; it runs from now on."""
-        with self._change():
-            best = self._best()
-            if best is None or best.kind != "queue":
-                return None
-            best.kind, best.wake = "thread", None
-            self._give(best)
-        return best
 
     def leave(self, place: Place) -> None:
         """See Place.leave."""
@@ -224,13 +210,8 @@ class Line:
 
     def _make_room(self, place: Place) -> list[Place]:
         """The waiting request that the new one displaces, if any. Raises Busy."""
-        kind = place.kind == "thread"
-        room = self.resource.threads if kind else self.resource.waiting
-        peers = [
-            one
-            for one in self._places
-            if not (one.has or one.began) and (one.kind == "thread") == kind
-        ]
+        room = self.resource.threads if place.kind == "thread" else self.resource.waiting
+        peers = [one for one in self._places if not one.began and one.kind == place.kind]
         same = sum(one.caller == place.caller for one in peers) if place.caller.session else 0
         if same >= MAX_VISITOR_WAITING:
             raise Busy(say(YOURS_WAIT))
@@ -255,7 +236,7 @@ class Line:
         woken: list[Place] = []
         with self._lock:
             yield woken
-            while (best := self._best()) is not None and best.kind != "queue":
+            while (best := self._best()) is not None:
                 self._give(best)
                 woken.append(best)
         for place in woken:
@@ -273,9 +254,7 @@ class Line:
         may = [
             one
             for one in self._places
-            if not one.has
-            and (one.began or (room and begun[one.caller.address] < most))
-            and (one.kind != "queue" or one.item is not None)
+            if not one.has and (one.began or (room and begun[one.caller.address] < most))
         ]
         return min(may, key=self._order(), default=None)
 

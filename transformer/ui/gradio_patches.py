@@ -1,7 +1,9 @@
-"""What of Gradio 6.31 is replaced, in one table: each part with its reason, and with the test that
-fails once Gradio itself has changed there, so that a new version tells which it no longer needs.
+"""What of Gradio 6.31 is replaced: each part says why. Gradio has no documented way to be given any
+of them.
 
-Gradio has no documented way to be given any of them.
+For each of PATCHES tests/ui/test_gradio_patches.py has a test that fails once Gradio itself has
+changed there, so that a new version tells which it no longer needs; `begin_page` changes the page's
+template besides.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import copy
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio.routes
 from gradio import http_server, processing_utils, queueing, state_holder
@@ -34,22 +36,6 @@ from transformer.ui.page_queue import Queue
 VISITORS = (ValueError, RecursionError)  # the kinds of mistakes that visitors make
 PAGE = "frontend/index.html"  # Gradio's template of a page
 BASE = re.compile(r"<base [^>]*/>")  # what relative addresses of the template start from
-
-
-class Patch(NamedTuple):
-    """ours stands where Gradio has `name`; ends: the test that says when it can go."""
-
-    where: Any
-    name: str
-    ours: Any
-    reason: str
-    ends: str
-
-
-def install() -> None:
-    """Whatever Gradio makes from now on is made of ours."""
-    for patch in patches():
-        setattr(patch.where, patch.name, patch.ours)
 
 
 # --- what comes in --------------------------------------------------------------------------------
@@ -230,45 +216,20 @@ def without_api(config: dict[str, Any]) -> dict[str, Any]:
 
 # --- all of them ----------------------------------------------------------------------------------
 
+# (where Gradio has it, its name there, ours): ours says why.
+PATCHES: tuple[tuple[Any, str, Any], ...] = (
+    (queueing, "Queue", Queue),
+    (queueing, "traceback", Quiet),
+    (queueing, "error_payload", told),
+    (http_server, "Server", Server),
+    (gradio.routes, "StateHolder", NoSessions),
+    (gradio.routes, "CustomCORSMiddleware", NoCredentials),
+    (processing_utils, "async_move_files_to_cache", unchanged),
+    (Blocks, "validate_inputs", check_inputs),
+)
 
-def patches() -> tuple[Patch, ...]:
-    """Every part that is replaced; `begin_page` changes the page's template besides."""
-    return (
-        Patch(
-            queueing, "Queue", Queue,
-            "ends by one visitor's mistake, keeps what nobody fetches, serves who asks the most",
-            "test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept",
-        ),
-        Patch(
-            queueing, "traceback", Quiet, "the log gets a visitor's words",
-            "test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not",
-        ),
-        Patch(
-            queueing, "error_payload", told, "a visitor is told whatever stands in a mistake",
-            "test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not",
-        ),
-        Patch(
-            http_server, "Server", Server, "a request's headers may take for ever",
-            "test_gradios_server_waits_for_a_request_without_end_and_ours_does_not",
-        ),
-        Patch(
-            gradio.routes, "StateHolder", NoSessions,
-            "every session's last inputs and outputs are kept",
-            "test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not",
-        ),
-        Patch(
-            gradio.routes, "CustomCORSMiddleware", NoCredentials,
-            "any site may ask as the visitor",
-            "test_gradio_lets_any_site_ask_as_the_visitor_and_we_do_not",
-        ),
-        Patch(
-            processing_utils, "async_move_files_to_cache", unchanged,
-            "whatever an input names is fetched",
-            "test_gradio_fetches_what_an_input_names_and_we_do_not",
-        ),
-        Patch(
-            Blocks, "validate_inputs", check_inputs,
-            "the log and the answer hold what was sent",
-            "test_gradio_tells_what_was_sent_in_its_refusal_and_we_do_not",
-        ),
-    )  # fmt: skip
+
+def install() -> None:
+    """Whatever Gradio makes from now on is made of ours."""
+    for where, name, ours in PATCHES:
+        setattr(where, name, ours)

@@ -36,7 +36,9 @@ class Queue(queueing.Queue):
         self.sleep_when_free = LOOK_S
         self.progress_update_sleep_when_free = 1.0  # no request of ours tells how far it is
         self.shares = shares()
-        self._places: dict[str, Place] = {}  # of the events that wait, by their ids
+        # By the ids of the events that wait, and of those that are taken and have not begun.
+        self._places: dict[str, Place] = {}
+        self._taken: dict[str, Place] = {}
 
     def keep_answers_in(self, budget: MemoryBudget) -> None:
         """The answers that wait to be fetched count in this budget."""
@@ -56,7 +58,7 @@ class Queue(queueing.Queue):
         name = str(asked.concurrency_id) if asked is not None else ""
         line = self.shares.get(name, self.shares["events"])
         try:
-            place = line.join(who, self._refuse, kind="queue")
+            place = line.join(who, self._refuse)
         except Busy as busy:
             return False, str(busy), "queue_full"
         answer: Any = (False,)
@@ -66,26 +68,25 @@ class Queue(queueing.Queue):
             if not answer[0]:
                 place.leave()
         if answer[0]:
-            place.item, self._places[answer[1]] = self.event_ids_to_events[answer[1]], place
+            self._places[answer[1]] = place
             self._refuse(place)  # if it was meanwhile
         return answer
 
     def get_events(self) -> Any:
         """Whose turn it is. Gradio takes whoever came first, and knows a fixed number of them that
         may run, so that one who asks often, or for what takes long, makes all others wait."""
-        for line in self.shares.values():
-            place = line.pull()
-            if place is not None:
-                event: queueing.Event = place.item
+        for event in self._waiting():
+            if (place := self._places.get(event._id)) is not None and place.has:
                 self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
+                self._taken[event._id] = self._places.pop(event._id)
                 return [event], False, event.concurrency_id
         return None
 
     def _refuse(self, place: Place) -> None:
         """Another one takes this place in the queue, if it is refused."""
-        if place.item is None or not place.refused:
+        of = (event for event in self._waiting() if self._places.get(event._id) is place)
+        if not place.refused or (event := next(of, None)) is None:
             return
-        event: queueing.Event = place.item
         self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
         with speaking(language_of(event.request.scope)):
             content = error_payload(Error(say(BUSY)), show_error=True)
@@ -93,8 +94,8 @@ class Queue(queueing.Queue):
         self.event_ids_to_events.pop(event._id, None)
         self._places.pop(event._id, None)
 
-    def _queues(self) -> list[queueing.EventQueue]:
-        return list(self.event_queue_per_concurrency_id.values())
+    def _waiting(self) -> list[queueing.Event]:
+        return [one for each in self.event_queue_per_concurrency_id.values() for one in each.queue]
 
     async def process_events(self, events: list[queueing.Event], *args: Any, **more: Any) -> None:
         """As Gradio does it, in the language of whoever asked, whose session and address are known
@@ -104,7 +105,7 @@ class Queue(queueing.Queue):
         ADDRESS.set(address)
         current_session.set(session)
         with (
-            self._places.pop(event._id).lent(),
+            self._taken.pop(event._id).lent(),
             speaking(language_of(event.request.scope)),
         ):
             await super().process_events(events, *args, **more)
@@ -120,8 +121,7 @@ class Queue(queueing.Queue):
         self._leave_places()
 
     def _leave_places(self) -> None:
-        waiting = {event._id for each in self._queues() for event in each.queue}
-        for gone in [key for key, it in self._places.items() if not (it.has or key in waiting)]:
+        for gone in self._places.keys() - {event._id for event in self._waiting()}:
             self._places.pop(gone).leave()
 
     def send_message(self, event: queueing.Event, event_message: EventMessage) -> None:
@@ -149,10 +149,10 @@ class Queue(queueing.Queue):
     def leave(self, session: str) -> None:
         """Nobody waits for this session's requests any more. Gradio drops those whose stream of
         answers breaks, and not those of whom none was ever opened."""
-        for waiting in self._queues():
-            for event in [event for event in waiting.queue if event.session_hash == session]:
+        for event in self._waiting():
+            if event.session_hash == session:
                 event.alive = False
-                waiting.queue.remove(event)
+                self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
                 self.event_ids_to_events.pop(event._id, None)
         self._leave_places()
 
