@@ -15,8 +15,6 @@ import serving
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from transformer.ui.limits import NO_HASH
-
 pytestmark = pytest.mark.slow
 
 API = "gradio_api"
@@ -131,26 +129,6 @@ def test_no_file_is_served(client: httpx.Client, path: str) -> None:
         assert answer.status_code in (307, 400, 403, 404), (start, answer.status_code)
         assert "root:" not in answer.text
         assert "import " not in answer.text
-
-
-def test_a_session_without_a_name_does_not_end_the_queue_for_everybody(
-    client: httpx.Client,
-) -> None:
-    """With both places taken, those who wait are told of their places: there the queue ended."""
-    config = client.get("config").json()
-    place = next(fn["id"] for fn in config["dependencies"] if fn["api_name"] == "generate")
-    long = {"fn_index": place, "data": ["Once", "stories", 200, *[None] * 4, 1, 1, 1, None, None]}
-    for session in ("busy-1", "busy-2", "busy-3"):
-        sent = client.post(f"{API}/queue/join", json=long | {"session_hash": session})
-        assert sent.status_code == 200
-    for _ in range(5):
-        refused = client.post(f"{API}/queue/join", json=long | {"session_hash": ""})
-        assert (refused.status_code, refused.json()) == (400, {"detail": NO_HASH})
-    called = client.post(f"{API}/call/limits", json={"data": []}).json()["event_id"]
-    assert '"characters"' in client.get(f"{API}/call/limits/{called}").text
-    for session in ("busy-1", "busy-2", "busy-3"):
-        client.post("leave", headers={"x-session": session})
-    assert client.get("health").json()["status"] == "ok"
 
 
 def answered(client: httpx.Client, name: str, *data: Any) -> str:

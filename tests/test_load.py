@@ -17,8 +17,7 @@ import serving
 import transformer
 from benchmarks import results
 from benchmarks.fuzz import fuzz
-from benchmarks.load import Report, load, tasks_for
-from benchmarks.visitor import page_inputs
+from benchmarks.load import load, tasks_for
 
 pytestmark = pytest.mark.slow
 
@@ -41,23 +40,6 @@ def test_a_mixed_up_result_is_a_fault() -> None:
     (mixed,) = [type(one)(chosen=one.chosen, alone=other.alone)]
     report = loops.run(load(server.url, [mixed], visitors=1, seconds=0.2, server=None))
     assert any("other tokens than alone" in fault for fault in report.failures())
-
-
-def test_slow_clicks_and_growing_memory_are_failures() -> None:
-    report = Report(visitors=1, seconds=1, clicked=[0.1] * 9 + [3.0] * 2)
-    report.memory_settled, report.memory_end = 100_000_000, 122_000_000
-    report.kept_settled, report.kept_bytes = 30_000_000, 40_000_000
-    assert report.failures() == [
-        "95 % of clicks took up to 3.00 s",
-        "memory grew from 100 to 122 MB, 10 MB of it kept for visits",
-    ]
-    assert Report(visitors=1, seconds=1).failures() == ["no visitor came as far as choosing a head"]
-
-
-def test_a_control_that_the_page_does_not_have_is_an_error() -> None:
-    config = httpx.get(f"{serving.running().url}config").json()
-    with pytest.raises(ValueError, match="the page has no control 'guess'"):
-        page_inputs(config, {"guess": 1})
 
 
 def test_kept_results_hold_what_was_promised() -> None:

@@ -4,9 +4,7 @@ client."""
 from __future__ import annotations
 
 import base64
-import json
 import re
-import urllib.request
 from typing import Any
 
 import numpy as np
@@ -185,14 +183,6 @@ def test_translate_gives_each_text_the_search_it_gets_alone(client: Client, serv
         assert head["keys"] == list(run.source_labels)
 
 
-@pytest.mark.parametrize("text", ["🦊💃🌙", "Ça va où ?", "漢字", "\x00\x01", "<b>x</b>", "{{x}}"])
-def test_odd_texts_are_read_as_they_are(client: Client, text: str) -> None:
-    assert client.predict(text, "tiny", 3, api_name="/generate")["text"].startswith(text)
-    (got,) = client.predict([text], "tiny-translator", 2, 1.0, 5, api_name="/translate")
-    assert len(got["steps"]) <= 5
-    assert "".join(got["source_tokens"]).endswith("<|endoftext|>")
-
-
 def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
     listed = client.predict(api_name="/views")
     (declared,) = [
@@ -285,19 +275,3 @@ def test_positions_are_the_networks_own(client: Client, server: Server) -> None:
     shown = client.predict(got["run"], "decoder", api_name="/positions")
     matrix = server.model.trace(TEXT).position_matrices["decoder"]
     torch.testing.assert_close(torch.tensor(shown["matrix"]), matrix, atol=1e-5, rtol=0)
-
-
-def test_plain_http_submits_and_polls(server: Server) -> None:
-    address = f"{server.url.rstrip('/')}/gradio_api/call/score"
-    request = urllib.request.Request(
-        address,
-        data=json.dumps({"data": [TEXT, server.model.name, ""]}).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        event = json.load(answer)["event_id"]
-    with urllib.request.urlopen(f"{address}/{event}", timeout=20) as stream:
-        lines = stream.read().decode().splitlines()
-    assert lines[0] == "event: complete"
-    (got,) = json.loads(lines[1].removeprefix("data: "))
-    assert got["tokens"] == list(server.model.trace(TEXT).tokens)

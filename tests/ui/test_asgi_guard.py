@@ -202,16 +202,6 @@ def test_a_session_that_may_be_one_comes_to_the_queue_with_all_that_was_sent(giv
     assert inside.bodies == [whole]
 
 
-def test_health_and_modules_are_answered_at_the_gate() -> None:
-    inside = Inside()
-    gate = gate_before(inside)
-    assert loops.run(answered(gate, "/health", method="GET")) == (200, {"status": "ok"})
-    gate.health = lambda: {"status": "stopped"}
-    assert loops.run(answered(gate, "/health", method="GET")) == (503, {"status": "stopped"})
-    assert loops.run(answered(gate, "/modules/x/web/store.js", method="GET"))[0] == 404
-    assert inside.asked == []
-
-
 def test_a_body_is_bounded_by_what_it_is_too() -> None:
     half = body(b"x" * (MAX_REQUEST_BYTES // 2 + 1), more=True)
     assert exchange(Inside(), JOIN, half, half) == (413, {"detail": f"{TOO_LARGE}."})

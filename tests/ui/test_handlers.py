@@ -13,7 +13,6 @@ from transformer import Model
 from transformer.messages import catalogues, speaking
 from transformer.runs.request import Request
 from transformer.ui import handlers
-from transformer.ui.examples import EXAMPLES, example_of, is_offered
 from transformer.ui.page_data import how_chosen
 from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
@@ -59,17 +58,6 @@ def test_a_search_shows_its_source_first_and_its_best_text_at_the_end(service: S
     assert finished[0]["labels"] == list(run.labels)
     assert run.search is not None
     assert [h["text"] for h in finished[0]["hypotheses"]] == list(run.search.texts)
-
-
-def test_only_our_own_texts_are_replaced(service: Service) -> None:
-    models = list(service.models.values())
-    for example in map(example_of, models):
-        assert is_offered(example.text, models)
-        assert is_offered(example.suggestions[2], models)
-        assert is_offered("\n".join(example.batch), models)
-    assert is_offered("  ", models)
-    assert not is_offered("A text of my own.", models)
-    assert not is_offered(EXAMPLES["decoder"].text + "!", models)
 
 
 @pytest.fixture

@@ -82,19 +82,6 @@ def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(
         assert torch.equal(again.trace[site].pattern, record.pattern)
 
 
-def test_the_controls_stand_as_the_link_says_and_else_as_they_were(service: Service) -> None:
-    query = "model=tiny&text=The+fox&method=sample&temperature=1.25&top_k=0&length=3&seed=5"
-    first = opened(service, query)[0]
-    found = {name: first[name] for name in SETTINGS if name != "method"}
-    assert found == {
-        "temperature": 1.25, "top_k": 0, "top_p": 1, "beams": 4, "penalty": 1, "length": 3,
-        "seed": 5,
-    }  # fmt: skip
-    assert first["method"].value == "sample"
-    assert first["text"].value == "The fox"
-    assert first["model"].value == "tiny"
-
-
 @pytest.mark.parametrize(
     ("stopped", "n_steps", "length"),
     [("cancelled", 0, 1), ("cancelled", 2, 2), ("time", 2, 2), ("length", 2, 9), ("end", 2, 9)],

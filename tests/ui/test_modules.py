@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gzip
 import json
 import posixpath
@@ -22,7 +21,7 @@ import pytest
 from plotly.basedatatypes import BaseTraceType
 
 from transformer.messages import catalogues, languages, speaking
-from transformer.ui import components, modules
+from transformer.ui import modules
 from transformer.ui.components import PLOTLY_JS, put_first
 from transformer.ui.modules import (
     APART,
@@ -35,7 +34,6 @@ from transformer.ui.modules import (
     Modules,
     in_language,
 )  # fmt: skip
-from transformer.views import VIEWS
 
 SCRIPTS = sorted(name for name in MODULES.assets if name.endswith(".js"))
 OWN = [name for name in SCRIPTS if "/vendor/" not in name and name not in (PAGE, LATER)]
@@ -158,20 +156,6 @@ def imports(name: str) -> Iterator[str]:
         yield posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
 
 
-def test_every_module_that_is_imported_is_served():
-    found = {name: list(imports(name)) for name in OWN}
-    assert sum(map(len, found.values())) > 100
-    assert [one for wanted in found.values() for one in wanted if one not in MODULES.assets] == []
-
-
-def test_modules_do_not_import_each_other_in_a_circle():
-    graph = {name: set(imports(name)) for name in OWN}
-    while graph:
-        leaves = {name for name, wanted in graph.items() if not wanted & graph.keys()}
-        assert leaves, f"a circle among {sorted(graph)}"
-        graph = {name: wanted for name, wanted in graph.items() if name not in leaves}
-
-
 def test_the_page_takes_all_that_it_needs_as_two_files():
     def all_of(name: str) -> set[str]:
         return {name}.union(*(all_of(one) for one in imports(name)))
@@ -284,24 +268,3 @@ def test_plotly_js_is_sent_packed_as_closely_as_can_be_and_is_the_same():
     asset = modules.Modules().assets["ui/static/vendor/plotly-cartesian.min.js"]
     assert len(asset.packed["br"]) < 0.93 * len(brotli.compress(asset.plain, quality=9))
     assert brotli.decompress(asset.encoded("br")) == asset.plain
-
-
-def test_every_component_has_a_module_that_can_be_mounted():
-    trees = [ast.parse(path.read_text("utf-8")) for path in (PACKAGE / "ui").glob("*.py")]
-    calls = [one for tree in trees for one in ast.walk(tree) if isinstance(one, ast.Call)]
-    found = 0
-    for call in calls:
-        made_by = getattr(call.func, "id", "")
-        if made_by not in ("component", "around") or not isinstance(call.args[0], ast.Constant):
-            continue
-        name, found = call.args[0].value, found + 1
-        given = {one.arg: getattr(one.value, "value", None) for one in call.keywords}
-        script = "around_text" if made_by == "around" else given.get("script", name)
-        text = text_of(f"{given.get('folder', components.STATIC)}/{script}.js")
-        assert any(one in text for one in modules.MOUNT), name
-        assert script == name or f" {name}: mounted(" in text, name
-    views = [view for view in VIEWS.values() if view.component()]
-    assert found >= 10 <= len(views)
-    for view in views:
-        text = text_of(f"views/{view.folder.name}/{view.component()}.js")
-        assert any(one in text for one in modules.MOUNT), view.name

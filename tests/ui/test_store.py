@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from transformer import Model
-from transformer.runs.memory_budget import ENTRY_BYTES, Limits, MemoryBudget
-from transformer.ui.limits import KEPT, MAX_VISITOR_RUNS, RUNS
+from transformer.runs.memory_budget import ENTRY_BYTES, MemoryBudget
+from transformer.ui.limits import KEPT, MAX_VISITOR_RUNS
 from transformer.ui.store import RunExpired, RunStore, on_cpu, size_of
 
 
@@ -49,15 +49,6 @@ def test_a_batch_is_not_a_run(tiny_model: Model) -> None:
         store.run(batch)
     with pytest.raises(ValueError, match="belongs to a run"):
         store.batch(run)
-
-
-def test_a_run_larger_than_all_the_room_is_kept_until_the_next_one_comes(tiny_model: Model) -> None:
-    run = tiny_model.trace("Hello")
-    store = RunStore(MemoryBudget(1, KEPT | {RUNS: Limits()}))
-    first = store.put(run)
-    assert store.has(first)
-    second = store.put(run)
-    assert [store.has(first), store.has(second)] == [False, True]
 
 
 def test_moving_to_main_memory_changes_no_number(tiny_model: Model) -> None:
