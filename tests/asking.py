@@ -9,24 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from transformer.ui.experiments import Experiments
 from transformer.ui.limits import sentence_of
 from transformer.ui.questions import questions
-from transformer.ui.sessions import shares
+from transformer.ui.service import Service
 from transformer.ui.store import RunExpired, RunStore
 from transformer.views.declaration import is_figure
 
-# Of a service only what makes dropped runs again is looked at, and here no run is dropped.
-_SERVICE = SimpleNamespace(shares=shares(), store=None)
 
-
-def asking(of: RunStore | Experiments, name: str) -> Callable[[Any], dict[str, Any]]:
+def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]:
     """Asks a question; a mistake gives {"error": sentence}, of a run that is not kept also "gone".
 
     A store is enough where the network is not asked.
     """
-    holder: Any = SimpleNamespace(store=of, service=_SERVICE) if isinstance(of, RunStore) else of
-    question = questions(holder)[name]
+    service: Any = SimpleNamespace(store=of) if isinstance(of, RunStore) else of
+    question = questions(service)[name]
 
     def ask(data: dict[str, Any]) -> dict[str, Any]:
         try:

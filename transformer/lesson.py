@@ -14,7 +14,6 @@ from transformer.command_line import Parser
 from transformer.inference.model import load
 from transformer.lessons import FOLDER, add_lessons, all_lessons, read_folder
 from transformer.messages import ENGLISH, languages, numeral, say, speaking
-from transformer.ui.experiments import Experiments
 from transformer.ui.lessons import lesson_file
 from transformer.ui.service import Service
 from transformer.ui.verify_lessons import verify
@@ -23,13 +22,13 @@ from transformer.ui.verify_lessons import verify
 def check(folder: str, names: list[str]) -> int:
     """Tell of every step; how many cannot be held."""
     lessons = read_folder(folder)
-    experiments = _experiments(names)
+    service = _served(names)
     bad = 0
     for lesson in lessons.values():
         spoken = ", ".join(lesson.languages)
         print(say("{name} ({minutes} minutes; {languages})", name=lesson.name,
                   minutes=lesson.minutes, languages=spoken))  # fmt: skip
-        for found in verify(lesson, experiments):
+        for found in verify(lesson, service):
             told = found.problem or found.says or say("nothing is asked")
             print(f"  {'!' if found.problem else ' '} {found.step} {found.title}: {told}")
             bad += bool(found.problem)
@@ -42,14 +41,14 @@ def export(name: str, names: list[str], language: str, out: Path) -> None:
     known = all_lessons()
     check_choice("lesson", name, known)
     with speaking(language):
-        text = lesson_file(known[name], _experiments(names))
+        text = lesson_file(known[name], _served(names))
         out.write_text(text, encoding="utf-8")
         size = numeral(len(text.encode()) / 1e6, ".1f")
         print(say("Saved {name} ({size}).", name=out, size=f"{size} MB"))
 
 
-def _experiments(names: list[str]) -> Experiments:
-    return Experiments(Service([load(name) for name in names], trainings=0))
+def _served(names: list[str]) -> Service:
+    return Service([load(name) for name in names], trainings=0)
 
 
 def main() -> None:

@@ -30,9 +30,10 @@ from transformer.inference.model import Model, load
 from transformer.lessons import add_lessons
 from transformer.ui import launch
 from transformer.ui.api import check_tools
+from transformer.ui.experiments import Decorator
 from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
 from transformer.ui.request_guard import policy_for
-from transformer.ui.service import Decorator, check_names, tell_refused, why_refused
+from transformer.ui.service import check_names, tell_refused, why_refused
 from transformer.views import add_views
 
 # How long a thread waits awake for more work. A token's products are short: sleeping between them

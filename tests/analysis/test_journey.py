@@ -23,7 +23,6 @@ from transformer.model.sites import Site, sites_of
 from transformer.runs.run import Run, from_json
 from transformer.tokenizer import Tokenizer
 from transformer.ui import experiments as module
-from transformer.ui.experiments import Experiments
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
 from transformer.views import PICTURES
@@ -251,12 +250,12 @@ LOKI = 'Once upon a time there was a little cat named Loki. One day, a bird said
 
 
 @pytest.fixture(scope="module")
-def experiments(tiny_model: Model, tiny_encoder: Model, tiny_encoder_decoder: Model) -> Experiments:
+def experiments(tiny_model: Model, tiny_encoder: Model, tiny_encoder_decoder: Model) -> Service:
     stories = transformer.load("stories")
-    return Experiments(Service([stories, tiny_model, tiny_encoder, tiny_encoder_decoder]))
+    return Service([stories, tiny_model, tiny_encoder, tiny_encoder_decoder])
 
 
-def asked(experiments: Experiments, name: str, run: Run, **given: Any) -> dict[str, Any]:
+def asked(experiments: Service, name: str, run: Run, **given: Any) -> dict[str, Any]:
     """As the page gets it."""
     data = {"run": experiments.store.put(run), **given}
     return answer(experiments, PICTURES[name], data)
@@ -267,7 +266,7 @@ def chances(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 def test_the_names_second_letter_comes_from_layer_5_head_0(experiments):
-    run: Any = experiments.service.model("stories").trace(LOKI)
+    run: Any = experiments.model("stories").trace(LOKI)
     found = asked(experiments, "journey", run)
     assert chances(found["likeliest"])[:2] == [("o", 86), ("y", 2)]
     assert found["likeliest"][1]["probability"] == pytest.approx(0.017, abs=5e-4)
@@ -317,7 +316,7 @@ def test_a_small_network_waits_for_no_turn_and_a_large_one_is_refused(
 ):
     run = run_of(tiny_model)
     head = {"site": "decoder.0.self", "head": 0}
-    monkeypatch.setattr(experiments, "_in_turn", None)  # would be a TypeError
+    monkeypatch.setattr(experiments.queries, "_in_turn", None)  # would be a TypeError
     asked(experiments, "journey", run)
     asked(experiments, "without_head", run, **head)
     monkeypatch.setattr(module, "QUICK_OPERATIONS", 2 * tiny_model.n_parameters)

@@ -12,7 +12,6 @@ from visit import Open, Visit, opened_alone
 from transformer.lessons.lesson import read_lesson
 from transformer.lessons.measures import GradingContext
 from transformer.ui.examples import example_of
-from transformer.ui.experiments import Experiments
 from transformer.ui.lessons import lesson_file
 from transformer.ui.service import Service
 
@@ -25,7 +24,7 @@ def ground() -> GradingContext:
     model = tiny_model()
     example = example_of(model)
     run = model.generate(example.text, **example.settings)
-    return GradingContext(run=run, models=Experiments(Service([model])))
+    return GradingContext(run=run, models=Service([model]).queries)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from transformer.lessons.lesson import Lesson, check_of, read_lesson
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.stored import stored
 from transformer.messages import speaking
-from transformer.ui.experiments import Experiments
 from transformer.ui.lessons import lesson_file
 from transformer.ui.service import Service
 from transformer.views.export import lesson as page
@@ -60,7 +59,7 @@ def test_steps_share_runs_and_what_needs_the_page_says_so(lesson, tiny_model, mo
     made = {}
     monkeypatch.setattr(page, "page", lambda *given: made.update(given=given) or "")
     with speaking("de"):
-        lesson_file(lesson, Experiments(Service([tiny_model], trainings=0)))
+        lesson_file(lesson, Service([tiny_model], trainings=0))
     title, steps, runs = made["given"]
     assert title == "Mine"
     assert [step["run"] for step in steps] == [0, 0, 0, None, None, None, None, 1]
@@ -83,7 +82,7 @@ def test_what_is_stored_is_said_of_each_answer_as_the_page_gives_it(tiny_model):
     run = tiny_model.generate("Once upon a time", max_new_tokens=130, temperature=0.7, seed=1)
     assert run.trace_start > 0  # rows of the picture are not places of the text
     site = "decoder.1.self"
-    ground = GradingContext(run=run, models=Experiments(Service([tiny_model])))
+    ground = GradingContext(run=run, models=Service([tiny_model]).queries)
     cell = check_of({"click": "cell", "of": "score", "site": site, "head": 0})
     found = stored(cell, ground)
     assert found

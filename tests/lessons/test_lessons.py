@@ -19,7 +19,6 @@ from transformer.lessons.lesson import check_of, read_lesson
 from transformer.lessons.markdown import read
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.ui import lessons as lessons_of_page
-from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
 from transformer.ui.verify_lessons import verify
 
@@ -65,15 +64,15 @@ Nothing is asked.
 
 
 @pytest.fixture(scope="module")
-def experiments(tiny_model: Model) -> Experiments:
-    return Experiments(Service([tiny_model]))
+def experiments(tiny_model: Model) -> Service:
+    return Service([tiny_model])
 
 
 @pytest.fixture(scope="module")
-def ground(tiny_model: Model, experiments: Experiments) -> GradingContext:
+def ground(tiny_model: Model, experiments: Service) -> GradingContext:
     run = tiny_model.generate(TEXT, max_new_tokens=6)
     batch = tiny_model.trace(["Once upon a time", "A fox"])
-    return GradingContext(run=run, models=experiments, batch=batch)
+    return GradingContext(run=run, models=experiments.queries, batch=batch)
 
 
 def written(folder: Path, text: str, name: str = "mine", language: str = "en") -> Path:
@@ -280,7 +279,11 @@ def test_what_the_network_says_is_graded_on_the_run(tiny_model, experiments):
     altered = tiny_model.generate(TEXT, max_new_tokens=4, interventions=[silence])
 
     def right(check: dict[str, Any], run: Run) -> bool:
-        return check_of({"run": check}).grade(GradingContext(run=run, models=experiments), {}).right
+        return (
+            check_of({"run": check})
+            .grade(GradingContext(run=run, models=experiments.queries), {})
+            .right
+        )
 
     forced = tiny_model.generate(TEXT, max_new_tokens=4, forced_tokens=[5])
     word = intact.steps[0].text
@@ -341,7 +344,7 @@ def test_a_step_is_graded_and_solved_as_the_page_asks(experiments, own):
     state = {"model": "tiny", "tab": "attention", "site": SITE, "head": "1", "read": "3"}
     assert first["state"] == state
     assert (first["check"], first["types"], last["check"]) == ("head", False, "")
-    run = experiments.service.examples["tiny"][0]
+    run = experiments.examples["tiny"][0]
     given = {"name": own, "step": 1, "run": run}
     state = lessons_of_page.solve(experiments, given)["state"]
     answer = {"site": state["site"], "head": int(state["head"])}
@@ -426,7 +429,7 @@ def test_a_picture_that_shows_another_row_than_is_asked_is_found(tmp_path):
     `by=read`: the row of a token is then that of the token before it."""
     text = (FOLDER / "translation" / "en.md").read_text(encoding="utf-8")
     lesson = read_lesson(written(tmp_path, text.replace("&by=read", "")))
-    experiments = Experiments(Service([transformer.load("translate-en-fr")], trainings=0))
+    experiments = Service([transformer.load("translate-en-fr")], trainings=0)
     problems = {one.title: one.problem for one in verify(lesson, experiments) if one.problem}
     assert problems == {
         "Crossing lines": "query 1 is selected; the question is about 2",
@@ -434,9 +437,9 @@ def test_a_picture_that_shows_another_row_than_is_asked_is_found(tmp_path):
     }
 
 
-def _best(experiments: Experiments) -> tuple[str, int]:
-    run = experiments.store.run(experiments.service.examples["tiny"][0])
-    ground = GradingContext(run=run, models=experiments)
+def _best(experiments: Service) -> tuple[str, int]:
+    run = experiments.store.run(experiments.examples["tiny"][0])
+    ground = GradingContext(run=run, models=experiments.queries)
     found = check_of({"click": "head", "of": "first"}).right_answer(ground)
     return found["site"], found["head"]
 
@@ -488,7 +491,7 @@ def test_a_cell_of_a_long_text_is_graded_without_asking_all_others(
     monkeypatch.setattr(
         type(check), "value", lambda self, *given: asked.append(1) or value(self, *given)
     )
-    ground = GradingContext(run=run, models=experiments)
+    ground = GradingContext(run=run, models=experiments.queries)
     at = run.trace_start
     assert check.grade(ground, {"query": at, "key": 1}).right
     assert not check.grade(ground, {"query": at, "key": 0}).right

@@ -14,7 +14,6 @@ from transformer.lessons.lesson import check_of
 from transformer.lessons.measures import GradingContext, of
 from transformer.lessons.stored import stored
 from transformer.model.presets import preset
-from transformer.ui.experiments import Experiments
 from transformer.ui.lessons import shown_by
 from transformer.ui.service import Service
 
@@ -33,12 +32,12 @@ def model() -> Model:
 
 
 @pytest.fixture(scope="module")
-def experiments(model: Model) -> Experiments:
-    return Experiments(Service([model], trainings=0))
+def experiments(model: Model) -> Service:
+    return Service([model], trainings=0)
 
 
 @pytest.fixture(scope="module")
-def ground(experiments: Experiments) -> GradingContext:
+def ground(experiments: Service) -> GradingContext:
     """What the page shows of a step's state."""
     return shown_by(experiments, {"model": "tiny", "text": HIDDEN, "tab": "prediction"})
 

@@ -23,7 +23,6 @@ from transformer.inference import deadline
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask
 from transformer.ui import experiments as module
-from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
 
 SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
@@ -38,29 +37,29 @@ def model(tiny_model: Model) -> Model:
 
 
 @pytest.fixture(scope="module")
-def experiments(model: Model, tiny_encoder: Model) -> Experiments:
-    return Experiments(Service([model, tiny_translator(), tiny_encoder]))
+def service(model: Model, tiny_encoder: Model) -> Service:
+    return Service([model, tiny_translator(), tiny_encoder])
 
 
 @pytest.fixture
-def altered(experiments: Experiments) -> str:
+def altered(service: Service) -> str:
     """The id of a run with two heads silent."""
-    run = experiments.service.generate("tiny", "The fox", **SETTINGS, interventions=[SILENCE])
-    return experiments.store.put(run)
+    run = service.generate("tiny", "The fox", **SETTINGS, interventions=[SILENCE])
+    return service.store.put(run)
 
 
-def ask(experiments: Experiments, view: str, **data: Any) -> dict[str, Any]:
+def ask(service: Service, view: str, **data: Any) -> dict[str, Any]:
     """As the page asks."""
-    return asking(experiments, view)(data)
+    return asking(service, view)(data)
 
 
 def test_answers_hold_the_numbers_of_the_analysis(
-    experiments: Experiments, model: Model, altered: str
+    service: Service, model: Model, altered: str
 ) -> None:
-    run = experiments.store.run(altered)
+    run = service.store.run(altered)
     place = len(run.ids) - 2
     asked = {"run": altered, "place": place}
-    answer = ask(experiments, "importance", **asked, stack="decoder", kind="self", by="mean")
+    answer = ask(service, "importance", **asked, stack="decoder", kind="self", by="mean")
     change = head_importance(model, run, place, "mean").change["decoder", "self"].numpy()
     np.testing.assert_allclose(answer["change"], change, atol=1e-6)
     assert answer["limit"] == pytest.approx(np.abs(change).max())
@@ -69,12 +68,12 @@ def test_answers_hold_the_numbers_of_the_analysis(
     assert abs(found) == pytest.approx(np.abs(change).max())
     assert most["before"] == pytest.approx(math.exp(answer["log_probability"]))
     assert most["after"] / most["before"] == pytest.approx(math.exp(found))
-    answer = ask(experiments, "contribution", **asked, target=3)
+    answer = ask(service, "contribution", **asked, target=3)
     heads = logit_contribution(model, run, place, 3).heads["self"]
     np.testing.assert_allclose(answer["heads"]["self"], heads, atol=1e-6)
     assert answer["total"] == pytest.approx(answer["logit"], abs=1e-4)
     assert answer["label"] == model.tokenizer.label(3)
-    answer, both = ask(experiments, "next_token", **asked), next_token(model, run, place)
+    answer, both = ask(service, "next_token", **asked), next_token(model, run, place)
     assert answer["labels"] == [model.tokenizer.label(token) for token in both.ids]
     assert answer["intact"] == pytest.approx(both.intact.tolist())
     assert answer["altered"] == pytest.approx(both.intervened.tolist())
@@ -82,25 +81,25 @@ def test_answers_hold_the_numbers_of_the_analysis(
 
 
 def test_importance_is_reckoned_once_for_a_token(
-    experiments: Experiments, altered: str, monkeypatch: pytest.MonkeyPatch
+    service: Service, altered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = {"run": altered, "place": 3, "stack": "decoder", "kind": "self"}
-    first = ask(experiments, "importance", **asked)
-    monkeypatch.setattr(experiments, "_asked", None)  # would be a TypeError
-    assert ask(experiments, "importance", **asked) == first
-    dark = ask(experiments, "importance", **asked, dark=True)
+    first = ask(service, "importance", **asked)
+    monkeypatch.setattr(service.queries, "_asked", None)  # would be a TypeError
+    assert ask(service, "importance", **asked) == first
+    dark = ask(service, "importance", **asked, dark=True)
     assert dark["change"] == first["change"]
     assert dark["figure"] != first["figure"]
 
 
 @pytest.mark.parametrize("change", [SILENCE, EditMask("decoder", without=["padding"])])
 def test_the_intact_text_is_that_of_the_same_request(
-    experiments: Experiments, model: Model, change: Any
+    service: Service, model: Model, change: Any
 ) -> None:
     """And is the same where no change touches it."""
-    run = experiments.service.generate("tiny", "The fox", **SETTINGS, interventions=[change])
+    run = service.generate("tiny", "The fox", **SETTINGS, interventions=[change])
     intact = model.generate("The fox", **SETTINGS)
-    answer = ask(experiments, "intact_text", run=experiments.store.put(run))
+    answer = ask(service, "intact_text", run=service.store.put(run))
     assert (answer["labels"], answer["n_prompt"]) == (list(intact.labels), run.n_prompt)
     same = answer["same"]
     assert intact.ids[:same] == run.ids[:same]
@@ -111,7 +110,7 @@ def test_the_intact_text_is_that_of_the_same_request(
 def test_losses_are_measured_when_asked_for_and_then_known(
     model: Model, altered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fresh = Experiments(Service([model]))
+    fresh = Service([model])
     unknown = ask(fresh, "broken", model="tiny")
     assert [row["what"] for row in unknown["rows"]] == breaks_of(model.config)
     assert all(row["why"] == BREAKS[row["what"]] for row in unknown["rows"])
@@ -128,19 +127,19 @@ def test_losses_are_measured_when_asked_for_and_then_known(
 
 @pytest.mark.parametrize("what", [None, "uniform-attention"])
 def test_a_prompt_goes_on_greedily_without_an_idea(
-    experiments: Experiments, model: Model, altered: str, what: str | None
+    service: Service, model: Model, altered: str, what: str | None
 ) -> None:
     breaks = [] if what is None else [Break(what)]
     alone = model.generate("The fox", max_new_tokens=BROKEN_TOKENS, interventions=breaks)
-    answer = ask(experiments, "broken_text", run=altered, what=what)
+    answer = ask(service, "broken_text", run=altered, what=what)
     assert answer["labels"] == list(alone.labels[alone.n_prompt :])
 
 
-def test_the_used_mask_is_the_recorded_one(experiments: Experiments) -> None:
+def test_the_used_mask_is_the_recorded_one(service: Service) -> None:
     edit = EditMask("decoder", layer=1, forbid=[(2, None)], allow=[(0, 3)])
-    run = experiments.service.generate("tiny", "The fox", **SETTINGS, interventions=[edit])
-    answer_of = asking(experiments, "used_mask")
-    key = experiments.store.put(run)
+    run = service.generate("tiny", "The fox", **SETTINGS, interventions=[edit])
+    answer_of = asking(service, "used_mask")
+    key = service.store.put(run)
     for site in ("decoder.0.self", "decoder.1.self"):
         answer = answer_of({"run": key, "site": site})
         allowed = run.trace[site].allowed[0].numpy()
@@ -151,16 +150,16 @@ def test_the_used_mask_is_the_recorded_one(experiments: Experiments) -> None:
     assert allowed[0, 3]
 
 
-def test_what_cannot_be_answered_gets_a_sentence(experiments: Experiments, altered: str) -> None:
+def test_what_cannot_be_answered_gets_a_sentence(service: Service, altered: str) -> None:
     good = {"run": altered, "place": 3, "stack": "decoder", "kind": "self"}
     for wrong, sentence in [
         ({"place": 0}, "one that the network predicted"),
         ({"kind": "cross"}, "ablated: decoder self"),
     ]:
-        assert sentence in ask(experiments, "importance", **good | wrong)["error"]
-    assert "model must be one of" in ask(experiments, "broken", model="x")["error"]
-    read = experiments.store.put(experiments.service.read("tiny-encoder", "The fox"))
-    assert "cannot generate" in ask(experiments, "broken_text", run=read)["error"]
+        assert sentence in ask(service, "importance", **good | wrong)["error"]
+    assert "model must be one of" in ask(service, "broken", model="x")["error"]
+    read = service.store.put(service.read("tiny-encoder", "The fox"))
+    assert "cannot generate" in ask(service, "broken_text", run=read)["error"]
 
 
 QUESTIONS = {
@@ -169,41 +168,41 @@ QUESTIONS = {
 }
 
 
-def question(experiments: Experiments, name: str, run: str, place: int) -> dict[str, Any]:
-    return ask(experiments, name, run=run, place=place, **QUESTIONS[name])
+def question(service: Service, name: str, run: str, place: int) -> dict[str, Any]:
+    return ask(service, name, run=run, place=place, **QUESTIONS[name])
 
 
-def fresh_run(experiments: Experiments) -> str:
+def fresh_run(service: Service) -> str:
     """Of which no importance is known yet."""
-    return experiments.store.put(experiments.service.generate("tiny", "The fox", **SETTINGS))
+    return service.store.put(service.generate("tiny", "The fox", **SETTINGS))
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_question_ends_within_its_time_and_when_nobody_waits_for_it(
-    experiments: Experiments, name: str, monkeypatch: pytest.MonkeyPatch
+    service: Service, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, gone = fresh_run(experiments), threading.Event()
+    run, gone = fresh_run(service), threading.Event()
     gone.set()
     with deadline.until(deadline.Deadline(60, gone)):
-        told = question(experiments, name, run, 4)
+        told = question(service, name, run, 4)
     assert told == {"error": "nobody waits for this any more"}
     monkeypatch.setattr(module, "MAX_SECONDS", 0.0)
-    told = question(experiments, name, run, 4)
+    told = question(service, name, run, 4)
     assert told == {"error": "this takes longer than one request may: take a shorter text"}
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
-    assert "takes longer than" in ask(experiments, "broken_text", run=run)["error"]
+    assert "takes longer than" in ask(service, "broken_text", run=run)["error"]
     monkeypatch.undo()
-    assert "figure" in question(experiments, name, run, 4)
+    assert "figure" in question(service, name, run, 4)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_question_is_stopped_between_two_of_its_batches(
-    experiments: Experiments, name: str, monkeypatch: pytest.MonkeyPatch
+    service: Service, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not only before the first one: the network has read something by then."""
-    run, read = fresh_run(experiments), []
+    run, read = fresh_run(service), []
     monkeypatch.setattr(text_before, "MAX_WEIGHTS", 1)  # one variant a batch
-    network = type(experiments.service.model("tiny").network)
+    network = type(service.model("tiny").network)
     forward, gone = network.forward, threading.Event()
 
     def counted(*args: Any, **settings: Any) -> Any:
@@ -214,27 +213,27 @@ def test_a_question_is_stopped_between_two_of_its_batches(
 
     monkeypatch.setattr(network, "forward", counted)
     with deadline.until(deadline.Deadline(60, gone)):
-        assert "error" in question(experiments, name, run, 4)
+        assert "error" in question(service, name, run, 4)
     assert len(read) == 3
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_what_is_too_much_for_the_time_is_refused_before_it_begins(
-    experiments: Experiments, name: str, monkeypatch: pytest.MonkeyPatch
+    service: Service, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = fresh_run(experiments)
-    tiny = experiments.service.model("tiny")
+    run = fresh_run(service)
+    tiny = service.model("tiny")
     variants = {"importance": 2 * 2, "patching": 2 * 4}[name]  # layers x heads; layers x places
     monkeypatch.setattr(module, "MAX_OPERATIONS", 2 * tiny.n_parameters * variants * 4 - 1)
-    monkeypatch.setattr(experiments, "_asked", None)  # would be a TypeError
-    told = question(experiments, name, run, 4)["error"]
+    monkeypatch.setattr(service.queries, "_asked", None)  # would be a TypeError
+    told = question(service, name, run, 4)["error"]
     assert told.startswith(f"this would read {variants * 4:,} tokens, about ")
     with pytest.raises(TypeError, match="NoneType"):
-        question(experiments, name, run, 3)
+        question(service, name, run, 3)
 
 
 def test_one_question_at_a_time_and_no_endless_waiting(
-    experiments: Experiments, altered: str, monkeypatch: pytest.MonkeyPatch
+    service: Service, altered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, done, gone = threading.Event(), threading.Event(), threading.Event()
     gone.set()
@@ -244,17 +243,15 @@ def test_one_question_at_a_time_and_no_endless_waiting(
         done.wait(30)
         raise ValueError("enough")
 
-    monkeypatch.setattr(experiments, "_asked", slow)
-    thread = threading.Thread(
-        target=ask, args=[experiments, "broken_text"], kwargs={"run": altered}
-    )
+    monkeypatch.setattr(service.queries, "_asked", slow)
+    thread = threading.Thread(target=ask, args=[service, "broken_text"], kwargs={"run": altered})
     thread.start()
     try:
         assert asked.wait(30)
         with deadline.until(deadline.Deadline(60, gone)):  # who has gone does not wait
-            assert "The server is busy" in ask(experiments, "intact_text", run=altered)["error"]
+            assert "The server is busy" in ask(service, "intact_text", run=altered)["error"]
         monkeypatch.setattr(module, "PATIENCE_S", 0.01)
-        assert "The server is busy" in ask(experiments, "intact_text", run=altered)["error"]
+        assert "The server is busy" in ask(service, "intact_text", run=altered)["error"]
     finally:
         done.set()
         thread.join()

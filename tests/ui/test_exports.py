@@ -18,7 +18,6 @@ from asking import asking
 import transformer
 from transformer import Model, Run, with_lens
 from transformer.inference import deadline
-from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Line, Resource
 from transformer.ui.resources import in_thread
 from transformer.ui.service import Service
@@ -27,28 +26,28 @@ from transformer.views.export import html
 
 
 @pytest.fixture
-def kept(tiny_model: Model) -> tuple[Experiments, str, Run]:
+def kept(tiny_model: Model) -> tuple[Service, str, Run]:
     """What answers for a kept run, the run's id, and the run with its lens."""
-    experiments = Experiments(Service([tiny_model]))
+    service = Service([tiny_model])
     run = tiny_model.generate("The fox said: hello!", max_new_tokens=4)
-    return experiments, experiments.store.pin(run), with_lens(tiny_model, run)
+    return service, service.store.pin(run), with_lens(tiny_model, run)
 
 
-def ask(experiments: Experiments, **data: Any) -> dict[str, Any]:
-    return asking(experiments, "export")(data)
+def ask(service: Service, **data: Any) -> dict[str, Any]:
+    return asking(service, "export")(data)
 
 
-def test_every_form_holds_the_run(kept: tuple[Experiments, str, Run]) -> None:
-    experiments, key, run = kept
-    found = {form: ask(experiments, run=key, form=form) for form in ("json", "npz", "html")}
+def test_every_form_holds_the_run(kept: tuple[Service, str, Run]) -> None:
+    service, key, run = kept
+    found = {form: ask(service, run=key, form=form) for form in ("json", "npz", "html")}
     read = transformer.from_json(found["json"]["text"])
     assert (read.text, read.surprisal) == (run.text, run.surprisal)
     file = io.BytesIO(base64.b64decode(found["npz"]["base64"]))
     assert transformer.read_npz(file).ids == run.ids
     assert found["html"]["text"] == html.page(run)
-    opened = ask(experiments, run=key, form="html", site="decoder.1.self", head=1)
+    opened = ask(service, run=key, form="html", site="decoder.1.self", head=1)
     assert opened["text"] == html.page(run, "decoder.1.self", 1) != found["html"]["text"]
-    head = ask(experiments, run=key, form="csv", site="decoder.1.self", head=1, stage="masked")
+    head = ask(service, run=key, form="csv", site="decoder.1.self", head=1, stage="masked")
     assert head["text"] == "\ufeff" + run.attention_csv("decoder.1.self", 1, "masked")
     names = [one["name"] for one in [*found.values(), head]]
     start = "tiny-the-fox-said-hello"
@@ -60,9 +59,7 @@ def test_every_form_holds_the_run(kept: tuple[Experiments, str, Run]) -> None:
     "text",
     ["../../etc/passwd", "a\x00b\r\nSet-Cookie: x", "." * 50, "x" * 5000, "‮txt.exe", "نص عربي"],
 )  # fmt: skip
-def test_a_file_name_has_safe_characters_only(
-    kept: tuple[Experiments, str, Run], text: str
-) -> None:
+def test_a_file_name_has_safe_characters_only(kept: tuple[Service, str, Run], text: str) -> None:
     _, _, run = kept
     odd = dataclasses.replace(run, model="../m", request=transformer.Request(text=text))
     for form, place in (("json", ""), ("csv", "-decoder-0-self-head-0")):
@@ -83,23 +80,23 @@ def test_a_file_name_has_safe_characters_only(
     ],
 )
 def test_a_wrong_wish_gets_a_sentence(
-    kept: tuple[Experiments, str, Run], data: dict[str, Any], sentence: str
+    kept: tuple[Service, str, Run], data: dict[str, Any], sentence: str
 ) -> None:
-    experiments, key, _ = kept
-    assert sentence in ask(experiments, **{"run": key, **data})["error"]
+    service, key, _ = kept
+    assert sentence in ask(service, **{"run": key, **data})["error"]
 
 
 def test_what_is_too_large_is_refused_before_it_is_made(
-    kept: tuple[Experiments, str, Run], monkeypatch: pytest.MonkeyPatch
+    kept: tuple[Service, str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiments, key, _ = kept
+    service, key, _ = kept
     monkeypatch.setattr(exports, "MAX_EXPORT_BYTES", 1000)
     monkeypatch.setattr(Run, "to_json", None)
     for form, what in (("json", "arrays"), ("npz", "arrays"), ("html", "page")):
-        said = ask(experiments, run=key, form=form)["error"]
+        said = ask(service, run=key, form=form)["error"]
         assert said.startswith(f"this run's {what} would be")
         assert "python -m transformer" in said
-    assert "error" not in ask(experiments, run=key, form="csv", site="decoder.0.self")
+    assert "error" not in ask(service, run=key, form="csv", site="decoder.0.self")
 
 
 def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None:
@@ -137,9 +134,9 @@ def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None
 
 
 def test_a_disk_that_cannot_be_written_does_not_matter(
-    kept: tuple[Experiments, str, Run], monkeypatch: pytest.MonkeyPatch
+    kept: tuple[Service, str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiments, key, run = kept
+    service, key, run = kept
     real = open
 
     def read_only(file: Any, mode: str = "r", *more: Any, **settings: Any) -> Any:
@@ -150,6 +147,6 @@ def test_a_disk_that_cannot_be_written_does_not_matter(
     monkeypatch.setattr("builtins.open", read_only)
     monkeypatch.setattr("io.open", read_only)
     for form in ("json", "npz", "html", "csv"):
-        assert "error" not in ask(experiments, run=key, form=form, site="decoder.0.self")
+        assert "error" not in ask(service, run=key, form=form, site="decoder.0.self")
     weights = run.trace["decoder.0.self"].pattern
     assert np.isfinite(weights.numpy()).all()

@@ -19,7 +19,6 @@ from transformer.runs.compact_trace import bytes_of
 from transformer.runs.memory_budget import REMEMBERED, Limits
 from transformer.ui import handlers, limits
 from transformer.ui import service as services
-from transformer.ui.experiments import Experiments
 from transformer.ui.learning import adopt, learned
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
@@ -72,7 +71,7 @@ def test_what_is_remembered_of_every_step_of_many_runs_takes_no_more_than_its_sh
     service: Service,
 ) -> None:
     service.budget.kinds[REMEMBERED] = Limits(most_bytes=200_000)
-    before, ask = alive(StepFilters), asking(Experiments(service), "equation")
+    before, ask = alive(StepFilters), asking(service, "equation")
     for seed in range(6):
         run = service.generate("tiny", TEXT, max_new_tokens=9, temperature=1.0, top_k=9, seed=seed)
         key = service.store.put(run, f"visitor {seed}")

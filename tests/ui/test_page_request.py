@@ -15,7 +15,6 @@ from transformer.inference import deadline
 from transformer.interventions.descriptions import Ablate, to_dict
 from transformer.runs.run import Batch, Run
 from transformer.ui import handlers
-from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Resource
 from transformer.ui.limits import MAX_MADE
 from transformer.ui.link import read_state
@@ -53,7 +52,7 @@ def posted(service: Service, name: str, data: Any) -> tuple[int, Any]:
     """What a server answers to a question."""
 
     async def asked() -> httpx.Response:
-        transport = httpx.ASGITransport(resource_app(Experiments(service)))
+        transport = httpx.ASGITransport(resource_app(service))
         async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
             return await client.post(name, json=data)
 
@@ -66,16 +65,6 @@ def same(left: Run, right: Run) -> bool:
     return left.values() == right.values() and all(
         left.trace[site].pattern.equal(right.trace[site].pattern) for site in sites
     )
-
-
-@pytest.mark.parametrize(("name", "settings"), REQUESTS)
-def test_another_server_makes_the_same_run_under_the_same_id(
-    here: Service, there: Service, name: str, settings: dict[str, Any]
-) -> None:
-    run = here.generate(name, "The fox", **settings) if settings else here.read(name, "The fox")
-    key = here.store.put(run)
-    Regenerator(there).make({key: run_facts(run, key)["link"]})
-    assert same(there.store.run(key), run)
 
 
 @pytest.mark.parametrize("name", ["tiny", "tiny-translator"])
@@ -117,19 +106,6 @@ def test_the_stored_examples_are_those_of_every_server_and_a_state_without_more_
         asked = read_state({"model": name, "tab": "masks"})
         assert run_of(there, asked) is there.store.run(run)
         assert batch_of(there, asked) is there.store.batch(batch)
-
-
-def test_a_run_that_was_stopped_early_is_made_as_far_as_it_came(
-    here: Service, there: Service
-) -> None:
-    running = handlers.generate(here, "me", "tiny", "The fox", {"max_new_tokens": 30})
-    next(running)
-    here.sessions.stop("me")
-    *_, (facts, _, _) = running
-    assert facts is not None
-    assert facts["stopped"] == "cancelled"
-    Regenerator(there).make({facts["run"]: facts["link"]})
-    assert list(there.store.run(facts["run"]).labels) == facts["labels"]
 
 
 def test_many_questions_at_once_make_a_run_once(

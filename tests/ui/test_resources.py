@@ -13,7 +13,6 @@ import pytest
 
 from transformer import Model
 from transformer.analysis.atlas import atlas
-from transformer.ui.experiments import Experiments
 from transformer.ui.resources import ARRAYS, resource_app, written
 from transformer.ui.service import Service
 from transformer.views import PICTURES, attention_heatmap
@@ -35,7 +34,7 @@ def asked(
     service: Service, path: str, *, headers: dict[str, str] | None = None, **query: Any
 ) -> httpx.Response:
     async def get() -> httpx.Response:
-        transport = httpx.ASGITransport(resource_app(Experiments(service)))
+        transport = httpx.ASGITransport(resource_app(service))
         async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
             return await client.get(path, params=query, headers=headers)
 

@@ -14,7 +14,6 @@ from serving import tiny_translator
 
 from transformer import Model, Run
 from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
-from transformer.ui.experiments import Experiments
 from transformer.ui.service import Service
 from transformer.views.drawing import style
 from transformer.views.patching.patching import (
@@ -31,25 +30,25 @@ TEXT, OTHER = "The fox said hello", "The bird sang hello"
 
 
 @pytest.fixture(scope="module")
-def experiments(tiny_model: Model, tiny_encoder: Model) -> Experiments:
-    return Experiments(Service([tiny_model, tiny_translator(), tiny_encoder]))
+def experiments(tiny_model: Model, tiny_encoder: Model) -> Service:
+    return Service([tiny_model, tiny_translator(), tiny_encoder])
 
 
 @pytest.fixture(scope="module")
-def story(experiments: Experiments) -> str:
+def story(experiments: Service) -> str:
     """The id of a run of the text generator."""
-    run = experiments.service.generate("tiny", TEXT, max_new_tokens=5)
+    run = experiments.generate("tiny", TEXT, max_new_tokens=5)
     return experiments.store.put(run)
 
 
 @pytest.fixture(scope="module")
-def translation(experiments: Experiments) -> str:
+def translation(experiments: Service) -> str:
     """The id of a run of the translator."""
-    run = experiments.service.generate("tiny-translator", TEXT, max_new_tokens=5)
+    run = experiments.generate("tiny-translator", TEXT, max_new_tokens=5)
     return experiments.store.put(run)
 
 
-def ask(experiments: Experiments, view: str, **data: Any) -> dict[str, Any]:
+def ask(experiments: Service, view: str, **data: Any) -> dict[str, Any]:
     """As the page asks."""
     return asking(experiments, view)(data)
 
@@ -115,7 +114,7 @@ def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model):
 def test_a_later_token_has_all_of_the_text_before_it_as_its_text(experiments, story, translation):
     for key, place in ((story, None), (story, 9), (translation, 2)):
         run = experiments.store.run(key)
-        model = experiments.service.model(run.model)
+        model = experiments.model(run.model)
         text = text_before(model, run, run.n_prompt if place is None else place)
         if run.source_ids:
             assert text == TEXT
@@ -153,7 +152,7 @@ def test_a_translators_map_is_of_the_token_that_the_other_source_changes_most(
     experiments, translation, stack
 ):
     run = experiments.store.run(translation)
-    model = experiments.service.model(run.model)
+    model = experiments.model(run.model)
     answer = ask(experiments, "patching", run=translation, other=OTHER, stack=stack)
     assert answer["place"] == most_changed(model, run, OTHER)
     meta = json.loads(answer["figure"])["layout"]["meta"]
@@ -176,13 +175,13 @@ def test_mistakes_are_told_in_one_sentence(experiments, story):
     assert "['other', 'here']; got 'mine'" in wrong["error"]
     wrong = ask(experiments, "patching", run=story, other=OTHER, stack="encoder")
     assert "no site encoder.0.self" in wrong["error"]
-    read = experiments.store.put(experiments.service.read("tiny-encoder", TEXT))
+    read = experiments.store.put(experiments.read("tiny-encoder", TEXT))
     wrong = ask(experiments, "patching", run=read, other=OTHER)
     assert "no site decoder.0.self; its sites: encoder.0.self" in wrong["error"]
 
 
 def test_a_text_that_slid_out_of_sight_is_refused(experiments):
-    run: Run = experiments.service.generate("tiny", TEXT, max_new_tokens=40)
+    run: Run = experiments.generate("tiny", TEXT, max_new_tokens=40)
     assert run.trace_start > 0
     key = experiments.store.put(run)
     error = ask(experiments, "patching", run=key, other=OTHER)["error"]

@@ -20,16 +20,16 @@ from transformer.ui import process
 from transformer.ui.api import check_tools, in_json
 from transformer.ui.asgi_guard import AsgiGuard
 from transformer.ui.components import put_first
-from transformer.ui.experiments import Experiments
+from transformer.ui.experiments import Decorator
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
 from transformer.ui.modules import MODULES
 from transformer.ui.page import build, first_look
 from transformer.ui.page_queue import Queue
 from transformer.ui.process import Shutdown, raise_file_limit, shorten_logs
 from transformer.ui.qr import code_question
-from transformer.ui.request_guard import POLICY, CompressedPage, policy_for
+from transformer.ui.request_guard import POLICY, QUALITY, CompressedPage, policy_for
 from transformer.ui.resources import PREFIX, resource_app
-from transformer.ui.service import Decorator, Service
+from transformer.ui.service import Service
 from transformer.views.drawing.style import FONT
 
 SWEEP_S = 10.0
@@ -68,16 +68,15 @@ def launch(
     service = Service(models, gpu, trainings)
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     put_first(first_look(service))
-    experiments = Experiments(service)
-    page = build(service, experiments)
+    page = build(service)
     shutdown, failed = Shutdown(page._queue), threading.Event()
     threading.Thread(target=_sweep, args=[service, page, failed], daemon=True).start()
     process.freeze_gc()
     page.launch(
         app_kwargs={
-            "routes": [Mount(PREFIX, resource_app(experiments, code_question(page)))],
+            "routes": [Mount(PREFIX, resource_app(service, code_question(page)))],
             "middleware": [
-                Middleware(CompressedPage),
+                Middleware(CompressedPage, quality=QUALITY),
                 guard_of(service, page, shutdown, mcp, policy),
             ],
             "lifespan": in_json(page),

@@ -27,11 +27,11 @@ from transformer.inference.deadline import until
 from transformer.messages import invalid, numeral
 from transformer.runs.head_data import head_view
 from transformer.ui.api_runs import experiment_endpoints, run_endpoints
-from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Line
 from transformer.ui.limits import AT_ONCE, MAX_LISTED, sentence_of, table
 from transformer.ui.page_data import model_facts
 from transformer.ui.questions import answer
+from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
 from transformer.views import PICTURES, VIEWS
 from transformer.views.declaration import is_figure
@@ -39,9 +39,8 @@ from transformer.views.declaration import is_figure
 PACKAGE = "mcp>=1.21,<2"  # as Gradio asks for it
 
 
-def add_endpoints(experiments: Experiments) -> None:
+def add_endpoints(service: Service) -> None:
     """Register the endpoints; call inside a `gr.Blocks` context."""
-    service = experiments.service
 
     def add(function: Callable[..., Any], within: Any = nullcontext, **settings: Any) -> None:
         """within: a context around each call. A ValueError's sentence is passed on to the client,
@@ -66,18 +65,17 @@ def add_endpoints(experiments: Experiments) -> None:
     for function in run_endpoints(service):
         generating = functools.partial(timed, service.shares["model"])
         add(function, generating, concurrency_limit=AT_ONCE, concurrency_id="model")
-    *looking, view = look_endpoints(experiments)
+    *looking, view = look_endpoints(service)
     # These take no place among the former: a request that held a place of one kind while waiting
     # for one of the other could wait for ever.
-    for function in (*experiment_endpoints(experiments), view):
+    for function in (*experiment_endpoints(service), view):
         add(function, timed, concurrency_id="experiments")
     for function in looking:
         add(function)
 
 
-def look_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
+def look_endpoints(service: Service) -> list[Callable[..., Any]]:
     """Those that read what there is, and last of them /view, which may run the network."""
-    service = experiments.service
 
     def models() -> list[dict[str, Any]]:
         """The models that can be used, with their configuration."""
@@ -146,7 +144,7 @@ def look_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
             )
         asked = PICTURES[picture].subject
         subject = asked if asked in ("batch", "model") else "run"
-        found = answer(experiments, PICTURES[picture], {**(parameters or {}), subject: run})
+        found = answer(service, PICTURES[picture], {**(parameters or {}), subject: run})
         return {name: _listed(value) for name, value in found.items()}
 
     def limits() -> dict[str, dict[str, Any]]:

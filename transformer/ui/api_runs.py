@@ -15,7 +15,6 @@ from transformer.analysis.patching import patch_effect
 from transformer.former_names import today
 from transformer.messages import invalid, say
 from transformer.runs.run import Run
-from transformer.ui.experiments import Experiments
 from transformer.ui.limits import check_input
 from transformer.ui.page_data import kinds_of, run_values
 from transformer.ui.service import Service
@@ -169,9 +168,8 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
     return [generate, translate, trace, fill, batch]
 
 
-def experiment_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
+def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
     """Those that ask "what if?" of a kept run, and what a text costs a model."""
-    service = experiments.service
     default = next(iter(service.models))
 
     def importance(run: str, place: int, by: str = "zero") -> dict[str, Any]:
@@ -186,7 +184,7 @@ def experiment_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
             by: zero, or mean, the head's mean over the text
         """
         item = service.store.run(run)
-        found = experiments.ask(head_importance, item, place=place, by=by)
+        found = service.queries.ask(head_importance, item, place=place, by=by)
         return {
             "place": place,
             "token": service.model(item.model).tokenizer.label(found.target),
@@ -202,7 +200,7 @@ def experiment_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
             place: of the token, counted from 0; at the end of the ids, what would follow
         """
         item = service.store.run(run)
-        found = experiments.ask(next_token_of, item, place=place)
+        found = service.queries.ask(next_token_of, item, place=place)
         tokens = service.model(item.model).tokenizer
         rows = zip(found.ids, found.intact.tolist(), found.intervened.tolist(), strict=True)
         return {
@@ -239,7 +237,7 @@ def experiment_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
         item = service.store.run(run)
         part = today(part) if isinstance(part, str) else part
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
-        found = experiments.ask(patch_effect, item, other=other, place=place, **where)
+        found = service.queries.ask(patch_effect, item, other=other, place=place, **where)
         return {
             "place": place,
             "target": found.target,
@@ -259,7 +257,7 @@ def experiment_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
         """
         return [
             {"what": each.what, "why": say(each.why), "loss": each.loss}
-            for each in experiments.broken(model)
+            for each in service.queries.broken(model)
         ]
 
     def score(text: str, model: str = default, target: str = "") -> dict[str, Any]:
@@ -281,7 +279,7 @@ def experiment_endpoints(experiments: Experiments) -> list[Callable[..., Any]]:
             raise invalid("a target is for a translator; {model} is none", model=model)
         else:
             run, scored = service.read(model, text), text
-        asked = experiments.ask(surprisal, run)
+        asked = service.queries.ask(surprisal, run)
         bits = [bit for bit in asked if bit is not None]
         if not bits:
             raise invalid(

@@ -19,7 +19,7 @@ from transformer.messages import invalid, numeral, say
 from transformer.model.sites import sites_of
 from transformer.runs.memory_budget import memoize_on_run
 from transformer.runs.run import Run
-from transformer.ui.fair_scheduler import Busy
+from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.limits import (
     BUSY,
     MAX_OPERATIONS,
@@ -28,10 +28,11 @@ from transformer.ui.limits import (
     PATIENCE_S,
     check_input,
 )
-from transformer.ui.service import Service
 from transformer.ui.sessions import caller
+from transformer.ui.store import is_own
 
 T = TypeVar("T")
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # They compute one row of one layer: too little to wait for, and a whole class asks at once.
 QUICK = (layer_at_place, step_filters)
 # One text read once: a short one of a small network needs no turn either.
@@ -43,17 +44,18 @@ class Experiments:
     """The server's `ModelQueries`: one question at a time, since each takes all cores, for at most
     MAX_SECONDS; a long one lets others run between two of its batches. A question whose client has
     left is cancelled.
+
+    models: finds one by its name. line: where a question waits for its turn. gpu: see `Service`.
     """
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
-        self.store = service.store
-        self._asked = service.on_device(self._ask)
+    def __init__(self, models: Callable[[str], Model], line: Line, gpu: Decorator) -> None:
+        self._models, self._line = models, line
+        self._asked = gpu(self._ask)
         self._broken: dict[str, list[Broken]] = {}
 
     def model(self, name: str) -> Model:
         """A served model. Raises ValueError, listing the names, for an unknown one."""
-        return self.service.model(name)
+        return self._models(name)
 
     def ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
         """question(model, run, **arguments), computed once for a run."""
@@ -68,22 +70,22 @@ class Experiments:
 
     def broken(self, name: str) -> list[Broken]:
         """See held_out.broken."""
-        model = self.service.model(name)
+        model = self.model(name)
         with self._in_turn():
             found = self._broken.get(name) or broken(model)
-            if name in self.service.models:
+            if not is_own(name):
                 self._broken[name] = found
             return found
 
     def known_broken(self, name: str) -> list[Broken]:
         """The same if somebody has asked for it; else nothing."""
-        self.service.model(name)
+        self.model(name)
         return self._broken.get(name, [])
 
     def _answered(self, question: Callable[..., T], run: Run, arguments: Mapping[str, Any]) -> T:
         """A question's answer, when its turn has come."""
         n_tokens = _n_tokens(question, run, arguments)
-        operations = 2.0 * self.service.model(run.model).n_parameters * n_tokens
+        operations = 2.0 * self.model(run.model).n_parameters * n_tokens
         if question in QUICK or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):
             return self._asked(question, run, **arguments)
         most = MAX_PREVIEW_OPERATIONS if question is without_head else MAX_OPERATIONS
@@ -102,14 +104,13 @@ class Experiments:
 
     def _ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
         with renewed(MAX_SECONDS):
-            return question(self.service.model(run.model), run, **arguments)
+            return question(self.model(run.model), run, **arguments)
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        line = self.service.shares["experiments"]
         with (
             renewed(PATIENCE_S) as patience,
-            line.taken(caller(), lambda: not patience.is_over()) as place,
+            self._line.taken(caller(), lambda: not patience.is_over()) as place,
         ):
             if not place.has:
                 raise Busy(say(BUSY))

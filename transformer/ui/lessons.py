@@ -17,9 +17,9 @@ from transformer.lessons.stored import stored
 from transformer.messages import invalid, language, say
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
-from transformer.ui.experiments import Experiments
 from transformer.ui.link import pairs_of, read_state
 from transformer.ui.page_request import batch_of, run_of
+from transformer.ui.service import Service
 from transformer.ui.tour import as_link
 from transformer.views.export import lesson as lesson_page
 
@@ -29,13 +29,13 @@ _FIELDS = {"token": "read"}  # of an answer, as a state of the page has it
 FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 
-def lessons(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
+def lessons(service: Service, data: Mapping[str, Any]) -> Answer:
     """The lessons whose models are served: name, title, minutes, and how many checks."""
-    names = offered(experiments.service.models)
+    names = offered(service.models)
     return {"lessons": [_listed(all_lessons()[name]) for name in names]}
 
 
-def lesson(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
+def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name"}: its steps, each with its words and its state."""
     lesson = _lesson(data.get("name"))
     title, *words = lesson.in_language(language())
@@ -43,30 +43,30 @@ def lesson(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
     return {"name": lesson.name, "title": title.title, "steps": steps}
 
 
-def grade(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
+def grade(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name", "step", "run", "batch", "answer"}: whether it is right, and a sentence.
 
     answer: of the page's own state: site, head, token, cell; or a number, or an option.
     """
     check = _check(data)
-    context = _context(experiments, data)
+    context = _context(service, data)
     found = check.grade(context, answer_of(data.get("answer"), check, context.run))
     return {"right": found.right, "says": found.says}
 
 
-def solve(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
+def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name", "step", "run", "batch"}: the answer, as the page would show it."""
     check, step = _check(data), _steps(data)
     if isinstance(step.solution, Mapping) and "learn" in step.solution:
         return {"state": {"tab": "learn"}}
     if step.solution:
         return {"state": state_of(step.solution)}
-    found = check.right_answer(_context(experiments, data))
+    found = check.right_answer(_context(service, data))
     if found is None:
         return {}
     if "query" in found:
         site = str(check.arguments["site"])
-        cell = f"{found['query'] - first_row(_context(experiments, data).run, site)},{found['key']}"
+        cell = f"{found['query'] - first_row(_context(service, data).run, site)},{found['key']}"
         return {"state": {"site": site, "cell": cell}}
     if "number" in found or "option" in found:
         return dict(found)
@@ -75,10 +75,10 @@ def solve(experiments: Experiments, data: Mapping[str, Any]) -> Answer:
     return {"state": {_FIELDS.get(name, name): str(one) for name, one in found.items()}}
 
 
-def _context(experiments: Experiments, data: Mapping[str, Any]) -> GradingContext:
-    store = experiments.store
+def _context(service: Service, data: Mapping[str, Any]) -> GradingContext:
+    store = service.store
     batch = store.batch(data["batch"]) if data.get("batch") else None
-    return GradingContext(run=store.run(data.get("run")), models=experiments, batch=batch)
+    return GradingContext(run=store.run(data.get("run")), models=service.queries, batch=batch)
 
 
 def offered(served: Mapping[str, Any]) -> list[str]:
@@ -155,12 +155,12 @@ def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
     return answer
 
 
-def shown_by(experiments: Experiments, fields: Mapping[str, str]) -> GradingContext:
+def shown_by(service: Service, fields: Mapping[str, str]) -> GradingContext:
     """The run and the batch that a state of the page shows. Raises ValueError for none."""
     state = read_state(fields)
-    run, batch = run_of(experiments.service, state), batch_of(experiments.service, state)
+    run, batch = run_of(service, state), batch_of(service, state)
     check_places(run, state.view)
-    return GradingContext(run=run, models=experiments, batch=batch)
+    return GradingContext(run=run, models=service.queries, batch=batch)
 
 
 def check_places(run: Run, view: Mapping[str, str]) -> None:
@@ -174,7 +174,7 @@ def check_places(run: Run, view: Mapping[str, str]) -> None:
         raise invalid("read must be at most {last}; got {got}", last=last, got=token)
 
 
-def lesson_file(lesson: Lesson, experiments: Experiments) -> str:
+def lesson_file(lesson: Lesson, service: Service) -> str:
     """The page as text, in the language of this request.
 
     A step is shown with the run of its state and graded by numbers of that run; what needs the
@@ -185,21 +185,21 @@ def lesson_file(lesson: Lesson, experiments: Experiments) -> str:
     steps = []
     opened: Opened | None = None
     for step, part in zip(lesson.steps, parts, strict=True):
-        opened = _opened(experiments, step, opened)
+        opened = _opened(service, step, opened)
         steps.append(_file_step(step, part, opened, runs))
         if isinstance(step.check, OutputCheck):  # the visitor makes another run, unknown here
             opened = None
-    seen = [experiments.with_lens(run) for run in runs]
+    seen = [service.queries.with_lens(run) for run in runs]
     return lesson_page.page(title.title, steps, seen)
 
 
-def _opened(experiments: Experiments, step: Step, before: Opened | None) -> Opened | None:
+def _opened(service: Service, step: Step, before: Opened | None) -> Opened | None:
     """What the step shows; None: the file cannot."""
     if not step.state:
         return before
     fields = state_of(step.state)
     known = fields.get("tab", lesson_page.TABS[0]) in lesson_page.TABS and "lines" not in fields
-    return (shown_by(experiments, fields), fields) if known else None
+    return (shown_by(service, fields), fields) if known else None
 
 
 def _file_step(step: Step, part: Part, opened: Opened | None, runs: list[Run]) -> dict[str, Any]:

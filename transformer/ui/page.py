@@ -32,7 +32,6 @@ from transformer.ui.connect import (
 )
 from transformer.ui.controls import ABOVE, BELOW, drawn_by, settings_of
 from transformer.ui.examples import Example, example_of
-from transformer.ui.experiments import Experiments
 from transformer.ui.gradio_patches import install
 from transformer.ui.language import named, remade, wording
 from transformer.ui.lessons import offered
@@ -57,19 +56,17 @@ HOLE = re.compile(r"/\*(text|title|heads|head)\*/")
 TITLE = mark("Transformer, seen from inside")
 
 
-def build(service: Service, experiments: Experiments | None = None) -> gr.Blocks:
+def build(service: Service) -> gr.Blocks:
     """The page and its API, ready to launch."""
     install()
-    experiments = experiments or Experiments(service)
     with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
-        _lay_out(experiments)
-        add_endpoints(experiments)
+        _lay_out(service)
+        add_endpoints(service)
     page.queue(api_open=False)  # else programs could go past the queue
     return page
 
 
-def _lay_out(experiments: Experiments) -> None:
-    service = experiments.service
+def _lay_out(service: Service) -> None:
     name = next(iter(service.models))
     model, headline_text, share = _top_line(service, name)
     run, batch = handlers.example(service, name)
@@ -77,7 +74,7 @@ def _lay_out(experiments: Experiments) -> None:
     run["how"] = remade(lambda: how_chosen(stored))
     site, head = first_head(run)
     place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
-    small = answer(experiments, PICTURES["atlas"], place)
+    small = answer(service, PICTURES["atlas"], place)
     values: dict[str, Any] = {
         "batch": batch,
         # The small pictures of all heads.
@@ -86,7 +83,7 @@ def _lay_out(experiments: Experiments) -> None:
         "moments": story_training() is not None,
     }
     # Plotly's first figure is slow
-    answer(experiments, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})
+    answer(service, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})
     lessons = offered(service.models)
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):

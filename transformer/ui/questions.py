@@ -11,8 +11,8 @@ from typing import Any
 from transformer.checks import check_names, shortened
 from transformer.messages import invalid
 from transformer.ui import learning, lessons
-from transformer.ui.experiments import Experiments
 from transformer.ui.limits import MAX_ASKED, check_input
+from transformer.ui.service import Service
 from transformer.ui.store import RunStore
 from transformer.views import PICTURES
 from transformer.views.declaration import Answer, Picture
@@ -33,14 +33,13 @@ class Question:
     picture: Picture | None = None
 
 
-def questions(experiments: Experiments) -> dict[str, Question]:
+def questions(service: Service) -> dict[str, Question]:
     """All of them, by name. Their work raises ValueError for a mistake, RunExpired for a run that
     is not kept here, or no longer."""
-    service = experiments.service
     works: dict[str, Callable[[dict[str, Any]], Answer]] = {
         "moment": learning.recorded_checkpoint,
-        "kept": partial(exists, experiments.store),
-        "export": partial(_file, experiments),
+        "kept": partial(exists, service.store),
+        "export": partial(_file, service),
     }
     for of_learn in (
         learning.train, learning.steer, learning.learned, learning.adopt, learning.checkpoint,
@@ -48,34 +47,34 @@ def questions(experiments: Experiments) -> dict[str, Question]:
     ):  # fmt: skip
         works[of_learn.__name__] = partial(of_learn, service)
     for of_card in (lessons.lessons, lessons.lesson, lessons.grade, lessons.solve):
-        works[of_card.__name__] = partial(of_card, experiments)
+        works[of_card.__name__] = partial(of_card, service)
     found = [
         Question(name=name, work=work, line="files" if name == "export" else "questions")
         for name, work in works.items()
     ]
     for one in PICTURES.values():
-        asks, line = partial(answer, experiments, one), "idle" if one.idle else "questions"
+        asks, line = partial(answer, service, one), "idle" if one.idle else "questions"
         found.append(Question(name=one.name, work=asks, line=line, picture=one))
     return {one.name: one for one in found}
 
 
-def answer(experiments: Experiments, picture: Picture, data: Mapping[str, Any]) -> Answer:
+def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answer:
     """What a picture says of the run, batch or model that `data` names.
 
     data: "run", "batch" or "model" (and "other" for two runs), and the picture's parameters.
     Raises ValueError for what it cannot be asked, RunExpired for a run that is no longer kept.
     """
     given = dict(data)
-    of = _subjects(experiments, picture, given)
+    of = _subjects(service, picture, given)
     for text in (given.get("other"),) if picture.subject != "runs" and "other" in given else ():
         check_input(text)
     item = of[0] if of and not isinstance(of[0], str) else None
-    return picture.ask(*([experiments] if picture.network else []), *of, given=given, item=item)
+    return picture.ask(*([service.queries] if picture.network else []), *of, given=given, item=item)
 
 
-def _subjects(experiments: Experiments, picture: Picture, given: dict[str, Any]) -> list[Any]:
+def _subjects(service: Service, picture: Picture, given: dict[str, Any]) -> list[Any]:
     """What the picture is about, taken out of `given`."""
-    store = experiments.store
+    store = service.store
     if picture.subject == "model":
         return [given.pop("model", None)]
     if picture.subject == "batch":
@@ -83,7 +82,7 @@ def _subjects(experiments: Experiments, picture: Picture, given: dict[str, Any])
     if picture.subject == "run or batch":
         return [store.any(given.pop("run", None))]
     run = store.run(given.pop("run", None))
-    found = [experiments.with_lens(run) if picture.lens else run]
+    found = [service.queries.with_lens(run) if picture.lens else run]
     if picture.subject == "runs":
         found.append(store.run(given.pop("other", None)))
     return found
@@ -102,11 +101,12 @@ def exists(store: RunStore, data: Mapping[str, Any]) -> Answer:
     return {"kept": [store.has(run) for run in runs]}
 
 
-def _file(experiments: Experiments, data: dict[str, Any]) -> Answer:
+def _file(service: Service, data: dict[str, Any]) -> Answer:
     """A kept run as a file; all but a single head's CSV hold the run's lens."""
     given = dict(data)
-    run = experiments.store.run(given.pop("run", None))
+    run = service.store.run(given.pop("run", None))
     check_names("export", given, ("form", "site", "head", "stage"))
     return export(
-        run if given.get("form") == "csv" else experiments.with_lens(run), **{"form": None, **given}
+        run if given.get("form") == "csv" else service.queries.with_lens(run),
+        **{"form": None, **given},
     )

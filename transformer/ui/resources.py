@@ -32,7 +32,6 @@ from transformer.former_names import FORMER_NAMES
 from transformer.inference import deadline
 from transformer.messages import invalid, say
 from transformer.ui.api import numbers
-from transformer.ui.experiments import Experiments
 from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.language import ASKED, localized
 from transformer.ui.limits import (
@@ -44,7 +43,8 @@ from transformer.ui.limits import (
 )
 from transformer.ui.page_request import Regenerator
 from transformer.ui.questions import Question, questions
-from transformer.ui.request_guard import QUALITY, takes_brotli
+from transformer.ui.request_guard import QUALITY
+from transformer.ui.service import Service
 from transformer.ui.sessions import caller
 from transformer.ui.store import RunExpired
 from transformer.views.declaration import Answer, Picture, is_figure
@@ -73,17 +73,17 @@ _QUESTIONS = ThreadPoolExecutor(MAX_QUESTIONS, "questions")
 _LOW = ThreadPoolExecutor(EXPORTS_AT_ONCE + 1, "idle", initializer=_lower_priority)
 
 
-def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
+def resource_app(service: Service, *more: Question) -> FastAPI:
     """An app of a route for each question, to be mounted at PREFIX; /openapi.json describes them.
 
     more: questions besides those of `questions`.
     """
     app = FastAPI(title="Resources", docs_url=None, redoc_url=None)
-    every = questions(experiments) | {one.name: one for one in more}
-    regenerate = Regenerator(experiments.service)
+    every = questions(service) | {one.name: one for one in more}
+    regenerate = Regenerator(service)
     former = {old: every[new] for old, new in FORMER_NAMES.items() if new in every}
     for name, question in (former | every).items():
-        _add_routes(app, name, question, experiments, regenerate)
+        _add_routes(app, name, question, service, regenerate)
 
     async def refused(_: Request, error: Exception) -> Response:
         status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
@@ -108,10 +108,10 @@ def resource_app(experiments: Experiments, *more: Question) -> FastAPI:
 
 
 def _add_routes(
-    app: FastAPI, name: str, question: Question, experiments: Experiments, regenerate: Regenerator
+    app: FastAPI, name: str, question: Question, service: Service, regenerate: Regenerator
 ) -> None:
     """Those of a question, which may be asked by a former name too."""
-    shares, store = experiments.service.shares, experiments.store
+    shares, store = service.shares, service.store
     path, picture = f"/{name}", question.picture
     described: dict[str, Any] = {"response_class": Response}
 
@@ -185,7 +185,7 @@ def _encoded(answer: Answer, with_arrays: bool, asked: Headers) -> tuple[bytes, 
     body, kind = written(answer, with_arrays)
     tag = hashlib.blake2b(body, digest_size=12).hexdigest()
     headers = {"content-type": kind, "vary": "Accept, Accept-Encoding, Accept-Language"}
-    if len(body) <= LARGEST and takes_brotli(asked):
+    if len(body) <= LARGEST and "br" in asked.get("accept-encoding", ""):
         body, tag = brotli.compress(body, quality=QUALITY), f"{tag}-br"
         headers["content-encoding"] = "br"
     return body, headers | {"etag": f'"{tag}"'}

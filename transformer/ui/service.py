@@ -20,6 +20,7 @@ from transformer.runs.compact_trace import recording_at_most
 from transformer.runs.run import Batch, Run
 from transformer.runs.steps import GenerationStep
 from transformer.ui.examples import example_of
+from transformer.ui.experiments import Decorator, Experiments
 from transformer.ui.limits import (
     LEFT_AGE_S,
     MAX_NEW_TOKENS,
@@ -35,13 +36,11 @@ from transformer.ui.sessions import SLICE_S, Sessions, shares
 from transformer.ui.store import OwnModels, RunStore, is_own, on_cpu
 from transformer.ui.trainings import Trainings
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
 
 class Service:
     """One a server. `models` and `store` are shared by all visitors and safe to share.
 
-    shares: which requests run now, and which wait.
+    shares: which requests run now, and which wait. queries: what views and lessons ask of a model.
 
     budget: all that visits make the server keep. own: models of visits. trainings: how many
     networks may be trained at the same time.
@@ -66,7 +65,8 @@ class Service:
         self.sessions.on_leave += [
             lambda visitor: self.budget.leave(visitor, LEFT_AGE_S), self.trainings.leave,
         ]  # fmt: skip
-        wrap = self.on_device = gpu or (lambda function: function)
+        wrap = gpu or (lambda function: function)
+        self.queries = Experiments(self.model, self.shares["experiments"], wrap)
         self._steps = wrap(self._steps_of)
         self._finish = wrap(self._run_of)
         self._call = wrap(self._called)

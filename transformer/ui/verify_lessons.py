@@ -13,8 +13,8 @@ from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
 from transformer.messages import invalid, speaking, translated
 from transformer.runs.run import Run
-from transformer.ui.experiments import Experiments
 from transformer.ui.lessons import answer_of, check_places, shown_by, state_of
+from transformer.ui.service import Service
 from transformer.ui.tour import shown_first
 from transformer.views import VIEWS
 
@@ -32,42 +32,42 @@ class Found:
     problem: str = ""
 
 
-def verify(lesson: Lesson, experiments: Experiments) -> Iterator[Found]:
+def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
     """Each step, as a visitor meets it."""
     titles = [part.title for part in next(iter(lesson.words.values()))[1:]]
     context = None
     for number, (step, title) in enumerate(zip(lesson.steps, titles, strict=True), 1):
         try:
-            context = _opened(experiments, step, context)
-            after, says = _held(experiments, lesson, step, context)
+            context = _opened(service, step, context)
+            after, says = _held(service, lesson, step, context)
             if step.check is not None:
                 _enough_hints(lesson, number)
                 _check_selected(step.check, state_of(step.state), context)
                 for hint, given in step.hints.items():
-                    _check_hint(experiments, step, context, hint, state_of(given))
+                    _check_hint(service, step, context, hint, state_of(given))
             yield Found(step=number, title=title, says=says)
             context = after
         except (ValueError, KeyError) as error:
             yield Found(step=number, title=title, problem=translated(error))
 
 
-def _opened(experiments: Experiments, step: Step, before: GradingContext | None) -> GradingContext:
+def _opened(service: Service, step: Step, before: GradingContext | None) -> GradingContext:
     """What the page shows once the step's state is opened."""
     if not step.state:
         if before is None:
             raise invalid("the first step needs a state")
         return before
-    return shown_by(experiments, state_of(step.state))
+    return shown_by(service, state_of(step.state))
 
 
 def _held(
-    experiments: Experiments, lesson: Lesson, step: Step, context: GradingContext
+    service: Service, lesson: Lesson, step: Step, context: GradingContext
 ) -> tuple[GradingContext, str]:
     """Pass it and fail it, in every language; the page afterwards, and what was said."""
     check = step.check
     if check is None:
         return context, ""
-    after = _solved(experiments, step, context) if isinstance(check, OutputCheck) else context
+    after = _solved(service, step, context) if isinstance(check, OutputCheck) else context
     right = {} if isinstance(check, OutputCheck) else check.right_answer(context)
     wrong = _wrong(check, context)
     said = ""
@@ -83,17 +83,17 @@ def _held(
     return after, said
 
 
-def _solved(experiments: Experiments, step: Step, context: GradingContext) -> GradingContext:
+def _solved(service: Service, step: Step, context: GradingContext) -> GradingContext:
     if isinstance(step.solution, Mapping) and "learn" in step.solution:
-        return GradingContext(run=_learned(experiments, step.solution, context), models=experiments)
+        return GradingContext(run=_learned(service, step.solution, context), models=service.queries)
     if not step.solution:
         raise invalid("it needs a solution: a state of the page that answers it")
-    return shown_by(experiments, state_of(step.solution))
+    return shown_by(service, state_of(step.solution))
 
 
-def _learned(experiments: Experiments, solution: Mapping[str, Any], context: GradingContext) -> Run:
+def _learned(service: Service, solution: Mapping[str, Any], context: GradingContext) -> Run:
     """The example of a network that a recorded training ended with, as the page would adopt it."""
-    service, task = experiments.service, solution["learn"]
+    task = solution["learn"]
     record = recorded(task)
     step = max(record.snapshots)
     if context.run.model.startswith(f"{task}-"):
@@ -133,14 +133,14 @@ def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
 
 
 def _check_hint(
-    experiments: Experiments, step: Step, context: GradingContext, hint: int, given: dict[str, str]
+    service: Service, step: Step, context: GradingContext, hint: int, given: dict[str, str]
 ) -> None:
     """Follow a hint: open or click what it names. Raises ValueError if that answers wrongly."""
     check, fields = step.check, state_of(step.state) | given
     assert check is not None
     try:
         if isinstance(check, OutputCheck):
-            led = check.grade(shown_by(experiments, fields), {})
+            led = check.grade(shown_by(service, fields), {})
         else:
             check_places(context.run, fields)
             answer = _click(check, given, context.run)
