@@ -28,6 +28,13 @@ from transformer.training.stepwise import Step
 
 NUMBER_BYTES, MEASUREMENT_BYTES = 32, 250  # of a number in a list; of a Measurement
 SCORED = 50  # held-out questions that the heads are measured on
+CARD = """# {title}
+
+{words} A small network, trained in the page's tab *Learn* in {step} steps; held-out questions
+answered right: {right}.
+
+`{plan}`
+"""
 Weights = dict[str, NDArray[np.float16]]
 Pictures = dict[str, Atlas]  # by stack and kind, "decoder.self"
 
@@ -85,7 +92,7 @@ class Record:
         """The last one measured up to a step."""
         return next((one for one in reversed(self.measurements) if one.step <= step), None)
 
-    def model(self, step: int, name: str, card: str = "") -> Model:
+    def model(self, step: int, name: str) -> Model:
         """The network as it was kept after a step, ready to be asked. KeyError if it was not."""
         config, exercise = self.plan.config(), self.plan.exercise
         kept = self.snapshots[step].weights
@@ -95,6 +102,9 @@ class Record:
             "exercise": exercise.name, "steps": step, "training": self.plan.to_dict(),
             "accuracy": last.accuracy if last else None,
         }  # fmt: skip
+        right = "–" if last is None else f"{last.accuracy:.0%}"
+        told = {"title": exercise.title, "words": exercise.words, "step": step, "right": right}
+        card = CARD.format(**told, plan=self.plan)
         sample: HeldOutSample | None = sample_of(exercise, config.family)
         return Model(
             name=name,

@@ -16,7 +16,6 @@ import numpy as np
 
 from transformer.analysis.head_measures import ALL
 from transformer.checks import check_choice, check_whole
-from transformer.inference.model import Model
 from transformer.interventions.descriptions import Ablate, Break, interventions_of
 from transformer.interventions.hooks import hooks_of
 from transformer.learning.checkpoints import CheckpointedTraining, HeadNumber, story_training
@@ -50,13 +49,6 @@ WHY = {
     PUSHED_OUT: mark("Others who had fewer trainings waiting took its place; begin it again."),
     BROKEN: mark("The process that trained it has ended; begin it again."),
 }
-CARD = """# {title}
-
-{words} A small network, trained in the page's tab *Learn* in {step} steps; held-out questions
-answered right: {right}.
-
-`{plan}`
-"""
 Answer = dict[str, Any]
 
 
@@ -112,11 +104,11 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
 def adopt(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"id", "at"}: the network of a step becomes a model of this visit; its name, and what
     it is to be asked first."""
-    visitor, (record, snapshot) = current_session.get(), _chosen(service, data)
-    exercise, step = record.plan.exercise, snapshot.step
+    visitor, (record, step) = current_session.get(), _chosen(service, data)
+    exercise = record.plan.exercise
     label = say("{task}, step {step} (yours)", task=say(exercise.title), step=numeral(step))
     model = service.own.add(
-        visitor, label, lambda name: _model(record, snapshot, name), f"{exercise.name}-{step}"
+        visitor, label, lambda name: record.model(step, name), f"{exercise.name}-{step}"
     )
     length = example_of(model).settings["max_new_tokens"]
     return {"model": model.name, "label": label, "length": length, "task": exercise.name}
@@ -124,11 +116,11 @@ def adopt(service: Service, data: Mapping[str, Any]) -> Answer:
 
 def checkpoint(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"id", "at"}: the same network as a checkpoint folder, zipped."""
-    record, snapshot = _chosen(service, data)
-    name = f"{record.plan.task}-{snapshot.step}"
+    record, step = _chosen(service, data)
+    name = f"{record.plan.task}-{step}"
     file = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
-        _model(record, snapshot, name).save(Path(folder) / name, dtype="float16")
+        record.model(step, name).save(Path(folder) / name, dtype="float16")
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
             for path in sorted((Path(folder) / name).iterdir()):
                 packed.write(path, f"{name}/{path.name}")
@@ -172,9 +164,9 @@ def _training(service: Service, key: Any) -> Training:
     )
 
 
-def _chosen(service: Service, data: Mapping[str, Any]) -> tuple[Record, Snapshot]:
+def _chosen(service: Service, data: Mapping[str, Any]) -> tuple[Record, int]:
     record = _training(service, data.get("id")).record
-    return record, _kept(record, data.get("at"))
+    return record, _kept(record, data.get("at")).step
 
 
 def plan_of(values: Any) -> Plan:
@@ -207,16 +199,6 @@ def _kept(record: Record, at: Any) -> Snapshot:
     step = steps[-1] if at is None and steps else at
     check_choice("at", step, steps)
     return record.snapshots[step]
-
-
-def _model(record: Record, snapshot: Snapshot, name: str) -> Model:
-    exercise, found = record.plan.exercise, record.measured_by(snapshot.step)
-    right = "–" if found is None else f"{found.accuracy:.0%}"
-    card = CARD.format(
-        title=exercise.title, words=exercise.words, step=snapshot.step, right=right,
-        plan=record.plan,
-    )  # fmt: skip
-    return record.model(snapshot.step, name, card)
 
 
 def _answer(training: Training, at: Any) -> str:
@@ -302,9 +284,8 @@ def _chosen_checkpoint(
 
 def _sign(one: HeadNumber) -> dict[str, Any]:
     metric = ALL[one.metric]
-    label = say(
-        "{does}: {value}", does=say(metric.label or metric.title), value=numeral(one.value, ".2f")
-    )
+    does, value = say(metric.label or metric.title), numeral(one.value, ".2f")
+    label = say("{does}: {value}", does=does, value=value)
     return {"layer": one.layer, "head": one.head, "sign": metric.sign, "label": label}
 
 
@@ -313,12 +294,7 @@ def _checkpoint_curves(training: CheckpointedTraining, step: int, dark: bool) ->
         found = (one.best_by(metric) for one in training.standings)
         return [None if one is None else one.value for one in found]
 
-    return moment_curves(
-        training.curve,
-        training.steps,
-        [one.loss for one in training.standings],
-        {say(ALL[metric].short): values(metric) for metric in DRAWN},
-        total=training.total,
-        at=step,
-        dark=dark,
-    )
+    losses = [one.loss for one in training.standings]
+    shares = {say(ALL[metric].short): values(metric) for metric in DRAWN}
+    drawn, total = training.curve, training.total
+    return moment_curves(drawn, training.steps, losses, shares, total=total, at=step, dark=dark)
