@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import brotli
+from gradio.brotli_middleware import BrotliMiddleware
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from transformer.messages import invalid
 from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
@@ -37,8 +36,6 @@ POLICY = "; ".join(
 # scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
 
-
-LEVEL = 6  # of gzip
 QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
 
 
@@ -176,45 +173,8 @@ def safe_headers(
     return kept.raw
 
 
-class CompressedPage:
-    """ASGI middleware that compresses the page as a browser accepts it: brotli, or else gzip."""
+class CompressedPage(BrotliMiddleware):
+    """Gradio's own compression, for the page itself: by itself it looks at names of files alone."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.plain, self.packed = app, GZipMiddleware(app, compresslevel=LEVEL)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = str(scope.get("path", "")).removeprefix(scope.get("root_path", ""))
-        is_page = scope["type"] == "http" and path in ("", "/")
-        if is_page and scope["method"] == "GET" and takes_brotli(Headers(scope=scope)):
-            await self.plain(scope, receive, _Packed(send))
-        else:
-            await (self.packed if is_page else self.plain)(scope, receive, send)
-
-
-def takes_brotli(headers: Headers) -> bool:
-    """Whether a request accepts it."""
-    accepted = headers.get("accept-encoding", "")
-    return "br" in (one.partition(";")[0].strip() for one in accepted.split(","))
-
-
-class _Packed:
-    """Sends an answer when it is complete."""
-
-    def __init__(self, send: Send) -> None:
-        self._send, self._body = send, bytearray()
-        self._start: Message = {}
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._start = message
-            return
-        self._body += message.get("body", b"")
-        if message.get("more_body"):
-            return
-        body = brotli.compress(bytes(self._body), quality=QUALITY)
-        headers = MutableHeaders(raw=self._start["headers"])
-        headers["Content-Encoding"] = "br"
-        headers["Content-Length"] = str(len(body))
-        headers.add_vary_header("Accept-Encoding")
-        await self._send(self._start)
-        await self._send({"type": "http.response.body", "body": body})
+    def _is_compressible_file_type(self, scope: Scope) -> bool:
+        return str(scope.get("path", "")).removeprefix(scope.get("root_path", "")) in ("", "/")
