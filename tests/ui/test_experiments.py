@@ -150,18 +150,6 @@ def test_the_used_mask_is_the_recorded_one(service: Service) -> None:
     assert allowed[0, 3]
 
 
-def test_what_cannot_be_answered_gets_a_sentence(service: Service, altered: str) -> None:
-    good = {"run": altered, "place": 3, "stack": "decoder", "kind": "self"}
-    for wrong, sentence in [
-        ({"place": 0}, "one that the network predicted"),
-        ({"kind": "cross"}, "ablated: decoder self"),
-    ]:
-        assert sentence in ask(service, "importance", **good | wrong)["error"]
-    assert "model must be one of" in ask(service, "broken", model="x")["error"]
-    read = service.store.put(service.read("tiny-encoder", "The fox"))
-    assert "cannot generate" in ask(service, "broken_text", run=read)["error"]
-
-
 QUESTIONS = {
     "importance": {"stack": "decoder", "kind": "self"},
     "patching": {"other": "The bird"},

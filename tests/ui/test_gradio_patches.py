@@ -114,8 +114,8 @@ def test_who_leaves_no_longer_waits_in_the_queue() -> None:
             await queue.push(body(made, session), sent_from("here"), None)
         queue.leave("leaves")
         assert len(queue.event_ids_to_events) == 2
-        waiting = queue.event_queue_per_concurrency_id.values()
-        return [event.session_hash for each in waiting for event in each.queue]
+        assert sum(queue.shares["events"].counts().values()) == 2  # their places are free again
+        return [event.session_hash for event in queue._waiting()]
 
     assert loops.run(asked()) == ["stays", "stays"]
 

@@ -12,6 +12,8 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +40,15 @@ LONG_S = 240  # that a busy machine may need to start a process
 
 
 @contextmanager
-def visiting(visitor: str) -> Iterator[None]:
-    token = current_session.set(visitor)
+def asked_by(who: ContextVar[str], name: str) -> Iterator[None]:
+    token = who.set(name)
     try:
         yield
     finally:
-        current_session.reset(token)
+        who.reset(token)
 
 
-@contextmanager
-def coming_from(address: str) -> Iterator[None]:
-    token = ADDRESS.set(address)
-    try:
-        yield
-    finally:
-        ADDRESS.reset(token)
+visiting, coming_from = partial(asked_by, current_session), partial(asked_by, ADDRESS)
 
 
 def wait_until(asked: Callable[[], object]) -> None:

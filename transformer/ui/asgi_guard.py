@@ -214,11 +214,8 @@ class AsgiGuard:
             await self.app(scope, guard.receive, guard.send)
             return
         await guard.body()
-        with (
-            self.shutdown.question(guard),
-            guard.watched() as gone,
-            until(Deadline(math.inf, gone)),
-        ):
+        guard.computed = True
+        with guard.watched() as gone, until(Deadline(math.inf, gone)):
             await self.app(scope, guard.receive, guard.send)
 
 

@@ -94,7 +94,10 @@ class Place:
 
     def leave(self) -> None:
         """Give the place up, whether it runs or waits."""
-        self.line.leave(self)
+        with self.line._change():
+            if self in self.line._places:
+                self.line._places.remove(self)
+                self.line._take_back(self)
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -179,13 +182,6 @@ class Line:
                 self._used[name] = max(self._used.get(name, 0.0), self._clock.get(parent, 0.0))
             self._places.append(place)
         return place
-
-    def leave(self, place: Place) -> None:
-        """See Place.leave."""
-        with self._change():
-            if place in self._places:
-                self._places.remove(place)
-                self._take_back(place)
 
     def step_aside(self, place: Place) -> bool:
         """Whether a running request's slice is over and others wait: they run in its place."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import io
+import shutil
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -118,13 +117,10 @@ def checkpoint(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"id", "at"}: the same network as a checkpoint folder, zipped."""
     record, step = _chosen(service, data)
     name = f"{record.plan.task}-{step}"
-    file = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         record.model(step, name).save(Path(folder) / name, dtype="float16")
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-            for path in sorted((Path(folder) / name).iterdir()):
-                packed.write(path, f"{name}/{path.name}")
-    sent = base64.b64encode(file.getbuffer()).decode("ascii")
+        packed = Path(shutil.make_archive(f"{folder}/packed", "zip", folder, name))
+        sent = base64.b64encode(packed.read_bytes()).decode("ascii")
     return {"name": f"{name}.zip", "type": "application/zip", "base64": sent}
 
 

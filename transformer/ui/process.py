@@ -128,27 +128,17 @@ class Shutdown:
         self.begun = False
         self._queue = queue
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._open: set[RequestGuard] = set()
-        self._questions: dict[RequestGuard, str] = {}  # and in which language they are answered
+        self._open: dict[RequestGuard, str] = {}  # and in which language they are answered
 
     @contextmanager
     def underway(self, guard: RequestGuard) -> Iterator[None]:
         """A request that is answered meanwhile."""
         self._loop = asyncio.get_running_loop()
-        self._open.add(guard)
+        self._open[guard] = language()
         try:
             yield
         finally:
-            self._open.discard(guard)
-
-    @contextmanager
-    def question(self, guard: RequestGuard) -> Iterator[None]:
-        """A request for a resource, which a thread computes and cannot be interrupted."""
-        self._questions[guard] = language()
-        try:
-            yield
-        finally:
-            del self._questions[guard]
+            del self._open[guard]
 
     async def refuse(self, guard: RequestGuard) -> None:
         """Answer that the server ends."""
@@ -164,9 +154,10 @@ class Shutdown:
         self.begun = True
         while any(not guard.finished for guard in self._open):
             self._end_queue()
-            for guard, name in list(self._questions.items()):
-                with speaking(name):
-                    await self.refuse(guard)
+            for guard, name in list(self._open.items()):
+                if guard.computed:
+                    with speaking(name):
+                        await self.refuse(guard)
             await asyncio.sleep(LOOK_S)
 
     def _end_queue(self) -> None:

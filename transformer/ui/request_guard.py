@@ -57,6 +57,7 @@ class RequestGuard:
         self._left: Callable[[], object] | None = None
         self._watch: asyncio.Task[None] | None = None
         self.started = self.finished = self.ended = False
+        self.computed = False  # whether a thread computes the answer, which cannot be interrupted
         length = Headers(scope=scope).get("content-length", "")
         self.announced = int(length) if length.isdecimal() else 0  # bytes, as the client says
 
