@@ -195,7 +195,7 @@ def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
         process = stuck.trainer._process
         next_one = two.begin("b", Plan(**TINY))
         os.kill(process.pid, signal.SIGSTOP)
-        wait_until(lambda: next_one.state == "running")
+        wait_until(lambda: next_one.state != "waiting")  # on a busy machine it may have ended too
         assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
     finally:
         for visitor in "ab":
