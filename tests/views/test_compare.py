@@ -136,6 +136,8 @@ def test_two_heads_of_two_networks_are_compared(run, tiny_encoder_decoder, tiny_
     assert same.layout.meta["kept"] == pytest.approx([1, 1])
     assert same.data[0].zmax == 1
     translation = tiny_encoder_decoder.generate("the fox said", max_new_tokens=3)
+    crossing = attention_difference(translation, translation, "decoder.0.cross", 0).layout.meta
+    assert crossing["kept"] == pytest.approx([1, 1])  # of each query, however many keys there are
     with pytest.raises(NothingShared, match="no token in common"):
         attention_difference(run, relabelled(translation, ("~",)), "decoder.0.self", 0)
     with pytest.raises(ValueError, match=r"recorded: decoder\.0\.self"):
