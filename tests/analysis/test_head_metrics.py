@@ -370,6 +370,9 @@ def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run):
         np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
         assert metric.title in figure.layout.title.text
         assert f"a uniform head: {found.even[metric.name]:.2f}" in figure.layout.title.subtitle.text
+        if metric.against == "shuffled":
+            most = max(head.shuffled[metric.name][1] for head in found.heads)
+            assert f"keys shuffled: at most {most:.2f}" in figure.layout.title.subtitle.text
         assert (figure.layout.yaxis.title.text, figure.layout.xaxis.title.text) == ("layer", "head")
         assert figure.layout.meta["row_labels"] == ["layer 0", "layer 1"]
         assert figure.data[0].zmin == 0
