@@ -103,6 +103,8 @@ def test_all_is_told_at_once_and_nothing_of_what_does_not_turn(
     told = together.ask(run, given={"site": "decoder.0.self", "head": 1, "pair": 7})
     assert (told["turns"], told["n_pairs"]) == (True, 1)
     assert told["pair"].layout.meta["pair"] == 0
+    last = a_pair_of(run, "decoder.0.self", 0)  # with the token before it
+    assert (last.query, last.key) == (len(run.ids) - 1, len(run.ids) - 2)
     other = tiny_model.trace("the fox")
     assert together.ask(other, given={}) == {"turns": False}
     with pytest.raises(ValueError, match="only rotary positions rotate queries and keys; this"):
