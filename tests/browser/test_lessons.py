@@ -19,12 +19,17 @@ SITE = "decoder.1.self"
 
 
 @pytest.fixture(scope="module")
-def ground() -> GradingContext:
+def service() -> Service:
+    return Service([tiny_model()])
+
+
+@pytest.fixture(scope="module")
+def ground(service: Service) -> GradingContext:
     """The example as the page stores it."""
-    model = tiny_model()
+    (model,) = service.models.values()
     example = example_of(model)
     run = model.generate(example.text, **example.settings)
-    return GradingContext(run=run, models=Service([model]).queries)
+    return GradingContext(run=run, models=service.queries)
 
 
 @pytest.fixture(scope="module")
@@ -150,11 +155,11 @@ def test_the_answer_is_shown_where_it_stands_and_a_link_leads_to_the_step(
 
 
 def test_a_check_is_failed_and_passed_without_a_network(
-    browser: Browser, ground: GradingContext, tmp_path: Path
+    browser: Browser, service: Service, ground: GradingContext, tmp_path: Path
 ) -> None:
     lesson = read_lesson(LESSONS / "twice")
     file = tmp_path / "lesson.html"
-    file.write_text(lesson_file(lesson, ground.models), encoding="utf-8")
+    file.write_text(lesson_file(lesson, service), encoding="utf-8")
     with opened_alone(browser, file) as tab:
         tab.wait_for_selector(".attention[data-rev]")
         tab.click(".card-next")
