@@ -143,7 +143,7 @@ def test_which_head_finishes_the_name_and_what_without_it(visit: Open, address: 
         expect(asker.page.locator(".chosen-head h3")).to_contain_text("Layer 5, head 0")
         asker.generate()
         assert "".join(asker.visit.labels()[LAST : LAST + 4]) == "␣Loki"
-        # The button in sight first: scrolled to it later, another head would come under the pointer.
+        # The button in sight first: scrolled to later, another head comes under the pointer.
         asker.page.locator(".next-words").scroll_into_view_if_needed()
         asker.page.locator(".journey .head[aria-pressed=true]").hover()
         asker.page.wait_for_selector(".next-words[data-without='decoder.5.self.0']")
