@@ -6,7 +6,8 @@ import dataclasses
 import inspect
 import itertools
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -280,44 +281,58 @@ def test_the_code_is_the_file_as_it_stands(pair):
             for line in code["lines"]:
                 text = "".join(text for text, _ in line["pieces"])
                 if line["number"] is not None:
-                    stands, _, part = lines[line["number"] - 1].partition("  # equation: ")
+                    stands, _, _ = lines[line["number"] - 1].partition("  # equation: ")
                     assert stands.strip() == text.strip()
-                    assert part in ("", *(one for _, parts in line["pieces"] for one in parts))
 
 
-def lit(code: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """The pieces that stand out, with their parts."""
-    pieces = (piece for line in code["lines"] for piece in line["pieces"])
-    return [(text, parts) for text, parts in pieces if parts]
+@pytest.fixture
+def edit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[str], str]], None]]:
+    """Shows the view another text of the source than the files have."""
+    read = inspect.getsource
+
+    def edit(change: Callable[[str], str]) -> None:
+        source._source.cache_clear()
+        monkeypatch.setattr(inspect, "getsource", lambda of: change(read(of)))
+
+    yield edit
+    source._source.cache_clear()
 
 
-SCORES = "model.functional.attention_scores"
+@pytest.mark.parametrize(("family", "changes"), [*MODELS.values(), *OTHERS])
+def test_every_symbol_stays_in_the_code_however_a_marked_value_is_written(
+    tokenizer, edit, family, changes
+):
+    value = re.compile(r"^( *)(return|[^=#\n]+ =) (.+)(  # equation: \w+)$", re.MULTILINE)
+    model, run = made(tokenizer, family, changes)
+    before = [in_code(answer) for answer in every_answer(model, run)]
+    edit(lambda text: value.sub(r"\1\2 (\n\1    renamed\n\1    + anew\n\1)\4", text))
+    answers = list(every_answer(model, run))
+    assert [in_code(answer) for answer in answers] == before
+    assert "+ anew" in str(answers)
+
+
+SCORES = "return q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])"
 
 
 @pytest.mark.parametrize(
-    ("symbol", "mark", "old", "new", "found"),
+    ("symbol", "mark", "inner", "old", "new", "lit"),
     [
-        ("inference.sampling.keep_top_p", "top_p", "before >= p", "before > p", "before > p"),
-        ("inference.sampling.keep_top_p", "top_p", "  # equation: top_p", "", None),
-        (SCORES, ("q", "return «q» @"), "return q", "return q", "q"),
-        (SCORES, ("q", "return «q» @"), "return q", "return 2 * q", None),
-        (SCORES, ("q", "return «q» @"), "return q", "'return q @'; return q", None),
+        ("inference.sampling.keep_top_p", "top_p", {}, "before >= p", "p <= before",
+         [("p <= before", ["top_p"])]),
+        ("inference.sampling.keep_top_p", "top_p", {}, "  # equation: top_p", "", []),
+        ("model.functional.attention_scores", "scores", {"k": "k"}, SCORES,
+         "return q / 2 @ k", [("q / 2 @ ", ["scores"]), ("k", ["k", "scores"])]),
+        ("model.functional.attention_scores", "scores", {"k": "k"}, SCORES,
+         "return q @ (\n        keys\n    )", [("q @ (", ["scores", "k"]),
+         ("keys", ["scores", "k"]), (")", ["scores", "k"])]),
     ],
 )  # fmt: skip
-def test_a_line_that_was_edited_is_shown_as_it_is_now(monkeypatch, symbol, mark, old, new, found):
-    read = inspect.getsource
-    source._source.cache_clear()
-    with monkeypatch.context() as changed:
-        changed.setattr(inspect, "getsource", lambda of: read(of).replace(old, new))
-        code = excerpt(symbol, mark)
-        part = mark if isinstance(mark, str) else mark[0]
-        assert lit(code) == ([] if found is None else [(found, [part])])
-        text = "".join(text for line in code["lines"] for text, _ in line["pieces"])
-        assert new.strip() in text
-        assert "# equation" not in text
-        with pytest.raises(ValueError, match=r"there is no model\.functional\.nothing"):
-            excerpt("model.functional.nothing")
-    source._source.cache_clear()
+def test_a_line_that_was_edited_is_shown_as_it_is_now(edit, symbol, mark, inner, old, new, lit):
+    edit(lambda text: text.replace(old, new))
+    lines = excerpt(symbol, mark, **{mark: inner})["lines"]
+    assert [(text, parts) for line in lines for text, parts in line["pieces"] if parts] == lit
+    with pytest.raises(ValueError, match=r"there is no model\.functional\.nothing"):
+        excerpt("model.functional.nothing")
 
 
 # --- what there is not, and what was altered ------------------------------------------------------

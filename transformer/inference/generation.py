@@ -142,11 +142,12 @@ def _take(
     random numbers that they would have had.
     """
     if sampling is None:
-        tokens = logits.argmax(dim=-1).tolist()
+        tokens = logits.argmax(dim=-1).tolist()  # equation: drawn
         if padding_id in tokens:  # not taken: later tokens could not attend to it
             tokens = _without(logits, padding_id).argmax(dim=-1).tolist()
         return [(token if forced is None else forced, None, 1) for token in tokens]
-    filtered = apply_sampling(_without(logits, padding_id), sampling).softmax(dim=-1).cpu()
+    left = apply_sampling(_without(logits, padding_id), sampling)
+    filtered = left.softmax(dim=-1).cpu()  # equation: filtered
     drawn = draw(filtered, generators).tolist()
     counts = (filtered > 0).sum(dim=-1).tolist()
     return [

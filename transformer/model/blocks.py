@@ -66,9 +66,10 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
-        wide = self.expand(x)
-        wide = self.activation(wide) if self.gate is None else self.activation(self.gate(x)) * wide
-        return context.at("mlp_out", self.place, self.contract(self.dropout(wide)))
+        f = self.activation
+        wide = self.expand(x)  # equation: wide
+        wide = f(wide) if self.gate is None else f(self.gate(x)) * wide  # equation: inner
+        return context.at("mlp_out", self.place, self.contract(self.dropout(wide)))  # equation: out
 
 
 class Residual(nn.Module):
@@ -89,14 +90,14 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
-        stream = context.at("skip", self.place, x)
+        stream = context.at("skip", self.place, x)  # equation: x
         if self.norm_first:
-            return stream + self.added(x, sublayer, context)
-        return self._normed(stream + self.dropout(sublayer(x, context)), context)
+            return stream + self.added(x, sublayer, context)  # equation: pre
+        return self._normed(stream + self.dropout(sublayer(x, context)), context)  # equation: out
 
     def added(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
         """What a sub-layer with its norm before it adds to the stream."""
-        return self.dropout(sublayer(self._normed(x, context), context))
+        return self.dropout(sublayer(self._normed(x, context), context))  # equation: added
 
     def _normed(self, x: Tensor, context: ForwardContext) -> Tensor:
         return context.at("norm", self.place, self.norm(x), stream=x)
@@ -136,8 +137,8 @@ class Layer(nn.Module):
 
     def _side_by_side(self, x: Tensor, context: ForwardContext) -> Tensor:
         """All sub-layers read x, and all that they make is added to it (Wang 2021, GPT-J)."""
-        made = context.at("skip", self.place, x)
-        made = made + self.self_residual.added(x, self.self_attention, context)
+        y = context.at("skip", self.place, x)  # equation: x
+        y = y + self.self_residual.added(x, self.self_attention, context)  # equation: added
         if self.crosses:
-            made = made + self.cross_residual.added(x, self.cross_attention, context)
-        return made + self.feed_forward_residual.added(x, self.feed_forward, context)
+            y = y + self.cross_residual.added(x, self.cross_attention, context)
+        return y + self.feed_forward_residual.added(x, self.feed_forward, context)  # equation: out

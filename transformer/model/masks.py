@@ -25,7 +25,7 @@ def padding_mask(
     """
     known = None
     if padding_id is not None:
-        known = ids != padding_id
+        known = ids != padding_id  # equation: padding
         if reads_first:
             known[:, :1] = True
     both = combine(known, is_text)
@@ -50,8 +50,8 @@ def causal_mask(
         )
     allowed = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
     past = n_keys - n_queries
-    allowed = allowed.tril(diagonal=past)
-    return allowed if window is None else allowed.triu(diagonal=past - window + 1)
+    allowed = allowed.tril(past)  # equation: causal
+    return allowed if window is None else allowed.triu(past - window + 1)  # equation: causal
 
 
 def combine(*masks: Tensor | None) -> Tensor | None:
@@ -61,7 +61,7 @@ def combine(*masks: Tensor | None) -> Tensor | None:
         return None
     result = given[0]
     for mask in given[1:]:
-        result = result & mask
+        result = result & mask  # equation: mask
     return result
 
 

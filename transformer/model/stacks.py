@@ -40,14 +40,14 @@ class Embedding(nn.Module):
         types: (B, T) int64, each below n_token_types; None = all 0.
         """
         here = (self.stack,)
-        embedded = self.tokens(ids)
+        embedded = self.tokens(ids)  # equation: token
         if self.scale != 1.0:
-            embedded = embedded * self.scale
+            embedded = embedded * self.scale  # equation: scaled
         if self.types is not None:
             embedded = embedded + self.types(torch.zeros_like(ids) if types is None else types)
         embedded = context.at("embed", here, embedded)
-        added = self.positions(positions)
-        x = embedded + context.at("pos_embed", here, added, embed=embedded)
+        added = self.positions(positions)  # equation: position
+        x = embedded + context.at("pos_embed", here, added, embed=embedded)  # equation: sum
         if self.norm is not None:
             x = self.norm(x)
         return self.dropout(x)

@@ -48,19 +48,10 @@ def attention(topic: Topic) -> None:
     topic.code = [
         excerpt(
             "model.functional.attention_scores",
-            ("q", "return «q» @"),
-            ("k", "«k.transpose(-2, -1)»"),
-            ("root", "«math.sqrt(size or q.shape[-1])»"),
-            ("scores", "«q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])»"),
+            "scores",
+            scores={"q": "q", "k.transpose(-2, -1)": "k", "math.sqrt(size or q.shape[-1])": "root"},
         ),
-        excerpt(
-            _STEPS,
-            ("scores", "«attention_scores(q, k, self.config.score_size)»"),
-            ("weights", "«masked_softmax(scores, mask)»"),
-            ("output", "«F.dropout(pattern, self.dropout, self.training) @ v»"),
-            ("weights", "F.dropout(«pattern»"),
-            ("v", "@ «v»"),
-        ),
+        excerpt(_STEPS, "scores", "weights", "output", output={"pattern": "weights", "v": "v"}),
     ]
     _add_numbers(topic, found, divisor)
 
@@ -123,16 +114,14 @@ def mask(topic: Topic) -> None:
         's′_j:filled = cases{s_j:scores & "if" m_j:mask; {−∞}:fill & "otherwise";}',
         f"m_j:mask = {all_of}",
     ]
-    joined = [excerpt("model.masks.combine", ("mask", "result = «result & mask»"))]
+    joined = [excerpt("model.masks.combine", "mask")]
     topic.code = [
         *(one.code for one in conditions),
         *(joined if len(conditions) > 1 else []),
         excerpt(
             "model.functional.masked_softmax",
-            ("filled", "= «scores.masked_fill(~mask, torch.finfo(scores.dtype).min)»"),
-            ("scores", "= «scores».masked_fill"),
-            ("mask", "masked_fill(~«mask»"),
-            ("fill", "«torch.finfo(scores.dtype).min»"),
+            "filled",
+            filled={"scores": "scores", "mask": "mask", "torch.finfo(scores.dtype).min": "fill"},
         ),
     ]
     # some keys on both sides of the query, where a causal mask begins to hide
@@ -186,10 +175,7 @@ def _causal(topic: Topic) -> _Condition | None:
             window=window,
             i=query,
         )
-    slides = "«allowed if window is None else allowed.triu(diagonal=past - window + 1)»"
-    code = excerpt(
-        "model.masks.causal_mask", ("causal", "«allowed.tril(diagonal=past)»"), ("causal", slides)
-    )
+    code = excerpt("model.masks.causal_mask", "causal")
     allowed = causal_mask(count, count, window=window)[query].tolist()
     return _Condition("causal", symbol, name, "Tq × Tk", code, allowed)
 
@@ -205,7 +191,7 @@ def _padding(topic: Topic) -> _Condition | None:
     if found is None:
         return None
     name = say("padding: whether the key is text and no filler")
-    code = excerpt("model.masks.padding_mask", ("padding", "«ids != padding_id»"))
+    code = excerpt("model.masks.padding_mask", "padding")
     axes, allowed = "B × 1 × 1 × Tk", found[0, 0, 0].tolist()
     return _Condition("padding", 'x_j ≠ "padding"', name, axes, code, allowed)
 
@@ -232,13 +218,10 @@ def softmax(topic: Topic) -> None:
     topic.code = [
         excerpt(
             "model.functional.masked_softmax",
-            ("scores", "return «scores».softmax"),
-            ("exponentials", ".«softmax»(dim"),
-            ("largest", ".«softmax»(dim"),
-            ("sum", "softmax(«dim=-1»)"),
-            ("weights", "return «scores.softmax(dim=-1)»"),
+            "weights",
+            weights={"scores": "scores", "softmax": "exponentials largest", "dim=-1": "sum"},
         ),
-        excerpt(_STEPS, ("weights", "«masked_softmax(scores, mask)»")),
+        excerpt(_STEPS, "weights"),
     ]
     none = not found.allowed.any()  # such a row is uniform, as in the network
     scores = [0.0] * len(found.allowed) if none else _filled(found)

@@ -79,9 +79,7 @@ def _add_layer_norm(topic: Topic, part: SubLayer, of: str, result: str) -> None:
     inside = ["mean", "variance", "gain", *(["shift"] if shifted else []), result]
     topic.code = [
         excerpt(
-            "model.norms.NORMS",
-            (result, '«"layer"»: Norm('),
-            *((name, "make=«nn.LayerNorm»") for name in inside),
+            "model.norms.NORMS", NORMS={"'layer'": result}, layer={"nn.LayerNorm": " ".join(inside)}
         )
     ]
     topic.number("mean", "μ", say("the mean of its features"), float(row.mean()))
@@ -103,13 +101,14 @@ def _add_rms(topic: Topic, part: SubLayer, of: str, result: str) -> None:
     topic.formula = [f"N:{result}({of}) = {of} / √{{{{mean({{{of}}}^2)}}:square + ε}} ⊙ {gain}"]
     topic.code = [
         excerpt(
-            "model.norms.unscaled_rms",
-            ("square", "«wide.square().mean(dim=-1, keepdim=True)»"),
+            "model.norms.unscaled_rms", rms={"wide.square().mean(dim=-1, keepdim=True)": "square"}
         ),
         excerpt(
             "model.norms.RMSNorm.forward",
-            (result, "«(unscaled_rms(x, self.eps) * self.scale).to(x.dtype)»"),
-            ("gain", "* «self.scale»"),
+            normed={
+                "(unscaled_rms(x, self.eps) * self.scale).to(x.dtype)": result,
+                "self.scale": "gain",
+            },
         ),
     ]
     square = float(part.norm_of.double().square().mean())
@@ -131,20 +130,21 @@ def _add_way_back(topic: Topic, made: str) -> None:
         topic.code.append(
             excerpt(
                 "model.blocks.Residual.forward",
-                ("x", 'stream = «context.at("skip", self.place, x)»'),
-                ("out", "«self._normed(stream + self.dropout(sublayer(x, context)), context)»"),
-                ("y", "self._normed(«stream + self.dropout(sublayer(x, context))», context)"),
-                ("x", "self._normed(«stream» +"),
-                ("added", "+ «self.dropout(sublayer(x, context))»"),
+                "x",
+                "out",
+                out={
+                    "stream + self.dropout(sublayer(x, context))": "y",
+                    "stream": "x",
+                    "self.dropout(sublayer(x, context))": "added",
+                },
             )
         )
         return
     topic.code.append(
         excerpt(
             "model.blocks.Residual.added",
-            ("added", "return «self.dropout(sublayer(self._normed(x, context), context))»"),
-            ("normed", "sublayer(«self._normed(x, context)», context)"),
-            ("x", "self._normed(«x», context)"),
+            "added",
+            added={"self._normed(x, context)": "normed", "x": "x"},
         )
     )
     if topic.config.parallel:
@@ -152,9 +152,9 @@ def _add_way_back(topic: Topic, made: str) -> None:
         topic.code.append(
             excerpt(
                 "model.blocks.Layer._side_by_side",
-                ("x", 'made = «context.at("skip", self.place, x)»'),
-                ("added", "+ «self.self_residual.added(x, self.self_attention, context)»"),
-                ("out", "«made + self.feed_forward_residual.added(x, self.feed_forward, context)»"),
+                "x",
+                "out",
+                added={"self.self_residual.added(x, self.self_attention, context)": "added"},
             )
         )
         return
@@ -162,9 +162,11 @@ def _add_way_back(topic: Topic, made: str) -> None:
     topic.code.append(
         excerpt(
             "model.blocks.Residual.forward",
-            ("x", 'stream = «context.at("skip", self.place, x)»'),
-            ("out", "return «stream + self.added(x, sublayer, context)»"),
-            ("added", "stream + «self.added(x, sublayer, context)»"),
+            "x",
+            pre={
+                "stream + self.added(x, sublayer, context)": "out",
+                "self.added(x, sublayer, context)": "added",
+            },
         )
     )
 
@@ -174,14 +176,14 @@ def _add_way_back(topic: Topic, made: str) -> None:
 # Of each activation: its symbol, what it does to a number z, and its line in the source. One that
 # was added since has its title for a symbol.
 _ACTIVATIONS = {
-    "relu": ("ReLU", "max (0, z)", "«function=F.relu»"),
-    "gelu": ("GELU", "z · Φ(z)", "«function=F.gelu»"),
+    "relu": ("ReLU", "max (0, z)", "function=F.relu"),
+    "gelu": ("GELU", "z · Φ(z)", "function=F.gelu"),
     "gelu-tanh": (
         "GELU",
         "z / 2 (1 + tanh(√{2 / π} (z + 0.044715 z^3)))",
-        '«function=partial(F.gelu, approximate="tanh")»',
+        "function=partial(F.gelu, approximate='tanh')",
     ),
-    "silu": ("SiLU", "z / {1 + e^{− z}}", "«function=F.silu»"),
+    "silu": ("SiLU", "z / {1 + e^{− z}}", "function=F.silu"),
 }
 
 
@@ -201,23 +203,12 @@ def feed_forward(topic: Topic) -> None:
         "y:out = W_2 a:inner" + (" + b_2" if bias else ""),
         f"{{{name}(z)}}:inner = {does}",
     ]
-    marks = (
-        [
-            ("inner", "else «self.activation(self.gate(x)) * wide»"),
-            ("gate", "self.activation(«self.gate(x)») * wide"),
-        ]
-        if config.gated
-        else [("inner", "wide = «self.activation(wide)» if")]
-    )
+    inner = {"f(wide)": "inner"}
+    if config.gated:
+        inner = {"f(self.gate(x)) * wide": "inner", "self.gate(x)": "gate"}
     topic.code = [
-        excerpt(
-            "model.blocks.FeedForward.forward",
-            ("wide", "wide = «self.expand(x)»"),
-            ("x", "self.expand(«x»)"),
-            *marks,
-            ("out", "«self.contract(self.dropout(wide))»"),
-        ),
-        *([excerpt("model.activations.ACTIVATIONS", ("inner", line))] if line else []),
+        excerpt("model.blocks.FeedForward.forward", "wide", "out", wide={"x": "x"}, inner=inner),
+        *([excerpt("model.activations.ACTIVATIONS", ACTIVATIONS={line: "inner"})] if line else []),
     ]
     _add_fed(topic, layer.feed_forward)
 

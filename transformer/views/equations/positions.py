@@ -48,15 +48,15 @@ def _waves(topic: Topic, *, halves: bool) -> None:
         f"PE_{{p:p, {index}}}:position = {wave}({{{angle}}}:angle)"
         for wave, index in (("sin", even), ("cos", odd))
     ]
-    made = "return torch.cat([«angle.sin(), angle.cos()»]"
-    waves = [made] if halves else ["0::2] = «angle.sin()»", "1::2] = «angle.cos()»"]
+    both = {"torch.cat([angle.sin(), angle.cos()], dim=1).float()": "position"}
     topic.code = [
         excerpt(
             "model.positions.sinusoidal_matrix",
-            ("p", "position = «torch.arange(max_len, dtype=torch.float64)[:, None]»"),
-            ("angle", "= «position * torch.exp(-math.log(10_000.0) * pair / d_model)»"),
-            ("p", "= «position» * torch"),
-            *(("position", wave) for wave in waves),
+            "p",
+            "angle",
+            *([] if halves else ["position"]),
+            angle={"position": "p"},
+            halves=both if halves else {},
         )
     ]
     _add_position(topic)
@@ -78,11 +78,7 @@ def _learned(topic: Topic) -> None:
     ]
     topic.formula = ["P_{p:p}:position = table [p:p]"]
     topic.code = [
-        excerpt(
-            "model.positions.LearnedPositions.forward",
-            ("position", "return «self.table(positions)»"),
-            ("p", "self.table(«positions»)"),
-        )
+        excerpt("model.positions.LearnedPositions.forward", "position", position={"positions": "p"})
     ]
     _add_position(topic)
 
@@ -99,10 +95,10 @@ def _add_to_token(topic: Topic) -> None:
     topic.code.append(
         excerpt(
             "model.stacks.Embedding.forward",
-            ("token", "embedded = «self.tokens(ids)»"),
-            *([("token", "embedded = «embedded * self.scale»")] if scaled else []),
-            ("position", "added = «self.positions(positions)»"),
-            ("sum", 'x = «embedded + context.at("pos_embed", here, added, embed=embedded)»'),
+            "token",
+            "position",
+            "sum",
+            scaled={"embedded * self.scale": "token"} if scaled else {},
         )
     )
     shown = _features_shown(config.d_model, halves=config.positions.endswith("halves"))
@@ -184,26 +180,18 @@ def _add_rotated(topic: Topic, half: int) -> None:
 
 
 def _code_of_rotation() -> list[dict[str, Any]]:
-    both = "first * cosines - second * sines, second * cosines + first * sines"
     return [
-        excerpt(
-            "model.rotary.frequencies_of",
-            ("theta", "frequencies = «1.0 / settings.base**exponents»"),
-        ),
+        excerpt("model.rotary.frequencies_of", "theta"),
         excerpt(
             "model.rotary.Rotation.__init__",
-            ("p", "angles = «places[:, None]» *"),
-            ("theta", "* «frequencies_of(settings)»"),
-            ("cos", '"cosines", «angles.cos()»'),
-            ("sin", '"sines", «angles.sin()»'),
+            angle={"places[:, None]": "p", "frequencies_of(settings)": "theta"},
+            cos={"angles.cos()": "cos"},
+            sin={"angles.sin()": "sin"},
         ),
         excerpt(
             "model.rotary.rotated",
-            ("before", "«first, second, rest» = x.split"),
-            ("before", "[«first» * cos"),
-            ("cos", "[first * «cosines» -"),
-            ("before", "- «second» * sines"),
-            ("sin", "- second * «sines»,"),
-            ("after", f"[«{both}», rest]"),
+            "before",
+            "after",
+            after={"first": "before", "second": "before", "cosines": "cos", "sines": "sin"},
         ),
     ]

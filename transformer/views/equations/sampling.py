@@ -83,10 +83,9 @@ def _greedy(topic: Topic, step: GenerationStep, put_there: bool) -> None:
     topic.code = [
         excerpt(
             "inference.generation._take",
-            ("drawn", "tokens = «logits.argmax(dim=-1)».tolist()"),
-            ("logits", "tokens = «logits».argmax"),
+            drawn={"logits.argmax(dim=-1)": "drawn", "logits": "logits"},
         ),
-        excerpt("runs.steps.describe", ("probabilities", "«logits.softmax(dim=-1)».gather")),
+        excerpt("runs.steps.describe", "probabilities"),
     ]
     ids = _add_logits(topic, step)
     shares = [one.probability for one in step.candidates[:FIRST]]
@@ -185,16 +184,14 @@ def _formula_of_sampling(active: dict[str, float]) -> list[str]:
 
 
 def _code_of_sampling(active: dict[str, float]) -> list[dict[str, Any]]:
-    drawn_from = "apply_sampling(_without(logits, padding_id), sampling).softmax(dim=-1)"
     return [
         excerpt(
             f"{_FILE}.apply_temperature",
             "scaled",
-            ("logits", "return «logits» /"),
-            ("temperature", "/ «temperature»"),
+            scaled={"logits": "logits", "temperature": "temperature"},
         ),
         *(excerpt(f"{_FILE}.{_FILTERS[name][3]}", name) for name in active),
-        excerpt("inference.generation._take", ("probabilities", f"filtered = «{drawn_from}»")),
+        excerpt("inference.generation._take", filtered={"left.softmax(dim=-1)": "probabilities"}),
         excerpt(f"{_FILE}.draw", "drawn"),
     ]
 
@@ -219,20 +216,16 @@ def _found_by_beams(topic: Topic, step: GenerationStep) -> None:
         "r_y:ranked = s_y:score / {n_y:length}^{α:penalty}",
     ]
     topic.code = [
-        excerpt(
-            f"{_SEARCH}._extensions", ("gain", "= «decoded[:, -1].float().log_softmax(dim=-1)»")
-        ),
-        excerpt(
-            f"{_SEARCH}._advance",
-            ("score", "(«live.score + gain», parent"),
-            ("gain", "live.score + «gain»,"),
-        ),
+        excerpt(f"{_SEARCH}._extensions", "gain"),
+        excerpt(f"{_SEARCH}._advance", score={"live.score + gain": "score", "gain": "gain"}),
         excerpt(
             f"{_SEARCH}._finish",
-            ("ranked", "= «score / max(1, len(ids)) ** self.length_penalty»"),
-            ("score", "= «score» /"),
-            ("length", "«max(1, len(ids))»"),
-            ("penalty", "«self.length_penalty»"),
+            "ranked",
+            ranked={
+                "score": "score",
+                "max(1, len(ids))": "length",
+                "self.length_penalty": "penalty",
+            },
         ),
     ]
     _add_gains(topic, step)
