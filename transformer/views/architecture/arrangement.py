@@ -173,7 +173,7 @@ class _Column:
             reads_from = start if place and self.config.parallel else None
             self._sublayer(inside[place : place + 2], arrow, reads_from)
         name = say_n("× {n} layer", "× {n} layers", self.config.n_layers)
-        self.above = 0 if self.config.norm == "pre" else LINE_HEIGHT
+        self.above = LINE_HEIGHT
         half = COLUMN_WIDTH / 2
         far = self.x - self.side * (half - 10)
         anchor = "left" if self.side > 0 else "right"
