@@ -4,6 +4,7 @@
 import { openTab } from "../../ui/static/gradio.js";
 import { branchAt, pastRuns } from "../../ui/static/history.js";
 import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
+import { MASK } from "../../web/looked_at.js";
 import { percentText, say, sayN, sayWith, wholeText } from "../../web/messages.js";
 import { mounted, openSection, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
@@ -163,7 +164,8 @@ const NextWords = ({ props, value }) => {
   const facts = answer && { run: asked.run, place: answer.place, stack: page.run.stack };
   const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
   // Of a hidden word views/masked says the same, until a head is pointed at.
-  const isSaid = page.run?.stack === "encoder" && !page.query && !preview;
+  const isHidden = !page.query || page.run?.labels[answer?.place] === MASK;
+  const isSaid = page.run?.stack === "encoder" && isHidden && !preview;
   const read = answer && (page.run.labels[answer.place] ?? "");
   return html`<section class="next-words" aria-label=${say("What comes next")}
     ...${part.shows({ ...facts, without: site ?? undefined })}>
