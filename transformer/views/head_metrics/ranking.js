@@ -38,7 +38,11 @@ const sentence = ({ stack, kind }, found) => {
   };
   return [
     clear
-      ? sayWith("{head} {does}.", { head: pick, does: did })
+      ? [
+          say("The clearest of all heads on this text:"),
+          " ",
+          sayWith("{head} {does}.", { head: pick, does: did }),
+        ]
       : sayWith("No head does just one thing on this text. The nearest is {head}, “{short}”.", {
           head: pick,
           short,
