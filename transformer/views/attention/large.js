@@ -18,6 +18,8 @@ const MOST_ABOVE_PX = 200; // on a phone the rest above is scrolled away
 const SEEN_MS = 900; // of each stage, in motion
 const WIDEST_PX = 640; // longer lines say no more
 const NARROW_PX = 480;
+const TOOLS_SHOW = window.matchMedia("(hover: none)"); // all the time: they stand above the colour bar
+const TOOLS_PX = 34;
 const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
 
 const NOTES = {
@@ -158,7 +160,7 @@ const room = (root) => (box) => {
   const above = box.getBoundingClientRect().top - root.getBoundingClientRect().top;
   const height = window.innerHeight - 24 - Math.min(top, MOST_ABOVE_PX) - above;
   const side = { width: box.clientWidth, height: Math.max(360, height) };
-  return { side, top: 12, least: LEAST_PX, pan: true };
+  return { side, top: TOOLS_SHOW.matches ? TOOLS_PX : 12, least: LEAST_PX, pan: true };
 };
 
 export const Large = ({ view }) => {
