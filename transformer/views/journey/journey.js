@@ -136,8 +136,9 @@ const useAtlases = (part, kinds) => {
 
 // The height left in the window, within bounds; on a phone the rest above is scrolled away.
 const heightLeft = (element, isAlone) => {
-  const { most, beside, above } = HEIGHT;
-  const least = isAlone || page.projector ? HEIGHT.alone : HEIGHT.least;
+  const { most, above } = HEIGHT;
+  const least = isAlone ? HEIGHT.alone : HEIGHT.least;
+  const beside = page.projector ? 0 : HEIGHT.beside;
   const top = Math.min(above, element.getBoundingClientRect().top + window.scrollY);
   return Math.min(most, Math.max(least, window.innerHeight - top - beside));
 };
