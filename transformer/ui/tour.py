@@ -17,7 +17,7 @@ from transformer.model.sites import Site
 
 FILE = Path(__file__).parent / "tour.toml"
 REQUEST = ("text", "method", "length")  # of an opening, what the boxes and settings hold
-WORDS = ("title", "says", "look", "types")
+WORDS = ("title", "says", "look", "presses")
 
 
 @cache

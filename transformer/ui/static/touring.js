@@ -16,6 +16,7 @@ import { oneOf, wholeNumber } from "../../web/link_text.js";
  * @property {string} [task] of a lesson: what there is to do
  * @property {string} [check] how that is answered: click (head, token, cell), number, choose, run
  * @property {boolean} [types] whether the text and the settings stay in sight
+ * @property {boolean} [presses] whether the button that generates does, with the bars of what comes next
  * @property {string[]} [options]
  * @property {string[]} [hints]
  * @property {Record<string, string>} state fields of a link; none: the page stays as it is
@@ -55,9 +56,9 @@ const show = (to, among = touring.deck) => {
     Object.assign(touring, { deck: among, place: to });
     if (to !== null) touring.isChoosing = false;
   });
-  const { types = false } = cardShown() ?? {};
-  document.body.classList.toggle("touring", to !== null && !types);
-  document.body.classList.toggle("typing", to !== null && types);
+  const { types = false, presses = false } = cardShown() ?? {};
+  const looks = { touring: to !== null && !types, typing: types, pressing: presses };
+  for (const [name, is] of Object.entries(looks)) document.body.classList.toggle(name, is);
 };
 
 /** @type {(name: string) => Promise<Deck>} */
