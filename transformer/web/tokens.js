@@ -185,6 +185,7 @@ export const Text = ({ facts }) => {
     </div>
     <${Tokens} ...${shown} stack=${ownStack(facts)} class="text-tokens" written=${written}
       title=${say("Tokens of the text; arrow keys move")} />
+    <div class="token-room">
     <p class="token-says" role="status" hidden=${!read}>
       ${read && html`<${ReadingInWords} ...${read} />`}${" "}
       ${
@@ -200,5 +201,6 @@ export const Text = ({ facts }) => {
         ? say("{token}. Esc lets go.", { token: describe(facts, page.query) })
         : say("Point at a token, tap it, or use the arrow keys: the text then shows what it reads.")
     }</p>
+    </div>
   </div>`;
 };
