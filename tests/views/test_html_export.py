@@ -89,14 +89,14 @@ def data_of(page: Path) -> dict[str, Any]:
 
 
 def test_the_page_holds_the_numbers_of_the_trace(scripted_page, scripted):
-    (found,) = data_of(scripted_page)["attention"]
+    (found,) = data_of(scripted_page)["run"]["kinds"]
     for layer, heads in enumerate(found["layers"]):
         record = scripted.trace["decoder", layer, "self"]
         np.testing.assert_array_equal(found["allowed"], record.allowed[0].numpy())
         np.testing.assert_allclose(heads["queries"], record.q[0].numpy(), rtol=2**-17)
         np.testing.assert_allclose(heads["keys"], record.k[0].numpy(), rtol=2**-17)
         assert heads.keys() == {"queries", "keys"}
-    assert found["query_labels"] == list(scripted.queries("decoder"))
+    assert found["labels"]["query"] == list(scripted.queries("decoder"))
 
 
 def test_heads_that_were_changed_travel_as_recorded(scripted):
@@ -118,7 +118,7 @@ def test_an_altered_run_says_so_and_shows_what_was_recorded(tiny_model, tmp_path
     html.write(run, tmp_path / "altered.html")
     found = data_of(tmp_path / "altered.html")
     assert "altered: " in found["summary"]
-    for layer, heads in enumerate(found["attention"][0]["layers"]):
+    for layer, heads in enumerate(found["run"]["kinds"][0]["layers"]):
         weights = run.trace["decoder", layer, "self"].pattern[0].numpy()
         np.testing.assert_array_equal(heads["weights"], weights)
     assert "altered" not in html.summary(tiny_model.trace("the fox"))
@@ -150,10 +150,10 @@ def test_an_encoder_decoder_has_its_three_kinds_in_the_page(tiny_encoder_decoder
     run = tiny_encoder_decoder.generate("the fox said", max_new_tokens=4)
     html.write(run, tmp_path / "cross.html")
     found = data_of(tmp_path / "cross.html")
-    kinds = [(part["stack"], part["kind"]) for part in found["attention"]]
+    kinds = [(part["stack"], part["kind"]) for part in found["run"]["kinds"]]
     assert kinds == run.trace.kinds()
-    cross = found["attention"][kinds.index(("decoder", "cross"))]
-    assert cross["key_labels"] == list(run.source_labels) == found["run"]["source_labels"]
+    cross = found["run"]["kinds"][kinds.index(("decoder", "cross"))]
+    assert cross["labels"]["key"] == list(run.source_labels) == found["run"]["source_labels"]
     keys = run.trace["decoder.1.cross"].k[0].numpy()
     np.testing.assert_allclose(cross["layers"][1]["keys"], keys, rtol=2**-17)
 

@@ -7,23 +7,14 @@ import { say } from "../../web/messages.js";
 import { setReader } from "../../web/text.js";
 import { siteName } from "../../web/sites.js";
 import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
-import { mounted, useEvent, usePart } from "../../web/part.js";
-import {
-  computed,
-  html,
-  signal,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "../../web/preact.js";
+import { mounted, usePart } from "../../web/part.js";
+import { computed, html, signal, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
 import { labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { HeadFinding } from "../head_metrics/ranking.js";
 import { knownHeads } from "../head_metrics/known.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
 import { Large } from "./large.js";
 import {
-  firstHead,
   HeadKinds,
   headShown,
   isHeatmap,
@@ -32,7 +23,7 @@ import {
   store,
   tokenReader,
   useAtlas,
-  usualKind,
+  useFollowing,
   isOffered,
 } from "./numbers.js";
 
@@ -119,43 +110,13 @@ const newView = (part) => {
   return { part, fields, shown, store, turning: signal(false) };
 };
 
-// What follows a change of run or head, and a token that the shown picture is not of: it brings the
-// attention that it usually shows.
-const useFollowing = ({ cell }) => {
-  const settle = () => {
-    const at = headShown();
-    if (at) setHead({ stack: at.stack, kind: at.kind, layer: at.layer, head: at.head });
-  };
-  useEvent("run", () => {
-    store.forget();
-    cell.letGo();
-    settle();
-  });
-  const lastHeads = useMemo(() => new Map(), []); // that were looked at, of each kind of attention
-  const kind = useRef("");
-  useEvent("head", (head) => {
-    const now = `${head.stack} ${head.kind}`;
-    lastHeads.set(now, head);
-    if (kind.current && kind.current !== now) cell.letGo();
-    kind.current = now;
-  });
-  useEvent("choose", ({ stack }) => {
-    const at = headShown();
-    if (!at || [at.stack, readStack(at)].includes(stack)) return;
-    const usual = usualKind(stack);
-    const last = lastHeads.get(`${stack} ${usual.kind}`);
-    setHead(last ?? firstHead(usual));
-  });
-  useMemo(settle, []); // a link may have chosen a head before this part stood on the page
-};
-
 const Attention = () => {
   const part = usePart();
   const made = useMemo(() => newView(part), []);
   const { fields, shown, turning } = made;
   const cell = useCell(/** @type {any} */ (shown), pinned);
   const view = useMemo(() => ({ ...made, cell }), []);
-  useFollowing(view);
+  useFollowing(cell);
 
   const at = headShown();
   const { stage, scale, range } = fields;

@@ -6,11 +6,11 @@ import { KindButtons, Switch } from "../../web/controls.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
 import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
-import { useAnswer } from "../../web/part.js";
+import { useAnswer, useEvent } from "../../web/part.js";
 import { page, setHead, tracedFrom } from "../../web/store.js";
 import { once } from "../head_metrics/known.js";
 import { fieldsOf } from "../../web/link_text.js";
-import { html, useState } from "../../web/preact.js";
+import { html, useMemo, useRef, useState } from "../../web/preact.js";
 
 const KEPT = 64; // heads
 const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
@@ -44,6 +44,36 @@ export const usualKind = (stack) => {
 };
 // The stack whose tokens are read.
 export const readStack = ({ stack, kind }) => (kind === "cross" ? "encoder" : stack);
+
+// What follows a change of run or head, and a token that the shown picture is not of: it brings the
+// attention that it usually shows.
+export const useFollowing = (cell) => {
+  const settle = () => {
+    const at = headShown();
+    if (at) setHead({ stack: at.stack, kind: at.kind, layer: at.layer, head: at.head });
+  };
+  useEvent("run", () => {
+    store.forget();
+    cell.letGo();
+    settle();
+  });
+  const lastHeads = useMemo(() => new Map(), []); // that were looked at, of each kind of attention
+  const kind = useRef("");
+  useEvent("head", (head) => {
+    const now = `${head.stack} ${head.kind}`;
+    lastHeads.set(now, head);
+    if (kind.current && kind.current !== now) cell.letGo();
+    kind.current = now;
+  });
+  useEvent("choose", ({ stack }) => {
+    const at = headShown();
+    if (!at || [at.stack, readStack(at)].includes(stack)) return;
+    const usual = usualKind(stack);
+    const last = lastHeads.get(`${stack} ${usual.kind}`);
+    setHead(last ?? firstHead(usual));
+  });
+  useMemo(settle, []); // a link may have chosen a head before this part stood on the page
+};
 
 // The heading of the picture of a head that the view's fields ask for.
 export const pictureTitle = (fields, at) => {

@@ -93,9 +93,8 @@ def content(run: Run, pack: Pack) -> dict[str, Any]:
         "model": run.model,
         "summary": summary(run),
         "text": run.text,
-        "run": _facts(run),
         "positions": _position_figures(run, pack),  # first: later arrays are parts of these
-        "attention": [_attention(run, stack, kind, pack) for stack, kind in run.trace.kinds()],
+        "run": _facts(run, pack),
         "colours": in_the_dark(),
         "steps": [_step(run, index) for index in range(len(run.steps))],
         "masks": _mask_figures(run, pack),
@@ -129,7 +128,7 @@ def summary(run: Run) -> str:
     return f"{made}; {changed}" if run.request.interventions else made
 
 
-def _facts(run: Run) -> dict[str, Any]:
+def _facts(run: Run, pack: Pack) -> dict[str, Any]:
     """Of what the page's scripts know of a run, what they need without a server."""
     return {
         "state": "done",
@@ -139,6 +138,8 @@ def _facts(run: Run) -> dict[str, Any]:
         "labels": list(run.labels),
         "source_labels": list(run.source_labels),
         "probabilities": [step.chosen.probability for step in run.steps],
+        "n_heads": run.config.n_heads,
+        "kinds": [_attention(run, stack, kind, pack) for stack, kind in run.trace.kinds()],
     }
 
 
@@ -149,11 +150,10 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
     return {
         "stack": stack,
         "kind": kind,
-        "query_labels": list(view.query_labels),
-        "key_labels": list(view.key_labels),
+        "n_layers": len(records),
+        "labels": {"query": list(view.query_labels), "key": list(view.key_labels)},
         "allowed": pack.array(view.allowed.astype(np.uint8)),
         "atlas": {
-            "shape": list(small.pixels.shape),
             "pixels": pack.array(small.pixels),
             "masked": pack.array(small.masked),
         },

@@ -6,7 +6,7 @@ import { useCellKeys } from "../../../web/cells.js";
 import { Select } from "../../../web/controls.js";
 import { HeadGrid, headName, SmallHead } from "../../../web/head_grid.js";
 import { html, render, useState } from "../../../web/preact.js";
-import { canUnpack, flatOf, unpack } from "./pack.js";
+import { canUnpack, flatAtlas, unpack } from "./pack.js";
 
 const SIDE_PX = 330; // of the large picture
 
@@ -95,10 +95,7 @@ const start = async () => {
     return render(html`<p>${refused}</p>`, place);
   }
   const data = await unpack(document.getElementById("data")?.textContent ?? "");
-  const kinds = data.kinds.map(({ pixels, masked, ...kind }) => ({
-    ...kind,
-    atlas: { shape: pixels.shape, pixels: flatOf(pixels), masked: flatOf(masked) },
-  }));
+  const kinds = data.kinds.map((kind) => ({ ...kind, atlas: flatAtlas(kind) }));
   return render(html`<${Notebook} kinds=${kinds} />`, place);
 };
 start();

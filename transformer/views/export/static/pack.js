@@ -56,6 +56,14 @@ export const flatOf = ({ array, shape }) =>
     shape.reduce((a, b) => a * b, 1),
   );
 
+// All heads small, see HeadGrid.
+/** @type {(stored: {pixels: Stored, masked: Stored}) => any} */
+export const flatAtlas = ({ pixels, masked }) => ({
+  shape: pixels.shape,
+  pixels: flatOf(pixels),
+  masked: flatOf(masked),
+});
+
 // Flat numbers as lists of rows, the last dimension flat.
 /** @type {(flat: any, shape: number[]) => any} */
 const nested = (flat, [count, ...rest]) => {

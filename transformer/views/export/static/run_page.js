@@ -217,7 +217,7 @@ export const RunPage = ({ data, shown = null, inside = null, at = null, hidden =
       <${Text} facts=${run} />
       <p class="note">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>
     </section>
-    <${Attention} ...${{ data, at }} hidden=${isHidden("attention")} />
+    <${Attention} at=${at} hidden=${isHidden("attention")} />
     <${Prediction} steps=${steps} start=${run.n_prompt} hidden=${isHidden("prediction")} key=${run.run} />
     <${Pictures} id="masks" title=${say("Masks")} hidden=${isHidden("masks")}>${pictures(masks)}<//>
     <${Pictures} id="positions" title=${say("Positions")} hidden=${isHidden("positions")}>${pictures(positions)}<//>
