@@ -26,10 +26,10 @@ NUMBERS = """([name, trace]) => document.querySelector(`[data-picture=${name}]`)
     .map(row => [...row].map(value => value ?? NaN))"""
 POINTED = """([r, c]) => { const d = document.querySelector(".attention")?.dataset ?? {};
     return d.row === String(r) && d.column === String(c); }"""
-# The page has opened: the journey is drawn, or a link has led to a tab that hides it, where it need
-# not ever have been drawn.
+# The page has opened: nothing covers it, and the journey is drawn, or a link has led to a tab that
+# hides it, where it need not ever have been drawn.
 OPEN = """() => { const box = window.viz && document.querySelector(".journey");
-    return box && (box.dataset.rev
+    return box && getComputedStyle(box).visibility === "visible" && (box.dataset.rev
         || (!viz.isOpening() && viz.run && !box.getClientRects().length)); }"""
 # The attention is of the shown run, unless another tab is open.
 ATTENTION = """() => { const box = document.querySelector(".attention");
