@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -12,10 +10,7 @@ from pictured import with_weights
 from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
 from transformer.views import (
     PICTURES,
-    attention_heatmap,
     attention_rollout,
-    joint_attention,
-    mean_attention,
 )
 
 # Two layers x two heads of a causal text of two tokens.
@@ -68,29 +63,6 @@ def test_rollout_is_every_path_through_the_layers_summed(translation):
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("draw", [mean_attention, attention_rollout, joint_attention])
-def test_flows_are_drawn_like_attention(run, draw):
-    figure = draw(run, "decoder")
-    one = attention_heatmap(run, "decoder.0.self", 0)
-    allowed = run.trace["decoder.0.self"].allowed[0].numpy()
-    np.testing.assert_array_equal(np.isnan(figure.data[0].z), ~allowed)
-    for axis in ("xaxis", "yaxis"):
-        assert figure.layout[axis] == one.layout[axis]
-    assert figure.layout.shapes == one.layout.shapes
-    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
-    assert figure.layout.meta["query_labels"] == list(run.labels)
-    np.testing.assert_allclose(
-        np.nansum(figure.data[0].z, axis=1), 1, atol=1e-5
-    )  # nothing lies under the mask
-
-
-def test_the_mean_of_cross_attention_has_source_columns(translation):
-    figure = mean_attention(translation, "decoder", "cross", 0)
-    expected = translation.trace["decoder.0.cross"].pattern[0].mean(dim=0)
-    np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
-    assert tuple(figure.layout.meta["key_labels"]) == translation.source_labels
-
-
 def test_each_flow_is_drawn_and_sent_with_its_own_weights(run):
     for which, weights in (("rollout", rollout_weights), ("joint", joint_weights)):
         expected = weights(run, "decoder").astype("float32")
@@ -107,25 +79,3 @@ def test_a_row_of_a_batch_reads_no_padding(two_way):
     assert (found[np.ix_(real, ~real)] == 0).all()
     z = attention_rollout(two_way, "encoder", row=0).data[0].z
     assert np.isnan(z[:, ~real]).all()
-
-
-# --- the range of the colours ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
-def test_an_own_range_ends_at_the_largest_weight_and_says_which(run, scale):
-    weights = torch.full((1, 1, 9, 9), 1e-3).tril()
-    weights[0, 0, 7, 3] = 0.36
-    dim = with_weights(run, weights)
-    fixed, own = (
-        attention_heatmap(dim, "decoder.0.self", 0, scale=scale, range_=name).data[0]
-        for name in ("fixed", "own")
-    )
-    top = {"linear": 0.36, "sqrt": 0.6, "log": 1 + math.log10(0.36) / 4}[scale]
-    np.testing.assert_array_equal(fixed.z, own.z)
-    assert (fixed.zmin, fixed.zmax) == (0, 1)
-    assert (own.zmin, own.zmax) == (0, pytest.approx(top, abs=1e-6))
-    assert own.colorbar.ticktext[-1] == "0.36"
-    assert own.colorbar.tickvals[-1] == pytest.approx(top, abs=1e-4)
-    assert list(own.colorbar.tickvals) == sorted(own.colorbar.tickvals)
-    assert len(own.colorbar.tickvals) >= 3

@@ -101,17 +101,6 @@ def test_every_metric_is_what_a_loop_over_the_cells_gives(translation, stack, ki
         assert head.most_read_key == int(most)
 
 
-def test_each_kind_of_attention_has_the_metrics_that_mean_something_there(translation):
-    names = {
-        where: {metric.name for metric in head_metrics(translation, *where).metrics}
-        for where in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross"))
-    }
-    assert names["encoder", "self"] - names["decoder", "self"] == {"next"}
-    assert {"distance", "previous", "itself"} <= names["decoder", "self"]
-    assert {"last", "mirror", "order"} == names["decoder", "cross"] - names["encoder", "self"]
-    assert not {"distance", "previous", "itself", "next"} & names["decoder", "cross"]
-
-
 def test_rows_that_may_read_one_key_only_are_left_out_and_counted(run):
     found = head_metrics(run, "decoder", "self")
     assert (found.n_rows, found.n_left_out) == (len(run.ids) - 1, 1)

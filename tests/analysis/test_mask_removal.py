@@ -106,19 +106,6 @@ def test_only_masks_that_act_can_be_taken_away(two_way, translated):
     assert {site.kind for site in sites if acting_masks(site) == ("padding",)} == {"self", "cross"}
 
 
-def test_the_page_is_told_the_masks_that_act_and_the_share(batch, two_way):
-    store = RunStore()
-    ask = asking(store, "removal")
-    asked = {"row": 0, "head": 1, "site": "decoder.0.self"}
-    answer = ask({"batch": store.put(batch), **asked})
-    assert (answer["acting"], answer["which"]) == (["padding", "causal"], "causal")
-    found = without_mask(batch, 0, "decoder.0.self", 1, "causal")
-    assert answer["share"] == found.mean_freed_weight
-    answer = ask({"batch": store.put(two_way), **asked, "site": "encoder.0.self"})
-    assert (answer["acting"], answer["which"]) == (["padding"], "padding")
-    assert set(answer["figures"]) == {"weights", "difference"}
-
-
 def test_a_mask_that_the_network_went_without_is_not_taken_away_again(tiny_model, tiny_encoder):
     store = RunStore()
     answers = {}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import math
 
 import numpy as np
 import pytest
 import torch
-from asking import asking
 from pictured import batch_of, planted
 from torch.nn import functional as F
 
 from transformer import Run, Site, Trace
 from transformer.analysis.row_arithmetic import TOLERANCE
-from transformer.ui.store import RunStore
 from transformer.views import attention_math, row_arithmetic
 
 
@@ -124,25 +121,3 @@ def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run):
     for cells in (keys, q, output):
         assert cells.zmax == -cells.zmin == np.abs(cells.z).max()
     assert "layer 1, head 1, query 4" in figure.layout.title.text
-
-
-# --- what the page is sent ------------------------------------------------------------------------
-
-
-def test_the_page_is_sent_exact_numbers_and_beyond_the_trace_the_last_row(run):
-    store = RunStore()
-    ask = asking(store, "attention_math")
-    key = store.put(run)
-    answer = ask({"run": key, "site": "decoder.0.self", "head": 1, "query": 500})
-    found = row_arithmetic(run, "decoder.0.self", 1)
-    assert answer["query"] == len(run.ids) - 1
-
-    def floats(name: str) -> np.ndarray:
-        return np.frombuffer(base64.b64decode(answer[name]), dtype=np.float32)
-
-    np.testing.assert_array_equal(floats("q"), found.q)
-    np.testing.assert_array_equal(floats("keys"), found.keys.ravel())
-    np.testing.assert_array_equal(floats("values"), found.values.ravel())
-    np.testing.assert_array_equal(floats("weights"), found.traced_weights)
-    refused = ask({"run": key, "site": "decoder.0.self", "head": 1, "query": -2})
-    assert "query must be a whole number" in refused["error"]

@@ -43,19 +43,6 @@ def test_every_view_names_the_word_that_follows_the_chosen_token(whatif: WhatIf)
     expect(page.locator(".prediction .asked")).to_contain_text(said)
 
 
-def test_after_the_end_the_likeliest_word_is_asked_about(whatif: WhatIf) -> None:
-    visit, page = whatif.visit, whatif.page
-    last = page.evaluate("viz.run.labels.length") - 1
-    expect(visit.tokens.nth(last)).to_have_class("token generated last-read")
-    visit.tokens.nth(last).click()
-    page.wait_for_selector(f".next-words[data-place='{last}']")
-    word = page.locator(".next-word bdi").first.inner_text()
-    is_asked_about(whatif, "Nothing follows it yet", word, "the likeliest token?")
-    visit.tab("Prediction")
-    visit.wait_drawn(".prediction")
-    expect(page.locator(".coming li bdi").first).to_have_text(word)
-
-
 def is_asked_about(whatif: WhatIf, said: str, word: str, question: str) -> None:
     page = whatif.page
     for part, button, title in ASKING:

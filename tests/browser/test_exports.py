@@ -58,20 +58,6 @@ def test_pictures_are_those_of_the_open_tab_and_are_saved_as_png_and_svg(page: V
     assert name == "tiny-the-matrix-position-by-dimension.svg"
 
 
-def test_a_picture_of_an_earlier_run_is_not_offered(page: Visit) -> None:
-    page.wait_drawn(".attention-math")
-    page.page.locator(".attention").evaluate("box => (box.style.paddingBottom = '3000px')")
-    page.page.evaluate("scrollTo(0, 0)")  # it is out of sight, and not drawn again
-    which = page.page.locator("select.which")
-    which.focus()
-    worked = which.locator("option", has_text="worked out")
-    which.select_option(worked.inner_text())
-    page.set_length(4)
-    page.generate("The fox")
-    expect(which).to_have_value("Layer 0, head 0: decoder self-attention, weights")
-    expect(worked).to_have_count(0)
-
-
 def test_the_run_is_saved_as_json_npz_csv_and_a_page_and_a_refusal_is_told(page: Visit) -> None:
     page.set_length(6)
     page.generate(HOSTILE)

@@ -64,11 +64,7 @@ def test_of_a_link_nothing_is_seen_but_what_it_shows(memory, server):
 @pytest.mark.parametrize(
     ("size", "slower", "address", "drawn"),
     [
-        pytest.param((1440, 900), 1, "", ".journey", id="wide"),
-        pytest.param((390, 844), 4, "", ".journey", id="phone"),
-        pytest.param(
-            (390, 844), 4, "#text=The+dog&length=4&tab=prediction", ".prediction", id="phone-link"
-        ),
+        pytest.param((390, 844), 2, "", ".journey", id="phone"),
         pytest.param((1280, 720), 1, "#projector=1&tab=attention", ".attention", id="projector"),
     ],
 )

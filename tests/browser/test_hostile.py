@@ -173,30 +173,6 @@ def test_a_translation_on_a_phone(visit: Open, server: Server) -> None:
 # --- texts ----------------------------------------------------------------------------------------
 
 
-def test_a_mistake_gives_a_sentence_keeps_everything_and_the_next_request_is_served(
-    still: Visit,
-) -> None:
-    page = still
-    page.go("model=tiny&tab=attention")
-    before = page.labels()
-    for text, sentence in [
-        ("", "the text is empty"),
-        ("x" * 100_000, "at most 2,000 characters; got 100,000"),
-    ]:
-        with page.drawn("#status [data-rev]"):
-            page.enter(text)
-        assert sentence in page.wait_for_alert()
-        assert page.labels() == before
-        assert page.page.locator("#text textarea").input_value() == text
-    page.set_length(100_000)
-    with page.drawn("#status [data-rev]"):
-        page.enter("The dog")
-    assert "New tokens must be a whole number from 1 to 200" in page.wait_for_alert()
-    page.set_length(3)
-    page.generate("The dog")
-    assert page.page.locator("#status .problem").is_hidden()
-
-
 def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(
     still: Visit, server: Server
 ) -> None:

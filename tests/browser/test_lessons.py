@@ -134,26 +134,6 @@ def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(
     assert page.evaluate("localStorage.length") == 0
 
 
-def test_the_answer_is_shown_where_it_stands_and_a_link_leads_to_the_step(
-    visit: Open, address: str, best_head: tuple[str, int]
-):
-    other = (best_head[1] + 1) % 3
-    seen = visit(address, width=390, height=844)
-    page = seen.page
-    page.goto(f"{address}#model=tiny&lesson=twice.1&site={SITE}&head={other}&read=3")
-    expect(page.locator(".card-title")).to_have_text("A head")
-    seen.wait_for_link()
-    for _ in range(2):
-        page.locator(".card-hint").click()
-    page.locator(".card-solve").click()
-    verdict(page, "Right.")
-    page.wait_for_function("site => viz.siteName(viz.head) === site", arg=best_head[0])
-    assert page.evaluate("viz.head.head") == best_head[1]
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.goto(f"{address}#lesson=none.1")
-    expect(page.locator("#status .problem")).to_contain_text("lesson must be one of")
-
-
 def test_a_check_is_failed_and_passed_without_a_network(
     browser: Browser, service: Service, ground: GradingContext, tmp_path: Path
 ) -> None:

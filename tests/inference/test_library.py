@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import pickle
 from pathlib import Path
-from typing import Any, Unpack, get_type_hints
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +14,8 @@ import torch
 from builders import tiny
 
 import transformer
-from transformer import Model, Request, Run, Site
+from transformer import Model, Run, Site
 from transformer.checkpoint import HeldOutSample
-from transformer.runs.request import Settings
 
 TEXT = "the fox said"
 
@@ -64,13 +63,6 @@ def test_numpy_scalars_are_numbers(tiny_model: Model) -> None:
 def test_other_things_of_numpy_are_refused(tiny_model: Model, bad: Any) -> None:
     with pytest.raises(ValueError, match="max_new_tokens must be a whole number"):
         tiny_model.generate(TEXT, max_new_tokens=bad)
-
-
-def test_the_settings_that_an_editor_completes_are_those_of_a_request() -> None:
-    fields = {field.name for field in dataclasses.fields(Request)} - {"text"}
-    assert set(Settings.__annotations__) == fields
-    for asked in (Model.generate, Model.stream, Model.generate_batch, Model.translate):
-        assert get_type_hints(asked)["settings"] == Unpack[Settings]
 
 
 # --- what is shown --------------------------------------------------------------------------------

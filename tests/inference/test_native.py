@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 
@@ -73,10 +72,6 @@ def test_a_choice_that_there_is_not_is_made_again(cache, note):
     assert [path.name for path in cache.iterdir()] == [library.name]
 
 
-def overwritten(path):
-    path.write_bytes(b"not a library")
-
-
 def flipped(path):
     data = bytearray(path.read_bytes())
     for place in range(len(data) // 3, len(data) // 3 + 64):
@@ -99,7 +94,7 @@ def linked(path):
     path.symlink_to(elsewhere)
 
 
-@pytest.mark.parametrize("damage", [overwritten, flipped, cut, piped, linked])
+@pytest.mark.parametrize("damage", [flipped, cut, piped, linked])
 def test_a_library_that_is_not_as_it_was_written_is_never_loaded(cache, damage):
     """In a process of its own: what is loaded may end it."""
     assert built() is not None
@@ -141,30 +136,9 @@ def test_a_folder_of_another_user_is_not_used(cache, monkeypatch):
     assert list(cache.iterdir()) == []
 
 
-def test_a_full_cache_disk_is_no_reason_for_a_slower_engine(cache, tmp_path, monkeypatch):
-    """A compiler that fails wherever the cache is."""
-    real = shutil.which("cc")
-    script = tmp_path / "cc"
-    script.write_text(f'#!/bin/sh\ncase "$*" in *{cache}*) exit 1;; esac\nexec {real} "$@"\n')
-    script.chmod(0o755)
-    monkeypatch.setenv("CC", str(script))
-    assert built() is not None
-    assert list(cache.iterdir()) == []
-
-
 def test_a_cache_that_cannot_be_made_is_done_without(cache, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert built() is not None
-
-
-def test_a_user_without_a_home_is_served_too(monkeypatch):
-    def homeless(path):
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(native.Path, "expanduser", homeless)
-    native._temporary.cache_clear()
     assert built() is not None
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import pickle
 
 import pytest
 import torch
 from builders import spread
 
 from transformer import Model, build_transformer
-from transformer.analysis.logit_lens import surprisal, with_lens
-from transformer.inference.decode_session import DecodeSession
+from transformer.analysis.logit_lens import surprisal
 from transformer.inference.engines.choice import KINDS
 from transformer.model.trace import Trace
-from transformer.runs.compact_trace import CompactRecords
 
 TEXT = "the fox said hello"
 MAX_LEN = 40
@@ -92,26 +89,3 @@ def test_where_the_window_slides_a_full_pass_takes_over(fast_model):
     assert (run.trace_start > 0) == slid
     assert run.engine == ("network" if slid else fast_model.engine.name)
     check(fast_model, run)
-
-
-def test_a_reading_knows_only_its_own_text(fast_model):
-    session = DecodeSession(fast_model.engine)
-    assert session.trace_of([2, 5]) is None
-    session.begin([2, 5], [7, 2])
-    assert session.trace_of([2, 6, 7]) is None
-    assert session.trace_of([2, 5, 6]) is not None
-    assert session.ids == [2, 5, 6]
-
-
-def test_a_pickled_run_is_whole_and_does_not_carry_the_network(fast_model):
-    run = with_lens(fast_model, fast_model.generate(TEXT, max_new_tokens=5))
-    written = pickle.dumps(run)
-    again = pickle.loads(written)
-    assert b"Decoder" not in written.replace(b"decoder", b"")
-    assert b"Session" not in written
-    assert isinstance(again.trace.records, CompactRecords)
-    check(fast_model, again)
-    assert again.surprisal == run.surprisal
-    assert dict(again.candidate_labels) == dict(run.candidate_labels)
-    for step, before in zip(again.steps, run.steps, strict=True):
-        assert tuple(step.candidates) == tuple(before.candidates)

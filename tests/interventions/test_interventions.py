@@ -184,31 +184,6 @@ def _greedy(network, model, count):
     return found
 
 
-def test_altered_generation_slides_its_window_like_the_intact_one(tiny_model):
-    intact = tiny_model.generate(TEXT, max_new_tokens=40)
-    idle = EditMask("decoder", 0, allow=[(0, 0)])  # allowed anyway
-    altered = tiny_model.generate(TEXT, max_new_tokens=40, interventions=[idle])
-    assert altered.ids == intact.ids
-    assert [s.window for s in altered.steps] == [s.window for s in intact.steps]
-
-
-def test_a_translator_generates_altered_and_stays_as_it_was(tiny_encoder_decoder):
-    model = tiny_encoder_decoder
-    before = model.generate(TEXT, max_new_tokens=8)
-    run = model.generate(
-        TEXT, max_new_tokens=8, interventions=[to_dict(Ablate("encoder", 0, [0, 1]))]
-    )
-    other = copy.deepcopy(model.network)
-    with torch.no_grad():
-        other.encoder.layers[0].self_attention.output.weight.zero_()
-    source, target = (torch.tensor([row]) for row in (run.source_ids, run.ids))
-    with torch.inference_mode():
-        logits = other(source, target)[0]
-    for step in run.steps:
-        assert step.chosen.logit == pytest.approx(logits[step.index, step.token].item(), abs=1e-3)
-    assert model.generate(TEXT, max_new_tokens=8).ids == before.ids
-
-
 def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
     intact = tiny_model.generate(TEXT, max_new_tokens=6)
     other = intact.steps[2].candidates[1].id

@@ -13,7 +13,6 @@ from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Break
 from transformer.interventions.hooks import hooks_of
 from transformer.model.sites import sites_of
-from transformer.views.architecture.parts import words
 
 D = C // H
 
@@ -51,14 +50,3 @@ def test_one_small_projection_may_serve_all_heads(family):
     for head in range(H):
         share = x[..., head * D : (head + 1) * D]
         close(trace[first].q[:, head], share @ query.weight.T + query.bias)
-
-
-def test_the_drawing_labels_them_as_history():
-    from transformer.model.summary import blocks
-
-    config = network(shared_projection=True, score_divisor="d_model").config
-    said = next(words(config, block).does for block in blocks(config) if block.kind == "self")
-    assert said.count("Historical: ") == 2
-    usual = network().config
-    said = next(words(usual, block).does for block in blocks(usual) if block.kind == "self")
-    assert "Historical" not in said

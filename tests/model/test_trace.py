@@ -35,28 +35,6 @@ def test_eight_threads_that_share_one_model_get_maps_of_their_own():
             torch.testing.assert_close(got, expected)
 
 
-def test_a_record_is_found_by_site_by_tuple_and_by_text():
-    trace = Trace()
-    network()(BATCH, trace=trace)
-    record = trace[Site("decoder", 1, "self")]
-    assert trace["decoder", 1, "self"] is record
-    assert trace["decoder.1.self"] is record
-    assert record.site == Site("decoder", 1, "self")
-
-
-def test_a_site_that_was_not_recorded_gets_a_list_of_those_that_were():
-    trace = Trace()
-    with pytest.raises(ValueError, match=r"no record of site decoder\.0\.self; recorded: nothing"):
-        trace["decoder.0.self"]
-    network()(BATCH, trace=trace)
-    with pytest.raises(ValueError, match=r"decoder\.7\.self; recorded: decoder\.0\.self, decoder"):
-        trace["decoder", 7, "self"]
-    with pytest.raises(ValueError, match="no decoder cross-attention was recorded"):
-        trace.weights("decoder", "cross")
-    with pytest.raises(ValueError, match="no encoder self-attention was recorded"):
-        trace.scores("encoder")
-
-
 @pytest.mark.parametrize("site", [Site("decoder", 12, "cross"), Site("encoder", 0, "self")])
 def test_a_site_survives_being_written(site):
     assert Site.parse(str(site)) == site

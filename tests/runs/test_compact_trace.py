@@ -46,18 +46,6 @@ def compact(trace):
     return made
 
 
-def test_grouped_heads_are_computed_again_from_the_keys_that_they_share():
-    """H / G heads that stand together read the same keys: 0 and 1 the first, 2 and 3 the second."""
-    settings = {"n_heads": 6, "n_key_heads": 3, "d_model": 12}
-    trace = recorded(**settings)
-    again = recorded(**settings, records=CompactedRecords(2, exact=True))
-    assert all(isinstance(part_at(again, site), Heads) for site in again.sites)
-    assert again.weights("decoder", "self").equal(trace.weights("decoder", "self"))
-    for site in trace.sites:
-        for head in range(6):
-            assert one_head(again, site, 0, head).scores.equal(trace[site].scores[:1, head, None])
-
-
 def test_a_record_that_the_network_did_not_make_stays_as_it_is():
     weights, site = torch.rand(1, 2, 3, 3), Site("decoder", 0, "self")
     trace = Trace()

@@ -152,21 +152,6 @@ def test_it_shows_itself_in_a_notebook_and_reads_back_from_disk(tmp_path: Path) 
         assert again.trace.weights("decoder").equal(run.trace.weights("decoder"))
 
 
-@pytest.mark.browser
-def test_the_page_of_own_attention_draws_every_head(browser: Browser, tmp_path: Path) -> None:
-    weights = random_weights(2, 3, 4, 4, causal=True)
-    run = from_attention(weights, TOKENS)
-    run.to_html(tmp_path / "own.html")
-    page = browser.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto((tmp_path / "own.html").as_uri())
-    page.locator(".js-plotly-plot .heatmaplayer image").first.wait_for()
-    assert "attention made elsewhere" in page.inner_text("body")
-    assert wrong == []
-    page.close()
-
-
 @pytest.mark.parametrize(
     ("weights", "tokens", "sentence"),
     [

@@ -12,7 +12,6 @@ import {
   stateOf,
   wholeNumber,
   isEmbedded,
-  shortQueryOf,
   withoutEmbed,
 } from "../../transformer/web/link_text.js";
 import { hand, vectors } from "./vectors.js";
@@ -78,14 +77,4 @@ test("?embed is how a page is shown: it stays in the address, and is no part of 
   assert.equal(foreignPart("embed&text=a&__theme=dark"), "embed&__theme=dark");
   assert.equal(withoutEmbed("?embed"), "");
   assert.equal(withoutEmbed("?__theme=dark&embed=1"), "?__theme=dark");
-});
-
-test("a code's text is the shorter of the two that a link may have", async () => {
-  assert.equal(await shortQueryOf({ tab: "masks" }), "tab=masks");
-  assert.equal(await shortQueryOf({}), "");
-  const long = { text: "once upon a time ".repeat(40), tab: "masks" };
-  const short = await shortQueryOf(long);
-  assert.match(short, /^z=/);
-  assert.ok(short.length < 150);
-  assert.deepEqual(await stateOf(short), long);
 });

@@ -5,7 +5,7 @@ import test from "node:test";
 import { decodeBytes, decodeFloats, unpackBits } from "../../transformer/web/ask.js";
 import { colourAt, paletteWords, scaleOf, weightWords } from "../../transformer/web/colours.js";
 import { tinyNumber } from "../../transformer/web/messages.js";
-import { axesText, shownNumber } from "../../transformer/views/equations/equations.js";
+import { shownNumber } from "../../transformer/views/equations/equations.js";
 import { siteName, sitesOf } from "../../transformer/web/sites.js";
 import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js";
 import {
@@ -29,17 +29,6 @@ test("numpy's arrays are read from base64", () => {
   assert.equal(apart(decodeFloats(floats.base64), floats.values), 0);
   assert.deepEqual([...decodeBytes(bytes.base64)], bytes.values);
   assert.deepEqual([...unpackBits(decodeBytes(bits.base64), bits.values.length)], bits.values);
-});
-
-test("bytes are read without the browser's own decoder too", () => {
-  const bytes = /** @type {any} */ (Uint8Array);
-  const own = bytes.fromBase64;
-  delete bytes.fromBase64;
-  try {
-    assert.deepEqual([...decodeBytes(vectors.binary.bytes.base64)], vectors.binary.bytes.values);
-  } finally {
-    if (own) bytes.fromBase64 = own;
-  }
 });
 
 test("a head's weights and what its colours stand for are Python's, for every stage and scale", () => {
@@ -203,15 +192,4 @@ test("a tensor's numbers have three digits, a lone whole one none, and tiny and 
   assert.equal(shownNumber(2.1e-5), "2.1e−5");
   assert.equal(shownNumber(-2.1e-5), "−2.1e−5");
   assert.equal(shownNumber(-3.4028234663852886e38, true), "−3.4e38");
-});
-
-test("a shape tells its letters and sizes, a single number none", () => {
-  const axes = /** @type {[string, number][]} */ ([
-    ["B", 1],
-    ["H", 8],
-    ["Tq", 17],
-    ["D", 32],
-  ]);
-  assert.equal(axesText(axes), "B × H × Tq × D = 1 × 8 × 17 × 32");
-  assert.equal(axesText([]), "");
 });

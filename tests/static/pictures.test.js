@@ -7,7 +7,6 @@ import { sharedKeys } from "../../transformer/web/head_grid.js";
 import { cellText, figureTable } from "../../transformer/web/tables.js";
 import { runTree } from "../../transformer/views/branches/run_tree.js";
 import { sortHeads } from "../../transformer/views/head_metrics/known.js";
-import { parseDimensions } from "../../transformer/views/positions/positions.js";
 import { recoloured } from "../../transformer/views/export/static/run_page.js";
 import { vectors } from "./vectors.js";
 
@@ -117,13 +116,6 @@ test("heads without a number come last, whichever way the others go", () => {
   assert.deepEqual(places("entropy", true), [0, 3, 2, 1]);
   assert.deepEqual(places("label", false), [2, 0, 1, 3]);
   assert.deepEqual(places("head", true), [3, 2, 1, 0]);
-});
-
-test("dimensions are read from what a visitor types, or refused in a sentence", () => {
-  assert.deepEqual(parseDimensions("0, 1;8  15", 16), [0, 1, 8, 15]);
-  for (const text of ["", "16", "-1", "1 1", "1.5", "a", "0 1 2 3 4 5 6 7 8 9 10 11 12"]) {
-    assert.throws(() => parseDimensions(text, 16), /1 to 12 different whole numbers from 0 to 15/);
-  }
 });
 
 test("light pictures become the dark ones by their colours alone, and tokens stay", () => {

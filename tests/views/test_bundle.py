@@ -57,18 +57,6 @@ def test_a_bundle_may_give_what_each_of_its_modules_exports():
     assert ran(text + look) == "42 3 2\nb/sums.js,a/effect.js,a/start.js 8\n"
 
 
-def test_a_bundle_takes_the_minified_files_of_packages():
-    parts = {
-        "use.js": 'import make from "./make.js";\nimport { two, last } from "./sum.js";\n'
-        "console.log(make(two), last);\n",
-        "make.js": "var a=1;export default function(b){return a+b}",
-        "sum.js": 'import{a as c}from"./a.js";export{a as last,b}from"./a.js";function f(){}'
-        "const n=c+1;export{n as two,f as g};//# sourceMappingURL=sum.js.map",
-        "a.js": "const a=1;var b=function(){};export{a,b};\n//# sourceMappingURL=a.js.map\n",
-    }
-    assert ran(bundle("use.js", read=parts.__getitem__)) == "3 1\n"
-
-
 @pytest.mark.parametrize(
     "line",
     [

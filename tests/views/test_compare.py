@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -187,37 +186,7 @@ def test_candidates_of_two_steps_stand_beside_each_other(run, branch):
     assert same["a"] == pytest.approx(same["b"])
 
 
-def test_a_token_that_was_taken_though_unlikely_bounds_nothing(run):
-    step = run.steps[0]
-    unlikely = dataclasses.replace(step.candidates[0], id=319, probability=1e-9)
-    odd = dataclasses.replace(
-        run, steps=(dataclasses.replace(step, candidates=(*step.candidates[:20], unlikely)),)
-    )
-    odd = dataclasses.replace(odd, candidate_labels={**run.candidate_labels, 319: "odd"})
-    bounds = candidates_compared(odd, run, 0, 5).data[0].customdata
-    assert f"at most {step.candidates[19].probability:.2g}" in bounds
-
-
 # --- hostile labels, and what the page is answered ------------------------------------------------
-
-
-def test_the_page_gets_what_both_weighed_at_a_place(run, branch):
-    place = run.n_prompt + STEP
-    answer = ask("weighed", run, branch, place=place)
-    assert answer["places"] == [place, place]
-    assert answer["labels"] == [run.labels[place], branch.labels[place]]
-    assert ask("weighed", run, branch, place=1) == {"none": "A generated no token there"}
-    assert "error" in ask("weighed", run, branch, place="x")
-
-
-def test_a_steps_choices_have_their_ids(run):
-    step = run.steps[STEP]
-    answer = ask("choices", run, step=STEP)
-    assert answer["taken"] == step.token
-    assert answer["ids"][:10] == [one.id for one in step.candidates[:10]]
-    assert answer["labels"] == [run.candidate_labels[token] for token in answer["ids"]]
-    assert answer["sampled"]
-    assert "from 0 to 5; got 6" in ask("choices", run, step=6)["error"]
 
 
 def test_asking_which_runs_are_kept_does_not_keep_them(run):

@@ -13,7 +13,7 @@ from asking import asking
 
 from transformer import Model, Run, views
 from transformer.messages.catalogues import catalogue, languages
-from transformer.ui.link import read_link, view_fields
+from transformer.ui.link import view_fields
 from transformer.ui.modules import LATER, STYLE, Modules
 from transformer.ui.store import RunStore
 from transformer.views import saving
@@ -81,17 +81,6 @@ def test_what_a_number_may_be_can_depend_on_the_run(run):
 # --- every view -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("view", views.VIEWS.values(), ids=lambda view: view.name)
-def test_a_view_says_what_it_is_and_its_defaults_are_allowed(view):
-    assert view.title
-    assert view.help.endswith(".")
-    for picture in view.pictures:
-        for parameter in picture.parameters:
-            if parameter.use == "control" and parameter.default != "":
-                assert parameter.check(parameter.default) == parameter.default
-            assert parameter.use != "control" or parameter.title, (picture.name, parameter.name)
-
-
 def test_each_picture_and_each_field_of_a_link_belongs_to_one_view():
     names = [picture.name for view in views.VIEWS.values() for picture in view.pictures]
     fields = [field for view in views.VIEWS.values() for field in view.controls()]
@@ -121,12 +110,6 @@ def test_a_new_view_can_be_asked_with_its_parameters(own_view, run):
         in ask({"run": key, "least": 21})["error"]
     )
     assert "takes ['least', 'unit']; got 'most'" in ask({"run": key, "most": 1})["error"]
-
-
-def test_a_new_view_has_its_fields_in_a_link(own_view):
-    link = read_link("label_lengths.least=3&label_lengths.unit=bytes&label_lengths.other=1")
-    assert link.view == {"label_lengths.least": "3", "label_lengths.unit": "bytes"}
-    assert len(link.problems) == 1
 
 
 def test_a_new_view_is_on_the_command_line(own_view, run, tmp_path):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import itertools
 import math
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,8 +19,8 @@ from torch import Tensor
 from transformer import Model, ModelConfig, Run, Tokenizer, views
 from transformer.interventions.descriptions import Ablate, EditMask
 from transformer.model.sites import Site
-from transformer.views.equations import TOPICS, source
-from transformer.views.equations.source import ROOT, excerpt
+from transformer.views.equations import TOPICS
+from transformer.views.equations.source import ROOT
 
 ROTARY = {
     "positions": "rotary", "norm_kind": "rms", "activation": "silu", "gated": True,
@@ -285,56 +283,6 @@ def test_the_code_is_the_file_as_it_stands(pair):
                     assert stands.strip() == text.strip()
 
 
-@pytest.fixture
-def edit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[str], str]], None]]:
-    """Shows the view another text of the source than the files have."""
-    read = inspect.getsource
-
-    def edit(change: Callable[[str], str]) -> None:
-        source._source.cache_clear()
-        monkeypatch.setattr(inspect, "getsource", lambda of: change(read(of)))
-
-    yield edit
-    source._source.cache_clear()
-
-
-@pytest.mark.parametrize(("family", "changes"), [*MODELS.values(), *OTHERS])
-def test_every_symbol_stays_in_the_code_however_a_marked_value_is_written(
-    tokenizer, edit, family, changes
-):
-    value = re.compile(r"^( *)(return|[^=#\n]+ =) (.+)(  # equation: \w+)$", re.MULTILINE)
-    model, run = made(tokenizer, family, changes)
-    before = [in_code(answer) for answer in every_answer(model, run)]
-    edit(lambda text: value.sub(r"\1\2 (\n\1    renamed\n\1    + anew\n\1)\4", text))
-    answers = list(every_answer(model, run))
-    assert [in_code(answer) for answer in answers] == before
-    assert "+ anew" in str(answers)
-
-
-SCORES = "return q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])"
-
-
-@pytest.mark.parametrize(
-    ("symbol", "mark", "inner", "old", "new", "lit"),
-    [
-        ("inference.sampling.keep_top_p", "top_p", {}, "before >= p", "p <= before",
-         [("p <= before", ["top_p"])]),
-        ("inference.sampling.keep_top_p", "top_p", {}, "  # equation: top_p", "", []),
-        ("model.functional.attention_scores", "scores", {"k": "k"}, SCORES,
-         "return q / 2 @ k", [("q / 2 @ ", ["scores"]), ("k", ["k", "scores"])]),
-        ("model.functional.attention_scores", "scores", {"k": "k"}, SCORES,
-         "return q @ (\n        keys\n    )", [("q @ (", ["scores", "k"]),
-         ("keys", ["scores", "k"]), (")", ["scores", "k"])]),
-    ],
-)  # fmt: skip
-def test_a_line_that_was_edited_is_shown_as_it_is_now(edit, symbol, mark, inner, old, new, lit):
-    edit(lambda text: text.replace(old, new))
-    lines = excerpt(symbol, mark, **{mark: inner})["lines"]
-    assert [(text, parts) for line in lines for text, parts in line["pieces"] if parts] == lit
-    with pytest.raises(ValueError, match=r"there is no model\.functional\.nothing"):
-        excerpt("model.functional.nothing")
-
-
 # --- what there is not, and what was altered ------------------------------------------------------
 
 
@@ -351,22 +299,6 @@ def test_what_a_model_does_not_have_is_said(tokenizer):
     greedy = asked(gpt, gpt.generate(TEXT, max_new_tokens=2), "sampling", place=1)
     assert any("the first generated one is shown" in said for said in greedy["says"])
     assert any("greedy" in said for said in greedy["says"])
-
-
-def test_a_beam_search_is_told_with_its_texts_and_their_ranks(tokenizer):
-    model, run = made(tokenizer, "encoder-decoder", {}, beams=3, length_penalty=0.7)
-    answer = asked(model, run, "sampling", place=run.n_prompt + 2)
-    assert "found by a beam search with 3 beams" in answer["says"][0]
-    assert parts_of(answer["formula"]) == in_code(answer)
-    best = run.search.hypotheses[0]
-    logits = Seen(model, run).logits[run.n_prompt - 1 :][: len(best.ids)]
-    gains = logits.log_softmax(dim=-1)[range(len(best.ids)), list(best.ids)]
-    total, size = float(gains.sum()), len(best.ids)
-    for part, expected in {"gain": gains, "score": total, "length": size, "penalty": 0.7}.items():
-        check(answer, part, expected)
-    (ranked,) = [one for one in answer["tensors"] if one["part"] == "ranked"]
-    assert ranked["cells"][0]["value"] == pytest.approx(total / size**0.7, abs=1e-3)
-    assert len(ranked["cells"]) == 3
 
 
 def test_a_run_that_was_altered_is_told_so(tokenizer):
@@ -393,18 +325,3 @@ def test_a_step_whose_window_slid_on_says_what_is_no_longer_known(tokenizer):
     step = run.steps[0].candidates[0]
     (shown,) = [one for one in answer["tensors"] if one["part"] == "probabilities"]
     assert shown["cells"][0]["value"] == step.sampling_probability
-
-
-@pytest.mark.parametrize(
-    ("choice", "sentence"),
-    [
-        ({"topic": "sofmax"}, "topic must be one of"),
-        ({"head": "mean"}, "numbers are shown of one head"),
-        ({"head": 9}, "head must be a whole number"),
-        ({"site": "decoder.9.self"}, r"no record of site decoder\.9\.self"),
-    ],
-)
-def test_what_there_is_not_is_refused(tokenizer, choice, sentence):
-    model, run = made(tokenizer, "decoder", {})
-    with pytest.raises(ValueError, match=sentence):
-        asked(model, run, **{"topic": "softmax", **choice})

@@ -28,7 +28,6 @@ from transformer.views import (
     masks_of,
     padded_batch,
 )
-from transformer.views.corpus import heads_over_texts
 from transformer.views.drawing import style
 from transformer.views.learn.curves import MOST, learning_curves
 from transformer.views.masked import masked
@@ -72,15 +71,6 @@ def test_cells_and_hover_are_the_traces_numbers(translation, site, head, stage, 
     assert tuple(meta["key_labels"]) == (translation.source_labels if cross else translation.labels)
 
 
-def test_row_selects_the_sentence_of_a_batch(batch):
-    for row in range(3):
-        figure = attention_heatmap(batch, "decoder.0.self", 0, stage="scores", row=row)
-        np.testing.assert_array_equal(
-            figure.data[0].z, batch.trace["decoder.0.self"].scores[row, 0].numpy()
-        )
-        assert tuple(figure.layout.meta["key_labels"]) == batch.labels[row]
-
-
 def test_query_0_is_on_top_and_repeated_or_long_tokens_keep_their_places(run):
     figure = attention_heatmap(relabelled(run, ("w" * 300,)), "decoder.0.self", 0)
     layout, n = figure.layout, len(run.ids)
@@ -116,19 +106,6 @@ def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model
     answer = PICTURES["heatmap"].ask(altered, given=asked, item=altered)
     np.testing.assert_array_equal(answer["scores"], altered.trace["decoder.1.self"].scores[0, 1])
     assert "queries" not in answer
-
-
-def test_what_is_dark_is_the_same_in_other_colours(run):
-    light, dark = (attention_heatmap(run, "decoder.0.self", 0, dark=one) for one in (False, True))
-    np.testing.assert_array_equal(dark.data[0].z, light.data[0].z)
-    scales = [[colour for _, colour in one.data[0].colorscale] for one in (light, dark)]
-    assert scales == [list(style.LIGHT.weights), list(style.DARK.weights)]
-    boxes = [PICTURES["architecture"].figure(run, dark=one).data[0] for one in (False, True)]
-    assert [style.LIGHT.accent, style.DARK.accent] == [
-        next(line for line, name in zip(one.marker.line.color, one.customdata, strict=True)
-             if name == "decoder.self") for one in boxes
-    ]  # fmt: skip
-    assert boxes[1].marker.color[0] != boxes[0].marker.color[0]  # rgba(…), half see-through
 
 
 # --- all heads ------------------------------------------------------------------------------------
@@ -268,23 +245,6 @@ def test_the_map_of_ablations_has_layers_down_and_heads_across():
     assert trace.zmin < 0 < trace.zmax
     with pytest.raises(ValueError, match="ablated: encoder self, decoder cross"):
         importance(FOUND, "decoder", "self", "fox")
-
-
-def test_a_head_over_texts_stands_where_its_two_means_are():
-    heads = [
-        {"kind": "decoder.self", "layer": 0, "head": head, "cost": 0.5 + head, "metrics": {
-            "first": {"mean": 0.1 * head, "strongest": [[0.9, 0]]}}}
-        for head in range(3)
-    ]  # fmt: skip
-    found = {"n_texts": 1, "heads": heads, "texts": {"0": "the fox"}}
-    figure = heads_over_texts(found, "decoder.self", "first", "cost", (0, 2))
-    shown = {}
-    for one in figure.data:
-        places = zip(one.x, one.y, one.marker.line.width, strict=True)
-        shown |= dict(zip(one.text, places, strict=True))
-    assert shown == {"0·0": (0.0, 0.5, 1), "0·1": (0.1, 1.5, 1), "0·2": (0.2, 2.5, 3)}
-    by_text = heads_over_texts(found, "decoder.self", "cost", "first").data[0].customdata[0]
-    assert "0.900 in:" in by_text
 
 
 # --- trainings ------------------------------------------------------------------------------------

@@ -127,35 +127,6 @@ def test_a_network_without_cross_attention_is_refused(tiny_encoder):
 # --- how they are drawn ---------------------------------------------------------------------------
 
 
-def test_lines_widen_and_darken_with_the_weight_on_a_scale_from_0_to_1(translation):
-    sharpness = torch.linspace(0, 12, 40)[:, None]
-    weights = (torch.randn(1, 1, 40, 9) * sharpness).softmax(dim=-1)
-    made = with_cross(translation, weights, list("abcdefghi"), ["t"] * 40)
-    figure = alignment(made, 0, 0, by="read")
-    drawn = segments(figure)
-    for target, source, weight in figure.layout.meta["links"]:
-        trace = drawn[source, target]
-        for value, low, high in ((trace.line.width, 1, 6), (trace.opacity, 0.2, 1)):
-            assert abs((value - low) / (high - low) - weight) <= 0.0626  # half a bucket
-
-
-def test_columns_stand_left_and_right_with_token_0_on_top_as_wide_as_their_tokens(worked):
-    figure = alignment(worked, 0, 0)
-    source, target = columns(figure)
-    assert (set(source.x), set(target.x)) == ({0}, {1})
-    assert (list(source.y), list(target.y)) == ([0, 1, 2, 3], [0, 1, 2])
-    bottom, top = figure.layout.yaxis.range
-    assert top < 0 < 3 < bottom
-    muted = style.LIGHT.muted
-    assert [colour == muted for colour in target.textfont.color] == [True, False, False]
-    assert [colour == muted for colour in source.textfont.color] == [False, True, False, True]
-    assert figure.layout.margin.l < 90
-    for text in ("w" * 300, "象" * 300, "🦊" * 300, "Z" * 300):
-        long = alignment(with_cross(worked, WORKED, [text] * 4, [text] * 3), 0, 0)
-        assert 110 < long.layout.margin.l == long.layout.margin.r <= (390 - 100) / 2  # of a phone
-        assert all(text[0] * 2 in shown and "…" in shown for shown in columns(long)[0].text)
-
-
 def test_the_hover_tells_both_tokens_the_weight_and_the_second(worked):
     target = columns(alignment(worked, 0, 1))[1]
     named = {text: style.label(text) for text in ("<s>", "le", "cat", "sleeps")}
@@ -187,15 +158,6 @@ def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(run, query, t
     assert sorted((link.query, link.key) for link in links) == expected
     assert [link.weight for link in links] == sorted((link.weight for link in links), reverse=True)
     assert figure.layout.meta["links"] == [list(link) for link in links]
-
-
-def test_the_weight_is_written_at_the_key(translation):
-    weights = translation.trace["decoder.0.cross"].pattern[0, 1, 2]
-    queries, keys = columns(query_lines(translation, "decoder.0.cross", 1, 2, 0.0))
-    assert len(queries.text) == len(translation.labels)
-    for place, text in enumerate(keys.text):
-        assert text.startswith(f"{float(weights[place]):.2f} ")
-        assert style.label(translation.source_labels[place]) in text
 
 
 def test_of_very_many_lines_the_strongest_are_drawn_and_it_says_so(run):

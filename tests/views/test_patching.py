@@ -12,7 +12,7 @@ import torch
 from asking import asking
 from serving import tiny_translator
 
-from transformer import Model, Run
+from transformer import Model
 from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
 from transformer.ui.service import Service
 from transformer.views.drawing import style
@@ -162,27 +162,3 @@ def test_a_translators_map_is_of_the_token_that_the_other_source_changes_most(
         assert meta["column_labels"] == paired_labels(run.source_labels, there)[:n]
     else:
         assert meta["column_labels"] == list(run.labels[: answer["place"]])
-
-
-def test_mistakes_are_told_in_one_sentence(experiments, story):
-    run = experiments.store.run(story)
-    last = len(run.ids)
-    for place in (0, last + 1, "x", True):
-        error = ask(experiments, "patching", run=story, other=OTHER, place=place)["error"]
-        assert f"from 1 to {last}; got {place!r}" in error
-    assert "the text is empty" in ask(experiments, "patching", run=story, other=" ")["error"]
-    wrong = ask(experiments, "patching", run=story, other=OTHER, target="mine")
-    assert "['other', 'here']; got 'mine'" in wrong["error"]
-    wrong = ask(experiments, "patching", run=story, other=OTHER, stack="encoder")
-    assert "no site encoder.0.self" in wrong["error"]
-    read = experiments.store.put(experiments.read("tiny-encoder", TEXT))
-    wrong = ask(experiments, "patching", run=read, other=OTHER)
-    assert "no site decoder.0.self; its sites: encoder.0.self" in wrong["error"]
-
-
-def test_a_text_that_slid_out_of_sight_is_refused(experiments):
-    run: Run = experiments.generate("tiny", TEXT, max_new_tokens=40)
-    assert run.trace_start > 0
-    key = experiments.store.put(run)
-    error = ask(experiments, "patching", run=key, other=OTHER)["error"]
-    assert "longer than the 32 tokens" in error

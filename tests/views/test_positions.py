@@ -58,12 +58,6 @@ def test_the_matrix_is_the_stacks_own_and_curves_are_its_columns(run, translatio
         position_matrix(translation, "middle")
 
 
-@pytest.mark.parametrize("dimensions", [[16], [-1], [0, 0], [], list(range(13)), [True], [1.5]])
-def test_unknown_dimensions_are_refused(run, dimensions):
-    with pytest.raises(ValueError, match=r"from 0 to 15|1 to 12 different"):
-        position_curves(run, dimensions)
-
-
 # --- token + position = input ---------------------------------------------------------------------
 
 
@@ -166,19 +160,3 @@ def test_a_fit_that_would_fit_anything_is_not_shown(run, translation):
         shift(run, 16)
     few = dataclasses.replace(run, position_matrices={"decoder": torch.randn(12, 16)})
     assert ask("shift", few, k=1) == {"figure": None, "largest": -5}
-
-
-def test_the_shift_figure_holds_the_whole_matrix_and_opens_on_what_is_asked(translation):
-    figure = position_shift(translation, 5, "decoder", shown=6)
-    np.testing.assert_array_equal(
-        figure.data[0].z, shift(translation, 5, "decoder").matrix.astype(np.float32)
-    )
-    assert figure.layout.xaxis.range == (-0.5, 5.5)
-    assert figure.layout.yaxis.range == (5.5, -0.5)
-    assert position_shift(translation, 5).layout.xaxis.range == (-0.5, 15.5)
-    assert figure.layout.meta["k"] == 5
-
-
-def test_a_token_beyond_the_trace_is_the_last_and_a_wrong_step_is_refused(run, translation):
-    assert ask("inputs", run, place=99)["place"] == len(run.ids) - 1
-    assert "k must be" in str(ask("shift", translation, k=99)["error"])

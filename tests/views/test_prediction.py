@@ -8,7 +8,6 @@ import math
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from pictured import sampled_run
@@ -16,11 +15,10 @@ from pictured import sampled_run
 from transformer import Model, Run, with_lens
 from transformer.inference.beam import BeamNode, Hypothesis
 from transformer.runs.steps import Search
-from transformer.views import beam_nodes, beam_tree, logit_lens, surprisal
+from transformer.views import beam_nodes, logit_lens, surprisal
 from transformer.views.drawing import style
 
 END = 2
-STATES = ("went on", "ended here", "cut")
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +67,6 @@ def test_bars_of_a_text_that_slid_start_at_its_first_traced_token(slid):
     assert meta["labels"] == list(slid.labels[-32:])
     assert meta["first"] == slid.trace_start
     assert meta["given"] == max(0, slid.n_prompt - slid.trace_start) > 0
-
-
-def test_where_nothing_is_predicted_a_sentence_says_so(tiny_encoder, tiny_encoder_decoder):
-    with pytest.raises(ValueError, match="an encoder reads the whole text at once"):
-        surprisal(with_lens(tiny_encoder, tiny_encoder.trace("the fox")))
-    with pytest.raises(ValueError, match="only the first token was read"):
-        surprisal(with_lens(tiny_encoder_decoder, tiny_encoder_decoder.trace("the fox")))
 
 
 # --- the lens -------------------------------------------------------------------------------------
@@ -194,49 +185,3 @@ def test_the_best_path_of_a_real_search_spells_its_best_hypothesis(tiny_encoder_
     assert path[0].parent == -1
     assert all(child.parent == parent.rank for parent, child in itertools.pairwise(path))
     assert path[-1].score == best.score
-
-
-def lines(figure: go.Figure) -> dict[str, set[tuple[int, int, int]]]:
-    """By trace, (step, rank of the parent, rank of the child) of each line."""
-    found = {}
-    for trace in figure.data:
-        if trace.mode == "lines":
-            x, y = (
-                np.array(values, dtype=float).reshape(-1, 3)[:, :2].astype(int)
-                for values in (trace.x, trace.y)
-            )
-            assert (x[:, 1] - x[:, 0] == 1).all()
-            found[trace.name] = set(zip(x[:, 1].tolist(), *y.T.tolist(), strict=True))
-    return found
-
-
-def test_lines_lead_from_parents_to_children_and_the_hover_tells_each(drawn_up):
-    figure = beam_tree(drawn_up)
-    assert lines(figure) == {
-        "to cut ones": {(0, 0, 2), (2, 2, 1)},
-        "to kept ones": {(0, 0, 0), (1, 0, 0), (1, 0, 2)},
-        "best hypothesis": {(0, 0, 1), (1, 1, 1), (2, 1, 0)},
-    }
-    widths = {trace.name: trace.line.width for trace in figure.data if trace.mode == "lines"}
-    assert widths["best hypothesis"] > 2 * max(widths["to cut ones"], widths["to kept ones"])
-    traces = {trace.name: trace for trace in figure.data if trace.name in STATES}
-    assert traces["ended here"].customdata[1].split("<br>") == [
-        style.label("t2"),
-        "step 2, rank 0: ended here",
-        "sum of log-probabilities -2.5000",
-        f"probability of the hypothesis so far {math.exp(-2.5):.3g}",
-        "the best hypothesis: -0.8000 per length",
-    ]
-    assert "step 1, rank 2: went on" in traces["went on"].customdata[3]
-    assert "rank 2: cut" in traces["cut"].customdata[0]
-
-
-def test_an_unfinished_hypothesis_can_be_the_best(drawn_up):
-    open_end = Hypothesis(ids=(3, 3), score=-2.0, normalised=-0.1, ended=False)
-    tree = drawn_up.search.tree[:2]
-    search = dataclasses.replace(drawn_up.search, tree=tree, hypotheses=(open_end,))
-    run = dataclasses.replace(drawn_up, search=search)
-    assert [(one.step, one.rank) for one in beam_nodes(run) if one.best] == [(0, 0), (1, 2)]
-    (went_on,) = [trace for trace in beam_tree(run).data if trace.name == "went on"]
-    said = [("not ended when the search stopped" in text) for text in went_on.customdata]
-    assert said == [False, False, True, True]
