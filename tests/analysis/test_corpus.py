@@ -31,7 +31,6 @@ from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
 from transformer.views.corpus import heads_over_texts
 
-pairs = partial(zip, strict=True)
 TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
 
 
@@ -172,8 +171,6 @@ def test_the_command_writes_dossiers_and_the_texts_that_they_name(tiny_model, tm
     assert table["rows"] == ["0·0", "0·1", "1·0", "1·1"]
     for at, head in enumerate(content["heads"]):
         assert table["cells"][at][:2] == [head["metrics"]["previous"]["mean"], head["cost"]]
-    drawn = {name: size for one in figure.data for name, size in pairs(one.text, one.marker.size)}
-    assert drawn == {"0·0": 9, "0·1": 9, "1·0": 16, "1·1": 9}
     for strongest in heads_over_texts(loaded.heads, "decoder.self", "previous", "largest").data:
         assert all("&lt;b&gt;${x}&lt;/b&gt;" in one for one in strongest.customdata)
     assert not heads_over_texts(None, "decoder.self", "previous", "largest").data
@@ -203,16 +200,6 @@ def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share():
     ]
     assert clusters([]) == []
     assert [one.heads for one in clusters(heads[:1])] == [((0, 0),)]
-    figure = heads_over_texts(
-        {"n_texts": 3, "heads": heads, "texts": {}}, "decoder.self", "first", "entropy"
-    )
-    named = [(trace.name, trace.marker.symbol, trace.text) for trace in figure.data]
-    assert named == [
-        ("previous token (2)", "circle", ("0·0", "1·1")),
-        ("nothing in particular (2)", "square", ("0·1", "1·0")),
-        ("each on its own (2)", "circle-open", ("0·2", "1·2")),
-    ]
-    assert figure.layout.meta["table"]["cells"][2] == [0.8, 1.0, "first token"]
 
 
 def test_a_trait_is_what_the_mean_has_much_of_and_every_head_more_than_the_mean_head():

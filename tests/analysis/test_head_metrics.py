@@ -256,27 +256,9 @@ def test_a_few_rows_give_no_label(run):
     assert labels(found) == [None] * 6
 
 
-@pytest.mark.parametrize(
-    ("previous", "even", "shuffled", "label"),
-    [
-        (0.4, 0.13, 0.3999, "reads the previous token"),
-        (0.375, 0.125, 0.30, None),  # too little weight
-        (0.75, 0.25, 0.30, "reads the previous token"),  # just three times a uniform head's
-        (0.41, 0.14, 0.30, None),  # less
-        (0.41, 0.13, 0.41, None),  # a shuffled copy reaches as much
-    ],
-)
-def test_a_label_asks_for_weight_for_the_even_head_and_for_the_shuffled_copies(
-    previous, even, shuffled, label
-):
-    values = {"entropy": 1.0, "largest": 0.5, "previous": previous, "most_read": 0.3}
-    base = {"entropy": 2.0, "largest": 0.2, "previous": even, "most_read": 0.2}
-    name = named_after(values, base, {"previous": (0.1, shuffled)})
-    assert (name and ALL[name].label) == label
-
-
 def test_each_kind_of_label_begins_at_its_own_limit():
-    """What `rule` says: 0.2 and five times for repeats, 0.95 of the entropy, an order of 0.8."""
+    """What `rule` says: a weight of 0.4 and three times a uniform head's, 0.2 and five times for
+    repeats, 0.95 of the entropy, an order of 0.8; and always more than any shuffled copy."""
     even = {"entropy": 2.0, "largest": 0.2, "most_read": 0.125, "induction": 0.04, "order": 0.0}
     low = {"entropy": 1.0, "largest": 0.3, "most_read": 0.1, "induction": 0.1, "order": 0.5}
     copies = {"induction": (0.0, 0.1), "order": (0.0, 0.6)}
@@ -294,6 +276,15 @@ def test_each_kind_of_label_begins_at_its_own_limit():
     ):
         assert named_after(low | changes, even, copies) == name, changes
     assert named_after(low | {"induction": 0.24}, even | {"induction": 0.05}, copies) is None
+    for previous, uniform, most, name in (
+        (0.4, 0.13, 0.3999, "previous"),
+        (0.375, 0.125, 0.3, None),  # too little weight
+        (0.75, 0.25, 0.3, "previous"),  # just three times
+        (0.41, 0.14, 0.3, None),
+        (0.41, 0.13, 0.41, None),  # a shuffled copy reaches as much
+    ):
+        values, evenly = low | {"previous": previous}, even | {"previous": uniform}
+        assert named_after(values, evenly, copies | {"previous": (0.1, most)}) == name, previous
     reached = copies | {"order": (0.0, 0.8)}
     assert named_after(low | {"order": 0.8, "largest": 0.4}, even, reached) is None
 

@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from builders import EIGHT, tiny
 from torch import Tensor, nn
 
-import transformer
 from transformer import Model
 from transformer.analysis.journey import Journey, journey, last_read, reading_weights, without_head
 from transformer.analysis.logit_contribution import LogitContribution
@@ -246,47 +245,16 @@ def test_errors_say_what_is_allowed(tiny_model, tiny_encoder):
 
 # --- what the page is told ------------------------------------------------------------------------
 
-LOKI = 'Once upon a time there was a little cat named Loki. One day, a bird said to Loki, "Hello, L'
-
 
 @pytest.fixture(scope="module")
 def experiments(tiny_model: Model, tiny_encoder: Model, tiny_encoder_decoder: Model) -> Service:
-    stories = transformer.load("stories")
-    return Service([stories, tiny_model, tiny_encoder, tiny_encoder_decoder])
+    return Service([tiny_model, tiny_encoder, tiny_encoder_decoder])
 
 
 def asked(experiments: Service, name: str, run: Run, **given: Any) -> dict[str, Any]:
     """As the page gets it."""
     data = {"run": experiments.store.put(run), **given}
     return answer(experiments, PICTURES[name], data)
-
-
-def chances(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    return [(row["label"], round(100 * row["probability"])) for row in rows]
-
-
-def test_the_names_second_letter_comes_from_layer_5_head_0(experiments):
-    run: Any = experiments.model("stories").trace(LOKI)
-    found = asked(experiments, "journey", run)
-    assert chances(found["likeliest"])[:2] == [("o", 86), ("y", 2)]
-    assert found["likeliest"][1]["probability"] == pytest.approx(0.017, abs=5e-4)
-    assert [row["label"] for row in found["lens"]] == [
-        "␣L", "is", "is", "ittle", "ittle", "o", "o",
-    ]  # fmt: skip
-    assert int(found["heads"]["self"].argmax()) == 5 * 8
-    assert found["finding"] == (
-        "After ␣L the network expects o (86 %). Layer 5, head 0 adds most to it (+4.9). "
-        "It reads o (0.62), which followed an earlier ␣L."
-    )
-    without = asked(experiments, "without_head", run, site="decoder.5.self", head=0)
-    assert chances(without["likeliest"])[0] == ("ittle", 24)
-    assert ("o", 6) in chances(without["likeliest"])
-    assert without["logits"].shape == (2048,)
-    first = run.labels.index("o")
-    readers = asked(experiments, "readers", run, query=len(run.ids) - 1, key=first)["ranked"]
-    assert (readers[0]["layer"], readers[0]["head"]) == (5, 0)
-    assert readers[0]["weight"] == pytest.approx(0.62, abs=0.01)
-    assert readers == sorted(readers, key=lambda one: -one["weight"])
 
 
 def test_an_answer_holds_what_the_picture_draws(

@@ -39,6 +39,9 @@ def look_at(
         page.tab(tab)
         first, *others = PARTS[tab]
         page.wait_drawn(first)
+        if tab == "Journey":
+            page.page.locator(".journey .head").last.hover()
+            page.page.wait_for_selector(".next-words[data-without]")
         whole = "body" if tab == "Journey" else "#right"
         assert complaints(page, whole, rules=rules) == [], tab
         for part in others if sections else ():

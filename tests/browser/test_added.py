@@ -33,8 +33,6 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(visit: Open, address: s
             assert told == [], (name, tab)
         if name == "tiny-llama":
             keys_are_shared_and_turned(page)
-        elif name == "tiny-bert":
-            a_hidden_word_is_guessed(page)
 
 
 def keys_are_shared_and_turned(page: Visit) -> None:
@@ -47,17 +45,6 @@ def keys_are_shared_and_turned(page: Visit) -> None:
     page.tab("Attention")
     expect(page.page.locator(".head-grid .joined.first")).to_have_count(3)  # two heads, one's keys
     expect(page.page.locator(".shared-keys")).to_have_text("This head shares its keys with head 1.")
-
-
-def a_hidden_word_is_guessed(page: Visit) -> None:
-    page.tab("Prediction")
-    page.press(page.page.locator(".masked-tokens button").nth(2), draws=".masked")
-    masked = page.page.locator(".masked")
-    expect(masked).to_have_attribute("data-place", "2")
-    assert page.page.get_by_role("button", name="Generate").count() == 0
-    with page.drawn(".masked"):
-        page.enter("the dog [MASK] to the hill")
-    expect(masked).not_to_have_attribute("data-place", "2")
 
 
 def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(

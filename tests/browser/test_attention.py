@@ -6,7 +6,6 @@ says that it is the right one."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -19,15 +18,12 @@ from transformer.analysis.attention_flow import joint_weights, mean_weights, rol
 from transformer.analysis.head_measures import ALL
 from transformer.inference.engines.choice import engine_of
 from transformer.ui.examples import EXAMPLES
-from transformer.views import head_metrics, query_links, row_arithmetic
+from transformer.views import head_metrics, row_arithmetic
 
 EXAMPLE = EXAMPLES["decoder"]
 AT_FIRST = "model=tiny&tab=attention&site=decoder.0.self&head=0"
 # The values of the large picture, the row's dotted line and all.
 Z = "() => document.querySelector('.attention .large').calcdata[0][0].z.map(row => [...row])"
-LINKS = "document.querySelector('.lines').layout.meta.links"
-INSIDE = """() => { const box = document.querySelector(".attention .large").getBoundingClientRect();
-    return box.top >= -1 && box.bottom <= innerHeight + 1; }"""
 # Each small picture has seen cells and masked ones.
 PAINTED = """() => [...document.querySelectorAll(".head-grid canvas")].filter(canvas => {
     const { width, height } = canvas;
@@ -183,15 +179,6 @@ def test_stages_scales_and_pictures_of_many_heads_are_switched(page: Visit, run:
     assert top == pytest.approx(float(run.trace["decoder.0.self"].pattern[0, 0].max()), abs=1e-5)
 
 
-def test_lines_follow_the_chosen_token_and_the_threshold(page: Visit, run: Run) -> None:
-    switch(page, "pictures", "lines")
-    assert len({query for query, *_ in page.page.evaluate(LINKS)}) > 1
-    page.press(page.tokens.nth(5), draws=".attention")
-    switch(page, "thresholds", "0.2")
-    links = query_links(run, "decoder.0.self", 0, 5, 0.2)
-    np.testing.assert_allclose(page.page.evaluate(LINKS), links, atol=1e-5)
-
-
 def test_arrow_keys_move_among_the_heads(page: Visit) -> None:
     page.head(0, 0).focus()
     for key, site, head in (
@@ -238,20 +225,6 @@ def test_the_table_has_every_heads_numbers_is_sorted_and_chooses_a_head(
     assert page.large.get_attribute("data-site") == f"decoder.{other.layer}.self"
     assert page.large.get_attribute("data-head") == str(other.head)
     assert page.page.locator(".metric-map").get_attribute("data-metric") == "entropy"
-
-
-def test_a_head_chosen_far_down_brings_the_picture_into_view_and_keeps_the_focus(
-    visit: Callable[..., Visit],
-) -> None:
-    page = visit(width=390, height=844, reduced_motion="reduce")
-    page.wait_drawn(".ranking")
-    button = page.page.get_by_role("button", name="Show layer 1, head 2", exact=True)
-    button.scroll_into_view_if_needed()
-    assert not page.page.evaluate(INSIDE)
-    with page.drawn(".attention"):
-        button.press("Enter")
-    page.page.wait_for_function(INSIDE)
-    assert button.evaluate("button => button === document.activeElement")
 
 
 # --- one row worked out ---------------------------------------------------------------------------

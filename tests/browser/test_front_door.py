@@ -19,7 +19,6 @@ from visit import PARTS, SECTIONS, complaints
 from transformer.ui.tour import cards
 
 LAST = 31  # the L at which the opening's text ends
-MOST_CONTROLS = 40  # with words, in the first screen, that are no tokens, tabs or tabs' contents
 SHADES = """() => [...document.querySelectorAll("#tokens .text-tokens button.token")]
     .map(token => Number(token.style.getPropertyValue("--read")))"""
 # Both sides of the picture are at least so long, and nothing is wider than the window.
@@ -117,24 +116,6 @@ def softmax_is_watched_from_scores_to_weights(visitor: Counted) -> None:
         page.get_by_role("button", name="Watch softmax").click()
         expect(page.locator(".attention")).to_have_attribute("data-stage", stage)
     page.emulate_media(reduced_motion="no-preference")
-
-
-def test_the_first_screen_has_few_controls_and_its_header_one_line(
-    visit: Open, address: str
-) -> None:
-    page = visit(address, language="de", tab="Journey").page
-    assert not page.evaluate("location.hash")  # nothing was chosen: a clean address
-    counted = page.evaluate("""() => [...document.querySelectorAll(
-        "button, a[href], input, select, textarea, summary, [role=button]")]
-        .filter(one => one.checkVisibility({ visibilityProperty: true }) && !one.matches(".token")
-            && !one.closest(".tabitem, [role=tablist], .visually-hidden"))
-        .filter(one => { const { top, width } = one.getBoundingClientRect();
-            return width > 1 && top < innerHeight; })
-        .map(one => one.textContent.trim() || one.ariaLabel || one.id)""")
-    assert 5 < len(counted) <= MOST_CONTROLS, counted
-    top = page.locator("#top").bounding_box()
-    assert top is not None
-    assert top["height"] < 60
 
 
 def test_the_picture_is_large_and_the_text_in_sight(visit: Open, address: str) -> None:

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, expect
 from serving import Server
-from visit import COLOURS, Open, Visit, complaints
-
-WIDTHS = """() => [...document.querySelectorAll(".next-word .drawn")]
-    .map(bar => parseFloat(bar.style.width))"""
+from visit import Open, Visit, complaints
 
 
 @pytest.fixture
@@ -71,22 +68,6 @@ def test_the_picture_and_the_bars_say_what_the_server_says(page: Visit, server: 
     assert page.page.locator(".head-side .finding").inner_text() == said["finding"]
 
 
-def test_the_temperature_moves_the_bars_without_a_request(page: Visit) -> None:
-    page.page.get_by_role("button", name="Settings").click()
-    page.page.get_by_label("sample", exact=True).check()
-    asked: list[str] = []
-    page.page.on("request", lambda request: asked.append(request.url))
-    slider = page.page.get_by_role("slider", name="Temperature")
-    before = page.page.evaluate(WIDTHS)
-    slider.focus()
-    slider.press("End")
-    page.page.wait_for_function(f"before => ({WIDTHS})()[0] < before", arg=before[0])
-    expect(page.page.locator(".drawn-says")).to_contain_text("40 of 320 tokens could be drawn")
-    slider.press("Home")
-    expect(page.page.locator(".drawn-says")).to_contain_text("always the likeliest")
-    assert asked == []
-
-
 def test_a_bar_takes_its_token_and_the_text_goes_on_from_there(page: Visit) -> None:
     last = page.page.evaluate("viz.run.n_prompt - 1")
     choose(page, last)
@@ -95,22 +76,6 @@ def test_a_bar_takes_its_token_and_the_text_goes_on_from_there(page: Visit) -> N
     bar.click()
     page.page.wait_for_function("viz.run.forced_tokens.length === 1")
     assert page.labels()[last + 1] == wanted
-
-
-def test_without_a_head_the_bars_say_what_would_follow_and_it_can_be_switched_off(
-    page: Visit,
-) -> None:
-    choose(page, 4)
-    page.head(1, 2).hover()
-    page.page.wait_for_selector(".next-words[data-without='decoder.1.self.2']")
-    without = told(page, "without_head", place=4, site="decoder.1.self", head=2)
-    labels = bars(page).locator("bdi").all_inner_texts()
-    assert without["likeliest"][0]["label"] in labels
-    assert bars(page).locator(".without").count() == len(labels)
-    page.page.get_by_role("button", name="Switch it off (ablate)").click()
-    page.page.wait_for_function("viz.run.interventions.length === 1")
-    silent = page.page.evaluate("viz.run.interventions[0].is")
-    assert (silent["layer"], silent["heads"]) == (1, [2])
 
 
 def test_who_reads_what_by_keyboard_and_escape_lets_go(page: Visit) -> None:
@@ -164,13 +129,3 @@ def test_a_translator_has_its_source_above_and_a_phone_one_layer_at_a_time(
     page.page.get_by_role("button", name="Next layer").click()
     expect(page.page.locator(".layer-steps strong")).to_have_text("Layer 1 of 1")
     assert page.page.locator(".one-layer .head").count() == 2
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_the_journey(visit: Open, scheme: str) -> None:
-    page = visit(tab="Journey", color_scheme=scheme)
-    choose(page, 4)
-    page.head(1, 2).hover()
-    page.page.wait_for_selector(".next-words[data-without]")
-    rules = COLOURS if scheme == "dark" else ()
-    assert complaints(page, "#right", "#next_words", rules=rules) == []

@@ -103,11 +103,5 @@ def it_is_shown_as_what_it_is_and_outlives_a_reload(page: Page) -> None:
     page.reload()
     page.wait_for_function("name => viz.run?.model === name", arg=model)
     expect(page.locator(".problem:visible")).to_have_count(0)
-    page.evaluate("viz.chooseModel('tiny', {})")
-    page.wait_for_function("viz.run?.model === 'tiny'")
-    page.reload()  # also where another model is shown
-    page.wait_for_function("viz.run?.model === 'tiny'")
-    page.evaluate("name => viz.chooseModel(name, {})", model)
-    page.wait_for_function("name => viz.run?.model === name", arg=model)
     page.get_by_role("tab", name="Learn", exact=True).click()
     page.wait_for_function("() => document.querySelector('.learn')?.dataset.state === 'ended'")

@@ -110,6 +110,8 @@ def test_what_softmax_and_temperature_do(visit: Open, address: str) -> None:
         asker.click(asker.page.get_by_role("button", name="Settings"))
         asker.click(asker.page.get_by_label("sample", exact=True))
         sharp = tops(asker.page)
+        requests: list[str] = []
+        asker.page.on("request", lambda request: requests.append(request.url))
         asker.press(asker.page.get_by_role("slider", name="Temperature"), "End")
         asker.page.wait_for_function(
             "most => parseFloat(document.querySelector('.next-word .drawn').style.width) < most",
@@ -119,6 +121,7 @@ def test_what_softmax_and_temperature_do(visit: Open, address: str) -> None:
         expect(bars.locator("h2")).to_contain_text("␣L")
         expect(bars).to_be_in_viewport()
         assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
+        assert requests == []
 
 
 def test_where_a_weight_comes_from(visit: Open, address: str) -> None:

@@ -39,14 +39,6 @@ NUMBERS = """part => [...document.querySelectorAll(
 LIT = """() => ["formula", "code", "tensors"].map(side =>
     [...document.querySelectorAll(`.equation-${side} .is-lit`)]
         .filter(one => !one.closest(".equation-symbols")).map(one => one.textContent))"""
-BLOCK = """name => {
-    const box = document.querySelector("[data-picture=architecture]");
-    const { margin, meta } = box._fullLayout;
-    const block = meta.blocks.find((one) => one.name === name);
-    const place = box.getBoundingClientRect();
-    return [place.left + margin.l + block.x + block.width / 2,
-            place.top + margin.t + meta.height - block.y - block.height / 2];
-}"""
 
 
 @pytest.fixture
@@ -252,27 +244,6 @@ def test_card_settings_list_and_drawing_follow_the_model(page: Visit, server: Se
     cross.press("Enter")
     page.page.wait_for_selector(".attention[data-site='decoder.0.cross']")
     assert opened_tab(page) == "Attention"
-
-
-def test_a_block_of_the_drawing_is_pointed_at_and_leads_to_its_formula_or_its_tab(
-    page: Visit,
-) -> None:
-    page.tab("Model")
-    page.wait_drawn(".architecture")
-    says = page.page.locator(".architecture-says")
-    for block, said in (
-        ("decoder.feed_forward", "(T, 24) → (T, 48) → (T, 24)"),
-        ("head", "Press to open Prediction."),
-    ):
-        page.page.locator(".architecture-title").scroll_into_view_if_needed()
-        page.page.mouse.move(*page.page.evaluate(BLOCK, block), steps=4)
-        expect(says).to_contain_text(said)
-        page.page.mouse.click(*page.page.evaluate(BLOCK, block))
-        if block != "head":
-            page.page.wait_for_selector(".equations[data-topic=feed-forward]")
-            assert opened_tab(page) == "Model"  # its formula stands below
-    page.wait_drawn(".prediction")
-    assert opened_tab(page) == "Prediction"
 
 
 def test_formula_code_and_numbers_are_gone_through(page: Visit, server: Server, run: Run) -> None:

@@ -92,8 +92,6 @@ def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif: Wh
         assert differing == list(run.labels[same:])
         wanted = probabilities[found.ids.index(altered.ids[same])]
         assert float(whatif.data(".effect", name)) == pytest.approx(float(wanted), abs=1e-5)
-        tokens = page.locator(f"[data-of={name}] > bdi")
-        assert tokens.all_inner_texts() == list(run.labels[run.n_prompt :])
     whatif.reset()
     whatif.shows(intact)
     whatif.see(".ablation")

@@ -107,22 +107,6 @@ def test_a_token_or_a_place_that_there_is_not_is_refused(engine, token, n_read):
         session.read(token)
 
 
-@pytest.mark.parametrize("n_prompt", [1, 17, 33])
-def test_a_prompt_is_read_by_the_compiled_step_and_by_the_network_where_there_is_none(
-    engine, n_prompt
-):
-    model, passes = network("gpt", max_len=48), []
-    prompt = [3 + n % 11 for n in range(n_prompt)]
-    plain = tokens(model, engine=None, prompt=prompt)
-    fast = engine_of(model, engine)
-    model.register_forward_hook(lambda *_: passes.append(1))
-    read = tokens(model, engine=fast, prompt=prompt)
-    assert len(passes) == (engine == "packed")
-    assert [step.token for step in read] == [step.token for step in plain]
-    for ours, theirs in zip(read, plain, strict=True):
-        assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-4)
-
-
 LONG = [
     ("gpt", 1, {}), ("gpt", 2, dict(window=40)), ("gpt", 3, dict(norm="post")),
     ("llama", 2, {}), ("neox", 1, {}),

@@ -68,18 +68,6 @@ def test_other_things_of_numpy_are_refused(tiny_model: Model, bad: Any) -> None:
 # --- what is shown --------------------------------------------------------------------------------
 
 
-def test_a_run_a_batch_a_trace_and_a_model_are_one_short_line(tiny_model: Model) -> None:
-    run = tiny_model.generate("the fox said " * 9, max_new_tokens=4)
-    batch = tiny_model.trace(["the fox", "no"])
-    for shown in (repr(run), repr(batch), repr(run.trace), repr(tiny_model), str(run)):
-        assert "\n" not in shown
-        assert len(shown) < 200
-    assert "'the fox said" in repr(run)
-    assert f"{len(run.ids)} tokens, 4 of them new" in repr(run)
-    assert "2 texts" in repr(batch)
-    assert "decoder.1.self" in repr(run.trace)
-
-
 def test_a_trace_is_its_records_and_says_what_it_has(tiny_model: Model) -> None:
     trace = tiny_model.trace("the fox").trace
     assert [record.site for record in trace] == trace.sites

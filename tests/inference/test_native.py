@@ -12,7 +12,6 @@ import pytest
 import warm
 
 from transformer.inference.engines import c_compiler as native
-from transformer.inference.engines.choice import engine_of
 
 pytestmark = pytest.mark.slow
 
@@ -173,14 +172,3 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(cache
     assert [process.wait(120) for process in started] == [0] * 3
     assert [path.read_text().strip() for path in told] == ["True"] * 3
     assert len(list(cache.iterdir())) == 1
-
-
-def test_an_installation_without_the_source_is_served_like_one_without_a_compiler(
-    cache, monkeypatch, tmp_path, tiny_model
-):
-    monkeypatch.setattr(native, "SOURCE", tmp_path / "step.c")
-    assert built() is None
-    monkeypatch.setattr(native, "compiled_step", native.compiled_step.__wrapped__)
-    assert engine_of(tiny_model.network).name == "packed"
-    with pytest.raises(ValueError, match="needs a C compiler, and none was found; allowed: 'auto'"):
-        engine_of(tiny_model.network, "compiled")

@@ -103,21 +103,6 @@ def test_several_texts_are_a_padded_batch() -> None:
         batch.alone(3)
 
 
-def test_several_sources_and_targets_are_padded_each_to_their_own_length() -> None:
-    batch = from_attention(
-        random_weights(2, 2, 3, 4, 4), [["a"] * 4, ["b"] * 2], causal=True,
-        cross=random_weights(2, 2, 3, 4, 5), source_tokens=[["x"] * 5, ["y"] * 3],
-    )  # fmt: skip
-    assert isinstance(batch, Batch)
-    assert batch.padding.sum(dim=1).tolist() == [5, 3]
-    assert batch.target_padding is not None
-    assert batch.target_padding.sum(dim=1).tolist() == [4, 2]
-    assert batch.alone(1).source_labels[:4] == ("y", "y", "y", "<|padding|>")
-    plain = from_attention(random_weights(1, 2, 3, 4, 4), [["a"] * 4, ["b"] * 2])
-    assert isinstance(plain, Batch)
-    assert plain.target_ids is None
-
-
 def test_an_encoder_decoders_three_kinds_are_drawn_with_their_own_tokens(tmp_path: Path) -> None:
     run = from_attention(
         random_weights(2, 3, 4, 4, causal=True),

@@ -95,20 +95,6 @@ def test_past_max_len_the_trace_says_where_it_starts(tiny_model):
     assert run.steps[-1].window == (len(run.ids) - 33, len(run.ids) - 1)
 
 
-def test_a_translation_has_a_source_and_its_text_is_the_target(tiny_encoder_decoder, tokenizer):
-    run = tiny_encoder_decoder.generate(TEXT, **settings())
-    assert list(run.source_ids) == [*tokenizer.encode(TEXT), tokenizer.end_id]
-    assert run.ids[0] == tokenizer.start_id
-    assert run.n_prompt == 1
-    assert TEXT not in run.text
-    n, m = len(run.ids), len(run.source_ids)
-    assert run.trace.weights("encoder", "self").shape[-2:] == (m, m)
-    assert run.trace.weights("decoder", "cross").shape[-2:] == (n, m)
-    assert run.queries("encoder") == run.keys("decoder", "cross") == run.source_labels
-    assert run.queries("decoder") == run.keys("decoder", "self") == run.labels
-    assert set(run.position_matrices) == {"encoder", "decoder"}
-
-
 def test_a_source_longer_than_the_model_gets_a_sentence(tiny_encoder_decoder):
     with pytest.raises(ValueError, match=r"is \d+ tokens long; tiny-translator reads at most 24"):
         tiny_encoder_decoder.generate("fox " * 30)

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { plainLabel, shortLabel, thinLabels, cellSize } from "../../transformer/web/labels.js";
+import { plainLabel, shortLabel, thinLabels } from "../../transformer/web/labels.js";
 import { sharedKeys } from "../../transformer/web/head_grid.js";
 import { cellText, figureTable } from "../../transformer/web/tables.js";
 import { runTree } from "../../transformer/views/branches/run_tree.js";
@@ -25,12 +25,6 @@ test("labels that would lie on each other are left out, evenly", () => {
   assert.deepEqual(axis.ticktext, ["0", "3", "6", "9", "12", "15", "18"]);
   thinLabels(axis, 1000);
   assert.equal(axis.tickvals.length, 7);
-});
-
-test("square cells fill the room, and a matrix of one row is still seen", () => {
-  assert.equal(cellSize({ width: 400, height: 300 }, 10, 10), 30);
-  assert.equal(cellSize({ width: 400, height: 300 }, 100, 1), 24);
-  assert.equal(cellSize({ width: 10, height: 10 }, 4, 4), 30);
 });
 
 test("a matrix as a table: names of tokens, numbers, and what a mask hides", () => {
@@ -75,19 +69,6 @@ test("series as a table: one column each, rows by their ticks", () => {
   assert.deepEqual([table.value(1, 0), table.value(1, 1), table.corner], ["0.2500", "2", "token"]);
   assert.equal(figureTable([{ type: "scatter", visible: true, x: [] }], { layout }), null);
   assert.deepEqual([null, "x", 3].map(cellText), ["hidden", "x", "3"]);
-});
-
-test("a figure may bring its table along", () => {
-  const brought = {
-    rows: ["0·0", "0·1"],
-    columns: ["a"],
-    cells: [[0.5], ["even"]],
-    corner: "head",
-  };
-  const table = figureTable([], { layout: { meta: { table: brought } } });
-  assert.ok(table);
-  assert.deepEqual([table.rows, table.columns, table.corner], [["0·0", "0·1"], ["a"], "head"]);
-  assert.deepEqual([table.value(0, 0), table.value(1, 0)], ["0.5000", "even"]);
 });
 
 test("runs hang below the one with which they share most tokens", () => {

@@ -205,32 +205,6 @@ def test_every_number_is_what_the_network_computed(pair, query):
             assert f"may read {sum(may)} of {len(may)} keys" in answer["says"][0]
 
 
-def test_the_filters_of_a_step_are_those_of_its_logits(pair):
-    model, run = pair
-    every = Seen(model, run).logits
-    for step in run.steps:
-        place = run.n_prompt + step.index
-        answer = asked(model, run, "sampling", place=place)
-        logits = every[place - 1]
-        if run.config.output_padding_id is not None:
-            logits[run.config.output_padding_id] = -math.inf
-        scaled = logits / 0.8
-        kept = scaled.masked_fill(scaled < scaled.sort(descending=True).values[29], -math.inf)
-        shares = kept.softmax(dim=-1)
-        before = torch.stack([shares[shares > one].sum() for one in shares])
-        nucleus = kept.masked_fill(before >= 0.9, -math.inf)
-        relative = nucleus.softmax(dim=-1) / nucleus.softmax(dim=-1).max()
-        left = nucleus.masked_fill(relative < 0.01, -math.inf).softmax(dim=-1)
-        for part, expected in {
-            "logits": logits, "scaled": scaled, "top_k": kept > -math.inf, "top_p": before,
-            "min_p": relative, "probabilities": left, "temperature": 0.8,
-        }.items():  # fmt: skip
-            check(answer, part, expected)
-        (taken,) = next(one for one in answer["tensors"] if one["part"] == "drawn")["cells"]
-        assert taken["label"] == str(run.ids[place])
-        assert taken["value"] == pytest.approx(float(left[run.ids[place]]), abs=2e-4)
-
-
 # --- formula, code and numbers belong together ----------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from asking import asking
 from serving import tiny_translator
 
 from transformer import Model
-from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
+from transformer.analysis.patching import PatchEffect, most_changed
 from transformer.ui.service import Service
 from transformer.views.drawing import style
 from transformer.views.patching.patching import (
@@ -127,24 +127,6 @@ def test_a_later_token_has_all_of_the_text_before_it_as_its_text(experiments, st
 
 
 # --- what the page is answered --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("target", ["other", "here"])
-def test_the_page_gets_the_map_of_the_first_generated_token(experiments, tiny_model, story, target):
-    run = experiments.store.run(story)
-    answer = ask(experiments, "patching", run=story, other=OTHER, part="z", target=target)
-    place = run.n_prompt
-    wanted = run.ids[place] if target == "here" else None
-    found = patch_effect(tiny_model, run, OTHER, place, part="z", target=wanted)
-    figure = json.loads(answer["figure"])
-    assert figure["layout"]["meta"]["limit"] == pytest.approx(float(found.change.abs().max()))
-    assert answer["place"] == place
-    assert answer["stands"] == run.labels[place]
-    assert answer["target"] == tiny_model.tokenizer.label(found.target)
-    assert (answer["before"], answer["other"]) == pytest.approx((found.before, found.other))
-    lengths = [len(tiny_model.prepare(text).ids) for text in (TEXT, OTHER)]
-    assert answer["lengths"] == lengths
-    assert not answer["altered"]
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])

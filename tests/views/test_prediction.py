@@ -42,9 +42,7 @@ def test_bars_are_minus_log2_of_each_tokens_probability(run, tiny_model):
     (bars,), meta = figure.data, figure.layout.meta
     assert math.isnan(bars.y[0])
     np.testing.assert_allclose(bars.y[1:], expected, rtol=1e-4)
-    assert list(bars.x) == list(range(len(run.ids)))
     assert meta["labels"] == list(run.labels)
-    assert meta["probabilities"][1:] == pytest.approx(shares.tolist(), rel=1e-4)
     mean = sum(expected) / len(expected)
     given, generated = expected[: run.n_prompt - 1], expected[run.n_prompt - 1 :]
     assert meta["summary"] == pytest.approx(
@@ -55,8 +53,6 @@ def test_bars_are_minus_log2_of_each_tokens_probability(run, tiny_model):
         },
         rel=1e-4,
     )  # fmt: skip
-    assert f"mean {mean:.2f} bits" in figure.layout.title.subtitle.text
-    assert list(bars.marker.pattern.shape) == ["/"] * run.n_prompt + [""] * len(run.steps)
     for place, hover in enumerate(bars.customdata[1:], start=1):
         assert ("given" if place < run.n_prompt else "generated") in hover
         assert f"{expected[place - 1]:.3f} bits" in hover
