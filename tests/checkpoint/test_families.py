@@ -11,13 +11,10 @@ from families import FAMILIES, SIZES, V, made
 
 from transformer import Trace
 from transformer.checkpoint.adapters import network_of, values_of
-from transformer.inference.decode_session import DecodeSession
-from transformer.inference.engines.choice import engine_of
-from transformer.inference.generation import generate
-from transformer.model.transformer import EncoderDecoder, EncoderOnly
+from transformer.model.transformer import EncoderDecoder
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-N_NEW, MAX_LEN = 64, 96
+MAX_LEN = 96
 
 
 @pytest.fixture(scope="module", params=[(f, s) for f in FAMILIES for s in range(len(SIZES))],
@@ -93,24 +90,3 @@ def test_logits_and_attention_are_those_of_transformers(pair, left):
     rows = real[None, :, None, :, None]
     (stack,) = {site.stack for site in trace.sites}
     close(trace.weights(stack) * rows, torch.stack(said.attentions) * rows, 1e-5)
-
-
-def test_greedy_tokens_are_the_same_with_every_engine(pair):
-    ours, theirs = pair
-    if isinstance(ours, EncoderOnly):
-        return
-    ids, _ = texts(ours, 5)
-    crosses = isinstance(ours, EncoderDecoder)
-    prompt = [ours.config.padding_id] if crosses else ids[0].tolist()
-    sources = [ids[0].tolist()] if crosses else None
-    wanted = theirs.generate(
-        ids, attention_mask=torch.ones_like(ids), max_new_tokens=N_NEW, do_sample=False,
-        num_beams=1, eos_token_id=-1, suppress_tokens=[ours.config.padding_id],
-    )[0].tolist()[len(prompt) :]  # fmt: skip
-    engines = [None, engine_of(ours)]
-    for engine in engines:
-        session = DecodeSession(engine) if engine else None
-        steps = generate(
-            ours, [prompt], sources=sources, max_new_tokens=N_NEW, end_id=-1, session=session
-        )
-        assert [step.token for (step,) in steps] == wanted

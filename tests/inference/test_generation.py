@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from transformer import Sampling, build_transformer
 from transformer.inference import deadline
-from transformer.inference.decode_session import DecodeSession
-from transformer.inference.engines.choice import engine_of
 from transformer.inference.generation import generate
 from transformer.inference.sampling import apply_sampling, draw
 from transformer.runs.steps import N_CANDIDATES
@@ -182,18 +180,3 @@ def test_what_cannot_generate_says_so():
                     end_id=END,
                 )
             )
-
-
-@pytest.mark.parametrize("engine", ["network", "compiled", "packed"])
-def test_a_target_ends_where_the_decoder_has_no_more_positions(engine):
-    model = network("encoder-decoder", max_len=9, target_max_len=4, target_vocab_size=6)
-    fast = engine_of(model, engine)
-    session = None if fast is None else DecodeSession(fast)
-    source = [1, 7, 3, 2, 8, 5, 4]
-    steps = list(
-        generate(
-            model, [[2]], sources=[source], max_new_tokens=20, end_id=99, session=session
-        )
-    )  # fmt: skip
-    assert len(steps) == 4  # the start and three tokens are read; the fourth is written
-    assert session is None or session.ids == [2, *(step.token for (step,) in steps[:-1])]

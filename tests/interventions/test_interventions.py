@@ -20,7 +20,7 @@ from transformer.interventions.descriptions import (
     to_dict,
     without_padding_mask,
 )
-from transformer.runs.request import MAX_SEED, Request
+from transformer.runs.request import MAX_SEED
 
 # Each, and how people read it.
 ALL = [
@@ -139,25 +139,21 @@ def test_a_break_that_a_network_has_nothing_for_is_refused():
         check_all([Break("no-final-norm")], config(norm="post"))
 
 
-def test_a_search_runs_the_network_as_it_is():
-    for settings in ({"forced_tokens": [3]}, {"interventions": [Break("no-scale")]}):
-        with pytest.raises(ValueError, match="allowed: beams=1"):
-            Request(text="Hello", beams=2, **settings)
-
-
-@pytest.mark.parametrize("taken", ["12", [1.0], [True], [-1], 5])
-def test_taken_tokens_must_be_ids(taken):
-    with pytest.raises(ValueError, match="forced_tokens must be a list of token ids"):
-        Request(text="Hello", forced_tokens=taken)
-
-
-def test_taken_tokens_must_fit_the_length_and_the_vocabulary(tiny_model):
-    with pytest.raises(ValueError, match="at most max_new_tokens=1 tokens can be forced; got 2"):
-        Request(text="Hello", forced_tokens=[4, 5], max_new_tokens=1)
-    with pytest.raises(ValueError, match="an id from 0 to 319"):
-        tiny_model.generate(TEXT, forced_tokens=[320])
-    with pytest.raises(ValueError, match="without the padding"):
-        tiny_model.generate(TEXT, forced_tokens=[tiny_model.config.padding_id])
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"beams": 2, "forced_tokens": [3]}, "allowed: beams=1"),
+        ({"beams": 2, "interventions": [Break("no-scale")]}, "allowed: beams=1"),
+        *(({"forced_tokens": bad}, "forced_tokens must be a list of token ids")
+          for bad in ("12", [1.0], [True], [-1], 5)),
+        ({"forced_tokens": [4, 5], "max_new_tokens": 1}, "at most max_new_tokens=1 .*; got 2"),
+        ({"forced_tokens": [320]}, "an id from 0 to 319"),
+        ({"forced_tokens": [0]}, "without the padding"),
+    ],
+)  # fmt: skip
+def test_tokens_that_cannot_be_forced_and_what_a_search_does_not_take(tiny_model, asked, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        tiny_model.generate(TEXT, **asked)
 
 
 def test_generation_with_a_silenced_head_is_that_of_a_network_without_it(tiny_model):

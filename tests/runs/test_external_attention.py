@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import model_of
 from playwright.sync_api import Browser
 
 import transformer
@@ -192,15 +191,6 @@ def test_a_text_of_a_batch_is_drawn_alone_as_in_the_batch(batch: Batch) -> None:
             alone.attention("decoder.1.self", 0).data[0].z,
             batch.attention("decoder.1.self", 0, row=row).data[0].z,
         )
-
-
-def test_a_mask_that_all_texts_share_stays_whole_in_each(tiny_model: Model) -> None:
-    config = tiny_model.config.replace(padding_id=None)
-    batch = model_of("bare", config, tiny_model.tokenizer).trace(["the fox", "the fox"])
-    assert isinstance(batch, Batch)
-    assert batch.trace["decoder.0.self"].mask.dim() == 2
-    for site in batch.trace.sites:
-        assert batch.alone(1).trace[site].allowed.equal(batch.trace[site].allowed[1:])
 
 
 @pytest.mark.browser

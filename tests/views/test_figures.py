@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import io
-import math
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ import torch
 from pictured import planted, relabelled
 from PIL import Image
 
-from transformer.analysis.ablation import HeadImportance, NextToken
+from transformer.analysis.ablation import NextToken
 from transformer.analysis.masked_token import MaskedToken
 from transformer.interventions.descriptions import Break
 from transformer.views import (
@@ -23,7 +21,6 @@ from transformer.views import (
     candidates,
     foreseen,
     head_grid,
-    importance,
     mask_figure,
     masks_of,
     padded_batch,
@@ -207,33 +204,6 @@ def test_paired_bars_are_both_networks_probabilities():
         )
     ).data  # fmt: skip
     assert (list(both.x), list(left.x)) == ([0.7, 0.3], [0.2, 0.1])
-
-
-# --- what a head does -----------------------------------------------------------------------------
-
-CHANGES = {
-    ("encoder", "self"): torch.tensor([[0.5, -0.1, 0.0]]),
-    ("decoder", "cross"): torch.tensor([[0.2, 0.3, -2.0], [0.0, 0.1, 1.0]]),
-}
-FOUND = HeadImportance(place=7, target=2, log_probability=math.log(0.25), change=CHANGES)
-
-
-def test_the_map_of_ablations_has_layers_down_and_heads_across():
-    figure = importance(FOUND, "decoder", "cross", "fox")
-    (cells,) = figure.data
-    np.testing.assert_array_equal(cells.z, CHANGES["decoder", "cross"].numpy())
-    np.testing.assert_allclose(cells.customdata, np.exp(cells.z))
-    assert figure.layout.yaxis.range == (1.5, -0.5)
-    small = importance(FOUND, "encoder", "self", "fox").data[0]
-    assert (small.zmin, small.zmax) == (cells.zmin, cells.zmax) == (-2, 2)  # of all attentions
-    assert cells.texttemplate == "%{z:+.2f}"
-    tiny = dataclasses.replace(FOUND, change={("decoder", "self"): torch.full((2, 3), 1e-3)})
-    assert importance(tiny, "decoder", "self", "fox").data[0].texttemplate == "%{z:+.4f}"
-    still = dataclasses.replace(FOUND, change={("decoder", "self"): torch.zeros(2, 3)})
-    (trace,) = importance(still, "decoder", "self", "fox").data
-    assert trace.zmin < 0 < trace.zmax
-    with pytest.raises(ValueError, match="ablated: encoder self, decoder cross"):
-        importance(FOUND, "decoder", "self", "fox")
 
 
 # --- trainings ------------------------------------------------------------------------------------

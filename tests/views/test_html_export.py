@@ -7,10 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import transformer
-from transformer import with_lens
-from transformer.views import PICTURES
 from transformer.views.export import html
-from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack
 
 LARGEST = 3_000_000  # bytes of the page of a run of 6 layers x 8 heads x 128 tokens
@@ -78,16 +75,3 @@ def test_the_page_of_six_layers_eight_heads_and_128_tokens_is_small(tmp_path):
     assert (model.config.n_layers, model.config.n_heads, len(run.labels)) == (6, 8, 128)
     html.write(run, tmp_path / "long.html")
     assert (tmp_path / "long.html").stat().st_size < LARGEST
-
-
-def test_the_gallery_has_what_each_family_has(tiny_encoder, tiny_encoder_decoder):
-    run = tiny_encoder.trace("the fox")
-    assert {"lens", "surprisal"}.isdisjoint(picture.view for picture in gallery(run))
-    read = {picture.view for picture in gallery(with_lens(tiny_encoder, run))}
-    assert "lens" in read
-    assert "surprisal" not in read
-    searched = tiny_encoder_decoder.generate("the fox", beams=2, max_new_tokens=4)
-    searched = with_lens(tiny_encoder_decoder, searched)
-    views = {picture.view for picture in gallery(searched)}
-    assert {"alignment", "beams", "surprisal", "shift"} <= views
-    assert views <= set(PICTURES)
