@@ -69,7 +69,8 @@ def test_the_run_is_saved_as_json_npz_csv_and_a_page_and_a_refusal_is_told(page:
     assert list(read.labels) == labels
     download = saved(page, "[data-form=csv]")
     assert download.suggested_filename.endswith("-decoder-1-self-head-2.csv")
-    assert Path(download.path()).read_text("utf-8-sig") == read.attention_csv("decoder.1.self", 2)
+    written = Path(download.path()).read_bytes().decode("utf-8-sig")
+    assert written == read.attention_csv("decoder.1.self", 2)
     text = saved(page, "[data-form=html]").path().read_text("utf-8")
     assert text.startswith("<!doctype html>")
     assert HOSTILE not in text
