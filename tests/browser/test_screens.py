@@ -61,7 +61,9 @@ CUT = """() => [...document.querySelectorAll("button, [role=tab], select, summar
         && !one.closest("#chips, .label-wrap, .visually-hidden, .picture-of, .tokens")
         && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== "inline")
     .map(one => `${one.className}: ${one.innerText}`)"""
-WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# The page clips what is wider: the document itself never is.
+WIDER = """Math.max(...["html", ".gradio-container"].map(name => {
+    const box = document.querySelector(name); return box.scrollWidth - box.clientWidth; }))"""
 BOTTOM = "([s]) => document.querySelector(s).getBoundingClientRect().bottom"
 
 
